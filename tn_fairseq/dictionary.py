@@ -27,7 +27,9 @@ def load_dictionary(path: Union[str, Path]) -> Dictionary:
         raise InputError(f"{path}: not UTF-8 (byte {error.start}); run binarize.py again to write it anew") from None
     except (RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: not a fairseq dictionary ({reason}); run binarize.py again to write it anew") from None
+        raise InputError(
+            f"{path}: not a fairseq dictionary ({reason}); run binarize.py again to write it anew"
+        ) from None
     if len(dictionary) == dictionary.nspecial:
         raise InputError(f"{path}: holds no symbols; run binarize.py again to write it anew")
     dictionary.add_symbol(MASK)

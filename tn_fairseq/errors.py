@@ -1,7 +1,7 @@
 """Bad input gets one line: what is wrong, where, and how to mend it."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 
 class InputError(ValueError):

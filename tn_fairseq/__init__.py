@@ -1,0 +1,11 @@
+"""Pre-training on true negatives, as a fairseq plugin: ``fairseq-train DATA_BIN --user-dir tn_fairseq ...``."""
+
+import argparse
+
+import torch
+
+# fairseq itself imports a plugin's tasks and models, but neither its criteria nor its optimizers
+from . import criterions, models, optim, tasks  # noqa: F401
+
+# fairseq's checkpoints hold argparse.Namespace, which torch's safe loader refuses unless told: without this no run resumes
+torch.serialization.add_safe_globals([argparse.Namespace])

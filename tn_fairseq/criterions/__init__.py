@@ -1,0 +1,3 @@
+"""The criteria: ``--criterion electra|mlm_hard_correction|mlm_soft_reg|mlm_sent_kl``."""
+
+from . import electra, mlm_hard_correction, mlm_sent_kl, mlm_soft_reg  # noqa: F401

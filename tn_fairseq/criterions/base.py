@@ -1,0 +1,217 @@
+"""What the criteria share: which positions count, what divides their losses, and what is logged."""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple, Optional
+
+import torch
+from fairseq.criterions import FairseqCriterion
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.utils import get_perplexity
+from torch import Tensor
+
+from .. import corruption, objectives
+from ..errors import InputError, one_line_errors
+from ..models.electra import ElectraOutput
+from ..synonyms.table import load_synonym_table
+
+
+@dataclass
+class MaskedLMCriterionConfig(FairseqDataclass):
+    synonym_table: Optional[str] = field(
+        default=None,
+        metadata={"help": "safetensors file of build_synonym_table.py; false negatives are counted with it"},
+    )
+    prediction_mode: ChoiceEnum(["argmax", "sample"]) = field(
+        default="argmax",
+        metadata={"help": "r_k: the likeliest token, or a draw (for ELECTRA the very token the generator put in)"},
+    )
+    generator_temperature: float = field(default=1.0, metadata={"help": "softmax temperature of a draw"})
+    generator_loss_weight: float = field(default=1.0, metadata={"help": "ELECTRA: weight of the generator's loss"})
+    discriminator_loss_weight: float = field(
+        default=50.0, metadata={"help": "ELECTRA: weight of replaced token detection"}
+    )
+
+
+class MaskedPredictions(NamedTuple):
+    """What the model said at the N masked positions of a batch of shape (B, T)."""
+
+    masked_tokens: Tensor  # (B, T) boolean
+    targets: Tensor  # (N), w_k
+    predictions: Tensor  # (N), r_k
+    false_negative: Optional[Tensor]  # (N) boolean; none without a synonym table
+
+
+class MaskedLMCriterion(FairseqCriterion):
+    """Masked LM, on ELECTRA together with replaced token detection; a subclass is one of the paper's objectives.
+
+    Works on every model that takes ``masked_tokens`` and answers with the logits there: ours, and fairseq's RoBERTa.
+    """
+
+    @one_line_errors()
+    def __init__(self, cfg: MaskedLMCriterionConfig, task):
+        super().__init__(task)
+        self.cfg = cfg
+        if cfg.generator_temperature <= 0:
+            raise InputError(f"--generator-temperature {cfg.generator_temperature} is not above 0")
+        table = load_synonym_table(cfg.synonym_table, task.source_dictionary) if cfg.synonym_table else None
+        # follows the criterion to its device, and stays out of checkpoints
+        self.register_buffer("synonyms", table, persistent=False)
+
+    # What an objective changes
+
+    def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], Tensor]:
+        """The weight of each masked position (N), none where all count alike, and the sample size that divides them."""
+        return None, masked.masked_tokens.sum()
+
+    def regularization(self, model, sample, masked: MaskedPredictions) -> tuple[Optional[Tensor], dict[str, Tensor]]:
+        """What to add to the masked-LM loss, summed over the masked positions, and what to log of it."""
+        return None, {}
+
+    def detection_targets(self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor):
+        """Which tokens the discriminator should call replaced, and which of them count: (B, T) boolean each."""
+        return output.is_replaced, is_token
+
+    # The step
+
+    @one_line_errors()
+    def forward(self, model, sample, reduce=True):
+        """Returns the summed loss of a batch, its sample size, and what to log; fairseq divides the one by the other."""
+        target_tokens = sample["target"]
+        masked_tokens = target_tokens.ne(self.padding_idx)
+        output = model(
+            **{
+                **sample["net_input"],
+                "masked_tokens": masked_tokens,
+                "target_tokens": target_tokens,
+                "temperature": self.cfg.generator_temperature,
+            }
+        )
+        logits = output[0]
+        is_electra = isinstance(output, ElectraOutput)
+
+        targets = target_tokens[masked_tokens]
+        predictions = self.predict(output)
+        false_negative = None
+        if self.synonyms is not None:
+            false_negative = objectives.false_negatives(predictions, targets, self.synonyms)
+        masked = MaskedPredictions(masked_tokens, targets, predictions, false_negative)
+
+        nll = objectives.masked_lm(logits, targets)
+        masked_count = masked_tokens.sum()
+        weights, sample_size = self.masked_lm_weights(masked)
+        loss = objectives.total(nll if weights is None else weights * nll)
+        regularization, logs = self.regularization(model, sample, masked)
+        if regularization is not None:
+            loss = loss + regularization
+        if is_electra:
+            is_token = sample["net_input"]["src_tokens"].ne(self.padding_idx)
+            detection, detection_logs = self.detect(output, masked, is_token)
+            # the generator's loss is a mean over its sample size, the discriminator's over the tokens: bring both to
+            # the number of masked tokens, so that no correction of the one changes how much the other learns
+            generator_loss = loss * (masked_count / torch.where(sample_size > 0, sample_size, 1))
+            sample_size = masked_count
+            loss = (
+                self.cfg.generator_loss_weight * generator_loss
+                + self.cfg.discriminator_loss_weight * detection * masked_count
+            )
+            logs = {**logs, **detection_logs}
+
+        # the same keys, in the same order, on every worker and at every step: workers are summed without keys
+        logging_output = {
+            "loss": loss.detach(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["nsentences"],
+            "sample_size": sample_size,
+            "masked": masked_count,
+            "nll": nll.detach().sum(),
+            "correct": predictions.eq(targets).sum(),
+            **self.count_false_negatives(masked),
+            **logs,
+        }
+        return loss, sample_size, logging_output
+
+    def predict(self, output) -> Tensor:
+        """r_k, the model's prediction at each masked position: (N)."""
+        if self.cfg.prediction_mode == "argmax":
+            return output[0].detach().argmax(dim=-1)
+        if isinstance(output, ElectraOutput):
+            return output.drawn_tokens
+        return corruption.draw_replacements(output[0], self.cfg.generator_temperature)
+
+    def detect(
+        self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The discriminator's mean loss over the tokens that count, a scalar, and what to log of it."""
+        is_replaced, counts = self.detection_targets(output, masked, is_token)
+        loss = objectives.replaced_token_detection(output.discriminator_logits, is_replaced) * counts
+        tokens = counts.sum()
+        said_replaced = output.discriminator_logits.detach() > 0
+        logs = {
+            "rtd_loss": loss.detach().sum(),
+            "rtd_tokens": tokens,
+            "rtd_correct": (said_replaced.eq(is_replaced) & counts).sum(),
+            "rtd_hits": (said_replaced & is_replaced & counts).sum(),
+            "rtd_said": (said_replaced & counts).sum(),
+            "rtd_replaced": (is_replaced & counts).sum(),
+        }
+        return loss.sum() / tokens.clamp(min=1), logs
+
+    def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
+        if masked.false_negative is None:
+            return {}
+        in_place = torch.zeros_like(masked.masked_tokens).masked_scatter(masked.masked_tokens, masked.false_negative)
+        return {
+            "false_negatives": masked.false_negative.sum(),
+            "false_negative_sequences": in_place.any(dim=1).sum(),
+        }
+
+    # What is shown
+
+    @staticmethod
+    def reduce_metrics(logging_outputs) -> None:
+        """Show sums divided by sums, over workers, accumulated batches and logging intervals alike.
+
+        Losses are in base 2 and shares in per cent.
+        """
+        keys = [key for key in logging_outputs[0] if key not in ("ntokens", "nsentences")] if logging_outputs else []
+        for key in [*keys, "nsentences"]:
+            # fairseq hides what begins with an underscore
+            metrics.log_scalar_sum(f"_{key}", sum(log.get(key, 0) for log in logging_outputs))
+
+        def show(name, numerator, denominator, factor):
+            metrics.log_derived(name, lambda meters: _ratio(meters, numerator, denominator, factor))
+
+        bits, percent = 1 / math.log(2), 100.0
+        show("loss", "_loss", "_sample_size", bits)
+        show("nll_loss", "_nll", "_masked", bits)
+        metrics.log_derived("ppl", lambda meters: get_perplexity(_ratio(meters, "_nll", "_masked", bits)))
+        show("mlm_accuracy", "_correct", "_masked", percent)
+        if "false_negatives" in keys:
+            metrics.log_derived("false_negative_rate", _false_negative_rate)
+            show("false_negative_sequences", "_false_negative_sequences", "_nsentences", percent)
+        if "soft_reg" in keys:
+            show("soft_reg", "_soft_reg", "_masked", 1.0)
+        if "sent_kl" in keys:
+            show("sent_kl", "_sent_kl", "_masked", bits)
+        if "rtd_loss" in keys:
+            show("rtd_loss", "_rtd_loss", "_rtd_tokens", bits)
+            show("rtd_accuracy", "_rtd_correct", "_rtd_tokens", percent)
+            show("rtd_precision", "_rtd_hits", "_rtd_said", percent)
+            show("rtd_recall", "_rtd_hits", "_rtd_replaced", percent)
+            show("replaced_rate", "_rtd_replaced", "_rtd_tokens", percent)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True
+
+
+def _ratio(meters, numerator: str, denominator: str, factor: float) -> float:
+    divisor = float(meters[denominator].sum)
+    return round(factor * float(meters[numerator].sum) / divisor, 3) if divisor else 0.0
+
+
+def _false_negative_rate(meters) -> float:
+    mismatches = float(meters["_masked"].sum) - float(meters["_correct"].sum)
+    return round(100.0 * float(meters["_false_negatives"].sum) / mismatches, 3) if mismatches else 0.0

@@ -1,0 +1,55 @@
+"""Hard correction, ``--criterion mlm_hard_correction``: false negatives leave the masked-LM loss (Eq. 2)."""
+
+from dataclasses import dataclass, field
+
+import torch
+from fairseq.criterions import register_criterion
+from fairseq.dataclass import ChoiceEnum
+
+from .. import objectives
+from ..errors import InputError, one_line_errors
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+
+
+@dataclass
+class HardCorrectionConfig(MaskedLMCriterionConfig):
+    hard_correction_weight: float = field(
+        default=0.0, metadata={"help": "weight of a false negative's loss: 0 drops it, 1 is plain masked LM"}
+    )
+    hard_correction_divisor: ChoiceEnum(["kept", "masked"]) = field(
+        default="kept", metadata={"help": "divide by the weights of the kept positions, or by all masked positions"}
+    )
+    rtd_false_negatives: ChoiceEnum(["replaced", "ignore", "original"]) = field(
+        default="replaced",
+        metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator put in"},
+    )
+
+
+@register_criterion("mlm_hard_correction", dataclass=HardCorrectionConfig)
+class HardCorrectionCriterion(MaskedLMCriterion):
+    """Masked LM in which a prediction that is a synonym of the gold token costs nothing."""
+
+    @one_line_errors()
+    def __init__(self, cfg: HardCorrectionConfig, task):
+        if not cfg.synonym_table:
+            raise InputError(
+                "--criterion mlm_hard_correction needs --synonym-table FILE.safetensors; build_synonym_table.py makes one"
+            )
+        if not 0 <= cfg.hard_correction_weight <= 1:
+            raise InputError(f"--hard-correction-weight {cfg.hard_correction_weight} is not in [0, 1]")
+        super().__init__(cfg, task)
+
+    def masked_lm_weights(self, masked):
+        weights = objectives.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)
+        if self.cfg.hard_correction_divisor == "kept":
+            return weights, weights.sum()
+        return weights, masked.masked_tokens.sum()
+
+    def detection_targets(self, output, masked, is_token):
+        if self.cfg.rtd_false_negatives == "replaced":
+            return output.is_replaced, is_token
+        drawn_synonym = objectives.false_negatives(output.drawn_tokens, masked.targets, self.synonyms)
+        is_synonym = torch.zeros_like(is_token).masked_scatter(masked.masked_tokens, drawn_synonym)
+        if self.cfg.rtd_false_negatives == "ignore":
+            return output.is_replaced, is_token & ~is_synonym
+        return output.is_replaced & ~is_synonym, is_token

@@ -1,0 +1,56 @@
+"""Sentence KL, ``--criterion mlm_sent_kl``: bring the sentence with predictions close to the original (section 5)."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import torch
+from fairseq.criterions import register_criterion
+from fairseq.dataclass import ChoiceEnum
+
+from .. import corruption, objectives
+from ..errors import InputError, one_line_errors
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+
+
+@dataclass
+class SentenceKLConfig(MaskedLMCriterionConfig):
+    sent_kl_weight: float = field(default=1.0, metadata={"help": "weight of KL(H_p || H_s)"})
+    sent_kl_temperature: float = field(default=1.0, metadata={"help": "divides the hidden states before the softmax"})
+    sent_kl_positions: ChoiceEnum(["all", "masked"]) = field(
+        default="all", metadata={"help": "mean over all tokens, or over the masked ones"}
+    )
+    sent_kl_encoder: ChoiceEnum(["generator", "discriminator"]) = field(
+        default="generator", metadata={"help": "ELECTRA: the tower that reads both sentences"}
+    )
+    sent_kl_grad_target: bool = field(default=False, metadata={"help": "let gradient through H_s, too"})
+
+
+@register_criterion("mlm_sent_kl", dataclass=SentenceKLConfig)
+class SentenceKLCriterion(MaskedLMCriterion):
+    """Masked LM plus the divergence between the hidden states of the predicted and of the original sentence."""
+
+    @one_line_errors()
+    def __init__(self, cfg: SentenceKLConfig, task):
+        if cfg.sent_kl_temperature <= 0:
+            raise InputError(f"--sent-kl-temperature {cfg.sent_kl_temperature} is not above 0")
+        super().__init__(cfg, task)
+
+    def regularization(self, model, sample, masked):
+        src_tokens = sample["net_input"]["src_tokens"]
+        original = corruption.original_tokens(src_tokens, sample["target"], masked.masked_tokens)
+        predicted = corruption.fill_in(src_tokens, masked.masked_tokens, masked.predictions)
+        with nullcontext() if self.cfg.sent_kl_grad_target else torch.no_grad():
+            original_hidden = self.encode(model, sample, original)
+        predicted_hidden = self.encode(model, sample, predicted)
+
+        positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else src_tokens.ne(self.padding_idx)
+        divergence = objectives.sentence_kl(predicted_hidden, original_hidden, self.cfg.sent_kl_temperature)
+        mean = (divergence * positions).sum() / positions.sum().clamp(min=1)
+        # the caller divides by the number of masked positions
+        summed = mean * masked.masked_tokens.sum()
+        return self.cfg.sent_kl_weight * summed, {"sent_kl": summed.detach()}
+
+    def encode(self, model, sample, tokens):
+        """Last-layer hidden states: (B, T) -> (B, T, H)."""
+        tower = str(self.cfg.sent_kl_encoder)  # for ELECTRA; others have but one
+        return model(**{**sample["net_input"], "src_tokens": tokens, "features_only": True, "tower": tower})[0]

@@ -1,0 +1,41 @@
+"""Soft regularization, ``--criterion mlm_soft_reg``: pull the embeddings of prediction and gold together (Eq. 3)."""
+
+from dataclasses import dataclass, field
+
+from fairseq.criterions import register_criterion
+from fairseq.dataclass import ChoiceEnum
+from torch import nn
+
+from .. import objectives
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+
+
+@dataclass
+class SoftRegularizationConfig(MaskedLMCriterionConfig):
+    soft_reg_weight: float = field(default=1.0, metadata={"help": "weight of 1 - cos(e_k, e'_k)"})
+    soft_reg_detach: ChoiceEnum(["none", "target", "prediction"]) = field(
+        default="none", metadata={"help": "which of the two embedding rows gets no gradient"}
+    )
+
+
+@register_criterion("mlm_soft_reg", dataclass=SoftRegularizationConfig)
+class SoftRegularizationCriterion(MaskedLMCriterion):
+    """Masked LM plus the cosine distance between the input embeddings of prediction and gold."""
+
+    def regularization(self, model, sample, masked):
+        embeddings = input_word_embeddings(model)
+        target_rows, prediction_rows = embeddings(masked.targets), embeddings(masked.predictions)
+        if self.cfg.soft_reg_detach == "target":
+            target_rows = target_rows.detach()
+        elif self.cfg.soft_reg_detach == "prediction":
+            prediction_rows = prediction_rows.detach()
+        distance = objectives.soft_regularization(target_rows, prediction_rows).sum()
+        return self.cfg.soft_reg_weight * distance, {"soft_reg": distance.detach()}
+
+
+def input_word_embeddings(model) -> nn.Embedding:
+    """The model's input word embeddings, before position, type and LayerNorm: (...) -> (..., E)."""
+    if hasattr(model, "embeddings"):
+        return model.embeddings.word_embeddings
+    # fairseq's RoBERTa; its row for padding is zero, where the cosine has no gradient, and the module gives it none
+    return model.encoder.sentence_encoder.embed_tokens

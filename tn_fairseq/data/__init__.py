@@ -1,0 +1,1 @@
+"""Datasets: binarised text in, masked batches out."""

@@ -1,0 +1,3 @@
+"""The models: ``--arch bert_tiny|bert_base|bert_large|electra_tiny|electra_small|electra_base|electra_large``."""
+
+from . import bert, electra  # noqa: F401

@@ -1,0 +1,133 @@
+"""What BERT and ELECTRA share as fairseq models: sizes, limits, and the vocabulary they were made for."""
+
+from dataclasses import dataclass, field, make_dataclass
+from typing import Optional
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import (
+    ARCH_CONFIG_REGISTRY,
+    ARCH_MODEL_NAME_REGISTRY,
+    ARCH_MODEL_REGISTRY,
+    BaseFairseqModel,
+    register_model,
+)
+from torch import Tensor, nn
+
+from ..dictionary import fingerprint
+from ..errors import InputError, one_line_errors
+from ..modules.transformer_encoder import Embeddings, TransformerEncoder, init_parameters
+
+
+@dataclass
+class EncoderConfig(FairseqDataclass):
+    encoder_layers: int = field(default=12, metadata={"help": "layers"})
+    encoder_embed_dim: int = field(default=256, metadata={"help": "hidden size"})
+    encoder_attention_heads: int = field(default=4, metadata={"help": "attention heads"})
+    encoder_ffn_embed_dim: int = field(default=1024, metadata={"help": "size of the feed-forward network"})
+    max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
+    dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
+    attention_dropout: float = field(default=0.1, metadata={"help": "dropout on attention weights"})
+
+
+class EncoderModel(BaseFairseqModel):
+    """A model over one set of embeddings, which remembers the dictionary that its rows stand for."""
+
+    def __init__(self, cfg: EncoderConfig, dictionary, embedding_size: int):
+        super().__init__()
+        self.cfg = cfg
+        self.padding_index = dictionary.pad()
+        self.embeddings = Embeddings(len(dictionary), embedding_size, cfg.max_positions, cfg.dropout)
+        # part of the checkpoint: it tells a data-bin of another vocabulary from the model's own, whatever its size
+        digest = bytes.fromhex(fingerprint(dictionary))
+        self.register_buffer("dictionary_fingerprint", torch.tensor(list(digest), dtype=torch.uint8))
+
+    @classmethod
+    @one_line_errors()
+    def build_model(cls, cfg, task):
+        """Build the model for a task's dictionary.
+
+        Raises InputError (as a one-line exit) where sizes do not fit each other or the task's sequences.
+        """
+        cls.check_sizes(cfg)
+        length = task.max_positions()
+        if isinstance(length, int) and length > cfg.max_positions:
+            raise InputError(
+                f"--tokens-per-sample {length} is longer than the model's {cfg.max_positions} positions; "
+                f"give --tokens-per-sample {cfg.max_positions} or a larger --max-positions"
+            )
+        return cls(cfg, task.source_dictionary)
+
+    @classmethod
+    def check_sizes(cls, cfg) -> None:
+        check_heads(cfg.encoder_embed_dim, cfg.encoder_attention_heads, "encoder")
+
+    def encode(self, encoder: TransformerEncoder, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
+        """Last-layer hidden states of one encoder: (B, T) -> (B, T, H)."""
+        if tokens.size(1) > self.cfg.max_positions:
+            raise InputError(
+                f"a sequence of {tokens.size(1)} tokens is longer than the model's {self.cfg.max_positions} "
+                "positions; shorten it (--tokens-per-sample, --max-positions)"
+            )
+        return encoder(self.embeddings(tokens, token_types), tokens.eq(self.padding_index))
+
+    def max_positions(self) -> int:
+        return self.cfg.max_positions
+
+    @one_line_errors()
+    def upgrade_state_dict_named(self, state_dict, name):
+        super().upgrade_state_dict_named(state_dict, name)
+        key = f"{name}.dictionary_fingerprint" if name else "dictionary_fingerprint"
+        theirs = state_dict.get(key)
+        if theirs is not None and not torch.equal(theirs.cpu(), self.dictionary_fingerprint.cpu()):
+            raise InputError(
+                "the checkpoint was trained with another vocabulary than this data's dict.txt; binarize the data "
+                "with the checkpoint's own tokenizer (a copy lies in tokenizer/ beside the data it was trained on)"
+            )
+
+
+def build_encoder(
+    cfg: EncoderConfig, embedding_size: int, hidden_size: int, layers: int, heads: int, ffn_size: int
+) -> TransformerEncoder:
+    return TransformerEncoder(embedding_size, hidden_size, layers, heads, ffn_size, cfg.dropout, cfg.attention_dropout)
+
+
+def check_heads(hidden_size: int, heads: int, owner: str) -> None:
+    if hidden_size % heads:
+        raise InputError(
+            f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}; change one of them"
+        )
+
+
+def tag_layer_depth(module: nn.Module, depth: int) -> None:
+    """Tell the optimizer how deep a module lies (embeddings 0, first layer 1, …), for layer-wise learning rates.
+
+    fairseq's half-precision optimizers carry the attribute ``optim_overrides`` over to their float32 copies.
+    """
+    for parameter in module.parameters():
+        parameter.optim_overrides = {"layer_depth": depth}
+
+
+def initialise(model: EncoderModel, *encoders: TransformerEncoder) -> None:
+    """Initialise every parameter, and tag embeddings and layers with their depth."""
+    model.apply(init_parameters)
+    tag_layer_depth(model.embeddings, 0)
+    for encoder in encoders:
+        tag_layer_depth(encoder.embedding_projection, 0)
+        for depth, layer in enumerate(encoder.layers, start=1):
+            tag_layer_depth(layer, depth)
+
+
+def register_sizes(model: type[EncoderModel], config: type[EncoderConfig], sizes: dict[str, dict[str, int]]) -> None:
+    """Register one model a size, so that command line and YAML recipes know each by its name.
+
+    fairseq keeps one dataclass a model class and drops an architecture's defaults in YAML recipes: hence a class each.
+    """
+    for name, defaults in sizes.items():
+        described = config.__dataclass_fields__
+        fields = [(key, int, field(default=value, metadata=described[key].metadata)) for key, value in defaults.items()]
+        size_config = make_dataclass(f"{name}_config", fields, bases=(config,))
+        # fairseq's retired masked_lm model holds the names bert_base and bert_large: they are ours from here on
+        for registry in (ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY):
+            registry.pop(name, None)
+        register_model(name, dataclass=size_config)(type(name, (model,), {}))

@@ -1,0 +1,60 @@
+"""BERT: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``, under fairseq's task ``masked_lm`` or our ``electra``."""
+
+from typing import Optional
+
+from torch import Tensor
+
+from ..modules.transformer_encoder import MaskedLMHead
+from .base import EncoderConfig, EncoderModel, build_encoder, initialise, register_sizes
+
+
+class BertModel(EncoderModel):
+    """A Transformer encoder with a masked-LM head tied to its word embeddings."""
+
+    def __init__(self, cfg: EncoderConfig, dictionary):
+        hidden_size = cfg.encoder_embed_dim
+        super().__init__(cfg, dictionary, embedding_size=hidden_size)
+        self.encoder = build_encoder(
+            cfg, hidden_size, hidden_size, cfg.encoder_layers, cfg.encoder_attention_heads, cfg.encoder_ffn_embed_dim
+        )
+        self.masked_lm_head = MaskedLMHead(hidden_size, hidden_size, len(dictionary))
+        initialise(self, self.encoder)
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        token_types: Optional[Tensor] = None,
+        masked_tokens: Optional[Tensor] = None,
+        features_only: bool = False,
+        **unused,
+    ):
+        """(B, T) -> logits (N, V) of the masked positions, (B, T, V) without a mask, or hidden states (B, T, H).
+
+        The pair (output, None) and the ignored arguments are the interface of fairseq's masked-LM criteria.
+        """
+        hidden = self.encode(self.encoder, src_tokens, token_types)
+        if features_only:
+            return hidden, None
+        if masked_tokens is not None:
+            hidden = hidden[masked_tokens]
+        return self.masked_lm_head(hidden, self.embeddings.word_embeddings.weight), None
+
+
+def _size(layers: int, hidden: int, heads: int, ffn: int) -> Dict[str, int]:
+    return {
+        "encoder_layers": layers,
+        "encoder_embed_dim": hidden,
+        "encoder_attention_heads": heads,
+        "encoder_ffn_embed_dim": ffn,
+    }
+
+
+register_sizes(
+    BertModel,
+    EncoderConfig,
+    {
+        "bert_tiny": _size(2, 128, 2, 512),
+        "bert_base": _size(12, 768, 12, 3072),
+        "bert_large": _size(24, 1024, 16, 4096),
+    },
+)

@@ -1,0 +1,138 @@
+"""The post-LayerNorm Transformer encoder of BERT and ELECTRA.
+
+B is the batch size, T the length, E the embedding size, H the hidden size.
+"""
+
+from typing import Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+LAYER_NORM_EPS = 1e-12
+INIT_STD = 0.02
+TOKEN_TYPES = 2
+
+
+def init_parameters(module: nn.Module) -> None:
+    """Truncated normal weights (standard deviation 0.02, cut at two of them), zero biases (Devlin et al. 2019)."""
+    if isinstance(module, (nn.Linear, nn.Embedding)):
+        nn.init.trunc_normal_(module.weight, std=INIT_STD, a=-2 * INIT_STD, b=2 * INIT_STD)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+class Embeddings(nn.Module):
+    """Word, position and token-type embeddings, summed and normalised: (B, T) token ids -> (B, T, E)."""
+
+    def __init__(self, dictionary_size: int, embedding_size: int, max_positions: int, dropout: float):
+        super().__init__()
+        self.word_embeddings = nn.Embedding(dictionary_size, embedding_size)
+        self.position_embeddings = nn.Embedding(max_positions, embedding_size)
+        self.token_type_embeddings = nn.Embedding(TOKEN_TYPES, embedding_size)
+        self.layer_norm = nn.LayerNorm(embedding_size, eps=LAYER_NORM_EPS)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
+        length = tokens.size(1)
+        x = self.word_embeddings(tokens) + self.position_embeddings.weight[:length]
+        if token_types is None:
+            x = x + self.token_type_embeddings.weight[0]
+        else:
+            x = x + self.token_type_embeddings(token_types)
+        return self.dropout(self.layer_norm(x))
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with one projection for queries, keys and values: (B, T, H) -> (B, T, H)."""
+
+    def __init__(self, hidden_size: int, heads: int, attention_dropout: float):
+        super().__init__()
+        self.heads = heads
+        self.attention_dropout = attention_dropout
+        self.query_key_value = nn.Linear(hidden_size, 3 * hidden_size)
+        self.output = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
+        batch, length, hidden_size = x.shape
+        projected = self.query_key_value(x).view(batch, length, 3, self.heads, hidden_size // self.heads)
+        query, key, value = projected.permute(2, 0, 3, 1, 4)
+        context = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=attention_mask, dropout_p=self.attention_dropout if self.training else 0.0
+        )
+        return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
+
+
+class TransformerLayer(nn.Module):
+    """Self-attention and feed-forward network, each followed by dropout, residual sum and LayerNorm: (B, T, H)."""
+
+    def __init__(self, hidden_size: int, heads: int, ffn_size: int, dropout: float, attention_dropout: float):
+        super().__init__()
+        self.attention = SelfAttention(hidden_size, heads, attention_dropout)
+        self.attention_layer_norm = nn.LayerNorm(hidden_size, eps=LAYER_NORM_EPS)
+        self.ffn_in = nn.Linear(hidden_size, ffn_size)
+        self.ffn_out = nn.Linear(ffn_size, hidden_size)
+        self.ffn_layer_norm = nn.LayerNorm(hidden_size, eps=LAYER_NORM_EPS)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
+        x = self.attention_layer_norm(x + self.dropout(self.attention(x, attention_mask)))
+        return self.ffn_layer_norm(x + self.dropout(self.ffn_out(F.gelu(self.ffn_in(x)))))
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of layers over embeddings, projected first if their size differs: (B, T, E) -> (B, T, H)."""
+
+    def __init__(
+        self,
+        embedding_size: int,
+        hidden_size: int,
+        layers: int,
+        heads: int,
+        ffn_size: int,
+        dropout: float,
+        attention_dropout: float,
+    ):
+        super().__init__()
+        self.embedding_projection = (
+            nn.Linear(embedding_size, hidden_size) if embedding_size != hidden_size else nn.Identity()
+        )
+        self.layers = nn.ModuleList(
+            TransformerLayer(hidden_size, heads, ffn_size, dropout, attention_dropout) for _ in range(layers)
+        )
+
+    def forward(self, embedded: Tensor, padding: Tensor) -> Tensor:
+        """`padding` is true at padding positions, (B, T)."""
+        x = self.embedding_projection(embedded)
+        attention_mask = None
+        # where looking costs nothing, an unpadded batch goes without a mask; on a GPU a look would stop the queue
+        if padding.is_cuda or padding.any():
+            attention_mask = ~padding[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, attention_mask)
+        return x
+
+
+class MaskedLMHead(nn.Module):
+    """Scores every symbol of the dictionary through the word embeddings, which it does not own: (N, H) -> (N, V)."""
+
+    def __init__(self, hidden_size: int, embedding_size: int, dictionary_size: int):
+        super().__init__()
+        self.dense = nn.Linear(hidden_size, embedding_size)
+        self.layer_norm = nn.LayerNorm(embedding_size, eps=LAYER_NORM_EPS)
+        self.bias = nn.Parameter(torch.zeros(dictionary_size))
+
+    def forward(self, hidden: Tensor, word_embeddings: Tensor) -> Tensor:
+        return F.linear(self.layer_norm(F.gelu(self.dense(hidden))), word_embeddings, self.bias)
+
+
+class ReplacedTokenHead(nn.Module):
+    """Scores each position: positive means replaced: (B, T, H) -> (B, T)."""
+
+    def __init__(self, hidden_size: int):
+        super().__init__()
+        self.dense = nn.Linear(hidden_size, hidden_size)
+        self.output = nn.Linear(hidden_size, 1)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.output(F.gelu(self.dense(hidden))).squeeze(-1)

@@ -1,0 +1,63 @@
+"""The objectives of "Language Model Pre-training on True Negatives", as pure functions of tensors.
+
+Every function computes in float32, whatever precision it is given, and returns one value per position: the caller
+decides which positions count, sums them, and divides. N is the number of masked positions, V the size of the dictionary.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
+    """-log p(w_k | s~) at each masked position: (N, V), (N) -> (N), in nats (Eq. 1)."""
+    return F.cross_entropy(logits.float(), targets, reduction="none")
+
+
+def total(values: Tensor) -> Tensor:
+    """The sum of one value per position, (N) -> (), added up in the order in which torch's ``nll_loss`` adds.
+
+    With it the plain masked LM equals fairseq's ``masked_lm`` to the last bit, which ``values.sum()`` would not.
+    """
+    first = torch.zeros(len(values), dtype=torch.long, device=values.device)
+    return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
+
+
+def false_negatives(predictions: Tensor, targets: Tensor, synonym_table: Tensor) -> Tensor:
+    """True where the prediction is a synonym of the gold token, r_k in V[w_k]: (N), (N), (V, S) -> (N) (section 3.2).
+
+    The table is right-padded and no row holds its own token, so that a correct prediction is never a false negative.
+    """
+    return (synonym_table[targets] == predictions.unsqueeze(-1)).any(dim=-1)
+
+
+def hard_correction(false_negative: Tensor, weight: float = 0.0) -> Tensor:
+    """The weight of each position in the masked-LM loss: `weight` at false negatives, 1 elsewhere: (N) -> (N) (Eq. 2).
+
+    A weight of 0 drops the false negatives, with their gradients; a weight of 1 is the plain masked LM.
+    """
+    kept = torch.ones_like(false_negative, dtype=torch.float32)
+    return kept.masked_fill(false_negative, weight)
+
+
+def soft_regularization(target_embeddings: Tensor, prediction_embeddings: Tensor) -> Tensor:
+    """1 - cos(e_k, e'_k) at each masked position: (N, E), (N, E) -> (N), in [0, 2] (Eq. 3)."""
+    return 1.0 - F.cosine_similarity(target_embeddings.float(), prediction_embeddings.float(), dim=-1)
+
+
+def sentence_kl(predicted_hidden: Tensor, original_hidden: Tensor, temperature: float = 1.0) -> Tensor:
+    """KL(softmax H_p || softmax H_s) at each position: (..., H), (..., H) -> (...), in nats (section 5).
+
+    The softmax runs over the hidden dimension, after division by the temperature.
+    """
+    log_p = F.log_softmax(predicted_hidden.float() / temperature, dim=-1)
+    log_s = F.log_softmax(original_hidden.float() / temperature, dim=-1)
+    return (log_p.exp() * (log_p - log_s)).sum(dim=-1)
+
+
+def replaced_token_detection(logits: Tensor, is_replaced: Tensor) -> Tensor:
+    """Binary cross-entropy of "this token was replaced" at each position: (B, T), (B, T) -> (B, T), in nats.
+
+    Source: Clark et al. 2020, section 2.
+    """
+    return F.binary_cross_entropy_with_logits(logits.float(), is_replaced.float(), reduction="none")

@@ -1,0 +1,88 @@
+"""ELECTRA's optimizer: ``--optimizer electra_adamw``."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.optim import FairseqOptimizer, register_optimizer
+from omegaconf import II
+
+from ..errors import InputError, one_line_errors
+
+# a count of steps past which float32 cannot count, and where 1 - beta^steps is 1: no bias correction
+UNCORRECTED_STEPS = 2.0**24
+
+
+@dataclass
+class ElectraAdamWConfig(FairseqDataclass):
+    adam_betas: str = field(default="(0.9, 0.999)", metadata={"help": "decay of the first and second moment"})
+    adam_eps: float = field(default=1e-6, metadata={"help": "added to the root of the second moment"})
+    adam_bias_correction: bool = field(default=False, metadata={"help": "correct the moments' bias towards zero"})
+    weight_decay: float = field(default=0.01, metadata={"help": "decoupled; spares biases and LayerNorm"})
+    layerwise_lr_decay: float = field(
+        default=1.0, metadata={"help": "factor on the learning rate from layer to layer, downwards, for fine-tuning"}
+    )
+    lr: list[float] = II("optimization.lr")
+
+
+def parameter_groups(
+    parameters: Iterable[torch.nn.Parameter], weight_decay: float, layerwise_lr_decay: float
+) -> list[dict[str, Any]]:
+    """Group parameters by weight decay and learning-rate scale.
+
+    Vectors (biases and LayerNorm) are not decayed. A parameter at depth d of n layers (embeddings 0, first layer 1) learns
+    at decay^(n + 2 - d) of the learning rate; one without a depth is part of a task's head and learns at the full rate
+    (Clark et al. 2020, as released).
+    """
+    parameters = list(parameters)
+    depths = [getattr(p, "optim_overrides", {}).get("layer_depth") for p in parameters]
+    top = max((depth for depth in depths if depth is not None), default=0) + 2
+    groups = defaultdict(list)
+    for parameter, depth in zip(parameters, depths, strict=False):
+        scale = 1.0 if depth is None else layerwise_lr_decay ** (top - depth)
+        groups[(weight_decay if parameter.dim() > 1 else 0.0, scale)].append(parameter)
+    return [{"params": members, "weight_decay": decay, "lr_scale": scale} for (decay, scale), members in groups.items()]
+
+
+@register_optimizer("electra_adamw", dataclass=ElectraAdamWConfig)
+class ElectraAdamW(FairseqOptimizer):
+    """AdamW with decoupled weight decay that spares biases and LayerNorm, by default without bias correction.
+
+    The update is torch's fused kernel. Leaving out the bias correction amounts to having taken many steps already.
+    """
+
+    @one_line_errors()
+    def __init__(self, cfg: ElectraAdamWConfig, params):
+        super().__init__(cfg)
+        params = list(params)
+        if len(params) == 1 and params[0].dim() == 1:
+            raise InputError(
+                "--optimizer electra_adamw treats matrices and vectors differently, but --fp16 hands it one flat vector; "
+                "add --fp16-no-flatten-grads"
+            )
+        if not 0 < cfg.layerwise_lr_decay <= 1:
+            raise InputError(f"--layerwise-lr-decay {cfg.layerwise_lr_decay} is not in (0, 1]")
+        groups = parameter_groups(params, cfg.weight_decay, cfg.layerwise_lr_decay)
+        try:
+            betas = tuple(float(beta) for beta in cfg.adam_betas.strip("()[] ").split(","))
+            self._optimizer = torch.optim.AdamW(groups, lr=cfg.lr[0], betas=betas, eps=cfg.adam_eps, fused=True)
+        except ValueError as error:
+            raise InputError(f"--adam-betas {cfg.adam_betas!r}, --adam-eps {cfg.adam_eps}: {error}") from None
+        if not cfg.adam_bias_correction:
+            for parameter in params:
+                self._optimizer.state[parameter] = {
+                    "step": torch.tensor(UNCORRECTED_STEPS, device=parameter.device),
+                    "exp_avg": torch.zeros_like(parameter),
+                    "exp_avg_sq": torch.zeros_like(parameter),
+                }
+
+    def get_lr(self):
+        group = self.param_groups[0]
+        return group["lr"] / group["lr_scale"]
+
+    def set_lr(self, lr):
+        for group in self.param_groups:
+            group["lr"] = lr * group["lr_scale"]

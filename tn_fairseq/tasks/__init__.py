@@ -1,0 +1,3 @@
+"""The task: ``--task electra``."""
+
+from . import electra  # noqa: F401

@@ -1,0 +1,111 @@
+"""Pre-training on masked text: ``--task electra``, for ELECTRA and BERT."""
+
+import logging
+import os
+from dataclasses import dataclass, field
+
+from fairseq import utils
+from fairseq.data import PrependTokenDataset, TokenBlockDataset, data_utils
+from fairseq.data.shorten_dataset import TruncateDataset
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.tasks import register_task
+from fairseq.tasks.masked_lm import MaskedLMTask
+from omegaconf import II, MISSING
+
+from ..data.masked_tokens_dataset import MaskedTokensDataset
+from ..dictionary import load_dictionary
+from ..errors import InputError, one_line_errors
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class ElectraTaskConfig(FairseqDataclass):
+    data: str = field(
+        default=MISSING, metadata={"help": "data-bin folders, separated by colons: one an epoch, in turn"}
+    )
+    sample_break_mode: ChoiceEnum(["none", "complete", "complete_doc"]) = field(
+        default="none",
+        metadata={
+            "help": "none fills every block to the brim; complete keeps sentences whole (longer ones are cut off); "
+            "complete_doc keeps documents apart, too"
+        },
+    )
+    tokens_per_sample: int = field(default=128, metadata={"help": "longest block in tokens, <s> included"})
+    mask_prob: float = field(default=0.15, metadata={"help": "share of the tokens to mask, special symbols excluded"})
+    leave_unmasked_prob: float = field(default=0.15, metadata={"help": "share of the masked that keep their token"})
+    random_token_prob: float = field(default=0.0, metadata={"help": "share of the masked that get a random token"})
+    seed: int = II("common.seed")
+
+
+@register_task("electra", dataclass=ElectraTaskConfig)
+class ElectraTask(MaskedLMTask):
+    """fairseq's ``masked_lm`` task with ELECTRA's masking: special symbols are never masked, and masking is by batch."""
+
+    cfg: ElectraTaskConfig
+
+    @classmethod
+    @one_line_errors()
+    def setup_task(cls, cfg: ElectraTaskConfig, **kwargs):
+        """Raises InputError (as a one-line exit) for probabilities out of range and a folder without dict.txt."""
+        if not 0 < cfg.mask_prob < 1:
+            raise InputError(f"--mask-prob {cfg.mask_prob} is not between 0 and 1; ELECTRA and BERT use 0.15")
+        shares = cfg.leave_unmasked_prob, cfg.random_token_prob
+        if min(shares) < 0 or sum(shares) > 1:
+            raise InputError(
+                "--leave-unmasked-prob and --random-token-prob must not be negative or add up to more than 1"
+            )
+        if cfg.tokens_per_sample < 2:
+            raise InputError(f"--tokens-per-sample {cfg.tokens_per_sample} leaves no room for text; give at least 2")
+        return super().setup_task(cfg, **kwargs)
+
+    @classmethod
+    def load_dict(cls, cfg):
+        return load_dictionary(os.path.join(utils.split_paths(cfg.data)[0], "dict.txt"))
+
+    @one_line_errors()
+    def load_dataset(self, split, epoch=1, combine=False, **kwargs):
+        """Load one split as masked blocks.
+
+        Raises InputError (as a one-line exit) where the split is missing, unreadable or empty.
+        """
+        self.datasets[split] = MaskedTokensDataset(
+            self._load_dataset_split(split, epoch, combine),
+            self.source_dictionary,
+            seed=self.cfg.seed,
+            mask_prob=self.cfg.mask_prob,
+            leave_unmasked_prob=self.cfg.leave_unmasked_prob,
+            random_token_prob=self.cfg.random_token_prob,
+        )
+
+    def _load_dataset_split(self, split, epoch, combine):
+        folders = utils.split_paths(self.cfg.data)
+        path = os.path.join(folders[(epoch - 1) % len(folders)], split)
+        try:
+            sentences = data_utils.load_indexed_dataset(path, self.source_dictionary, combine=combine)
+        except (OSError, ValueError, AssertionError) as error:
+            raise InputError(f"{path}.idx: not a fairseq dataset ({error}); run binarize.py again") from None
+        if sentences is None:
+            raise InputError(f"there is no {path}.bin with its {path}.idx; write them with binarize.py")
+        if not len(sentences):
+            raise InputError(f"{path}.bin holds no text; binarize a corpus that does")
+
+        limit = self.cfg.tokens_per_sample - 1  # one less for <s>
+        blocks = TokenBlockDataset(
+            sentences,
+            sentences.sizes,
+            limit,
+            pad=self.source_dictionary.pad(),
+            eos=self.source_dictionary.eos(),
+            break_mode=str(self.cfg.sample_break_mode),
+        )
+        too_long = (blocks.sizes > limit).sum()
+        if too_long:
+            # fairseq would refuse them; what is lost must be said
+            logger.warning(
+                f"{too_long:,} of {len(blocks):,} {split} blocks are one sentence longer than --tokens-per-sample "
+                f"{self.cfg.tokens_per_sample} and are cut off; --sample-break-mode none loses nothing"
+            )
+            blocks = TruncateDataset(blocks, limit)
+        logger.info(f"{split}: {len(blocks):,} blocks of at most {self.cfg.tokens_per_sample} tokens from {path}")
+        return PrependTokenDataset(blocks, self.source_dictionary.bos())
