@@ -18,11 +18,11 @@ def mask_tokens(
     random_token_prob: float,
     random_token_range: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask a share of the maskable positions of each row: (B, T) integers -> masked tokens (B, T), masked (B, T) boolean.
+    """Mask a share of the maskable positions of each row: (B, T) -> masked tokens (B, T), which are masked (B, T).
 
     Each row loses `mask_prob` of its maskable positions, rounded up or down at random so that the share is exact on
     average. Of these, `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open
-    `random_token_range`, and the rest become `mask_index`; all of them count as masked (Devlin et al. 2019, section 3.1).
+    `random_token_range`, and the rest become `mask_index`; all count as masked (Devlin et al. 2019, section 3.1).
     """
     count = np.floor(mask_prob * maskable.sum(axis=1) + rng.random(len(tokens))).astype(int)
     # a random order of each row, its maskable positions first, of which the first `count` are taken
@@ -58,8 +58,3 @@ def fill_in(tokens: Tensor, masked_tokens: Tensor, values: Tensor) -> Tensor:
 def original_tokens(src_tokens: Tensor, target_tokens: Tensor, masked_tokens: Tensor) -> Tensor:
     """The text before masking, s: (B, T), targets (B, T) where masked, (B, T) boolean -> (B, T)."""
     return torch.where(masked_tokens, target_tokens, src_tokens)
-
-
-def replaced(corrupted_tokens: Tensor, original: Tensor) -> Tensor:
-    """True where a token differs from the original, so that a draw that hits the original is not replaced: -> (B, T)."""
-    return corrupted_tokens.ne(original)

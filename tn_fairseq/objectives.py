@@ -1,7 +1,7 @@
 """The objectives of "Language Model Pre-training on True Negatives", as pure functions of tensors.
 
 Every function computes in float32, whatever precision it is given, and returns one value per position: the caller
-decides which positions count, sums them, and divides. N is the number of masked positions, V the size of the dictionary.
+decides which positions count, sums them, and divides. N is the number of masked positions, V the dictionary's size.
 """
 
 import torch

@@ -77,7 +77,7 @@ class MaskedLMCriterion(FairseqCriterion):
 
     @one_line_errors()
     def forward(self, model, sample, reduce=True):
-        """Returns the summed loss of a batch, its sample size, and what to log; fairseq divides the one by the other."""
+        """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
         target_tokens = sample["target"]
         masked_tokens = target_tokens.ne(self.padding_idx)
         output = model(

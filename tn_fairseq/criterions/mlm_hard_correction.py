@@ -33,7 +33,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     def __init__(self, cfg: HardCorrectionConfig, task):
         if not cfg.synonym_table:
             raise InputError(
-                "--criterion mlm_hard_correction needs --synonym-table FILE.safetensors; build_synonym_table.py makes one"
+                "--criterion mlm_hard_correction needs --synonym-table FILE; build_synonym_table.py makes one"
             )
         if not 0 <= cfg.hard_correction_weight <= 1:
             raise InputError(f"--hard-correction-weight {cfg.hard_correction_weight} is not in [0, 1]")

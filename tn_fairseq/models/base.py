@@ -94,9 +94,7 @@ def build_encoder(
 
 def check_heads(hidden_size: int, heads: int, owner: str) -> None:
     if hidden_size % heads:
-        raise InputError(
-            f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}; change one of them"
-        )
+        raise InputError(f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}")
 
 
 def tag_layer_depth(module: nn.Module, depth: int) -> None:

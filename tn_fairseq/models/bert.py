@@ -1,4 +1,4 @@
-"""BERT: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``, under fairseq's task ``masked_lm`` or our ``electra``."""
+"""BERT, under fairseq's task ``masked_lm`` or our ``electra``: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``."""
 
 from typing import Optional
 
@@ -40,7 +40,7 @@ class BertModel(EncoderModel):
         return self.masked_lm_head(hidden, self.embeddings.word_embeddings.weight), None
 
 
-def _size(layers: int, hidden: int, heads: int, ffn: int) -> Dict[str, int]:
+def _size(layers: int, hidden: int, heads: int, ffn: int) -> dict[str, int]:
     return {
         "encoder_layers": layers,
         "encoder_embed_dim": hidden,

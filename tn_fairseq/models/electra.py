@@ -94,7 +94,7 @@ class ElectraModel(EncoderModel):
         return ElectraOutput(
             logits=logits,
             drawn_tokens=drawn_tokens,
-            is_replaced=corruption.replaced(corrupted_tokens, original),
+            is_replaced=corrupted_tokens.ne(original),
             discriminator_logits=self.discriminator_head(
                 self.encode(self.discriminator, corrupted_tokens, token_types)
             ),

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, List
 
 import torch
 from fairseq.dataclass import FairseqDataclass
@@ -25,7 +25,7 @@ class ElectraAdamWConfig(FairseqDataclass):
     layerwise_lr_decay: float = field(
         default=1.0, metadata={"help": "factor on the learning rate from layer to layer, downwards, for fine-tuning"}
     )
-    lr: list[float] = II("optimization.lr")
+    lr: List[float] = II("optimization.lr")
 
 
 def parameter_groups(
@@ -33,9 +33,9 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Group parameters by weight decay and learning-rate scale.
 
-    Vectors (biases and LayerNorm) are not decayed. A parameter at depth d of n layers (embeddings 0, first layer 1) learns
-    at decay^(n + 2 - d) of the learning rate; one without a depth is part of a task's head and learns at the full rate
-    (Clark et al. 2020, as released).
+    Vectors (biases and LayerNorm) are not decayed. A parameter at depth d of n layers (embeddings 0, first layer 1)
+    learns at decay^(n + 2 - d) of the learning rate; one without a depth belongs to a task's head and learns at
+    the full rate (Clark et al. 2020, as released).
     """
     parameters = list(parameters)
     depths = [getattr(p, "optim_overrides", {}).get("layer_depth") for p in parameters]
@@ -60,7 +60,7 @@ class ElectraAdamW(FairseqOptimizer):
         params = list(params)
         if len(params) == 1 and params[0].dim() == 1:
             raise InputError(
-                "--optimizer electra_adamw treats matrices and vectors differently, but --fp16 hands it one flat vector; "
+                "--optimizer electra_adamw tells matrices from vectors, but --fp16 hands it one flat vector; "
                 "add --fp16-no-flatten-grads"
             )
         if not 0 < cfg.layerwise_lr_decay <= 1:

@@ -40,7 +40,7 @@ class ElectraTaskConfig(FairseqDataclass):
 
 @register_task("electra", dataclass=ElectraTaskConfig)
 class ElectraTask(MaskedLMTask):
-    """fairseq's ``masked_lm`` task with ELECTRA's masking: special symbols are never masked, and masking is by batch."""
+    """fairseq's ``masked_lm`` task with ELECTRA's masking: special symbols stay, and a batch is masked at once."""
 
     cfg: ElectraTaskConfig
 
