@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Turn text into what fairseq reads: dict.txt, train.bin, train.idx, valid.bin ...
+
+The text is UTF-8, one sentence (or paragraph) a line, with blank lines between documents. The tokenizer is what
+train_tokenizer.py or Hugging Face saved, a BERT vocab.txt, a SentencePiece .model, or GPT-2's encoder.json with its
+vocab.bpe beside it. Its files are copied to DATA_BIN/tokenizer.
+
+    python preprocess/binarize.py --train train.txt --valid valid.txt --tokenizer vocab.txt --destdir data-bin
+    fairseq-train data-bin --task masked_lm ...
+
+With --text-only the pieces are written as text, to be binarized with fairseq itself:
+
+    fairseq-preprocess --only-source --srcdict text/dict.txt --trainpref text/train.txt --validpref text/valid.txt \\
+        --destdir data-bin
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tn_fairseq.binarization import SplitCounts, binarize
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import one_line_errors
+from tn_fairseq.tokenization import load_tokenizer
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="text to train on")
+    parser.add_argument("--valid", nargs="+", type=Path, required=True, metavar="FILE", help="text to validate on")
+    parser.add_argument("--test", nargs="+", type=Path, metavar="FILE", help="text to test on")
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
+    parser.add_argument("--destdir", type=Path, required=True, metavar="DATA_BIN", help="folder for the output")
+    parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="processes (default: %(default)s)")
+    parser.add_argument("--text-only", action="store_true", help="write pieces as text instead of .bin and .idx")
+    parser.add_argument(
+        "--dict",
+        metavar="FILE",
+        help="a released dict.txt to keep, such as RoBERTa's (default: made from the tokenizer)",
+    )
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Binarize, and say what was written and what was dropped."""
+    args = get_parser().parse_args(argv)
+    splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
+    tokenizer = load_tokenizer(args.tokenizer)
+    print(f"tokenizer: {tokenizer.description}", flush=True)
+    start = time.perf_counter()
+    counts = binarize(splits, tokenizer, args.destdir, args.workers, args.text_only, args.dict)
+    seconds = time.perf_counter() - start
+    size = len(load_dictionary(args.destdir / "dict.txt"))
+    print(f"dictionary: {size:,} symbols with fairseq's special symbols and <mask>")
+    print(*_table(counts), sep="\n")
+    kinds = ("txt",) if args.text_only else ("bin", "idx")
+    names = ", ".join(f"{split}.{kind}" for split in splits for kind in kinds)
+    print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {seconds:.1f} s")
+
+
+def _table(counts: dict[str, SplitCounts]) -> list[str]:
+    """One row for each split; the last three columns count the lines that were dropped, by reason."""
+    rows = [("split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends")]
+    for split, count in counts.items():
+        unknown = f"{100 * count.unknown / count.pieces:.3f} %"
+        numbers = (count.documents, count.sentences, count.tokens)
+        dropped = (count.nothing_kept, count.repeated_blanks, count.outer_blanks)
+        rows.append((split, *(f"{n:,}" for n in numbers), unknown, *(f"{n:,}" for n in dropped)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    kept = sum(widths[:5]) + 2 * 5
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    return [" " * kept + "dropped lines:", *lines]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    main()

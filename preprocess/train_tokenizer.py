@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Train a WordPiece or SentencePiece tokenizer on text: UTF-8, one sentence (or paragraph) a line.
+
+    python preprocess/train_tokenizer.py --input train.txt --type wordpiece --vocab-size 8192 --output tokenizer
+
+WordPiece writes vocab.txt, tokenizer.json and tokenizer_config.json, which transformers.AutoTokenizer.from_pretrained
+reads, too; SentencePiece writes sentencepiece.model and sentencepiece.vocab. The vocabulary size counts the special
+tokens, so it is the size of the model's dictionary. The same input always gives the same files.
+"""
+
+import argparse
+import io
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+from tokenizers import Tokenizer, models, trainers
+from tqdm import tqdm
+
+from tn_fairseq.binarization import corpus_bytes, read_chunks
+from tn_fairseq.dictionary import MASK
+from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.tokenization import BERT_SPECIAL_TOKENS, load_tokenizer, wordpiece_tokenizer
+
+# The most frequent characters are pieces, all others unknown: BERT's own limit in the tokenizers library.
+MAX_CHARACTERS = 1000
+# A merge seen once is a word of the corpus, not a piece of the language.
+MIN_FREQUENCY = 2
+# SentencePiece sums counts thread by thread: another number of threads is another model.
+SENTENCEPIECE_THREADS = 16
+# SentencePiece would skip longer lines; its own limit, 4192 bytes, loses long paragraphs.
+SENTENCEPIECE_LINE_BYTES = 1 << 24
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to train on")
+    parser.add_argument("--type", choices=("wordpiece", "sentencepiece"), required=True, help="kind of tokenizer")
+    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help="pieces, special tokens included")
+    parser.add_argument("--cased", action="store_true", help="WordPiece only: keep upper case and accents")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the tokenizer's files")
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Train, write the files, and say what was written."""
+    parser = get_parser()
+    args = parser.parse_args(argv)
+    if args.cased and args.type == "sentencepiece":
+        parser.error("--cased is for wordpiece; sentencepiece always keeps upper case")
+    start = time.perf_counter()
+    size = corpus_bytes(args.input)
+    characters = _count_characters(args.input, size)
+    if args.type == "wordpiece":
+        files = train_wordpiece(_lines(args.input, size), characters, args.vocab_size, lowercase=not args.cased)
+    else:
+        files = train_sentencepiece(_lines(args.input, size), args.vocab_size)
+    _write(args.output, files)
+    seconds = time.perf_counter() - start
+    print(f"trained on {size / 1e6:,.1f} MB in {seconds:.1f} s: {load_tokenizer(args.output).description}")
+    print(f"wrote {', '.join(files)} to {args.output}")
+
+
+def train_wordpiece(
+    lines: Iterable[str], characters: dict[str, int], vocab_size: int, lowercase: bool = True
+) -> dict[str, bytes]:
+    """Train BERT's tokenizer; ``characters`` counts the characters of the lines. Returns the files' contents.
+
+    Raises InputError if the vocabulary size does not suit the corpus.
+    """
+    blank = wordpiece_tokenizer(BERT_SPECIAL_TOKENS, lowercase)
+    # The library adds characters in the order of a randomly seeded hash table, which then breaks ties between merges.
+    # Given first, as special tokens, they have the same order in every run.
+    alphabet = _alphabet(blank, characters)
+    pieces = [*BERT_SPECIAL_TOKENS, *alphabet]
+    if vocab_size < len(pieces):
+        raise InputError(f"--vocab-size {vocab_size} is too small for this corpus; its characters need {len(pieces)}")
+    initial = [piece for piece in alphabet if len(piece) == 1]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab_size,
+        min_frequency=MIN_FREQUENCY,
+        special_tokens=pieces,
+        initial_alphabet=initial,
+        limit_alphabet=len(initial),
+        show_progress=False,
+    )
+    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    learner.normalizer, learner.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
+    learner.train_from_iterator(lines, trainer)
+    vocabulary = learner.get_vocab()
+    if len(vocabulary) < vocab_size:
+        raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {len(vocabulary)} pieces")
+    pieces = sorted(vocabulary, key=vocabulary.get)
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
+    config |= {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIAL_TOKENS}
+    return {
+        "vocab.txt": "".join(f"{piece}\n" for piece in pieces).encode(),
+        "tokenizer.json": wordpiece_tokenizer(pieces, lowercase).to_str(pretty=True).encode(),
+        "tokenizer_config.json": (json.dumps(config, indent=2) + "\n").encode(),
+    }
+
+
+def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> dict[str, bytes]:
+    """Train a unigram model with fairseq's special symbols first. Returns the files' contents.
+
+    Raises InputError if the vocabulary size does not suit the corpus.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,  # a model written to a file would hold the file's name
+            vocab_size=vocab_size,
+            bos_id=0,
+            pad_id=1,
+            eos_id=2,
+            unk_id=3,
+            control_symbols=[MASK],
+            num_threads=SENTENCEPIECE_THREADS,
+            max_sentence_length=SENTENCEPIECE_LINE_BYTES,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise InputError(_vocab_size_error(vocab_size, str(error))) from None
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    rows = (f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(len(processor)))
+    return {"sentencepiece.model": model.getvalue(), "sentencepiece.vocab": "".join(rows).encode()}
+
+
+def _vocab_size_error(vocab_size: int, message: str) -> str:
+    """One line for what SentencePiece says in C++."""
+    if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least[1]}"
+    if most := re.search(r"Please set it to a value <= (\d+)", message):
+        return f"--vocab-size {vocab_size} is too large for this corpus; it has {most[1]} pieces"
+    reason = " ".join(message.split())
+    return f"sentencepiece cannot train with --vocab-size {vocab_size} on this corpus: {reason}"
+
+
+def _count_characters(paths: Sequence[Path], size: int) -> dict[str, int]:
+    """How often each character occurs; raises InputError for text that is empty or not UTF-8, before any training."""
+    counts = np.zeros(0x110000, dtype=np.int64)
+    with tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None) as progress:
+        for chunk in read_chunks(paths):
+            codes = np.frombuffer("\n".join(chunk.lines()).encode("utf-32-le"), dtype="<u4")
+            counts += np.bincount(codes, minlength=len(counts))
+            progress.update(len(chunk.data))
+    characters = {chr(code): int(counts[code]) for code in np.flatnonzero(counts)}
+    if all(character.isspace() for character in characters):
+        raise InputError(f"{', '.join(map(str, paths))}: no line with text; name a corpus, one sentence a line")
+    return characters
+
+
+def _lines(paths: Sequence[Path], size: int) -> Iterator[str]:
+    with tqdm(total=size, unit="B", unit_scale=True, desc="training", disable=None) as progress:
+        for chunk in read_chunks(paths):
+            yield from chunk.lines()
+            progress.update(len(chunk.data))
+
+
+def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
+    """The most frequent characters after normalization, sorted, then "##" and those that can go on a word."""
+    counts, inside = Counter(), set()
+    for character, count in characters.items():
+        normal = tokenizer.normalizer.normalize_str("a" + character)
+        words = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal)]
+        inside.update(*(word[1:] for word in words))
+        for normal_character in "".join(words)[1:]:
+            counts[normal_character] += count
+    kept = sorted(sorted(counts), key=counts.get, reverse=True)[:MAX_CHARACTERS]
+    return sorted(kept) + sorted(f"##{character}" for character in inside.intersection(kept))
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    """Write all files under temporary names, then put them in place and remove another kind of tokenizer's."""
+    temporary = {name: folder / f".{name}.tmp" for name in files}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            temporary[name].write_bytes(content)
+        for name in files:
+            os.replace(temporary[name], folder / name)
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}; give an --output folder you can write to") from None
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab"):
+        if name not in files:
+            (folder / name).unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()
