@@ -1,0 +1,124 @@
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from nltk.corpus.reader.wordnet import Synset
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "quickstart"))
+
+from wordnet_corpus import LINES_PER_DOCUMENT, clean, clean_definition, documents, line_of, main, sentence
+
+from tn_fairseq.synonyms.wordnet import ensure_wordnet
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    main(["--output-dir", str(folder)])
+    assert sorted(path.name for path in folder.iterdir()) == ["train.txt", "valid.txt"]  # no temporary file is left
+    return {split: (folder / f"{split}.txt").read_text(encoding="utf-8") for split in ("train", "valid")}
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return ensure_wordnet()
+
+
+def lines_of(text):
+    return [line for line in text.splitlines() if line]
+
+
+def test_one_line_per_synset_with_about_two_million_words(corpus):
+    lines = list(chain(*map(lines_of, corpus.values())))
+    assert len(lines) == 117_659
+    assert 1_800_000 < sum(len(line.split()) for line in lines) < 2_000_000
+
+
+def test_documents_are_blocks_between_blank_lines(corpus):
+    for text in corpus.values():
+        assert text.endswith(".\n") or text.endswith("!\n")
+        sizes = [len(document.splitlines()) for document in text.split("\n\n")]
+        assert min(sizes) >= 1 and max(sizes) <= LINES_PER_DOCUMENT
+
+
+def test_two_per_cent_of_the_documents_are_held_out_from_all_over_the_alphabet(corpus):
+    counts = {split: text.count("\n\n") + 1 for split, text in corpus.items()}
+    assert counts["valid"] / sum(counts.values()) == pytest.approx(0.02, abs=0.001)
+    held_out = " ".join(lines_of(corpus["valid"])).lower().split()
+    assert {word[0] for word in held_out if word[0].isalpha()} == set("abcdefghijklmnopqrstuvwxyz")
+    long_lines = {line for line in lines_of(corpus["valid"]) if len(line) > 60}
+    assert long_lines and not long_lines.intersection(lines_of(corpus["train"]))
+
+
+def test_the_text_is_clean(corpus):
+    lines = list(chain(*map(lines_of, corpus.values())))
+    for noise in ("_", "`", "--", "  ", ";;", "; ;"):
+        assert not [line for line in lines if noise in line], noise
+    assert all(line[-1] in ".!?\"')" and not line[0].isspace() for line in lines)
+    assert sum(line.count('"') % 2 for line in lines) <= 5
+
+
+def test_the_order_in_which_nltk_gives_hypernyms_does_not_matter(reader, monkeypatch):
+    nouns = list(reader.all_synsets("n"))
+    before = list(documents(nouns))
+    hypernyms = Synset.hypernyms
+    monkeypatch.setattr(Synset, "hypernyms", lambda synset: hypernyms(synset)[::-1])
+    assert list(documents(nouns)) == before
+
+
+def test_lines_introduce_the_definition_with_all_words(reader):
+    assert line_of(reader.synset("sofa.n.01")) == (
+        "Sofa, couch or lounge is an upholstered seat for more than one person."
+    )
+    assert line_of(reader.synset("recycle.v.02")) == (
+        "To recycle, reprocess or reuse is to use again after processing. We must recycle the cardboard boxes."
+    )
+    assert line_of(reader.synset("certain.s.02")).startswith(
+        "Certain or sure means reliable in operation or effect. A quick and certain remedy. A sure way to"
+    )
+
+
+def test_related_synsets_share_a_document(reader):
+    sofa, hyponym = reader.synset("sofa.n.01"), reader.synset("settee.n.02")
+    assert sofa in hyponym.hypernyms()
+    subtree = [sofa, *sofa.closure(lambda synset: synset.hyponyms())]
+    assert list(map(set, documents(subtree))) == [set(subtree)]
+
+
+def test_every_synset_is_placed_once_despite_cycles(reader):
+    verbs = list(reader.all_synsets("v"))
+    placed = list(chain(*documents(verbs)))
+    assert len(placed) == len(verbs) and set(placed) == set(verbs)
+
+
+@pytest.mark.parametrize(
+    ("definition", "cleaned"),
+    [
+        ("(physics) an effect; - Ernie Kovacs", "an effect"),
+        ("(Roman Catholic Church) (obsolete) a rite", "a rite"),
+        ("real existence; --Charles Hopkinson", "real existence"),
+        ("degree of distance;  or", "degree of distance"),
+        ('characterized by errors; ; the wrong side of the road"', "characterized by errors"),
+        ("utter `hems' and `haws'; indicated hesitation", 'utter "hems" and "haws"; indicated hesitation'),
+        ("most_recently", "most recently"),
+    ],
+)
+def test_definitions_lose_their_noise(definition, cleaned):
+    assert clean_definition(definition) == cleaned
+
+
+def test_examples_become_sentences():
+    assert sentence("a foxy scheme") == "A foxy scheme."
+    assert sentence("Got me!") == "Got me!"
+    assert sentence('he said "no."') == 'He said "no."'
+    assert clean("`Don't trespass,' he shouted--twice") == '"Don\'t trespass," he shouted - twice'
+    assert clean("a heart...triumphed") == "a heart ... triumphed"
+    assert clean(";") == ""
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as raised:
+        main(["--output-dir", str(tmp_path / "file" / "corpus")])
+    assert "--output-dir" in str(raised.value.code) and "\n" not in str(raised.value.code)

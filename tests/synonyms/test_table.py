@@ -1,0 +1,185 @@
+import pickle
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from safetensors.torch import save_file
+
+from tn_fairseq.dictionary import MASK
+from tn_fairseq.errors import InputError
+from tn_fairseq.synonyms.table import build_table, load_synonym_table, read_description, save_synonym_table
+
+WORDS = {4: "main", 5: "chief", 6: "stay", 7: "Main", 8: "Chief"}
+CANDIDATES = [["main", "primary_winding", "Chief", "chief"], ["main", "chief"], None, ["main", "chief"], ["chief"]]
+
+
+def dictionary_of(*pieces):
+    dictionary = Dictionary()
+    for piece in (*pieces, MASK):
+        dictionary.add_symbol(piece)
+    return dictionary
+
+
+@pytest.fixture
+def dictionary():
+    return dictionary_of(*WORDS.values())
+
+
+@pytest.fixture
+def saved(dictionary, tmp_path):
+    """A function that saves a table, sound or not, and returns its path."""
+
+    def save(table=None):
+        path = tmp_path / "synonyms.safetensors"
+        if table is None:
+            table, _ = build_table(dictionary, WORDS, CANDIDATES)
+        save_synonym_table(path, table, dictionary, {"source": "wordnet", "source_version": "WordNet 3.0"})
+        return path
+
+    return save
+
+
+def test_rows_hold_the_ids_of_the_synonyms(dictionary):
+    table, coverage = build_table(dictionary, WORDS, CANDIDATES)
+    assert table.dtype == torch.int32 and table.shape == (len(dictionary), 1)
+    pad = dictionary.pad()
+    assert table[:, 0].tolist() == [pad] * 4 + [5, 4, pad, 8, pad, pad]
+    assert coverage == (4, 3, 3)
+
+
+def test_rows_keep_the_order_of_the_source_and_are_padded_on_the_right(dictionary):
+    table, _ = build_table(dictionary, {4: "main", 5: "chief", 6: "stay"}, [["stay", "chief", "stay"], None, ["main"]])
+    assert table[4].tolist() == [6, 5]
+    assert table[6].tolist() == [4, dictionary.pad()]
+
+
+def test_the_casing_of_the_key_carries_over(dictionary):
+    table, _ = build_table(dictionary, WORDS, [None, None, None, ["main", "chief"], ["main"]])
+    assert table[7, 0] == 8 and table[8, 0] == 7
+
+
+def test_a_table_without_synonyms_has_one_column_of_padding(dictionary):
+    table, coverage = build_table(dictionary, WORDS, [[]] * len(WORDS))
+    assert table.shape == (len(dictionary), 1) and (table == dictionary.pad()).all()
+    assert coverage == (5, 0, 0)
+
+
+def test_lookup_is_true_for_synonyms_only(dictionary, saved):
+    table = load_synonym_table(saved(), dictionary)
+    ids = torch.arange(len(dictionary))
+    targets, predictions = torch.meshgrid(ids, ids, indexing="ij")
+    is_synonym = (table[targets] == predictions.unsqueeze(-1)).any(-1)
+    is_synonym[:, dictionary.pad()] = False  # padding is never predicted
+    assert is_synonym.nonzero().tolist() == [[4, 5], [5, 4], [7, 8]]
+
+
+def test_saving_and_loading_gives_the_same_table_and_description(dictionary, saved):
+    table, _ = build_table(dictionary, WORDS, CANDIDATES)
+    path = saved(table)
+    assert torch.equal(load_synonym_table(path, dictionary), table)
+    description = read_description(path)
+    assert description["source_version"] == "WordNet 3.0"
+    assert description["dictionary_size"] == str(len(dictionary))
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_failing_save_keeps_the_old_table(dictionary, saved, monkeypatch):
+    path = saved()
+    before = path.read_bytes()
+
+    def disk_full(tensors, filename, metadata):
+        filename.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tn_fairseq.synonyms.table.save_file", disk_full)
+    with pytest.raises(InputError, match="No space left"):
+        saved()
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+
+
+def refusal(path, dictionary):
+    with pytest.raises(InputError) as raised:
+        load_synonym_table(path, dictionary)
+    message = str(raised.value)
+    assert "\n" not in message and "build_synonym_table.py" in message
+    return message
+
+
+def test_no_table_names_the_flag(dictionary):
+    assert "--synonym-table" in refusal(None, dictionary)
+
+
+def test_a_missing_file_and_a_folder_are_named(dictionary, tmp_path):
+    assert "no such file" in refusal(tmp_path / "missing.safetensors", dictionary)
+    assert "folder" in refusal(tmp_path, dictionary)
+
+
+def test_a_table_of_another_dictionary_is_refused(dictionary, saved):
+    path = saved()
+    other = dictionary_of(*reversed(WORDS.values()))
+    assert len(other) == len(dictionary)
+    assert "another dictionary" in refusal(path, other)
+
+
+def test_a_pickle_is_never_opened(dictionary, tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (tmp_path.joinpath("trap").touch, ())
+
+    path = tmp_path / "table.pkl"
+    for save in (lambda: path.write_bytes(pickle.dumps(Trap())), lambda: torch.save({"trap": Trap()}, path)):
+        save()
+        assert "a pickle is never opened" in refusal(path, dictionary)
+        assert not (tmp_path / "trap").exists()
+
+
+@pytest.mark.parametrize("kept", [0, 5, 40, -1])
+def test_a_truncated_table_is_refused(dictionary, saved, kept):
+    path = saved()
+    path.write_bytes(path.read_bytes()[:kept])
+    assert "truncated" in refusal(path, dictionary)
+
+
+def test_another_safetensors_file_is_refused(dictionary, tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_file({"synonyms": torch.zeros(3)}, path)
+    assert "not a synonym table" in refusal(path, dictionary)
+
+
+def test_another_format_version_is_refused(dictionary, saved, monkeypatch):
+    monkeypatch.setattr("tn_fairseq.synonyms.table.FORMAT_VERSION", "2")
+    path = saved()
+    monkeypatch.undo()
+    assert "format version 2" in refusal(path, dictionary)
+
+
+def with_first_synonym(of, synonym):
+    def change(table):
+        changed = table.clone()
+        changed[of, 0] = synonym
+        return changed
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda table: table.long(), "int64"),
+        (lambda table: table[:-1].clone(), "of shape"),
+        (lambda table: table[:, :0].clone(), "of shape"),
+        (lambda table: table.flatten(), "of shape"),
+        (with_first_synonym(of=4, synonym=10_000), "ids outside"),
+        (with_first_synonym(of=4, synonym=-1), "ids outside"),
+        (with_first_synonym(of=4, synonym=4), "own synonyms"),
+        (with_first_synonym(of=4, synonym=3), "special symbol"),
+        (with_first_synonym(of=3, synonym=4), "special symbol"),
+        (with_first_synonym(of=4, synonym=9), "special symbol"),
+        (lambda table: torch.cat([torch.ones_like(table), table], dim=1), "padding between"),
+    ],
+)
+def test_unsound_rows_are_refused(dictionary, saved, change, reason):
+    table, _ = build_table(dictionary, WORDS, CANDIDATES)
+    path = saved(change(table))
+    message = refusal(path, dictionary)
+    assert reason in message and str(path) in message

@@ -1,0 +1,114 @@
+import json
+
+import pytest
+from fairseq.data import Dictionary
+
+from tn_fairseq.dictionary import MASK
+from tn_fairseq.errors import InputError
+from tn_fairseq.synonyms.vocabulary import STOP_WORDS, casing, match_case, whole_words
+
+
+def dictionary_of(*pieces):
+    dictionary = Dictionary()
+    for piece in (*pieces, MASK):
+        dictionary.add_symbol(piece)
+    return dictionary
+
+
+def words_of(*pieces, encoder_json=None):
+    return list(whole_words(dictionary_of(*pieces), encoder_json).values())
+
+
+def test_wordpiece_continuations_are_not_words():
+    assert words_of("[unused12]", "main", "##ing", "chief", "##s", "[SEP]") == ["main", "chief"]
+
+
+def test_sentencepiece_words_start_with_the_marker():
+    assert words_of("▁", "▁main", "ing", "▁Chief", "s", "▁1", "▁,", "<0x0A>") == ["main", "Chief"]
+
+
+def test_plain_words_need_a_letter():
+    assert words_of("main", "1999", ",", "1980s", "--", "e-mail", "madeupword0000", "café", "main_street") == [
+        "main",
+        "1980s",
+        "e-mail",
+        "café",
+    ]
+
+
+def test_gpt2_numbers_are_read_through_encoder_json(tmp_path):
+    encoder_json = tmp_path / "encoder.json"
+    pieces = {"!": 0, "Ġmain": 5, "The": 7, "ĠcafÃ©": 8, "Ġ1": 9, "Ġ": 10, "Ġâ": 11}
+    encoder_json.write_text(json.dumps(pieces), encoding="utf-8")
+    dictionary = dictionary_of("5", "0", "7", "9", "8", "10", "11", "madeupword0000")
+    words = whole_words(dictionary, encoder_json)
+    assert words == {dictionary.index("5"): "main", dictionary.index("8"): "café"}
+
+
+def test_ids_are_those_of_the_dictionary():
+    dictionary = dictionary_of("main", "##ing", "chief")
+    assert whole_words(dictionary) == {4: "main", 6: "chief"}
+    assert dictionary[4] == "main" and dictionary[6] == "chief"
+
+
+def test_special_symbols_are_not_words():
+    assert not set(words_of("main")) & {"s", "/s", "pad", "unk", "mask", "<s>", "<pad>", "</s>", "<unk>", MASK}
+
+
+def test_numbers_without_encoder_json_name_the_flag():
+    with pytest.raises(InputError, match="--encoder-json"):
+        words_of("13", "262", "11", "madeupword0000")
+
+
+def test_encoder_json_with_a_dictionary_of_text_is_refused(tmp_path):
+    with pytest.raises(InputError, match="--encoder-json"):
+        words_of("main", "chief", encoder_json=tmp_path / "encoder.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file"),
+        ("[1, 2]", "not JSON of pieces"),
+        ("{", "not JSON of pieces"),
+        ('{"a": 1}', "no piece 13"),
+    ],
+)
+def test_bad_encoder_json_is_one_line(tmp_path, content, reason):
+    encoder_json = tmp_path / "encoder.json"
+    if content is not None:
+        encoder_json.write_text(content)
+    with pytest.raises(InputError, match=reason) as raised:
+        words_of("13", "262", encoder_json=encoder_json)
+    assert str(encoder_json) in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "pattern"),
+    [
+        ("main", "lower"),
+        ("1980s", "lower"),
+        ("Main", "Capitalised"),
+        ("I", "Capitalised"),
+        ("USA", "UPPER"),
+        ("McDonald", "mixed"),
+        ("iPod", "mixed"),
+    ],
+)
+def test_casing(word, pattern):
+    assert casing(word) == pattern
+
+
+@pytest.mark.parametrize(
+    ("word", "like", "expected"),
+    [("Main", "chief", "main"), ("main", "Chief", "Main"), ("main", "CHIEF", "MAIN"), ("iPod", "McDonald", "iPod")],
+)
+def test_casing_carries_over(word, like, expected):
+    assert match_case(word, like) == expected
+
+
+def test_stop_words_are_closed_class():
+    assert {"the", "of", "and", "she", "would", "not", "between", "what"} <= STOP_WORDS
+    content = "system serious fire bill mill cry interest describe find full little main name part show top side empty"
+    assert not STOP_WORDS & set(content.split())
+    assert all(word == word.lower() for word in STOP_WORDS)

@@ -1,0 +1,154 @@
+"""Word vectors as a source of synonyms: the nearest neighbours of each word by cosine."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Iterator, NamedTuple, Sequence
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from ..errors import InputError
+from .vocabulary import casing
+
+_ROWS_AT_A_TIME = 1024  # similarities held in memory at once: this many words against all
+
+
+class Vectors(NamedTuple):
+    """The words that have a vector, their unit vectors (words, dimension), float32, and what file they are from.
+
+    ``not_utf8`` counts the lines of the file that were passed over because no UTF-8 text spells their word.
+    """
+
+    words: list[str]
+    matrix: np.ndarray
+    version: str
+    not_utf8: int
+
+
+def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
+    """Read the vectors of the words in ``wanted`` from a GloVe or word2vec *text* file: ``word x1 x2 ... xn`` a line.
+
+    A word that the file lacks gets the vector of its lower-case form (an uncased file for a cased dictionary).
+    word2vec's header line (``count dimension``) is optional. Of a word that occurs twice, the first vector counts.
+    Every line must have the same number of numbers, though GloVe's words may hold spaces (``. . .``); their values are
+    checked on the lines of wanted words. Lines whose word is not UTF-8, which published files have, are counted and
+    passed over. Raises InputError with the file and the line.
+    """
+    needed = {form for word in wanted for form in (word, word.lower())}
+    rows: dict[str, np.ndarray] = {}
+    digest = hashlib.sha256()
+    number, not_utf8, dimension, promised = 0, 0, None, None
+    try:
+        with open(path, "rb") as file, _progress(path) as progress:
+            for number, line in enumerate(file, start=1):
+                digest.update(line)
+                progress.update(len(line))
+                fields = line.split()
+                if number == 1 and len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+                    promised, dimension = int(fields[0]), int(fields[1])
+                    continue
+                if dimension is None:
+                    dimension = _dimension(path, number, fields)
+                word = _word(path, number, fields, dimension)
+                not_utf8 += word is None
+                if word in needed and word not in rows:
+                    rows[word] = _unit_vector(path, number, fields[-dimension:])
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; --vectors is a text file of GloVe or word2vec") from None
+    count = number - (promised is not None)
+    if count <= 0:
+        raise InputError(f"{path}: holds no vectors; --vectors is a text file of GloVe or word2vec")
+    if promised is not None and promised != count:
+        raise InputError(f"{path}: its first line promises {promised} vectors, it holds {count}; fetch the file again")
+
+    found = {word: rows.get(word, rows.get(word.lower())) for word in wanted}
+    words = [word for word, row in found.items() if row is not None]
+    if not words:
+        raise InputError(
+            f"{path}: holds none of the dictionary's whole words; name vectors of its language in --vectors"
+        )
+    version = f"{Path(path).name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
+    return Vectors(words, np.stack([found[word] for word in words]), version, not_utf8)
+
+
+def nearest_neighbours(
+    vectors: Vectors, top_k: int, min_similarity: float | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield each word of ``vectors`` with its ``top_k`` nearest others by cosine, nearest first.
+
+    Neighbours have the casing pattern of the word (lower, Capitalised, UPPER, mixed), and a similarity of at least
+    ``min_similarity`` where that is given.
+    """
+    members: dict[str, list[int]] = {}
+    for row, word in enumerate(vectors.words):
+        members.setdefault(casing(word), []).append(row)
+    for group in members.values():
+        matrix = torch.from_numpy(vectors.matrix[group])
+        neighbours = min(top_k, len(group) - 1)
+        for start in range(0, len(group), _ROWS_AT_A_TIME):
+            similarity = matrix[start : start + _ROWS_AT_A_TIME] @ matrix.T
+            similarity.diagonal(start).fill_(-torch.inf)  # the word itself
+            best = similarity.topk(neighbours)
+            for offset, (values, columns) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
+                yield (
+                    vectors.words[group[start + offset]],
+                    [
+                        vectors.words[group[column]]
+                        for value, column in zip(values, columns, strict=True)
+                        if min_similarity is None or value >= min_similarity
+                    ],
+                )
+
+
+def _progress(path: str | Path) -> tqdm:
+    name = Path(path).name
+    return tqdm(
+        total=os.path.getsize(path), unit="B", unit_scale=True, desc=f"Reading {name}", leave=False, disable=None
+    )
+
+
+def _dimension(path: str | Path, number: int, fields: list[bytes]) -> int:
+    """How many numbers the first line has; raises InputError where it is not a word and its numbers."""
+    if len(fields) < 2 or not all(map(_is_number, fields[1:])):
+        raise InputError(
+            f"{path}, line {number}: not a word and its numbers; "
+            "--vectors is an uncompressed text file of GloVe or word2vec"
+        )
+    return len(fields) - 1
+
+
+def _word(path: str | Path, number: int, fields: list[bytes], dimension: int) -> str | None:
+    """The word of a line, None where it is not UTF-8; raises InputError where ``dimension`` numbers do not follow."""
+    excess = len(fields) - dimension - 1
+    if excess < 0 or any(map(_is_number, fields[1 : 1 + excess])):
+        raise InputError(
+            f"{path}, line {number}: {max(len(fields) - 1, 0)} numbers, not {dimension} as before; fetch the file again"
+        )
+    try:
+        return b" ".join(fields[: 1 + excess]).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _unit_vector(path: str | Path, number: int, fields: list[bytes]) -> np.ndarray:
+    """The numbers of a line as a vector of length 1; raises InputError where they have no direction."""
+    try:
+        vector = np.array([float(field) for field in fields])
+    except ValueError as error:
+        raise InputError(f"{path}, line {number}: {error}; correct or remove the line") from None
+    length = np.linalg.norm(vector)
+    if not np.isfinite(length):
+        raise InputError(f"{path}, line {number}: holds a number that is not finite; correct or remove the line")
+    if length == 0:
+        raise InputError(f"{path}, line {number}: all numbers are zero; remove the line")
+    return (vector / length).astype(np.float32)
