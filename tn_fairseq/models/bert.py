@@ -1,4 +1,4 @@
-"""BERT, under fairseq's task ``masked_lm`` or our ``electra``: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``."""
+"""BERT, under fairseq's task ``masked_lm`` or ours: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``."""
 
 from typing import Optional
 

@@ -67,8 +67,8 @@ class ElectraAdamW(FairseqOptimizer):
             raise InputError(f"--layerwise-lr-decay {cfg.layerwise_lr_decay} is not in (0, 1]")
         groups = parameter_groups(params, cfg.weight_decay, cfg.layerwise_lr_decay)
         try:
-            betas = tuple(float(beta) for beta in cfg.adam_betas.strip("()[] ").split(","))
-            self._optimizer = torch.optim.AdamW(groups, lr=cfg.lr[0], betas=betas, eps=cfg.adam_eps, fused=True)
+            beta1, beta2 = map(float, cfg.adam_betas.strip("()[] ").split(","))
+            self._optimizer = torch.optim.AdamW(groups, cfg.lr[0], (beta1, beta2), cfg.adam_eps, fused=True)
         except ValueError as error:
             raise InputError(f"--adam-betas {cfg.adam_betas!r}, --adam-eps {cfg.adam_eps}: {error}") from None
         if not cfg.adam_bias_correction:

@@ -2,10 +2,12 @@
 
 import logging
 import os
+import struct
 from dataclasses import dataclass, field
 
 from fairseq import utils
 from fairseq.data import PrependTokenDataset, TokenBlockDataset, data_utils
+from fairseq.data.indexed_dataset import MMapIndexedDataset
 from fairseq.data.shorten_dataset import TruncateDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import register_task
@@ -83,12 +85,16 @@ class ElectraTask(MaskedLMTask):
         path = os.path.join(folders[(epoch - 1) % len(folders)], split)
         try:
             sentences = data_utils.load_indexed_dataset(path, self.source_dictionary, combine=combine)
-        except (OSError, ValueError, AssertionError) as error:
+        except (OSError, ValueError, AssertionError, struct.error) as error:
             raise InputError(f"{path}.idx: not a fairseq dataset ({error}); run binarize.py again") from None
         if sentences is None:
             raise InputError(f"there is no {path}.bin with its {path}.idx; write them with binarize.py")
         if not len(sentences):
             raise InputError(f"{path}.bin holds no text; binarize a corpus that does")
+        if isinstance(sentences, MMapIndexedDataset):
+            expected = int(sentences.sizes.sum()) * sentences._index.dtype().itemsize
+            if os.path.getsize(f"{path}.bin") != expected:
+                raise InputError(f"{path}.bin is not the {expected:,} bytes that its .idx says; run binarize.py again")
 
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
         blocks = TokenBlockDataset(

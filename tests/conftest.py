@@ -1,0 +1,51 @@
+"""Fixtures of the small world that helpers.py describes."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq import options, tasks
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from helpers import FAMILIES, WORDS, synonyms_of, write_data_bin, write_table
+
+import tn_fairseq  # noqa: F401  registers what the tests build
+from tn_fairseq.dictionary import load_dictionary
+
+torch.set_num_threads(1)  # more threads cost more than they give at this size, and sums stay in one order
+
+
+@pytest.fixture(scope="session")
+def data_bin(tmp_path_factory) -> Path:
+    return write_data_bin(tmp_path_factory.mktemp("data-bin"))
+
+
+@pytest.fixture(scope="session")
+def dictionary(data_bin) -> Dictionary:
+    return load_dictionary(data_bin / "dict.txt")
+
+
+@pytest.fixture(scope="session")
+def synonym_table(tmp_path_factory, dictionary) -> Path:
+    path = tmp_path_factory.mktemp("table") / "synonyms.safetensors"
+    return write_table(path, dictionary, {word: synonyms_of(word) for word in WORDS})
+
+
+@pytest.fixture(scope="session")
+def empty_table(tmp_path_factory, dictionary) -> Path:
+    return write_table(tmp_path_factory.mktemp("table") / "empty.safetensors", dictionary, {})
+
+
+@pytest.fixture
+def build(data_bin):
+    """Build (task, model, criterion) from a family and more of fairseq-train's flags."""
+
+    def build_all(family: str, *flags: object):
+        flags = [data_bin, *FAMILIES[family].split(), "--tokens-per-sample", 32, *flags]
+        args = options.parse_args_and_arch(options.get_training_parser(), [str(flag) for flag in flags])
+        cfg = convert_namespace_to_omegaconf(args)
+        torch.manual_seed(1)
+        task = tasks.setup_task(cfg.task)
+        return task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+
+    return build_all

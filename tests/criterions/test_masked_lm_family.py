@@ -1,0 +1,198 @@
+"""Relations that hold for every criterion on every family of models."""
+
+import math
+
+import pytest
+import torch
+from fairseq.criterions.masked_lm import MaskedLmLoss
+from fairseq.logging import metrics
+from helpers import FAMILIES, first_batch
+
+from tn_fairseq.criterions.base import MaskedLMCriterion
+
+CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
+families = pytest.mark.parametrize("family", FAMILIES)
+
+
+def step(task, model, criterion, batch, seed=5):
+    """Loss, sample size and log of one training step, dropout included, from a fixed seed."""
+    torch.manual_seed(seed)
+    return criterion(model, batch)
+
+
+def fairseqs_masked_lm(task, model, batch):
+    stock = MaskedLmLoss.__new__(MaskedLmLoss)
+    torch.nn.Module.__init__(stock)
+    stock.padding_idx, stock.tpu = task.dictionary.pad(), False
+    return step(task, model, stock, batch)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize(
+    "criterion, flags",
+    [
+        ("electra", []),
+        ("mlm_hard_correction", []),
+        ("mlm_hard_correction", ["--hard-correction-weight", 1]),
+        ("mlm_hard_correction", ["--hard-correction-divisor", "masked", "--hard-correction-weight", 1]),
+        ("mlm_soft_reg", ["--soft-reg-weight", 0]),
+        ("mlm_sent_kl", ["--sent-kl-weight", 0]),
+    ],
+)
+def test_degenerate_criteria_are_fairseqs_masked_lm_to_the_last_bit(
+    build, empty_table, synonym_table, family, criterion, flags
+):
+    if criterion == "mlm_hard_correction":
+        flags = ["--synonym-table", synonym_table if "--hard-correction-weight" in flags else empty_table, *flags]
+    task, model, ours = build(family, "--criterion", criterion, *flags)
+    batch = first_batch(task)
+    loss, sample_size, log = step(task, model, ours, batch)
+    expected, expected_size, expected_log = fairseqs_masked_lm(task, model, batch)
+    assert torch.equal(loss, expected)
+    assert sample_size == expected_size
+    for key in ("loss", "ntokens", "nsentences", "sample_size"):
+        assert log[key] == expected_log[key]
+    for name, parameter in model.named_parameters():
+        ours_gradient, theirs = (torch.autograd.grad(x, parameter, retain_graph=True)[0] for x in (loss, expected))
+        assert torch.equal(ours_gradient, theirs), name
+
+
+@pytest.mark.parametrize("flags", [[], ["--generator-loss-weight", 2], ["--discriminator-loss-weight", 7]])
+def test_electra_is_masked_lm_plus_50_times_replaced_token_detection(build, flags):
+    task, model, criterion = build("electra", "--criterion", "electra", *flags)
+    model.eval()
+    batch = first_batch(task)
+    loss, sample_size, log = step(task, model, criterion, batch)
+    generator, discriminator = {"--generator-loss-weight": (2, 50), "--discriminator-loss-weight": (1, 7)}.get(
+        flags[0] if flags else None, (1, 50)
+    )
+    expected = generator * log["nll"] / log["masked"] + discriminator * log["rtd_loss"] / log["rtd_tokens"]
+    torch.testing.assert_close(loss / sample_size, expected)
+    assert log["rtd_tokens"] == batch["net_input"]["src_tokens"].ne(task.dictionary.pad()).sum()
+
+
+@families
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_batch_without_a_masked_token_has_loss_zero_and_finite_gradients(build, synonym_table, family, criterion):
+    task, model, criterion = build(family, "--criterion", criterion, "--synonym-table", synonym_table)
+    batch = first_batch(task)
+    batch["target"] = torch.full_like(batch["target"], task.dictionary.pad())
+    loss, sample_size, log = step(task, model, criterion, batch)
+    assert loss.item() == 0 and sample_size == 0
+    loss.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    assert gradients and all(torch.isfinite(gradient).all() for gradient in gradients)
+    show(criterion, [log])
+
+
+@families
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_logs_have_the_same_keys_and_types_at_every_step(build, synonym_table, family, criterion):
+    task, model, criterion = build(family, "--criterion", criterion, "--synonym-table", synonym_table)
+    batch = first_batch(task)
+    empty = {**batch, "target": torch.full_like(batch["target"], task.dictionary.pad())}
+    logs = [step(task, model, criterion, b)[2] for b in (batch, empty)]
+    assert [list(log) for log in logs][0] == list(logs[1])
+    for key in logs[0]:
+        assert torch.is_tensor(logs[0][key]) == torch.is_tensor(logs[1][key]), key
+
+
+def show(criterion, logs) -> dict:
+    with metrics.aggregate(new_root=True) as shown:
+        type(criterion).reduce_metrics(logs)
+    return shown.get_smoothed_values()
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_metrics_of_two_batches_are_those_of_their_sum(build, synonym_table, criterion):
+    """What two workers, or two accumulated batches, log together is what one would have logged."""
+    task, model, criterion = build("electra", "--criterion", criterion, "--synonym-table", synonym_table)
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    batches = [dataset.collater([dataset[i] for i in indices]) for indices in (range(8), range(8, 11))]
+    logs = [step(task, model, criterion, batch)[2] for batch in batches]
+    together = {key: logs[0][key] + logs[1][key] for key in logs[0]}
+    one = show(criterion, [together])
+    assert one == show(criterion, logs)
+    assert {"loss", "nll_loss", "ppl", "mlm_accuracy", "false_negative_rate", "rtd_recall", "replaced_rate"} <= set(one)
+
+
+def test_metrics_by_hand(build):
+    _, _, criterion = build("electra", "--criterion", "electra")
+    log = {
+        "loss": torch.tensor(20.0),
+        "ntokens": 100,
+        "nsentences": 4,
+        "sample_size": torch.tensor(10),
+        "masked": torch.tensor(10),
+        "nll": torch.tensor(10 * math.log(8)),
+        "correct": torch.tensor(2),
+        "false_negatives": torch.tensor(1),
+        "false_negative_sequences": torch.tensor(1),
+        "rtd_loss": torch.tensor(100 * math.log(2)),
+        "rtd_tokens": torch.tensor(100),
+        "rtd_correct": torch.tensor(95),
+        "rtd_hits": torch.tensor(3),
+        "rtd_said": torch.tensor(4),
+        "rtd_replaced": torch.tensor(6),
+    }
+    shown = show(criterion, [log, log])
+    expected = {
+        "loss": round(2 / math.log(2), 3),
+        "nll_loss": 3.0,
+        "ppl": 8.0,
+        "mlm_accuracy": 20.0,
+        "false_negative_rate": 12.5,
+        "false_negative_sequences": 25.0,
+        "rtd_loss": 1.0,
+        "rtd_accuracy": 95.0,
+        "rtd_precision": 75.0,
+        "rtd_recall": 50.0,
+        "replaced_rate": 6.0,
+    }
+    assert {key: shown[key] for key in expected} == expected
+
+
+def test_nothing_of_a_criterion_enters_a_checkpoint(build, synonym_table):
+    _, _, criterion = build("bert", "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table)
+    assert isinstance(criterion, MaskedLMCriterion)
+    assert criterion.state_dict() == {} and list(criterion.parameters()) == []
+    assert criterion.to("meta").synonyms.device.type == "meta"  # the table follows the criterion
+
+
+@families
+def test_predictions_are_the_likeliest_token_or_a_draw(build, family):
+    for mode in ("argmax", "sample"):
+        task, model, criterion = build(family, "--criterion", "electra", "--prediction-mode", mode)
+        model.eval()
+        batch = first_batch(task)
+        masked = batch["target"].ne(task.dictionary.pad())
+        inputs = {**batch["net_input"], "masked_tokens": masked, "target_tokens": batch["target"]}
+        torch.manual_seed(3)
+        output = model(**inputs)
+        predictions = criterion.predict(output)
+        if mode == "argmax":
+            assert torch.equal(predictions, output[0].argmax(-1))
+        elif family == "electra":
+            assert torch.equal(predictions, output.drawn_tokens)  # the very token that the generator put in
+        else:
+            assert not torch.equal(predictions, output[0].argmax(-1))
+
+
+def test_a_temperature_must_be_positive(build):
+    with pytest.raises(SystemExit, match="--generator-temperature 0"):
+        build("bert", "--criterion", "electra", "--generator-temperature", 0)
+
+
+def test_losses_in_half_precision_are_computed_in_float32(build, synonym_table):
+    for family in ("electra", "bert"):
+        for name in CRITERIA:
+            task, model, criterion = build(family, "--criterion", name, "--synonym-table", synonym_table)
+            model.eval()
+            batch = first_batch(task)
+            exact = step(task, model, criterion, batch)[0]
+            loss = step(task, model.bfloat16(), criterion.bfloat16(), batch)[0]
+            assert loss.dtype == torch.float32
+            torch.testing.assert_close(loss, exact, rtol=0.05, atol=0)
+            loss.backward()
+            assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)

@@ -1,0 +1,133 @@
+import pytest
+import torch
+from helpers import WORDS, first_batch, synonyms_of, write_table
+
+from tn_fairseq import objectives
+
+
+def run(built, seed=5):
+    task, model, criterion = built
+    torch.manual_seed(seed)
+    return criterion(model.eval(), first_batch(task))
+
+
+@pytest.fixture
+def sure_of_noun3(build):
+    """A model that predicts noun3 everywhere: a false negative where the gold word is another of noun0 to noun9."""
+
+    def build_sure(*flags, family="bert"):
+        task, model, criterion = build(family, "--criterion", "mlm_hard_correction", *flags)
+        head = model.masked_lm_head if family == "bert" else model.generator_head
+        with torch.no_grad():
+            head.bias[task.dictionary.index("noun3")] = 30.0
+        return task, model, criterion
+
+    return build_sure
+
+
+def expectation(built):
+    """Per-position losses, and where the false negatives are, worked out without the criterion."""
+    task, model, _ = built
+    batch = first_batch(task)
+    masked = batch["target"].ne(task.dictionary.pad())
+    targets = batch["target"][masked]
+    logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    is_synonym = torch.tensor([task.dictionary[i] in synonyms_of("noun3") for i in targets.tolist()])
+    assert 0 < is_synonym.sum() < len(targets)
+    return objectives.masked_lm(logits, targets), is_synonym
+
+
+def test_false_negatives_leave_numerator_and_denominator(sure_of_noun3, synonym_table):
+    built = sure_of_noun3("--synonym-table", synonym_table)
+    nll, is_synonym = expectation(built)
+    loss, sample_size, log = run(built)
+    torch.testing.assert_close(loss, nll[~is_synonym].sum())
+    assert sample_size == (~is_synonym).sum()
+    assert log["false_negatives"] == is_synonym.sum() and log["masked"] == len(nll)
+
+
+def test_divisor_masked_keeps_the_denominator(sure_of_noun3, synonym_table):
+    built = sure_of_noun3("--synonym-table", synonym_table, "--hard-correction-divisor", "masked")
+    nll, is_synonym = expectation(built)
+    loss, sample_size, _ = run(built)
+    torch.testing.assert_close(loss, nll[~is_synonym].sum())
+    assert sample_size == len(nll)
+
+
+@pytest.mark.parametrize("weight", [0.25, 1.0])
+def test_weight_counts_in_numerator_and_denominator(sure_of_noun3, synonym_table, weight):
+    built = sure_of_noun3("--synonym-table", synonym_table, "--hard-correction-weight", weight)
+    nll, is_synonym = expectation(built)
+    loss, sample_size, _ = run(built)
+    torch.testing.assert_close(loss, nll[~is_synonym].sum() + weight * nll[is_synonym].sum())
+    assert sample_size == (~is_synonym).sum() + weight * is_synonym.sum()
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_a_batch_of_nothing_but_false_negatives(build, tmp_path, dictionary, family):
+    everything = [word for word in WORDS if word != "noun3"]
+    table = write_table(tmp_path / "all.safetensors", dictionary, {word: ["noun3"] for word in everything})
+    task, model, criterion = build(
+        family, "--criterion", "mlm_hard_correction", "--synonym-table", table, "--discriminator-loss-weight", 0
+    )
+    head = model.masked_lm_head if family == "bert" else model.generator_head
+    with torch.no_grad():
+        head.bias[dictionary.index("noun3")] = 30.0
+    batch = first_batch(task)
+    is_masked = batch["target"].ne(dictionary.pad())
+    batch["target"] = torch.where(is_masked, dictionary.index("noun4"), batch["target"])
+    loss, sample_size, log = criterion(model.eval(), batch)
+    assert loss.item() == 0
+    assert log["false_negatives"] == log["masked"] == is_masked.sum()
+    assert sample_size == (0 if family == "bert" else is_masked.sum())
+    loss.backward()
+    assert all(p.grad is None or p.grad.eq(0).all() for p in model.parameters())
+
+
+def test_correction_does_not_change_how_much_the_discriminator_learns(build, synonym_table, empty_table):
+    gradients = []
+    for table in (synonym_table, empty_table):
+        task, model, criterion = build(
+            "electra", "--criterion", "mlm_hard_correction", "--synonym-table", table, "--generator-loss-weight", 0
+        )
+        with torch.no_grad():
+            model.generator_head.bias[task.dictionary.index("noun3")] = 3.0
+        loss, sample_size, log = run((task, model, criterion))
+        (loss / sample_size).backward()
+        gradients.append(model.discriminator_head.output.weight.grad)
+        assert (log["false_negatives"] > 0) == (table == synonym_table)
+    torch.testing.assert_close(*gradients)
+
+
+def test_what_the_discriminator_should_call_a_synonym(sure_of_noun3, synonym_table):
+    logs = {}
+    for choice in ("replaced", "ignore", "original"):
+        built = sure_of_noun3("--synonym-table", synonym_table, "--rtd-false-negatives", choice, family="electra")
+        logs[choice] = run(built)[2]
+    synonyms = logs["replaced"]["false_negatives"]  # a generator this sure puts in what it predicts
+    assert synonyms > 0
+    assert logs["ignore"]["rtd_tokens"] == logs["replaced"]["rtd_tokens"] - synonyms
+    assert logs["ignore"]["rtd_replaced"] == logs["replaced"]["rtd_replaced"] - synonyms
+    assert logs["original"]["rtd_tokens"] == logs["replaced"]["rtd_tokens"]
+    assert logs["original"]["rtd_replaced"] == logs["replaced"]["rtd_replaced"] - synonyms
+    for choice in ("ignore", "original"):  # and nothing else changes
+        for key in ("nll", "masked", "correct", "false_negatives"):
+            assert logs[choice][key] == logs["replaced"][key]
+
+
+def test_no_table_is_refused(build):
+    with pytest.raises(SystemExit, match="needs --synonym-table"):
+        build("bert", "--criterion", "mlm_hard_correction")
+
+
+def test_a_weight_outside_0_and_1_is_refused(build, synonym_table):
+    with pytest.raises(SystemExit, match="--hard-correction-weight"):
+        build(
+            "bert",
+            "--criterion",
+            "mlm_hard_correction",
+            "--synonym-table",
+            synonym_table,
+            "--hard-correction-weight",
+            2,
+        )

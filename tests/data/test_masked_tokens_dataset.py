@@ -1,0 +1,56 @@
+import torch
+
+
+def dataset(build, *flags):
+    task, _, _ = build("electra", "--criterion", "electra", *flags)
+    task.load_dataset("train")
+    return task, task.dataset("train")
+
+
+def batch(data, indices):
+    return data.collater([data[index] for index in indices])
+
+
+def test_a_batch_is_the_text_masked(build, dictionary):
+    task, data = dataset(build, "--sample-break-mode", "complete")
+    got = batch(data, range(6))
+    src_tokens, target = got["net_input"]["src_tokens"], got["target"]
+    masked = target.ne(dictionary.pad())
+    for row, index in enumerate(range(6)):
+        original = torch.where(masked, target, src_tokens)[row]
+        expected = data.blocks[index]
+        assert torch.equal(original[: len(expected)], expected)
+        assert original[len(expected) :].eq(dictionary.pad()).all()
+        assert got["net_input"]["src_lengths"][row] == len(expected)
+    assert src_tokens[:, 0].eq(dictionary.bos()).all()
+    assert got["ntokens"] == src_tokens.ne(dictionary.pad()).sum() and got["nsentences"] == 6
+    assert got["id"].tolist() == list(range(6))
+    assert target[masked].ge(dictionary.nspecial).all()  # special symbols are never asked for
+    kept = src_tokens[masked].eq(target[masked])
+    assert src_tokens[masked][~kept].eq(task.mask_idx).all()
+
+
+def test_masks_change_with_the_epoch_and_the_seed_and_with_nothing_else(build):
+    _, data = dataset(build)
+    _, again = dataset(build)
+    _, reseeded = dataset(build, "--seed", 2)
+    first = batch(data, range(8))
+    batch(again, range(20, 30))  # what was drawn before has no say
+    assert torch.equal(batch(again, range(8))["target"], first["target"])
+    assert not torch.equal(batch(reseeded, range(8))["target"], first["target"])
+    data.set_epoch(2)
+    assert not torch.equal(batch(data, range(8))["target"], first["target"])
+    data.set_epoch(1)
+    assert torch.equal(batch(data, range(8))["target"], first["target"])
+
+
+def test_blocks_come_in_a_shuffled_order_that_the_seed_decides(build):
+    _, data = dataset(build)
+    order = data.ordered_indices().tolist()
+    assert sorted(order) == list(range(len(data))) and order != sorted(order)
+    assert dataset(build)[1].ordered_indices().tolist() == order
+    assert dataset(build, "--seed", 2)[1].ordered_indices().tolist() != order
+
+
+def test_an_empty_list_is_an_empty_batch(build):
+    assert dataset(build)[1].collater([]) == {}

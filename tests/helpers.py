@@ -1,0 +1,119 @@
+"""A small world for the tests: words that have synonyms, a corpus of them, and fairseq runs."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from fairseq.data import Dictionary, indexed_dataset
+
+import tn_fairseq
+from tn_fairseq.synonyms.table import save_synonym_table
+
+PLUGIN = Path(tn_fairseq.__file__).parent
+WORDS = [f"{kind}{number}" for kind in ("noun", "verb", "adjective") for number in range(40)]
+FAMILIES = {
+    "electra": "--task electra --arch electra_tiny --encoder-layers 2 --generator-layers 2",
+    "bert": "--task masked_lm --arch bert_tiny",
+    "roberta": "--task masked_lm --arch roberta_base --encoder-layers 2 --encoder-embed-dim 32 "
+    "--encoder-ffn-embed-dim 64 --encoder-attention-heads 2",
+}
+
+
+def synonyms_of(word: str) -> list[str]:
+    """In this world ten words are synonyms of each other: noun0 to noun9, noun10 to noun19, and so on."""
+    kind, number = word.rstrip("0123456789"), int(word.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    first = number // 10 * 10
+    return [other for other in (f"{kind}{member}" for member in range(first, first + 10)) if other != word]
+
+
+def random_sentences(count: int, seed: int) -> list[list[str]]:
+    """Sentences whose words follow each other in a fixed order, so that there is something to learn."""
+    rng = random.Random(seed)
+    sentences = []
+    for number in range(count):
+        start = rng.randrange(len(WORDS))
+        sentences.append([WORDS[(start + 7 * step) % len(WORDS)] for step in range(rng.randint(4, 12))])
+        if number % 8 == 7:
+            sentences.append([])
+    return sentences
+
+
+def write_split(folder: Path, split: str, dictionary: Dictionary, sentences: list[list[str]]) -> None:
+    """Write one split as fairseq-preprocess does; an empty sentence is a document's end."""
+    builder = indexed_dataset.make_builder(str(folder / f"{split}.bin"), "mmap", vocab_size=len(dictionary))
+    for words in sentences:
+        builder.add_item(dictionary.encode_line(" ".join(words), add_if_not_exist=False))
+    builder.finalize(str(folder / f"{split}.idx"))
+
+
+def write_data_bin(folder: Path, words: list[str] = WORDS, sentences: int = 400) -> Path:
+    """Write dict.txt, train and valid of the small world."""
+    folder.mkdir(exist_ok=True)
+    (folder / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
+    dictionary = Dictionary.load(str(folder / "dict.txt"))
+    write_split(folder, "train", dictionary, random_sentences(sentences, seed=1))
+    write_split(folder, "valid", dictionary, random_sentences(40, seed=2))
+    return folder
+
+
+def write_table(path: Path, dictionary: Dictionary, rows: dict[str, list[str]]) -> Path:
+    """Write a synonym table with the given rows, and none for every other word."""
+    columns = max(map(len, rows.values()), default=1)
+    table = torch.full((len(dictionary), columns), dictionary.pad(), dtype=torch.int32)
+    for word, synonyms in rows.items():
+        ids = [dictionary.index(synonym) for synonym in synonyms]
+        table[dictionary.index(word), : len(ids)] = torch.tensor(ids, dtype=torch.int32)
+    save_synonym_table(path, table, dictionary, {"source": "test"})
+    return path
+
+
+def first_batch(task, size: int = 8) -> dict:
+    """The first batch of the training split."""
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    return dataset.collater([dataset[index] for index in range(size)])
+
+
+class Run:
+    """What a command left behind."""
+
+    def __init__(self, process: subprocess.CompletedProcess):
+        self.code = process.returncode
+        self.stdout, self.stderr = process.stdout, process.stderr
+        self.output = self.stdout + self.stderr
+
+    def records(self, name: str) -> list[dict]:
+        """The JSON records of one kind of fairseq's log lines: train_inner, train or valid."""
+        marker = f" | {name} | {{"
+        lines = (line for line in self.output.splitlines() if marker in line)
+        return [json.loads("{" + line.split(marker, 1)[1]) for line in lines]
+
+    def error(self) -> str:
+        """The one line that a refused command says; fails where it says more or nothing at all."""
+        assert self.code != 0, self.output
+        assert "Traceback" not in self.output, self.output
+        lines = [line for line in self.stderr.splitlines() if line.startswith("error: ")]
+        assert len(lines) == 1 and self.stderr.rstrip().endswith(lines[0]), self.output
+        return lines[0]
+
+
+def run_command(*command: object, cwd: Path | None = None) -> Run:
+    """Run a command of this environment as a user would, on one thread."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    words = [str(word) for word in command]
+    return Run(subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=environment))
+
+
+def fairseq_train(data: object, save_dir: Path, *flags: object) -> Run:
+    """Run fairseq-train with the plugin on the CPU; of flags given twice the later wins."""
+    return run_command(
+        *["fairseq-train", data, "--user-dir", PLUGIN, "--save-dir", save_dir, "--cpu", "--num-workers", 0],
+        *["--optimizer", "electra_adamw", "--lr", 1e-3, "--lr-scheduler", "polynomial_decay", "--warmup-updates", 2],
+        *["--total-num-update", 20, "--max-update", 6, "--batch-size", 8, "--tokens-per-sample", 32, "--clip-norm", 1],
+        *["--log-format", "json", "--log-interval", 1, "--no-epoch-checkpoints", *flags],
+    )

@@ -1,0 +1,39 @@
+import pytest
+import torch
+from fairseq.data import Dictionary
+from helpers import WORDS, first_batch
+
+
+def test_another_vocabulary_is_told_from_the_models_own_even_at_the_same_size(build):
+    _, model, _ = build("bert")
+    state = model.state_dict()
+    other = Dictionary()
+    for word in [*reversed(WORDS), "<mask>"]:
+        other.add_symbol(word)
+    stranger = type(model)(model.cfg, other)
+    with pytest.raises(SystemExit, match="another vocabulary") as stop:
+        stranger.load_state_dict(dict(state))
+    assert "\n" not in str(stop.value)
+    model.load_state_dict(dict(state))
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_sequences_longer_than_the_model(build, family):
+    with pytest.raises(SystemExit, match="--tokens-per-sample 32 .* 16 positions"):
+        build(family, "--max-positions", 16)
+
+
+def test_a_longer_sequence_than_the_task_promised_is_refused_by_name(build):
+    task, model, criterion = build("bert", "--max-positions", 32, "--criterion", "electra")
+    batch = first_batch(task)
+    batch["net_input"]["src_tokens"] = torch.cat([batch["net_input"]["src_tokens"]] * 2, dim=1)
+    batch["target"] = torch.cat([batch["target"]] * 2, dim=1)
+    with pytest.raises(SystemExit, match="longer than the model's 32 positions"):
+        criterion(model, batch)
+
+
+def test_heads_must_divide_the_hidden_size(build):
+    with pytest.raises(SystemExit, match="--encoder-embed-dim 128 .* --encoder-attention-heads 3"):
+        build("bert", "--encoder-attention-heads", 3)
+    with pytest.raises(SystemExit, match="--generator-embed-dim 64 .* --generator-attention-heads 3"):
+        build("electra", "--generator-attention-heads", 3)

@@ -1,0 +1,113 @@
+import pytest
+import torch
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+from helpers import first_batch
+
+from tn_fairseq.models.electra import ElectraOutput
+
+
+@pytest.fixture
+def electra(build):
+    task, model, _ = build("electra")
+    return task, model.eval(), first_batch(task)
+
+
+def run(task, model, batch, **more) -> ElectraOutput:
+    masked = batch["target"].ne(task.dictionary.pad())
+    return model(**batch["net_input"], masked_tokens=masked, target_tokens=batch["target"], **more)
+
+
+def test_the_tied_parts_are_one_tensor_and_the_untied_are_not(electra):
+    _, model, _ = electra
+    names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
+    assert len(names) == len(set(map(id, model.parameters())))  # nothing is held twice
+    for shared in ("word_embeddings", "position_embeddings", "token_type_embeddings", "layer_norm"):
+        assert sum(f"{shared}.weight" in name and name.startswith("embeddings.") for name in names) == 1
+        assert not any(
+            shared in name
+            for name in names
+            if name.startswith(("generator.", "discriminator.")) and "layers" not in name
+        )
+    # embeddings of size 128 fit the tiny discriminator as they are; each tower projects for itself where they do not
+    assert "generator.embedding_projection.weight" in names
+    assert "discriminator.embedding_projection.weight" not in names
+
+
+def test_both_towers_and_both_heads_teach_the_shared_embeddings(electra):
+    task, model, batch = electra
+    output = run(task, model, batch)
+    weight = model.embeddings.word_embeddings.weight
+    for loss in (output.logits.float().logsumexp(-1).sum(), output.discriminator_logits.sum()):
+        (gradient,) = torch.autograd.grad(loss, weight, retain_graph=True)
+        assert gradient.abs().sum() > 0
+    (none,) = torch.autograd.grad(
+        output.discriminator_logits.sum(), model.generator_head.dense.weight, allow_unused=True
+    )
+    assert none is None  # the draw lets no gradient from the discriminator to the generator
+
+
+def test_one_pass_is_consistent(electra):
+    task, model, batch = electra
+    masked = batch["target"].ne(task.dictionary.pad())
+    torch.manual_seed(2)
+    output = run(task, model, batch)
+    assert output.logits.shape == (masked.sum(), len(task.dictionary))
+    assert torch.equal(output.is_replaced[masked], output.drawn_tokens.ne(batch["target"][masked]))
+    assert not output.is_replaced[~masked].any()
+    assert output.discriminator_logits.shape == masked.shape
+
+
+def test_a_draw_that_hits_the_original_is_not_replaced(electra):
+    task, model, batch = electra
+    masked = batch["target"].ne(task.dictionary.pad())
+    with torch.no_grad():  # a generator that is sure of the one word it was asked for
+        model.generator_head.bias[:] = -1e4
+        model.generator_head.bias[50] = 1e4
+    batch["target"] = torch.where(masked, 50, batch["target"])
+    assert not run(task, model, batch).is_replaced.any()
+
+
+def test_temperature_reaches_the_draw(electra):
+    task, model, batch = electra
+    output = run(task, model, batch, temperature=1e-6)
+    assert torch.equal(output.drawn_tokens, output.logits.argmax(-1))
+
+
+def test_without_targets_it_is_a_masked_language_model(electra):
+    task, model, batch = electra
+    masked = batch["target"].ne(task.dictionary.pad())
+    logits, extra = model(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    assert extra is None
+    torch.testing.assert_close(logits, run(task, model, batch).logits)
+
+
+def test_features_come_from_the_tower_that_was_asked_for(electra):
+    _, model, batch = electra
+    tokens = batch["net_input"]["src_tokens"]
+    assert model(tokens, features_only=True)[0].shape[-1] == 128
+    assert model(tokens, features_only=True, tower="generator")[0].shape[-1] == 64
+
+
+@pytest.mark.parametrize(
+    "name, discriminator, embedding, generator",
+    [
+        ("electra_small", (12, 256, 4, 1024), 128, (12, 64, 1, 256)),
+        ("electra_base", (12, 768, 12, 3072), 768, (12, 256, 4, 1024)),
+        ("electra_large", (24, 1024, 16, 4096), 1024, (24, 256, 4, 1024)),
+    ],
+)
+def test_sizes_of_the_paper(name, discriminator, embedding, generator):
+    cfg = MODEL_DATACLASS_REGISTRY[name]()
+    assert (
+        cfg.encoder_layers,
+        cfg.encoder_embed_dim,
+        cfg.encoder_attention_heads,
+        cfg.encoder_ffn_embed_dim,
+    ) == discriminator
+    assert cfg.embedding_size == embedding
+    assert (
+        cfg.generator_layers,
+        cfg.generator_embed_dim,
+        cfg.generator_attention_heads,
+        cfg.generator_ffn_embed_dim,
+    ) == generator

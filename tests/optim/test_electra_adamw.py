@@ -1,0 +1,118 @@
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from tn_fairseq.models.base import tag_layer_depth
+from tn_fairseq.optim.electra_adamw import ElectraAdamW, ElectraAdamWConfig, parameter_groups
+
+
+def optimizer(parameters, lr=0.1, **options) -> ElectraAdamW:
+    return ElectraAdamW(OmegaConf.structured(ElectraAdamWConfig(lr=[lr], **options)), parameters)
+
+
+def matrix_and_vector():
+    torch.manual_seed(0)
+    return torch.nn.Parameter(torch.randn(3, 2)), torch.nn.Parameter(torch.randn(3))
+
+
+def test_two_updates_by_the_formula():
+    matrix, vector = matrix_and_vector()
+    expected = [matrix.detach().clone(), vector.detach().clone()]
+    moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in expected]
+    ours = optimizer([matrix, vector])
+    for step in range(2):
+        for parameter, p, (m, v), decay in zip((matrix, vector), expected, moments, (0.01, 0.0)):
+            gradient = torch.full_like(p, 0.5 - step)
+            parameter.grad = gradient.clone()
+            m.mul_(0.9).add_(0.1 * gradient)
+            v.mul_(0.999).add_(0.001 * gradient**2)
+            p.sub_(0.1 * (m / (v.sqrt() + 1e-6) + decay * p))  # no bias correction
+        ours.step()
+    torch.testing.assert_close(matrix.detach(), expected[0])
+    torch.testing.assert_close(vector.detach(), expected[1])
+
+
+def test_with_bias_correction_it_is_torchs_adamw():
+    ours, theirs = matrix_and_vector(), matrix_and_vector()
+    one = optimizer(ours, adam_bias_correction=True, weight_decay=0.0)
+    other = torch.optim.AdamW(theirs, lr=0.1, eps=1e-6, weight_decay=0.0)
+    for _ in range(3):
+        for a, b in zip(ours, theirs):
+            a.grad, b.grad = torch.ones_like(a), torch.ones_like(b)
+        one.step()
+        other.step()
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(a, b)
+
+
+def test_state_goes_through_a_checkpoint():
+    straight, resumed = matrix_and_vector(), matrix_and_vector()
+    one, other = optimizer(straight), optimizer(resumed)
+    for step in range(4):
+        if step == 2:
+            state, other = other.state_dict(), optimizer(resumed)
+            other.load_state_dict(state)
+        for a, b in zip(straight, resumed):
+            a.grad, b.grad = torch.full_like(a, step - 1.0), torch.full_like(b, step - 1.0)
+        one.step()
+        other.step()
+    assert all(torch.equal(a, b) for a, b in zip(straight, resumed))
+
+
+def test_weight_decay_spares_biases_and_layer_norm(build):
+    _, model, _ = build("electra")
+    decayed = {
+        id(p)
+        for group in parameter_groups(model.parameters(), 0.01, 1.0)
+        if group["weight_decay"]
+        for p in group["params"]
+    }
+    for name, parameter in model.named_parameters():
+        assert (id(parameter) in decayed) == (not name.endswith("bias") and "layer_norm" not in name), name
+
+
+def test_layer_wise_rates_as_numbers(build):
+    _, model, _ = build("bert")  # two layers
+    head = torch.nn.Linear(128, 3)
+    parameters = [*model.embeddings.parameters(), *model.encoder.parameters(), *head.parameters()]
+    ours = optimizer(parameters, layerwise_lr_decay=0.8)
+    ours.set_lr(1e-4)
+    rate = {id(p): group["lr"] for group in ours.param_groups for p in group["params"]}
+    assert ours.get_lr() == pytest.approx(1e-4)
+    assert rate[id(model.embeddings.word_embeddings.weight)] == pytest.approx(1e-4 * 0.8**4)
+    assert rate[id(model.encoder.layers[0].ffn_in.weight)] == pytest.approx(1e-4 * 0.8**3)
+    assert rate[id(model.encoder.layers[1].ffn_in.bias)] == pytest.approx(1e-4 * 0.8**2)
+    assert rate[id(head.weight)] == rate[id(head.bias)] == pytest.approx(1e-4)
+
+
+def test_without_layer_wise_decay_all_learn_alike(build):
+    _, model, _ = build("electra")
+    ours = optimizer(list(model.parameters()))
+    ours.set_lr(0.3)
+    assert {group["lr"] for group in ours.param_groups} == {0.3}
+
+
+def test_depths_survive_half_precision():
+    layer = torch.nn.Linear(2, 2)
+    tag_layer_depth(layer, 3)
+    assert layer.half().weight.optim_overrides == {"layer_depth": 3}
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay"),
+        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay"),
+        ({"adam_betas": "(0.9, x)"}, "--adam-betas"),
+        ({"adam_betas": "0.9"}, "--adam-betas"),
+        ({"adam_betas": "(0.9, 1.5)"}, "--adam-betas"),
+    ],
+)
+def test_wrong_options_are_named(options, said):
+    with pytest.raises(SystemExit, match=said):
+        optimizer(matrix_and_vector(), **options)
+
+
+def test_fp16s_flat_vector_is_refused_with_the_flag_that_helps():
+    with pytest.raises(SystemExit, match="--fp16-no-flatten-grads"):
+        optimizer([torch.nn.Parameter(torch.zeros(10))])

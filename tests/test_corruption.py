@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+import torch
+
+from tn_fairseq import corruption
+
+MASK, ORDINARY = 99, (4, 99)
+
+
+def mask(tokens, maskable, seed=0, mask_prob=0.15, leave_unmasked_prob=0.15, random_token_prob=0.0):
+    return corruption.mask_tokens(
+        tokens,
+        maskable,
+        np.random.default_rng(seed),
+        mask_index=MASK,
+        mask_prob=mask_prob,
+        leave_unmasked_prob=leave_unmasked_prob,
+        random_token_prob=random_token_prob,
+        random_token_range=ORDINARY,
+    )
+
+
+@pytest.fixture(scope="module")
+def text():
+    """800 rows of 128 tokens, with <s> in front and </s> at the end of each."""
+    tokens = np.random.default_rng(1).integers(*ORDINARY, size=(800, 128))
+    tokens[:, 0], tokens[:, -1] = 0, 2
+    return tokens, tokens >= 4
+
+
+def test_electra_masking_over_100_000_tokens(text):
+    tokens, maskable = text
+    corrupted, masked = mask(tokens, maskable)
+    assert not masked[~maskable].any()
+    assert np.array_equal(corrupted[~masked], tokens[~masked])
+    # each row holds 126 maskable tokens, of which 18.9 are masked: 18 or 19
+    assert set(masked.sum(axis=1)) == {18, 19}
+    assert masked.sum() / maskable.sum() == pytest.approx(0.15, abs=0.001)
+    kept = corrupted[masked] == tokens[masked]
+    assert kept.mean() == pytest.approx(0.15, abs=0.01)
+    assert (corrupted[masked][~kept] == MASK).all()
+
+
+def test_bert_masking_over_100_000_tokens(text):
+    tokens, maskable = text
+    corrupted, masked = mask(tokens, maskable, leave_unmasked_prob=0.1, random_token_prob=0.1)
+    became_mask = corrupted[masked] == MASK
+    kept = corrupted[masked] == tokens[masked]
+    other = corrupted[masked][~became_mask & ~kept]
+    assert became_mask.mean() == pytest.approx(0.8, abs=0.01)
+    # one random token in 95 is the token itself
+    assert kept.mean() == pytest.approx(0.1 + 0.1 / 95, abs=0.01)
+    assert other.min() >= ORDINARY[0] and other.max() < ORDINARY[1]
+    assert len(set(other)) == 95
+
+
+def test_every_position_is_masked_equally_often():
+    tokens = np.full((20_000, 10), 5)
+    _, masked = mask(tokens, np.ones_like(tokens, dtype=bool), mask_prob=0.25)
+    assert masked.mean(axis=0) == pytest.approx(np.full(10, 0.25), abs=0.015)
+
+
+def test_masking_depends_on_nothing_but_its_generator(text):
+    tokens, maskable = text
+    first, second, other = mask(tokens, maskable), mask(tokens, maskable), mask(tokens, maskable, seed=1)
+    assert np.array_equal(first[0], second[0]) and np.array_equal(first[1], second[1])
+    assert not np.array_equal(first[1], other[1])
+
+
+def test_a_row_without_maskable_tokens_stays_as_it_is():
+    tokens = np.array([[0, 2, 1, 1], [0, 7, 8, 2]])
+    corrupted, masked = mask(tokens, tokens >= 4, mask_prob=0.99, leave_unmasked_prob=0.0)
+    assert corrupted[0].tolist() == [0, 2, 1, 1] and not masked[0].any()
+    assert masked[1].sum() in (1, 2)
+
+
+def test_draws_follow_the_softmax():
+    probabilities = torch.tensor([0.5, 0.0, 0.3, 0.15, 0.05])
+    logits = probabilities.log().expand(100_000, 5)
+    drawn = corruption.draw_replacements(logits, generator=torch.Generator().manual_seed(3))
+    frequencies = torch.bincount(drawn, minlength=5) / len(drawn)
+    torch.testing.assert_close(frequencies, probabilities, atol=0.006, rtol=0)
+    assert frequencies[1] == 0
+
+
+def test_draws_follow_the_softmax_of_a_whole_dictionary():
+    logits = torch.randn(1, 30_522, generator=torch.Generator().manual_seed(4)).expand(4_000, -1)
+    drawn = corruption.draw_replacements(logits, generator=torch.Generator().manual_seed(5))
+    # the expected share of the more likely half of the probability mass
+    order = logits[0].argsort(descending=True)
+    cumulative = logits[0].softmax(-1)[order].cumsum(-1)
+    head = order[: int((cumulative < 0.5).sum()) + 1]
+    assert torch.isin(drawn, head).float().mean().item() == pytest.approx(0.5, abs=0.03)
+
+
+def test_temperature_sharpens_and_flattens_the_draw():
+    logits = torch.tensor([0.0, 1.0]).expand(50_000, 2)
+    for temperature in (0.5, 1.0, 2.0):
+        drawn = corruption.draw_replacements(logits, temperature, torch.Generator().manual_seed(6))
+        expected = torch.sigmoid(torch.tensor(1.0 / temperature)).item()
+        assert drawn.float().mean().item() == pytest.approx(expected, abs=0.01)
+
+
+def test_draws_have_no_gradient_and_no_rows_give_no_draws():
+    assert not corruption.draw_replacements(torch.randn(3, 4, requires_grad=True)).requires_grad
+    assert corruption.draw_replacements(torch.empty(0, 4)).shape == (0,)
+
+
+def test_fill_in_and_original_tokens():
+    src_tokens = torch.tensor([[0, MASK, 6, 2], [0, 7, MASK, 2]])
+    targets = torch.tensor([[1, 5, 1, 1], [1, 7, 8, 1]])  # 1 is padding: not masked; 7 was masked and left as it is
+    masked = targets.ne(1)
+    assert corruption.original_tokens(src_tokens, targets, masked).tolist() == [[0, 5, 6, 2], [0, 7, 8, 2]]
+    filled = corruption.fill_in(src_tokens, masked, torch.tensor([10, 11, 12]))
+    assert filled.tolist() == [[0, 10, 6, 2], [0, 11, 12, 2]]
+    assert src_tokens[0, 1] == MASK  # the batch itself is not touched

@@ -1,0 +1,46 @@
+import pytest
+
+from tn_fairseq.dictionary import MASK, fingerprint, load_dictionary
+from tn_fairseq.errors import InputError
+
+
+def write(tmp_path, content: bytes):
+    path = tmp_path / "dict.txt"
+    path.write_bytes(content)
+    return path
+
+
+def test_mask_comes_last(tmp_path):
+    dictionary = load_dictionary(write(tmp_path, b"one 5\ntwo 3\n"))
+    assert dictionary.symbols == ["<s>", "<pad>", "</s>", "<unk>", "one", "two", MASK]
+
+
+def test_the_fingerprint_is_of_symbols_and_order_not_of_counts(tmp_path):
+    prints = [
+        fingerprint(load_dictionary(write(tmp_path, content)))
+        for content in (b"one 5\ntwo 3\n", b"one 1\ntwo 1\n", b"two 3\none 5\n", b"one 5\ntwo 3\nthree 1\n")
+    ]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3 and all(len(p) == 64 for p in prints)
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (b"one 5\nb\xffd 3\n", "not UTF-8"),
+        (b"", "no symbols"),
+        (b"one\n", "not a fairseq dictionary"),
+        (b"one five\n", "not a fairseq dictionary"),
+        (b"one 1\none 1\n", "Duplicate"),
+    ],
+)
+def test_wrong_files_are_named_in_one_line(tmp_path, content, said):
+    path = write(tmp_path, content)
+    with pytest.raises(InputError, match=said) as error:
+        load_dictionary(path)
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        load_dictionary(tmp_path / "dict.txt")

@@ -1,0 +1,101 @@
+import math
+
+import pytest
+import torch
+from fairseq import modules
+
+from tn_fairseq import objectives
+
+LOGITS = torch.tensor([[0.0, 0.0, 0.0, math.log(3.0)], [math.log(2.0), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+TARGETS = torch.tensor([3, 1, 2])
+
+
+def test_masked_lm_by_hand():
+    # softmax rows: (1, 1, 1, 3)/6, (2, 1, 1, 1)/5, (1, 1, 1, 1)/4
+    expected = torch.tensor([math.log(2), math.log(5), math.log(4)])
+    torch.testing.assert_close(objectives.masked_lm(LOGITS, TARGETS), expected)
+
+
+@pytest.mark.parametrize("positions", [0, 1, 7, 64, 1000])
+def test_total_of_masked_lm_is_fairseqs_sum_to_the_last_bit(positions):
+    logits = torch.randn(positions, 321, generator=torch.Generator().manual_seed(positions), requires_grad=True)
+    targets = torch.arange(positions) % 321
+    ours = objectives.total(objectives.masked_lm(logits, targets))
+    theirs = modules.cross_entropy(logits, targets, reduction="sum")
+    assert torch.equal(ours, theirs)
+    assert torch.equal(*(torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)))
+
+
+def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself():
+    pad = 1
+    table = torch.full((6, 2), pad, dtype=torch.int32)
+    table[4, 0], table[4, 1], table[5, 0] = 5, 3, 4
+    targets = torch.tensor([4, 4, 4, 5, 5, 3])
+    predictions = torch.tensor([5, 3, 4, 4, 3, 4])
+    expected = [True, True, False, True, False, False]  # synonymy goes from the gold token to the prediction only
+    assert objectives.false_negatives(predictions, targets, table).tolist() == expected
+
+
+def test_hard_correction_drops_false_negatives_and_their_gradients():
+    logits = LOGITS.clone().requires_grad_()
+    false_negative = torch.tensor([False, True, False])
+    weights = objectives.hard_correction(false_negative)
+    loss = (weights * objectives.masked_lm(logits, TARGETS)).sum()
+    assert loss.item() == pytest.approx(math.log(2) + math.log(4))
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert torch.equal(gradient[1], torch.zeros(4))
+    torch.testing.assert_close(gradient[2], torch.tensor([0.25, 0.25, -0.75, 0.25]))
+
+
+def test_hard_correction_weights_lie_between_dropping_and_plain_masked_lm():
+    false_negative = torch.tensor([True, False])
+    assert objectives.hard_correction(false_negative, 0.25).tolist() == [0.25, 1.0]
+    assert objectives.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
+
+
+def test_soft_regularization_by_hand():
+    gold = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0]])
+    prediction = torch.tensor([[0.0, 3.0], [-2.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
+    expected = torch.tensor([1.0, 2.0, 1 - math.sqrt(0.5), 0.0])
+    torch.testing.assert_close(objectives.soft_regularization(gold, prediction), expected)
+
+
+def test_sentence_kl_by_hand_and_by_direction():
+    predicted = torch.log(torch.tensor([[0.75, 0.25]]))
+    original = torch.log(torch.tensor([[0.5, 0.5]]))
+    expected = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)  # KL(predicted || original)
+    assert objectives.sentence_kl(predicted, original).item() == pytest.approx(expected)
+    assert objectives.sentence_kl(original, predicted).item() != pytest.approx(expected)
+    assert objectives.sentence_kl(original + 5.0, original).item() == pytest.approx(0.0, abs=1e-7)
+
+
+def test_sentence_kl_temperature_divides_the_hidden_states():
+    hidden = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+    other = torch.randn(3, 5, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(
+        objectives.sentence_kl(hidden, other, 2.0), objectives.sentence_kl(hidden / 2, other / 2)
+    )
+
+
+def test_sentence_kl_agrees_with_torch():
+    hidden, other = torch.randn(2, 4, 7), torch.randn(2, 4, 7)
+    theirs = torch.nn.functional.kl_div(
+        other.log_softmax(-1), hidden.log_softmax(-1), log_target=True, reduction="none"
+    ).sum(-1)
+    torch.testing.assert_close(objectives.sentence_kl(hidden, other), theirs)
+
+
+def test_replaced_token_detection_by_hand():
+    logits = torch.tensor([[0.0, math.log(3.0)]])  # probabilities 1/2 and 3/4
+    is_replaced = torch.tensor([[True, False]])
+    expected = torch.tensor([[math.log(2), math.log(4)]])
+    torch.testing.assert_close(objectives.replaced_token_detection(logits, is_replaced), expected)
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16])
+def test_losses_are_computed_in_float32(precision):
+    hidden = torch.randn(4, 9).to(precision)
+    assert objectives.masked_lm(hidden, torch.tensor([1, 2, 3, 4])).dtype == torch.float32
+    assert objectives.soft_regularization(hidden, hidden.flip(0)).dtype == torch.float32
+    assert objectives.sentence_kl(hidden, hidden.flip(0)).dtype == torch.float32
+    assert objectives.replaced_token_detection(hidden, hidden > 0).dtype == torch.float32
