@@ -16,6 +16,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -192,7 +193,8 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
         raise InputError(f"{error.filename}: {error.strerror}; give an --output folder you can write to") from None
     finally:
         for path in temporary.values():
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab"):
         if name not in files:
             (folder / name).unlink(missing_ok=True)

@@ -76,8 +76,12 @@ class _FastTokenizer(Tokenizer):
         # A tokenizer.json may ask for both; they would silently cut lines and append padding.
         backend.no_truncation()
         backend.no_padding()
-        backend.encode_special_tokens = True  # A literal "[MASK]" is text
+        backend.encode_special_tokens = True  # a literal "[MASK]" is text
         self._backend = backend
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+        self._backend.encode_special_tokens = True  # the library does not pickle it
 
     def encode_chunk(self, lines):
         return _join(e.ids for e in self._backend.encode_batch_fast(lines, add_special_tokens=False))
