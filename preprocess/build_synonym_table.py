@@ -45,7 +45,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     words = whole_words(dictionary, args.encoder_json)
     if args.show:
         table = load_synonym_table(args.table, dictionary)
-        for name, value in read_description(args.table).items():
+        for name, value in sorted(read_description(args.table).items()):
             print(f"{name:24}{value}")
         for word in args.show:
             print(row_of(word, words, table, dictionary))
