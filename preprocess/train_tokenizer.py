@@ -161,10 +161,11 @@ def _count_characters(paths: Sequence[Path], size: int) -> dict[str, int]:
 
 
 def _lines(paths: Sequence[Path], size: int) -> Iterator[str]:
-    with tqdm(total=size, unit="B", unit_scale=True, desc="training", disable=None) as progress:
+    with tqdm(total=size, unit="B", unit_scale=True, desc="loading", disable=None) as progress:
         for chunk in read_chunks(paths):
             yield from chunk.lines()
             progress.update(len(chunk.data))
+    print("learning the pieces ...", flush=True)  # the libraries say nothing until they are done
 
 
 def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
