@@ -49,3 +49,8 @@ def build(data_bin):
         return task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)
 
     return build_all
+
+
+@pytest.fixture(scope="session")
+def quickstart_recipe() -> Path:
+    return Path(__file__).parent.parent / "examples" / "quickstart" / "electra_tiny.yaml"

@@ -16,7 +16,7 @@ from tn_fairseq.synonyms.table import save_synonym_table
 PLUGIN = Path(tn_fairseq.__file__).parent
 WORDS = [f"{kind}{number}" for kind in ("noun", "verb", "adjective") for number in range(40)]
 FAMILIES = {
-    "electra": "--task electra --arch electra_tiny --encoder-layers 2 --generator-layers 2",
+    "electra": "--task electra --arch electra_tiny --generator-embed-dim 64 --generator-ffn-embed-dim 256",
     "bert": "--task masked_lm --arch bert_tiny",
     "roberta": "--task masked_lm --arch roberta_base --encoder-layers 2 --encoder-embed-dim 32 "
     "--encoder-ffn-embed-dim 64 --encoder-attention-heads 2",

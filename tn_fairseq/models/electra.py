@@ -119,7 +119,7 @@ register_sizes(
     ElectraModel,
     ElectraConfig,
     {
-        "electra_tiny": _size(4, 128, 2, 512, 128, 64, 1, 256),
+        "electra_tiny": _size(2, 128, 2, 512, 128, 128, 2, 512),
         "electra_small": _size(12, 256, 4, 1024, 128, 64, 1, 256),
         "electra_base": _size(12, 768, 12, 3072, 768, 256, 4, 1024),
         "electra_large": _size(24, 1024, 16, 4096, 1024, 256, 4, 1024),

@@ -1,0 +1,29 @@
+from setuptools import find_packages, setup
+
+setup(
+    name="tn_fairseq",
+    version="0.1.0",
+    description="Language model pre-training on true negatives: a fairseq plugin for ELECTRA and BERT",
+    long_description=open("README.md", encoding="utf-8").read(),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    python_requires=">=3.11,<3.13",
+    packages=find_packages(include=["tn_fairseq", "tn_fairseq.*"]),
+    install_requires=[
+        # the fairseq that imports and installs on today's Python; the import name is fairseq
+        "fairseq-fixed>=0.12.3.1,<0.13",
+        "nltk>=3.9",
+        "numpy>=1.26",
+        "omegaconf>=2.3",
+        "safetensors>=0.4.3",
+        "sentencepiece>=0.2.0",
+        "tokenizers>=0.20",
+        "torch>=2.4",
+        "tqdm>=4.64",
+    ],
+    extras_require={
+        "hf": ["transformers>=4.45"],
+        "tensorboard": ["tensorboardX>=2.6"],
+        "test": ["pytest>=8", "pytest-xdist>=3.5", "ruff>=0.9", "tensorboardX>=2.6", "transformers>=4.45"],
+    },
+)

@@ -1,0 +1,99 @@
+"""What a user may get wrong, through the real command line: one line that says what and how to mend it."""
+
+import pickle
+import re
+import shutil
+
+import pytest
+from helpers import FAMILIES, WORDS, fairseq_train, run_command, write_data_bin, write_table
+
+from tn_fairseq.dictionary import load_dictionary
+
+BERT = ["--task", "electra", "--arch", "bert_tiny"]
+HARD_CORRECTION = [*BERT, "--criterion", "mlm_hard_correction"]
+
+
+class Bomb:
+    """Leaves a file behind where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_no_synonym_table(data_bin, tmp_path):
+    error = fairseq_train(data_bin, tmp_path, *HARD_CORRECTION).error()
+    assert "--synonym-table" in error and "build_synonym_table.py" in error
+
+
+def test_a_synonym_table_of_another_dictionary(data_bin, tmp_path):
+    other = load_dictionary(write_data_bin(tmp_path / "other", list(reversed(WORDS))) / "dict.txt")
+    table = write_table(tmp_path / "other.safetensors", other, {"noun1": ["noun2"]})
+    error = fairseq_train(data_bin, tmp_path / "save", *HARD_CORRECTION, "--synonym-table", table).error()
+    assert str(table) in error and "build_synonym_table.py" in error
+
+
+def test_a_truncated_synonym_table(data_bin, tmp_path, synonym_table):
+    table = tmp_path / "truncated.safetensors"
+    table.write_bytes(synonym_table.read_bytes()[:-100])
+    error = fairseq_train(data_bin, tmp_path / "save", *HARD_CORRECTION, "--synonym-table", table).error()
+    assert str(table) in error and "build_synonym_table.py" in error
+
+
+def test_a_pickle_is_never_opened(data_bin, tmp_path):
+    table, proof = tmp_path / "pickle.safetensors", tmp_path / "it ran"
+    table.write_bytes(pickle.dumps(Bomb(proof)))
+    error = fairseq_train(data_bin, tmp_path / "save", *HARD_CORRECTION, "--synonym-table", table).error()
+    assert str(table) in error
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_a_data_bin_of_another_vocabulary_than_the_checkpoints(data_bin, tmp_path, family):
+    flags = [*FAMILIES[family].split(), "--criterion", "electra", "--max-update", 1]
+    assert fairseq_train(data_bin, tmp_path / "first", *flags).code == 0
+    checkpoint = tmp_path / "first" / "checkpoint_last.pt"
+    same_size = write_data_bin(tmp_path / "same size", list(reversed(WORDS)))
+    larger = write_data_bin(tmp_path / "larger", [*WORDS, "surplus"])
+    for other, flag in ((same_size, "--restore-file"), (larger, "--finetune-from-model")):
+        error = fairseq_train(other, tmp_path / "second", *flags, flag, checkpoint).error()
+        assert "another vocabulary" in error
+
+
+def test_sequences_longer_than_the_models_positions(data_bin, tmp_path):
+    error = fairseq_train(data_bin, tmp_path, *BERT, "--criterion", "electra", "--tokens-per-sample", 600).error()
+    assert re.search(r"--tokens-per-sample 600 .*512 positions", error)
+
+
+def test_a_data_bin_that_is_not_there(tmp_path):
+    error = fairseq_train(tmp_path / "nowhere", tmp_path, *BERT, "--criterion", "electra").error()
+    assert "nowhere" in error and "binarize.py" in error
+
+
+def test_a_split_that_is_not_there(data_bin, tmp_path):
+    folder = tmp_path / "data-bin"
+    shutil.copytree(data_bin, folder)
+    (folder / "valid.bin").unlink()
+    error = fairseq_train(folder, tmp_path / "save", *BERT, "--criterion", "electra").error()
+    assert "valid" in error and "binarize.py" in error
+
+
+def test_fp16_without_the_flag_that_electra_adamw_needs_says_so(data_bin, tmp_path):
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("fairseq's flat half-precision parameters need a GPU")
+    error = fairseq_train(data_bin, tmp_path, *BERT, "--criterion", "electra", "--fp16", "--cpu", "False").error()
+    assert "--fp16-no-flatten-grads" in error
+
+
+def test_recipes_in_yaml_say_it_in_one_line_too(data_bin, tmp_path, quickstart_recipe):
+    run = run_command(
+        *["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem],
+        *[f"common.user_dir={quickstart_recipe.parents[2] / 'tn_fairseq'}", f"task.data={data_bin}"],
+        *["criterion.synonym_table=nowhere.safetensors"],
+        cwd=tmp_path,
+    )
+    assert "nowhere.safetensors" in run.error()
