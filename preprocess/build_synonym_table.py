@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.synonyms.table import build_table, load_synonym_table, read_description, save_synonym_table
+from tn_fairseq.synonyms.table import PADDING, build_table, load_synonym_table, read_description, save_synonym_table
 from tn_fairseq.synonyms.vectors import nearest_neighbours, read_vectors
 from tn_fairseq.synonyms.vocabulary import STOP_WORDS, whole_words
 
@@ -129,7 +129,7 @@ def row_of(word: str, words: dict[int, str], table: Tensor, dictionary: Dictiona
     index = next((index for index, entry in words.items() if entry == word), None)
     if index is None:
         raise InputError(f"--show: {word!r} is not a whole word of the dictionary")
-    synonyms = [words[synonym] for synonym in table[index].tolist() if synonym != dictionary.pad()]
+    synonyms = [words[synonym] for synonym in table[index].tolist() if synonym != PADDING]
     nothing = "(a stop word)" if word.lower() in STOP_WORDS else "(no synonym)"
     return f"{word}: {', '.join(synonyms) or nothing}"
 

@@ -11,7 +11,7 @@ import torch
 from fairseq.data import Dictionary, indexed_dataset
 
 import tn_fairseq
-from tn_fairseq.synonyms.table import save_synonym_table
+from tn_fairseq.synonyms.table import PADDING, save_synonym_table
 
 PLUGIN = Path(tn_fairseq.__file__).parent
 WORDS = [f"{kind}{number}" for kind in ("noun", "verb", "adjective") for number in range(40)]
@@ -63,7 +63,7 @@ def write_data_bin(folder: Path, words: list[str] = WORDS, sentences: int = 400)
 def write_table(path: Path, dictionary: Dictionary, rows: dict[str, list[str]]) -> Path:
     """Write a synonym table with the given rows, and none for every other word."""
     columns = max(map(len, rows.values()), default=1)
-    table = torch.full((len(dictionary), columns), dictionary.pad(), dtype=torch.int32)
+    table = torch.full((len(dictionary), columns), PADDING, dtype=torch.int32)
     for word, synonyms in rows.items():
         ids = [dictionary.index(synonym) for synonym in synonyms]
         table[dictionary.index(word), : len(ids)] = torch.tensor(ids, dtype=torch.int32)

@@ -27,8 +27,7 @@ def test_total_of_masked_lm_is_fairseqs_sum_to_the_last_bit(positions):
 
 
 def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself():
-    pad = 1
-    table = torch.full((6, 2), pad, dtype=torch.int32)
+    table = torch.full((6, 2), -1, dtype=torch.int32)
     table[4, 0], table[4, 1], table[5, 0] = 5, 3, 4
     targets = torch.tensor([4, 4, 4, 5, 5, 3])
     predictions = torch.tensor([5, 3, 4, 4, 3, 4])

@@ -9,6 +9,7 @@ tokenizer, binarised data, the synonym table, and pre-training, which resumes wh
 
 import argparse
 import json
+import logging
 import os
 import shlex
 import subprocess
@@ -26,8 +27,8 @@ PLUGIN = ROOT / "tn_fairseq"
 
 VOCABULARY_SIZE = 8192
 LOG_INTERVAL = 20
-# After so short a training the likeliest word is nearly always a function word, which has no synonyms: hence the demo takes
-# as prediction what the generator puts in. Dropout is left out because no text is seen twice.
+# After so short a training the likeliest word is nearly always a function word, which has no synonyms: hence the demo
+# takes as prediction what the generator puts in. Dropout is left out because no text is seen twice.
 PRETRAINING = """
     --task electra --arch electra_tiny --dropout 0 --attention-dropout 0
     --criterion mlm_hard_correction --prediction-mode sample
@@ -80,8 +81,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         + ["--total-num-update", args.max_update, "--max-update", args.max_update, "--save-dir", checkpoints],
     )
     stage("report")
+    run_report(folder)
+
+
+def run_report(folder: Path) -> None:
     from report import write_report  # imports fairseq, which takes seconds: not before it is needed
 
+    logging.getLogger().setLevel(logging.WARNING)
     write_report(folder)
 
 

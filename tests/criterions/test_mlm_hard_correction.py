@@ -131,3 +131,12 @@ def test_a_weight_outside_0_and_1_is_refused(build, synonym_table):
             "--hard-correction-weight",
             2,
         )
+
+
+def test_predicting_a_special_symbol_is_never_a_false_negative(build, synonym_table):
+    """Early in training a generator may well put in padding, and synonym rows are padded."""
+    task, model, criterion = build("bert", "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table)
+    for symbol in (*range(task.dictionary.nspecial), task.mask_idx):
+        predictions = torch.full((len(WORDS),), symbol)
+        targets = torch.tensor([task.dictionary.index(word) for word in WORDS])
+        assert not objectives.false_negatives(predictions, targets, criterion.synonyms).any()

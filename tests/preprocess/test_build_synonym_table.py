@@ -58,7 +58,7 @@ def rows(dict_txt, output):
     dictionary = load_dictionary(dict_txt)
     table = load_synonym_table(output, dictionary)
     synonyms = {
-        dictionary[index]: {dictionary[synonym] for synonym in row if synonym != dictionary.pad()}
+        dictionary[index]: {dictionary[synonym] for synonym in row if synonym != -1}
         for index, row in enumerate(table.tolist())
     }
     return {word: found for word, found in synonyms.items() if found}

@@ -1,7 +1,8 @@
 """The synonym table: its file format, and how words become rows of ids.
 
 Row i of the int32 tensor (len(dictionary), columns) holds the ids of the synonyms of symbol i, best first, padded on
-the right with the dictionary's pad. Row i never holds i, and a special symbol neither has nor is a synonym. Hence
+the right with -1, which is no id: a model that predicts the dictionary's pad must not hit the padding. Row i never
+holds i, and a special symbol neither has nor is a synonym. Hence
 ``(table[targets] == predictions.unsqueeze(-1)).any(-1)`` says which predictions are synonyms of their targets.
 
 The file is safetensors with one tensor, ``synonyms``, and a description (names and values, all text) in its header.
@@ -21,6 +22,7 @@ from ..dictionary import MASK, fingerprint
 from ..errors import InputError
 from .vocabulary import match_case
 
+PADDING = -1
 FORMAT, FORMAT_VERSION = "tn_fairseq synonym table", "1"
 _REMEDY = "build it with preprocess/build_synonym_table.py from this data's dict.txt"
 
@@ -56,7 +58,7 @@ def build_table(
             rows[index] = kept
 
     columns = max(map(len, rows.values()), default=1)
-    table = torch.full((len(dictionary), columns), dictionary.pad(), dtype=torch.int32)
+    table = torch.full((len(dictionary), columns), PADDING, dtype=torch.int32)
     for index, row in rows.items():
         table[index, : len(row)] = torch.tensor(row, dtype=torch.int32)
     return table, Coverage(known, with_another_word, with_synonym=len(rows))
@@ -139,12 +141,12 @@ def _read(path: str | Path) -> tuple[Tensor, dict[str, str]]:
 
 def _fault(table: Tensor, dictionary: Dictionary) -> str | None:
     """What is wrong with the rows of a table, or None."""
-    size, pad = len(dictionary), dictionary.pad()
+    size = len(dictionary)
     if table.dtype != torch.int32 or table.dim() != 2 or table.size(0) != size or table.size(1) == 0:
         kind = str(table.dtype).removeprefix("torch.")
         return f"holds {kind} of shape {tuple(table.shape)} where int32 of shape ({size}, columns) belongs"
-    is_pad = table == pad
-    if ((table < 0) | (table >= size)).any():
+    is_pad = table == PADDING
+    if ((table < PADDING) | (table >= size)).any():
         return f"holds ids outside the dictionary's 0 to {size - 1}"
     if (is_pad[:, :-1] & ~is_pad[:, 1:]).any():
         return "has padding between the ids of a row"
