@@ -54,3 +54,13 @@ def test_blocks_come_in_a_shuffled_order_that_the_seed_decides(build):
 
 def test_an_empty_list_is_an_empty_batch(build):
     assert dataset(build)[1].collater([]) == {}
+
+
+def test_no_block_is_left_out_of_the_batches(build):
+    _, data = dataset(build)
+    for count in (3, 8, 11, 16, len(data)):
+        for limits in ({"max_sentences": 8}, {"max_tokens": 300}):
+            indices = data.ordered_indices()[:count]
+            batches = data.batch_by_size(indices, required_batch_size_multiple=8, **limits)
+            assert [i for batch in batches for i in batch] == indices.tolist()
+            assert all(len(batch) <= 9 for batch in batches)

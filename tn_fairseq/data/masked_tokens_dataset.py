@@ -56,6 +56,12 @@ class MaskedTokensDataset(FairseqDataset):
     def ordered_indices(self):
         return self.shuffled_indices
 
+    def batch_by_size(self, indices, *args, **kwargs):
+        batches = list(super().batch_by_size(indices, *args, **kwargs))
+        # fairseq drops a last batch that is no multiple of 8, and with it the whole of a small validation set
+        rest = indices[sum(map(len, batches)) :]
+        return [*batches, rest] if len(rest) else batches
+
     def __getitem__(self, index: int):
         return index, self.blocks[index]
 
