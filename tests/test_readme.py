@@ -101,7 +101,7 @@ def corpus(tmp_path_factory):
     return folder
 
 
-SMALLER = {"30522": "400", "electra_small": "electra_tiny", "128": "16", "1000000": "4", "10000": "2", "100": "1"}
+SMALLER = {"30522": "160", "electra_small": "electra_tiny", "128": "16", "1000000": "4", "10000": "2", "100": "1"}
 
 
 def test_your_own_corpus_in_four_commands(corpus):
