@@ -57,13 +57,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     )
     run(
         "2/5 tokenizer: WordPiece, trained on the corpus",
-        tokenizer / "vocab.txt",
+        tokenizer / "tokenizer_config.json",
         ["python", ROOT / "preprocess/train_tokenizer.py", "--input", corpus / "train.txt", "--type", "wordpiece"]
         + ["--vocab-size", VOCABULARY_SIZE, "--output", tokenizer],
     )
     run(
         "3/5 data: the corpus as fairseq reads it",
-        data_bin / "valid.idx",
+        data_bin / "dict.txt",
         ["python", ROOT / "preprocess/binarize.py", "--train", corpus / "train.txt", "--valid", corpus / "valid.txt"]
         + ["--tokenizer", tokenizer, "--destdir", data_bin, "--workers", os.cpu_count() or 1],
     )
@@ -107,7 +107,7 @@ def shown(command: Sequence[object]) -> str:
 
 
 def run(title: str, output: Path, command: Sequence[object]) -> None:
-    """Run one stage, unless its last output is there; every stage writes that under its name only when it is whole."""
+    """Run one stage, unless its output is there: the file that the stage puts in place last, when all others are whole."""
     stage(title)
     if output.exists():
         print(f"already there: {output}")
