@@ -107,7 +107,7 @@ def shown(command: Sequence[object]) -> str:
 
 
 def run(title: str, output: Path, command: Sequence[object]) -> None:
-    """Run one stage, unless its output is there: the file that the stage puts in place last, when all others are whole."""
+    """Run one stage, unless the file is there that it puts in place last, when all others are whole."""
     stage(title)
     if output.exists():
         print(f"already there: {output}")
