@@ -111,9 +111,14 @@ def run_command(*command: object, cwd: Path | None = None) -> Run:
 
 def fairseq_train(data: object, save_dir: Path, *flags: object) -> Run:
     """Run fairseq-train with the plugin on the CPU; of flags given twice the later wins."""
-    return run_command(
-        *["fairseq-train", data, "--user-dir", PLUGIN, "--save-dir", save_dir, "--cpu", "--num-workers", 0],
+    return run_command("fairseq-train", *training_flags(data, save_dir), *flags)
+
+
+def training_flags(data: object, save_dir: Path) -> list[object]:
+    """What the tests' runs have in common."""
+    return [
+        *[data, "--user-dir", PLUGIN, "--save-dir", save_dir, "--cpu", "--num-workers", 0],
         *["--optimizer", "electra_adamw", "--lr", 1e-3, "--lr-scheduler", "polynomial_decay", "--warmup-updates", 2],
         *["--total-num-update", 20, "--max-update", 6, "--batch-size", 8, "--tokens-per-sample", 32, "--clip-norm", 1],
-        *["--log-format", "json", "--log-interval", 1, "--no-epoch-checkpoints", *flags],
-    )
+        *["--log-format", "json", "--log-interval", 1, "--no-epoch-checkpoints"],
+    ]

@@ -14,6 +14,7 @@ from typing import Iterator, NamedTuple
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import indexed_dataset
+from quickstart import json_record
 
 import tn_fairseq  # noqa: F401  registers the checkpoint's task and model
 from tn_fairseq import corruption
@@ -99,8 +100,8 @@ def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
     """A few lines of the training log, evenly spaced from first to last."""
     records = {}
     for line in log.read_text(encoding="utf-8").splitlines():
-        if " | train_inner | {" in line:
-            record = json.loads(line[line.index("{") :])
+        record = json_record(line, "train_inner")
+        if record:
             records[int(record["num_updates"])] = record
     records = [records[update] for update in sorted(records)]
     if not records:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, fairseq_train, run_command
+from helpers import FAMILIES, PLUGIN, fairseq_train, run_command, training_flags
 
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 
@@ -86,10 +86,8 @@ def test_two_workers_equal_one_that_accumulates(data_bin, synonym_table, tmp_pat
         *launcher,
         sys.executable,
         Path(__file__).with_name("worker.py"),
-        *[data_bin, "--user-dir", PLUGIN, "--save-dir", tmp_path / "two", "--cpu", "--num-workers", 0, *common],
-        *["--optimizer", "electra_adamw", "--lr", 1e-3, "--lr-scheduler", "polynomial_decay", "--warmup-updates", 2],
-        *["--total-num-update", 20, "--max-update", 6, "--batch-size", 8, "--tokens-per-sample", 32, "--clip-norm", 1],
-        *["--log-format", "json", "--log-interval", 1, "--no-epoch-checkpoints"],
+        *training_flags(data_bin, tmp_path / "two"),
+        *common,
     )
     assert two.code == 0, two.output
     keys = ["loss", "nll_loss", "mlm_accuracy", "false_negative_rate", "false_negative_sequences", "bsz", "wpb"]

@@ -161,7 +161,9 @@ class MaskedLMCriterion(FairseqCriterion):
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         if masked.false_negative is None:
             return {}
-        in_place = torch.zeros_like(masked.masked_tokens).masked_scatter(masked.masked_tokens, masked.false_negative)
+        in_place = corruption.fill_in(
+            torch.zeros_like(masked.masked_tokens), masked.masked_tokens, masked.false_negative
+        )
         return {
             "false_negatives": masked.false_negative.sum(),
             "false_negative_sequences": in_place.any(dim=1).sum(),

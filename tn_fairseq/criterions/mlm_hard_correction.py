@@ -6,7 +6,7 @@ import torch
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
 
-from .. import objectives
+from .. import corruption, objectives
 from ..errors import InputError, one_line_errors
 from .base import MaskedLMCriterion, MaskedLMCriterionConfig
 
@@ -49,7 +49,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
         if self.cfg.rtd_false_negatives == "replaced":
             return output.is_replaced, is_token
         drawn_synonym = objectives.false_negatives(output.drawn_tokens, masked.targets, self.synonyms)
-        is_synonym = torch.zeros_like(is_token).masked_scatter(masked.masked_tokens, drawn_synonym)
+        is_synonym = corruption.fill_in(torch.zeros_like(is_token), masked.masked_tokens, drawn_synonym)
         if self.cfg.rtd_false_negatives == "ignore":
             return output.is_replaced, is_token & ~is_synonym
         return output.is_replaced & ~is_synonym, is_token

@@ -69,7 +69,7 @@ class MaskedTokensDataset(FairseqDataset):
         """Pad and mask a list of (index, tokens (T)): -> a fairseq batch of shape (B, T) with targets where masked."""
         if not samples:
             return {}
-        indices, blocks = zip(*samples, strict=False)
+        indices, blocks = zip(*samples)
         tokens = data_utils.collate_tokens(blocks, self.padding_index).numpy()
         lengths = torch.tensor([len(block) for block in blocks])
         rng = np.random.default_rng([self.seed, self.epoch, *indices])

@@ -41,7 +41,7 @@ def parameter_groups(
     depths = [getattr(p, "optim_overrides", {}).get("layer_depth") for p in parameters]
     top = max((depth for depth in depths if depth is not None), default=0) + 2
     groups = defaultdict(list)
-    for parameter, depth in zip(parameters, depths, strict=False):
+    for parameter, depth in zip(parameters, depths):
         scale = 1.0 if depth is None else layerwise_lr_decay ** (top - depth)
         groups[(weight_decay if parameter.dim() > 1 else 0.0, scale)].append(parameter)
     return [{"params": members, "weight_decay": decay, "lr_scale": scale} for (decay, scale), members in groups.items()]
