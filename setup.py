@@ -24,8 +24,15 @@ setup(
         "tqdm>=4.64",
     ],
     extras_require={
-        "hf": ["transformers>=4.45"],
+        "hf": ["protobuf>=4.21", "transformers>=4.45"],
         "tensorboard": ["tensorboardX>=2.6"],
-        "test": ["pytest>=8", "pytest-xdist>=3.5", "ruff>=0.9", "tensorboardX>=2.6", "transformers>=4.45"],
+        "test": [
+            "protobuf>=4.21",
+            "pytest>=8",
+            "pytest-xdist>=3.5",
+            "ruff>=0.9",
+            "tensorboardX>=2.6",
+            "transformers>=4.45",
+        ],
     },
 )

@@ -78,6 +78,16 @@ def first_batch(task, size: int = 8) -> dict:
     return dataset.collater([dataset[index] for index in range(size)])
 
 
+class Bomb:
+    """Leaves a file behind where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
 class Run:
     """What a command left behind."""
 

@@ -12,18 +12,23 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from helpers import PLUGIN, run_command
+from helpers import PLUGIN, Run, run_command
+from huggingface_models import make_electra, write_vocabulary
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 
 ROOT = PLUGIN.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [
-    shlex.split(command)
-    for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
-    for command in block.replace("\\\n", " ").splitlines()
-    if command.strip()
-]
+# title of a section -> the commands in it
+COMMANDS = {
+    section.split("\n", 1)[0]: [
+        shlex.split(command)
+        for block in re.findall(r"```bash\n(.*?)```", section, flags=re.DOTALL)
+        for command in block.replace("\\\n", " ").splitlines()
+        if command.strip()
+    ]
+    for section in README.split("\n## ")
+}
 OURS = [
     dataclass
     for registry in (
@@ -55,7 +60,9 @@ def test_every_option_of_the_plugin_is_in_the_readme_with_its_default():
 
 
 def test_every_option_in_the_readme_exists(data_bin):
-    helps = [run_command(sys.executable, script, "--help") for script in sorted((ROOT / "preprocess").glob("*.py"))]
+    scripts = [[script] for script in sorted((ROOT / "preprocess").glob("*.py"))]
+    scripts += [["-m", "tn_fairseq.huggingface", command] for command in ("import", "export")]
+    helps = [run_command(sys.executable, *script, "--help") for script in scripts]
     known = "".join(run.output for run in helps) + run_command("fairseq-train", "--help").output
     known += run_command("fairseq-preprocess", "--help").output
     known += " ".join(flag(field.name) for dataclass in OURS for field in fields(dataclass))
@@ -101,17 +108,24 @@ def corpus(tmp_path_factory):
 
 
 SMALLER = {"30522": "160", "electra_small": "electra_tiny", "128": "16", "1000000": "4", "10000": "2", "100": "1"}
+SMALLER |= {"electra_base": "electra_tiny", "512": "16", "200000": "4"}
+ELECTRA_TINY = {"embedding_size": 128, "hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
+
+
+def run_section(title: str, folder: Path) -> Run:
+    """Run a section's commands as they stand there, but for the sizes; what the last one said."""
+    for command in COMMANDS[title]:
+        words = [SMALLER.get(word, word) for word in command]
+        words[0] = sys.executable if words[0] == "python" else words[0]
+        run = run_command(*words, *(["--cpu", "--num-workers", 0] if words[0] == "fairseq-train" else []), cwd=folder)
+        assert run.code == 0, run.output
+    return run
 
 
 def test_your_own_corpus_in_four_commands(corpus):
-    """The README's commands as they stand there, but for the sizes."""
-    four = [command for command in COMMANDS if command[0] in ("python", "fairseq-train")]
-    assert len(four) == 4
-    for command in four:
-        words = [SMALLER.get(word, word) for word in command]
-        words[0] = sys.executable if words[0] == "python" else words[0]
-        run = run_command(*words, *(["--cpu", "--num-workers", 0] if words[0] == "fairseq-train" else []), cwd=corpus)
-        assert run.code == 0, run.output
+    title = "Your own corpus in four commands"
+    assert len(COMMANDS[title]) == 4
+    run = run_section(title, corpus)
     assert (corpus / "checkpoints" / "checkpoint_last.pt").exists()
     assert "num_updates 4" in run.output and "false_negative_rate" in run.output
 
@@ -120,7 +134,24 @@ def test_your_own_corpus_in_four_commands(corpus):
     assert run.code == 0 and "primary: " in run.output, run.output
 
 
-def test_other_commands_are_the_ones_that_ci_runs():
-    others = [command for command in COMMANDS if command[0] not in ("python", "fairseq-train")]
+def test_released_weights_in_and_out(corpus, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    for name in ("preprocess", "tn_fairseq", "corpus.train.txt", "corpus.valid.txt"):
+        (tmp_path / name).symlink_to(corpus / name)
+    # the released models' names, with a vocabulary of this corpus and tiny sizes
+    words = re.findall(r"\w+|[.]", (corpus / "corpus.train.txt").read_text().lower())
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(words))]
+    discriminator, generator = make_electra(len(pieces), **ELECTRA_TINY, generator_sizes={"hidden_size": 128})
+    for name, model in (("discriminator", discriminator), ("generator", generator)):
+        model.save_pretrained(write_vocabulary(tmp_path / f"electra-base-{name}", pieces))
+    run = run_section("Released weights in and out", tmp_path)
+    assert "my-electra/discriminator" in run.stdout and "my-electra/generator" in run.stdout
+    transformers.AutoModelForPreTraining.from_pretrained(tmp_path / "my-electra" / "discriminator")
+    transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
+
+
+def test_no_command_is_left_untried():
+    tried = {"Your own corpus in four commands", "Released weights in and out"}
+    others = [command for title, commands in COMMANDS.items() if title not in tried for command in commands]
     assert others == [["make", "demo"], ["make", "test"]]
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+from fairseq.data import Dictionary
 from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers
 
@@ -49,9 +50,8 @@ def sentencepiece_folder(folder: Path, **options) -> Path:
     """A small unigram model; with the library's defaults it has no <pad>."""
     folder.mkdir(exist_ok=True)
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT * 3), model_writer=model, **{"vocab_size": 42, "minloglevel": 2, **options}
-    )
+    defaults = {"sentence_iterator": iter(TEXT * 3), "vocab_size": 42, "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(model_writer=model, **{**defaults, **options})
     (folder / "any.model").write_bytes(model.getvalue())
     return folder
 
@@ -61,6 +61,13 @@ def symbols_of(tokenizer, line: str) -> list[str]:
     dictionary = tokenizer.dictionary()
     ids, _ = tokenizer.encode_chunk([line])
     return [dictionary[index] for index in tokenizer.lookup_table(dictionary)[ids]]
+
+
+def model_dictionary(tokenizer) -> Dictionary:
+    """The tokenizer's dictionary as a model has it: with <mask>."""
+    dictionary = tokenizer.dictionary()
+    dictionary.add_symbol("<mask>")
+    return dictionary
 
 
 def refused(path: Path) -> str:
@@ -87,7 +94,8 @@ def test_the_copied_files_make_the_same_tokenizer(tmp_path, make):
     for name, content in tokenizer.files.items():
         (copy / name).write_bytes(content)
     again = load_tokenizer(copy)
-    assert again.symbols == tokenizer.symbols
+    assert (again.symbols, again.pieces) == (tokenizer.symbols, tokenizer.pieces)
+    assert again.special_ids == tokenizer.special_ids
     assert again.files == tokenizer.files
     assert again.encode_chunk(TEXT)[0].tolist() == tokenizer.encode_chunk(TEXT)[0].tolist()
 
@@ -281,12 +289,89 @@ def test_damaged_gpt2_files(tmp_path):
 def test_a_dictionary_that_lacks_a_symbol_is_refused(tmp_path):
     tokenizer = load_tokenizer(bert_folder(tmp_path))
     (tmp_path / "dict.txt").write_text("".join(f"{piece} 1\n" for piece in reversed(PIECES[1:])), encoding="utf-8")
-    with pytest.raises(InputError, match=r"lacks 1 of the tokenizer's 18 symbols \('the'\)"):
-        tokenizer.lookup_table(load_dictionary(tmp_path / "dict.txt"))
+    for method in (tokenizer.lookup_table, tokenizer.token_ids):
+        with pytest.raises(InputError, match=r"lacks 1 of the tokenizer's 18 symbols \('the'\)"):
+            method(load_dictionary(tmp_path / "dict.txt"))
+
+
+def test_token_ids_undo_the_lookup_table_and_know_the_special_tokens(tmp_path):
+    tokenizer = load_tokenizer(bert_folder(tmp_path))
+    assert tokenizer.pieces == [*SPECIAL, *PIECES]
+    assert tokenizer.special_ids == {"<s>": 2, "<pad>": 0, "</s>": 3, "<unk>": 1, "<mask>": 4}
+    dictionary = model_dictionary(tokenizer)
+    token_ids = tokenizer.token_ids(dictionary)
+    assert token_ids.tolist() == [2, 0, 3, 1, *range(5, 23), 4]
+    assert token_ids[tokenizer.lookup_table(dictionary)[5:]].tolist() == list(range(5, 23))
+
+
+def test_token_ids_follow_the_dictionarys_order(tmp_path):
+    tokenizer = load_tokenizer(bert_folder(tmp_path))
+    (tmp_path / "dict.txt").write_text("".join(f"{piece} 1\n" for piece in reversed(PIECES)), encoding="utf-8")
+    token_ids = tokenizer.token_ids(load_dictionary(tmp_path / "dict.txt"))
+    assert token_ids.tolist() == [2, 0, 3, 1, *reversed(range(5, 23)), 4]
+
+
+def test_token_ids_of_a_tokenizer_json_with_robertas_special_tokens(tmp_path):
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "cat", "<mask>", "the"]
+    Tokenizer(models.WordLevel({piece: index for index, piece in enumerate(pieces)})).save(
+        str(tmp_path / "tokenizer.json")
+    )
+    tokenizer = load_tokenizer(tmp_path)
+    assert tokenizer.pieces == pieces
+    assert tokenizer.token_ids(model_dictionary(tokenizer)).tolist() == [0, 1, 2, 3, 4, 6, 5]
+
+
+def test_what_gpt2_lacks_gets_the_ids_after_its_own(tmp_path):
+    tokenizer = load_tokenizer(gpt2_folder(tmp_path))
+    assert len(tokenizer.pieces) == 300 and tokenizer.pieces[0] == "!"
+    assert tokenizer.special_ids == {}
+    numbers = [*range(299, -1, -1)]
+    symbols = [*map(str, numbers), "madeupword0000", "madeupword0001"]
+    (tmp_path / "dict.txt").write_text("".join(f"{symbol} 0\n" for symbol in symbols))
+    token_ids = tokenizer.token_ids(load_dictionary(tmp_path / "dict.txt"))
+    assert token_ids.tolist() == [300, 301, 302, 303, *numbers, 304, 305, 306]
+
+
+def test_token_ids_of_sentencepiece_models_with_and_without_pad_and_mask(tmp_path):
+    ids = {"bos_id": 0, "pad_id": 1, "eos_id": 2, "unk_id": 3}
+    whole = load_tokenizer(sentencepiece_folder(tmp_path / "whole", **ids, control_symbols=["<mask>"]))
+    assert whole.special_ids == {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": 4}
+    assert whole.token_ids(model_dictionary(whole)).tolist() == [0, 1, 2, 3, *range(5, 42), 4]
+    bare = load_tokenizer(sentencepiece_folder(tmp_path / "bare"))
+    assert bare.pieces[:3] == ["<unk>", "<s>", "</s>"] and len(bare.pieces) == 42
+    assert bare.special_ids == {"<s>": 1, "</s>": 2, "<unk>": 0}
+    assert bare.token_ids(model_dictionary(bare)).tolist() == [1, 42, 2, 0, *range(3, 42), 43]
+
+
+def test_of_two_masks_fairseqs_own_is_the_mask(tmp_path):
+    tokenizer = load_tokenizer(sentencepiece_folder(tmp_path, control_symbols=["[MASK]", "<mask>"]))
+    assert tokenizer.special_ids["<mask>"] == tokenizer.pieces.index("<mask>") == 4
+    assert sorted(tokenizer.token_ids(model_dictionary(tokenizer))) == list(range(43))  # <pad> is new
+
+
+def test_ids_with_gaps_have_no_token_ids(tmp_path):
+    vocabulary = {piece: 2 * index for index, piece in enumerate([*SPECIAL, "cat"])}
+    Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(tmp_path)
+    with pytest.raises(InputError, match="its ids run to 10 with gaps"):
+        tokenizer.token_ids(model_dictionary(tokenizer))
 
 
 @with_real_data
 def test_the_released_bert_vocabulary():
-    dictionary = load_tokenizer(REAL_DATA / "vocab" / "bert-uncased.vocab.txt").dictionary()
+    tokenizer = load_tokenizer(REAL_DATA / "vocab" / "bert-uncased.vocab.txt")
+    dictionary = tokenizer.dictionary()
     assert len(dictionary) + 1 == 30_522  # with <mask>
     assert len(dictionary) - dictionary.nspecial == 30_517
+    token_ids = tokenizer.token_ids(model_dictionary(tokenizer))
+    assert [*token_ids[:4], token_ids[-1]] == [101, 0, 102, 100, 103]
+    assert sorted(token_ids) == list(range(30_522))
+
+
+@with_real_data
+def test_the_released_roberta_dictionary():
+    tokenizer = load_tokenizer(REAL_DATA / "vocab" / "encoder.json")
+    dictionary = load_dictionary(REAL_DATA / "vocab" / "dict.roberta.txt")
+    token_ids = tokenizer.token_ids(dictionary)
+    assert sorted(token_ids) == list(range(50_265))
+    assert [*token_ids[:4], *token_ids[-4:]] == [50_257, 50_258, 50_259, 50_260, 50_261, 50_262, 50_263, 50_264]

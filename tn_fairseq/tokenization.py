@@ -8,7 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -22,21 +22,34 @@ from .errors import InputError
 
 BERT_SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ROBERTA_SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", MASK)
+# fairseq's special symbols, and what the two conventions call them
+BERT_NAMES = dict(zip(ROBERTA_SPECIAL_TOKENS, ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")))
+ROBERTA_NAMES = {symbol: symbol for symbol in ROBERTA_SPECIAL_TOKENS}
 
 
 class Tokenizer(ABC):
     """A trained tokenizer.
 
     ``description`` says in a line what it is; ``files`` holds name and content of the files from which
-    ``load_tokenizer`` makes it again; ``symbols`` maps each token id to its symbol in ``dict.txt``, in the order of the
-    ids and without the special tokens, for which fairseq's own stand.
+    ``load_tokenizer`` makes it again; ``pieces`` are all pieces in the order of their ids, special tokens as the
+    tokenizer spells them; ``special_ids`` maps fairseq's special symbols, as far as the vocabulary has them, to token
+    ids; ``symbols`` maps every other token id to its symbol in ``dict.txt``, in the order of the ids.
     """
 
-    def __init__(self, description: str, files: dict[str, bytes], symbols: dict[int, str], size: int):
+    def __init__(
+        self,
+        description: str,
+        files: dict[str, bytes],
+        pieces: dict[int, str],
+        special_ids: dict[str, int],
+        symbols: dict[int, str],
+    ):
         self.description = description
         self.files = files
+        self.pieces = [pieces[index] for index in sorted(pieces)]
+        self.special_ids = special_ids
         self.symbols = dict(sorted(symbols.items()))
-        self._size = size  # the largest token id + 1, special tokens included
+        self._size = max(pieces) + 1
 
     @abstractmethod
     def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -54,6 +67,30 @@ class Tokenizer(ABC):
 
         Raises InputError if the dictionary lacks a symbol.
         """
+        self._check_symbols(dictionary)
+        # A tokenizer that splits only at white space finds a literal "[MASK]" in its vocabulary after all.
+        table = np.full(self._size, dictionary.unk(), dtype=np.int64)
+        for token, symbol in self.symbols.items():
+            table[token] = dictionary.index(symbol)
+        return table
+
+    def token_ids(self, dictionary: Dictionary) -> np.ndarray:
+        """The token id of each dictionary symbol, (len(dictionary),) int64, all different.
+
+        Symbols that the vocabulary lacks get the ids after its own, in the dictionary's order. Raises InputError if the
+        dictionary lacks a symbol of the tokenizer, or the tokenizer's ids have gaps.
+        """
+        self._check_symbols(dictionary)
+        if len(self.pieces) < self._size:
+            raise InputError(
+                f"{self.description}: its ids run to {self._size - 1:,} with gaps between them, where a model would "
+                "have rows that nothing was trained on; number the pieces from 0 without a gap"
+            )
+        ids = self.special_ids | {symbol: token for token, symbol in self.symbols.items()}
+        new_ids = count(self._size)
+        return np.array([ids[s] if s in ids else next(new_ids) for s in dictionary.symbols], dtype=np.int64)
+
+    def _check_symbols(self, dictionary: Dictionary) -> None:
         missing = [symbol for symbol in self.symbols.values() if symbol not in dictionary]
         if missing:
             examples = ", ".join(map(repr, missing[:3]))
@@ -61,15 +98,10 @@ class Tokenizer(ABC):
                 f"the dictionary lacks {len(missing):,} of the tokenizer's {len(self.symbols):,} symbols ({examples}"
                 f"{', ...' if len(missing) > 3 else ''}); give the --dict that belongs to this tokenizer, or none"
             )
-        # A tokenizer that splits only at white space finds a literal "[MASK]" in its vocabulary after all.
-        table = np.full(self._size, dictionary.unk(), dtype=np.int64)
-        for token, symbol in self.symbols.items():
-            table[token] = dictionary.index(symbol)
-        return table
 
 
-class _FastTokenizer(Tokenizer):
-    """A tokenizer of the ``tokenizers`` library."""
+class FastTokenizer(Tokenizer):
+    """A tokenizer of the ``tokenizers`` library, its ``backend``."""
 
     def __init__(self, backend: tokenizers.Tokenizer, *described):
         super().__init__(*described)
@@ -77,17 +109,17 @@ class _FastTokenizer(Tokenizer):
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = True  # a literal "[MASK]" is text
-        self._backend = backend
+        self.backend = backend
 
     def __setstate__(self, state):
         self.__dict__ = state
-        self._backend.encode_special_tokens = True  # the library does not pickle it
+        self.backend.encode_special_tokens = True  # the library does not pickle it
 
     def encode_chunk(self, lines):
-        return _join(e.ids for e in self._backend.encode_batch_fast(lines, add_special_tokens=False))
+        return _join(e.ids for e in self.backend.encode_batch_fast(lines, add_special_tokens=False))
 
 
-class _SentencePieceTokenizer(Tokenizer):
+class SentencePieceTokenizer(Tokenizer):
     """A model of the ``sentencepiece`` library."""
 
     def __init__(self, processor: sentencepiece.SentencePieceProcessor, *described):
@@ -160,29 +192,33 @@ def _load_tokenizer_json(path: Path) -> Tokenizer:
         backend = tokenizers.Tokenizer.from_str(content.decode())
     except Exception as error:  # the library raises nothing narrower
         raise InputError(f"{path}: not a tokenizer.json ({_first_line(error)}); save the tokenizer anew") from None
-    vocabulary = backend.get_vocab(with_added_tokens=True)
-    special = max(BERT_SPECIAL_TOKENS, ROBERTA_SPECIAL_TOKENS, key=lambda names: len(vocabulary.keys() & set(names)))
-    symbols = _symbols(((index, piece) for piece, index in vocabulary.items()), special, path, "piece {}".format)
+    pieces = {index: piece for piece, index in backend.get_vocab(with_added_tokens=True).items()}
+    known = set(pieces.values())
+    names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
+    special_ids = _special_ids(pieces, names, path)
+    symbols = _symbols(pieces, special_ids, path, "piece {}".format)
     files = {"tokenizer.json": content}
     for name in ("tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
         if (path.parent / name).exists():
             files[name] = _read(path.parent / name)
-    description = f"{type(backend.model).__name__} of {path.name}, {len(vocabulary):,} pieces"
+    description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
-    return _FastTokenizer(backend, description, files, symbols, max(vocabulary.values()) + 1)
+    return FastTokenizer(backend, description, files, pieces, special_ids, symbols)
 
 
 def _load_bert_vocabulary(path: Path) -> Tokenizer:
-    pieces = _decode(path).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    lines = _decode(path).replace("\r\n", "\n").removesuffix("\n").split("\n")
     seen: dict[str, int] = {}
-    for number, piece in enumerate(pieces, 1):
+    for number, piece in enumerate(lines, 1):
         if not piece:
             raise InputError(f"{path}, line {number}: empty; a vocabulary has one piece on each line")
         if piece in seen:
             raise InputError(f"{path}, line {number}: {piece!r} stands on line {seen[piece]} already; remove one")
         seen[piece] = number
-    symbols = _symbols(enumerate(pieces), BERT_SPECIAL_TOKENS, path, lambda index: f"line {index + 1}")
+    pieces = dict(enumerate(lines))
+    special_ids = _special_ids(pieces, BERT_NAMES, path)
+    symbols = _symbols(pieces, special_ids, path, lambda index: f"line {index + 1}")
     config_path = path.parent / "tokenizer_config.json"
     config = _read_json(config_path) if config_path.exists() else {}
     if "do_lower_case" in config:
@@ -192,7 +228,7 @@ def _load_bert_vocabulary(path: Path) -> Tokenizer:
         lowercase = capital is None
         reason = "no piece has a capital letter" if lowercase else f"it has {capital!r}"
     backend = wordpiece_tokenizer(
-        pieces, lowercase, config.get("strip_accents"), config.get("tokenize_chinese_chars", True)
+        lines, lowercase, config.get("strip_accents"), config.get("tokenize_chinese_chars", True)
     )
     made_config = json.dumps({"do_lower_case": lowercase, "tokenizer_class": "BertTokenizer"}, indent=2) + "\n"
     files = {
@@ -201,7 +237,7 @@ def _load_bert_vocabulary(path: Path) -> Tokenizer:
     }
     casing = "uncased" if lowercase else "cased"
     description = f"BERT WordPiece of {path.name}, {len(pieces):,} pieces, {casing} ({reason})"
-    return _FastTokenizer(backend, description, files, symbols, len(pieces))
+    return FastTokenizer(backend, description, files, pieces, special_ids, symbols)
 
 
 def _load_sentencepiece(path: Path) -> Tokenizer:
@@ -213,17 +249,23 @@ def _load_sentencepiece(path: Path) -> Tokenizer:
         processor = None
     if processor is None:
         raise InputError(f"{path}: not a SentencePiece model; train it anew, or name the .model file")
-    ids = {"<s>": processor.bos_id(), "</s>": processor.eos_id(), "<unk>": processor.unk_id()}
-    missing = [name for name, index in ids.items() if index < 0]
+    pieces = {index: processor.id_to_piece(index) for index in range(len(processor))}
+    ids = {
+        "<s>": processor.bos_id(),
+        "<pad>": processor.pad_id(),
+        "</s>": processor.eos_id(),
+        "<unk>": processor.unk_id(),
+        MASK: next((index for mask in (MASK, "[MASK]") for index, piece in pieces.items() if piece == mask), -1),
+    }
+    special_ids = {symbol: index for symbol, index in ids.items() if index >= 0}
+    # The library trains without <pad> unless told otherwise: fairseq's own stands for it.
+    missing = [symbol for symbol in ids if symbol not in (*special_ids, "<pad>", MASK)]
     if missing:
         raise InputError(f"{path}: lacks the special tokens {', '.join(missing)}; train a model that has them")
-    # The library trains without <pad> unless told otherwise: fairseq's own stands for it.
-    pieces = [processor.id_to_piece(index) for index in range(len(processor))]
-    special = [pieces[index] for index in (*ids.values(), processor.pad_id()) if index >= 0]
-    special += [mask for mask in (MASK, "[MASK]") if mask in pieces]
-    symbols = _symbols(enumerate(pieces), special, path, "piece {}".format)
+    symbols = _symbols(pieces, special_ids, path, "piece {}".format)
     description = f"SentencePiece of {path.name}, {len(pieces):,} pieces"
-    return _SentencePieceTokenizer(processor, description, {"sentencepiece.model": content}, symbols, len(pieces))
+    files = {"sentencepiece.model": content}
+    return SentencePieceTokenizer(processor, description, files, pieces, special_ids, symbols)
 
 
 def _load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
@@ -252,18 +294,25 @@ def _load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     files = {"encoder.json": _read(path), "vocab.bpe": _read(merges_path)}
     description = f"GPT-2 byte-level BPE of {path.name}, {len(vocabulary):,} pieces, numbers in dict.txt"
-    return _FastTokenizer(backend, description, files, {index: str(index) for index in ids}, max(ids) + 1)
+    pieces = {index: piece for piece, index in vocabulary.items()}
+    return FastTokenizer(backend, description, files, pieces, {}, {index: str(index) for index in ids})
+
+
+def _special_ids(pieces: dict[int, str], names: dict[str, str], path: Path) -> dict[str, int]:
+    """fairseq's special symbol to token id, where ``names`` maps it to the tokenizer's spelling; refuses gaps."""
+    ids = {piece: index for index, piece in pieces.items()}
+    missing = [name for name in names.values() if name not in ids]
+    if missing:
+        raise InputError(f"{path}: lacks the special tokens {', '.join(missing)}; take a vocabulary that has them")
+    return {symbol: ids[name] for symbol, name in names.items()}
 
 
 def _symbols(
-    pieces: Iterable[tuple[int, str]], special: Sequence[str], path: Path, place: Callable[[int], str]
+    pieces: dict[int, str], special_ids: dict[str, int], path: Path, place: Callable[[int], str]
 ) -> dict[int, str]:
     """Token id to piece without the special tokens; refuses what fairseq's ``dict.txt`` cannot hold."""
-    symbols = dict(pieces)
-    missing = [token for token in special if token not in symbols.values()]
-    if missing:
-        raise InputError(f"{path}: lacks the special tokens {', '.join(missing)}; take a vocabulary that has them")
-    symbols = {index: piece for index, piece in symbols.items() if piece not in special}
+    special = set(special_ids.values())
+    symbols = {index: piece for index, piece in pieces.items() if index not in special}
     for index, piece in symbols.items():
         if not piece or re.search(r"\s", piece):
             raise InputError(

@@ -5,22 +5,12 @@ import re
 import shutil
 
 import pytest
-from helpers import FAMILIES, WORDS, fairseq_train, run_command, write_data_bin, write_table
+from helpers import FAMILIES, WORDS, Bomb, fairseq_train, run_command, write_data_bin, write_table
 
 from tn_fairseq.dictionary import load_dictionary
 
 BERT = ["--task", "electra", "--arch", "bert_tiny"]
 HARD_CORRECTION = [*BERT, "--criterion", "mlm_hard_correction"]
-
-
-class Bomb:
-    """Leaves a file behind where it is unpickled."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return open, (self.path, "w")
 
 
 def test_no_synonym_table(data_bin, tmp_path):

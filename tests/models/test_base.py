@@ -37,3 +37,15 @@ def test_heads_must_divide_the_hidden_size(build):
         build("bert", "--encoder-attention-heads", 3)
     with pytest.raises(SystemExit, match="--generator-embed-dim 64 .* --generator-attention-heads 3"):
         build("electra", "--generator-attention-heads", 3)
+
+
+def test_a_checkpoint_of_another_model_is_told_by_its_first_differing_parameter(build):
+    _, model, _ = build("bert")
+    _, other, _ = build("bert", "--max-positions", 64)
+    with pytest.raises(SystemExit, match=r"position_embeddings.weight is \(64, 128\) there, \(512, 128\) with"):
+        model.load_state_dict(other.state_dict())
+    _, deeper, _ = build("bert", "--encoder-layers", 3)
+    with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is \(\S+\) there, missing with"):
+        model.load_state_dict(deeper.state_dict())
+    with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is missing there"):
+        deeper.load_state_dict(model.state_dict())

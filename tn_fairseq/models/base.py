@@ -75,15 +75,26 @@ class EncoderModel(BaseFairseqModel):
         return self.cfg.max_positions
 
     @one_line_errors()
-    def upgrade_state_dict_named(self, state_dict, name):
-        super().upgrade_state_dict_named(state_dict, name)
-        key = f"{name}.dictionary_fingerprint" if name else "dictionary_fingerprint"
-        theirs = state_dict.get(key)
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """Load a checkpoint's parameters.
+
+        Raises InputError (as a one-line exit) where they belong to another vocabulary or, if strict, to another model.
+        """
+        theirs = state_dict.get("dictionary_fingerprint")
         if theirs is not None and not torch.equal(theirs.cpu(), self.dictionary_fingerprint.cpu()):
             raise InputError(
                 "the checkpoint was trained with another vocabulary than this data's dict.txt; binarize the data "
                 "with the checkpoint's own tokenizer (a copy lies in tokenizer/ beside the data it was trained on)"
             )
+        own = self.state_dict()
+        for key in sorted(own.keys() | state_dict.keys()) if strict else []:
+            here, there = (tuple(state[key].shape) if key in state else "missing" for state in (own, state_dict))
+            if here != there:
+                raise InputError(
+                    f"the checkpoint holds another model: {key} is {there} there, {here} with these flags; give the "
+                    "--arch and the sizes that it was trained with"
+                )
+        return super().load_state_dict(state_dict, strict, model_cfg, args)
 
 
 def build_encoder(

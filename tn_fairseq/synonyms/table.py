@@ -8,7 +8,6 @@ holds i, and a special symbol neither has nor is a synonym. Hence
 The file is safetensors with one tensor, ``synonyms``, and a description (names and values, all text) in its header.
 """
 
-import os
 from pathlib import Path
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from ..dictionary import MASK, fingerprint
 from ..errors import InputError
+from ..files import write_whole
 from .vocabulary import match_case
 
 PADDING = -1
@@ -69,7 +69,6 @@ def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, 
 
     The format, its version and the dictionary's fingerprint and size are added. The file appears whole or not at all.
     """
-    path = Path(path)
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -77,15 +76,8 @@ def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, 
         "dictionary_size": str(len(dictionary)),
         **description,
     }
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with write_whole(path) as temporary:
         save_file({"synonyms": table.contiguous()}, temporary, metadata=metadata)
-        os.replace(temporary, path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: cannot be written ({error}); name another file with --output") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tensor:

@@ -1,0 +1,158 @@
+"""From a checkpoint to folders: what they hold, what the card says, and what is refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import FAMILIES, fairseq_train, write_table
+from huggingface_models import PIECES, write_bin, write_vocabulary
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.huggingface.__main__ import main
+from tn_fairseq.huggingface.exporting import export_model
+from tn_fairseq.huggingface.importing import import_model
+
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, wordpiece_bin) -> Path:
+    """ELECTRA after two updates with hard correction."""
+    folder = tmp_path_factory.mktemp("trained")
+    dictionary = load_dictionary(wordpiece_bin / "dict.txt")
+    table = write_table(folder / "synonyms.safetensors", dictionary, {"noun1": ["noun2"]})
+    flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", "--synonym-table", table]
+    run = fairseq_train(wordpiece_bin, folder / "save", *flags, "--hard-correction-weight", 0.25, "--max-update", 2)
+    assert run.code == 0, run.output
+    return folder / "save" / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="module")
+def exported(checkpoint, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("exported") / "electra"
+    export_model(checkpoint, folder)
+    return folder
+
+
+def refusal(capsys, *words: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    message = stopped.value.code
+    assert message.startswith("error: ") and "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("tower", ["discriminator", "generator"])
+def test_the_auto_classes_load_both_towers(exported, tower, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    pretrained = {"discriminator": "ElectraForPreTraining", "generator": "ElectraForMaskedLM"}
+    auto = {"discriminator": transformers.AutoModelForPreTraining, "generator": transformers.AutoModelForMaskedLM}
+    model, info = auto[tower].from_pretrained(exported / tower, output_loading_info=True)
+    assert type(model).__name__ == pretrained[tower]
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    classifier, info = transformers.AutoModelForSequenceClassification.from_pretrained(
+        exported / tower, output_loading_info=True, num_labels=3
+    )
+    assert all(name.startswith("classifier.") for name in info["missing_keys"])
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(exported / tower)
+    batch = tokenizer(["the noun1 verb2", "noun3"], ["noun4s", "unheard-of"], padding=True, return_tensors="pt")
+    assert batch["input_ids"][1].tolist()[:3] == [PIECES.index(piece) for piece in ("[CLS]", "noun3", "[SEP]")]
+    assert batch["token_type_ids"][0].tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
+    assert classifier.eval()(**batch).logits.shape == (2, 3)
+
+
+def test_what_lies_in_a_folder(exported):
+    names = {path.name for path in (exported / "generator").iterdir()}
+    assert names >= {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"}
+    assert (exported / "generator" / "vocab.txt").read_text().split("\n")[:-1] == PIECES
+    config = json.loads((exported / "generator" / "config.json").read_text())
+    assert (config["hidden_size"], config["embedding_size"], config["vocab_size"]) == (64, 128, len(PIECES))
+    assert (config["pad_token_id"], config["max_position_embeddings"]) == (PIECES.index("[PAD]"), 512)
+    assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # nothing half-written beside it
+
+
+def test_the_card_tells_how_it_was_trained(exported, wordpiece_bin):
+    card = (exported / "generator" / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: transformers\npipeline_tag: fill-mask\n")
+    for told in (
+        "hard correction of false negatives (`--criterion mlm_hard_correction`)",
+        "hard_correction_weight 0.25",
+        "| synonym table | synonyms.safetensors (test)",
+        "| architecture | `electra_tiny` |",
+        "| data | data-bin |",
+        "| steps | 2 |",
+        "| batch | 8 sequences",
+        "| sequence length | 32 tokens |",
+        "| learning rate | 0.001 |",
+    ):
+        assert told in card, (told, card)
+    assert str(wordpiece_bin.parent) not in card  # the folders of one's machine are nobody's business
+    assert "AutoModelForPreTraining" in (exported / "discriminator" / "README.md").read_text()
+
+
+def test_the_card_of_weights_that_were_only_imported(tmp_path, released, wordpiece_bin):
+    import_model(released / "bert", wordpiece_bin, tmp_path / "imported.pt")
+    export_model(tmp_path / "imported.pt", tmp_path / "out")
+    assert "imported weights" in (tmp_path / "out" / "README.md").read_text()
+
+
+class TestWrongInput:
+    def test_an_output_that_is_there(self, capsys, checkpoint, tmp_path):
+        (tmp_path / "precious.txt").write_text("1")
+        error = refusal(capsys, "export", checkpoint, "--output", tmp_path)
+        assert str(tmp_path) in error and {path.name for path in tmp_path.iterdir()} == {"precious.txt"}
+
+    def test_data_that_has_moved(self, capsys, checkpoint, wordpiece_bin, tmp_path):
+        state = torch.load(checkpoint, weights_only=True)
+        state["cfg"]["task"]["data"] = str(tmp_path / "moved")
+        torch.save(state, tmp_path / "moved.pt")
+        assert "--data" in refusal(capsys, "export", tmp_path / "moved.pt", "--output", tmp_path / "out")
+        main(["export", str(tmp_path / "moved.pt"), "--output", str(tmp_path / "out"), "--data", str(wordpiece_bin)])
+        assert (tmp_path / "out" / "generator" / "model.safetensors").exists()
+
+    def test_data_of_another_vocabulary(self, capsys, checkpoint, tmp_path):
+        other = write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"])
+        data_bin = write_bin(tmp_path / "data", other)
+        error = refusal(capsys, "export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
+        assert str(data_bin / "dict.txt") in error and "--data" in error
+
+    def test_data_without_its_tokenizer(self, capsys, checkpoint, wordpiece_bin, tmp_path):
+        shutil.copytree(wordpiece_bin, tmp_path / "bin")
+        shutil.rmtree(tmp_path / "bin" / "tokenizer")
+        error = refusal(capsys, "export", checkpoint, "--data", tmp_path / "bin", "--output", tmp_path / "out")
+        assert "tokenizer" in error
+
+    def test_a_checkpoint_of_another_kind_of_model(self, capsys, data_bin, tmp_path):
+        flags = [*FAMILIES["roberta"].split(), "--criterion", "masked_lm", "--max-update", 1]
+        assert fairseq_train(data_bin, tmp_path / "save", *flags).code == 0
+        roberta = tmp_path / "save" / "checkpoint_last.pt"
+        error = refusal(capsys, "export", roberta, "--output", tmp_path / "out")
+        assert "roberta_base" in error and "electra_*" in error
+
+    @pytest.mark.parametrize("damage", ["missing", "a folder", "cut short", "text", "no model", "a tensor less"])
+    def test_a_damaged_checkpoint(self, capsys, checkpoint, tmp_path, damage):
+        path = tmp_path / "checkpoint.pt"
+        content = checkpoint.read_bytes()
+        if damage == "a folder":
+            path.mkdir()
+        elif damage == "cut short":
+            path.write_bytes(content[: len(content) // 2])
+        elif damage == "text":
+            path.write_text("a checkpoint")
+        elif damage == "no model":
+            torch.save({"cfg": None}, path)
+        elif damage == "a tensor less":
+            state = torch.load(checkpoint, weights_only=True)
+            del state["model"]["generator.layers.0.ffn_in.bias"]
+            torch.save(state, path)
+        error = refusal(capsys, "export", path, "--output", tmp_path / "out")
+        assert str(path) in error
+        assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
+
+    def test_an_output_below_a_file(self, capsys, checkpoint, tmp_path):
+        (tmp_path / "file").write_text("1")
+        error = refusal(capsys, "export", checkpoint, "--output", tmp_path / "file" / "out")
+        assert "cannot be written" in error

@@ -1,0 +1,317 @@
+"""From ``save_pretrained`` to a checkpoint: what releases look like, and what is refused."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import WORDS, Bomb
+from huggingface_models import PIECES, make_bert, make_electra, write_vocabulary
+from safetensors.torch import load_file, save_file
+
+from tn_fairseq.huggingface.__main__ import main
+from tn_fairseq.huggingface.importing import import_model
+
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture
+def folders(tmp_path, released) -> Path:
+    """A copy of the three models to be damaged."""
+    shutil.copytree(released, tmp_path / "released")
+    return tmp_path / "released"
+
+
+def parameters(checkpoint: Path) -> dict[str, torch.Tensor]:
+    return torch.load(checkpoint, weights_only=True)["model"]
+
+
+def change_config(folder: Path, **values) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def change_tensors(folder: Path, change) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    change(tensors)
+    path.unlink()  # save_file may still have the old one mapped
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def refusal(capsys, *words: object) -> str:
+    """What the command says when it refuses: one line, and no output file."""
+    output = Path(words[words.index("--output") + 1])
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    message = stopped.value.code
+    assert message.startswith("error: ") and "\n" not in message
+    assert not output.exists() and not list(output.parent.glob(".*.tmp"))
+    return message
+
+
+class TestReleases:
+    """Quirks of folders that are right all the same."""
+
+    def test_a_bin_file_gives_the_same_as_safetensors(self, folders, wordpiece_bin, tmp_path):
+        import_model(folders / "bert", wordpiece_bin, tmp_path / "safetensors.pt")
+        torch.save(load_file(folders / "bert" / "model.safetensors"), folders / "bert" / "pytorch_model.bin")
+        (folders / "bert" / "model.safetensors").unlink()
+        import_model(folders / "bert", wordpiece_bin, tmp_path / "bin.pt")
+        one, other = parameters(tmp_path / "safetensors.pt"), parameters(tmp_path / "bin.pt")
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+    def test_early_names_of_layer_norm_tied_copies_and_buffers(self, folders, wordpiece_bin, tmp_path):
+        import_model(folders / "bert", wordpiece_bin, tmp_path / "today.pt")
+
+        def age(tensors):
+            for name in list(tensors):
+                old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+                tensors[old] = tensors.pop(name)
+            tensors["cls.predictions.decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"].clone()
+            tensors["bert.embeddings.position_ids"] = torch.arange(512)[None]
+
+        change_tensors(folders / "bert", age)
+        imported = import_model(folders / "bert", wordpiece_bin, tmp_path / "early.pt")
+        assert imported.left_out == []
+        one, other = parameters(tmp_path / "today.pt"), parameters(tmp_path / "early.pt")
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+    def test_berts_next_sentence_head_is_left_out_and_named(self, wordpiece_bin, tmp_path, capsys):
+        masked_lm = make_bert(len(PIECES))
+        model = transformers.BertForPreTraining(masked_lm.config)
+        model.load_state_dict(masked_lm.state_dict(), strict=False)
+        model.save_pretrained(write_vocabulary(tmp_path / "bert"))
+        command = ["import", tmp_path / "bert", "--data", wordpiece_bin, "--output", tmp_path / "imported.pt"]
+        main([str(word) for word in command])
+        said = capsys.readouterr().out
+        assert "bert.pooler.dense.weight" in said and "cls.seq_relationship.bias" in said
+        embeddings = parameters(tmp_path / "imported.pt")["embeddings.token_type_embeddings.weight"]
+        assert torch.equal(embeddings, masked_lm.bert.embeddings.token_type_embeddings.weight)
+
+    def test_half_precision_becomes_float32(self, folders, wordpiece_bin, tmp_path):
+        change_tensors(folders / "bert", lambda tensors: tensors.update({n: t.half() for n, t in tensors.items()}))
+        import_model(folders / "bert", wordpiece_bin, tmp_path / "imported.pt")
+        assert {t.dtype for n, t in parameters(tmp_path / "imported.pt").items() if "." in n} == {torch.float32}
+
+
+class TestOptions:
+    def test_without_a_generator_one_starts_on_the_discriminators_embeddings(
+        self, released, wordpiece_bin, tmp_path, capsys
+    ):
+        words = ["import", released / "discriminator", "--data", wordpiece_bin, "--output"]
+        for name in ("one.pt", "two.pt"):
+            main([str(word) for word in [*words, tmp_path / name]])
+        assert "fresh" in capsys.readouterr().out
+        imported = import_model(
+            released / "discriminator", wordpiece_bin, tmp_path / "both.pt", generator=released / "generator"
+        )
+        assert imported.fresh == []
+        one, two, both = (parameters(tmp_path / name) for name in ("one.pt", "two.pt", "both.pt"))
+        assert all(torch.equal(one[name], two[name]) for name in one)  # fresh, but the same every time
+        for name in one:
+            if not name.startswith(("generator", "dictionary")):
+                assert torch.equal(one[name], both[name]), name
+        fresh = one["generator.layers.0.ffn_in.weight"]
+        assert fresh.shape != both["generator.layers.0.ffn_in.weight"].shape  # a quarter of the discriminator's heads
+        assert fresh.std() == pytest.approx(0.0176, rel=0.1)  # normal of deviation 0.02, cut off at two of them
+
+    def test_a_fresh_generator_has_its_architectures_size(self, wordpiece_bin, tmp_path):
+        small = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024, "num_hidden_layers": 12}
+        discriminator, _ = make_electra(len(PIECES), embedding_size=128, **small)
+        discriminator.save_pretrained(write_vocabulary(tmp_path / "small"))
+        imported = import_model(tmp_path / "small", wordpiece_bin, tmp_path / "small.pt")
+        assert (imported.arch, imported.size_flags) == ("electra_small", [])
+        assert parameters(tmp_path / "small.pt")["generator.layers.11.ffn_out.weight"].shape == (64, 256)
+
+    def test_positions_are_cut_when_asked_and_never_stretched(self, released, wordpiece_bin, tmp_path, capsys):
+        imported = import_model(released / "bert", wordpiece_bin, tmp_path / "cut.pt", max_positions=100)
+        assert imported.cut_positions == 412
+        theirs = load_file(released / "bert" / "model.safetensors")["bert.embeddings.position_embeddings.weight"]
+        assert torch.equal(parameters(tmp_path / "cut.pt")["embeddings.position_embeddings.weight"], theirs[:100])
+        for wrong in (513, 0, -1):
+            words = ["import", released / "bert", "--data", wordpiece_bin, "--max-positions", wrong]
+            error = refusal(capsys, *words, "--output", tmp_path / "long.pt")
+            assert f"--max-positions {wrong}" in error and "512" in error
+
+    def test_the_flags_it_prints_make_the_model(self, released, wordpiece_bin, tmp_path):
+        imported = import_model(released / "bert", wordpiece_bin, tmp_path / "bert.pt", max_positions=64)
+        cfg = torch.load(tmp_path / "bert.pt", weights_only=True)["cfg"]["model"]
+        flags = dict(zip(imported.size_flags[::2], imported.size_flags[1::2]))
+        assert flags["--max-positions"] == "64" and flags["--encoder-ffn-embed-dim"] == "48"
+        assert cfg["encoder_embed_dim"] == 32 and cfg["max_positions"] == 64
+
+
+class TestVocabulary:
+    def refuse(self, capsys, folders, data_bin, tmp_path):
+        words = ["import", folders / "bert", "--data", data_bin, "--output", tmp_path / "out.pt"]
+        return refusal(capsys, *words)
+
+    def test_the_first_differing_piece_is_named(self, capsys, folders, wordpiece_bin, tmp_path):
+        other = [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]]
+        write_vocabulary(folders / "bert", other)
+        error = self.refuse(capsys, folders, wordpiece_bin, tmp_path)
+        assert f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'" in error and "binarize.py" in error
+
+    def test_a_longer_vocabulary(self, capsys, folders, wordpiece_bin, tmp_path):
+        write_vocabulary(folders / "bert", [*PIECES, "surplus"])
+        error = self.refuse(capsys, folders, wordpiece_bin, tmp_path)
+        assert f"token {len(PIECES)} is 'surplus'" in error
+
+    def test_the_same_pieces_split_in_another_way(self, capsys, folders, wordpiece_bin, tmp_path):
+        (folders / "bert" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+        error = self.refuse(capsys, folders, wordpiece_bin, tmp_path)
+        assert "lower case" in error
+
+    def test_no_tokenizer_beside_the_weights(self, capsys, folders, wordpiece_bin, tmp_path):
+        (folders / "bert" / "vocab.txt").unlink()
+        assert "vocab.txt" in self.refuse(capsys, folders, wordpiece_bin, tmp_path)
+
+    def test_rows_that_no_piece_stands_for(self, capsys, folders, wordpiece_bin, tmp_path):
+        model = transformers.BertForMaskedLM.from_pretrained(folders / "bert")
+        model.resize_token_embeddings(len(PIECES) + 6)
+        model.save_pretrained(folders / "bert")
+        error = self.refuse(capsys, folders, wordpiece_bin, tmp_path)
+        assert str(len(PIECES) + 6) in error and "resize_token_embeddings" in error
+
+    def test_a_data_bin_without_its_tokenizer(self, capsys, folders, data_bin, tmp_path):
+        error = self.refuse(capsys, folders, data_bin, tmp_path)
+        assert "tokenizer" in error and "binarize.py" in error
+
+
+def _cut(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def _shard(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.rename(folder / "model-00001-of-00002.safetensors")
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {}}')
+
+
+def _half_download(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "model.safetensors.incomplete")
+
+
+def _lfs_pointer(folder: Path) -> None:
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+
+
+def _pickle(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(folder / "it ran")))
+
+
+def _torch_pickle(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": Bomb(folder / "it ran")}, folder / "pytorch_model.bin")
+
+
+def _not_tensors(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": "text"}, folder / "pytorch_model.bin")
+
+
+def _tensorflow(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "tf_model.h5")
+
+
+LAYER = "bert.encoder.layer.1.output.dense.weight"
+DAMAGE = {
+    "another architecture": (lambda f: change_config(f, model_type="roberta"), ["'roberta'", "bert and electra"]),
+    "no architecture": (lambda f: change_config(f, model_type=None), ["None"]),
+    "a missing tensor": (lambda f: change_tensors(f, lambda t: t.pop(LAYER)), [LAYER]),
+    "an extra tensor": (
+        lambda f: change_tensors(f, lambda t: t.update({"adapter.weight": torch.zeros(1)})),
+        ["adapter.weight"],
+    ),
+    "a layer more than config.json says": (lambda f: change_config(f, num_hidden_layers=1), ["layer.1.", "more"]),
+    "a tensor of another shape": (
+        lambda f: change_tensors(f, lambda t: t.update({LAYER: torch.zeros(3, 3)})),
+        ["(3, 3)", LAYER],
+    ),
+    "a head that is not tied": (
+        lambda f: change_tensors(f, lambda t: t.update({"cls.predictions.decoder.bias": torch.zeros(len(PIECES))})),
+        ["cls.predictions.decoder.bias", "tied"],
+    ),
+    "another activation": (lambda f: change_config(f, hidden_act="gelu_new"), ["hidden_act", "'gelu_new'"]),
+    "relative positions": (
+        lambda f: change_config(f, position_embedding_type="relative_key"),
+        ["position_embedding_type"],
+    ),
+    "another epsilon": (lambda f: change_config(f, layer_norm_eps=1e-5), ["layer_norm_eps", "1e-05"]),
+    "no size": (lambda f: change_config(f, hidden_size=None), ["hidden_size"]),
+    "a size that is text": (lambda f: change_config(f, hidden_size="32"), ["hidden_size", "'32'"]),
+    "heads that do not divide": (lambda f: change_config(f, num_attention_heads=5), ["num_attention_heads 5"]),
+    "a rate above one": (lambda f: change_config(f, hidden_dropout_prob=10), ["hidden_dropout_prob"]),
+    "config.json is missing": (lambda f: (f / "config.json").unlink(), ["config.json"]),
+    "config.json is cut": (lambda f: (f / "config.json").write_text('{"model_type": '), ["config.json", "JSON"]),
+    "config.json is a list": (lambda f: (f / "config.json").write_text("[]"), ["config.json", "list"]),
+    "weights are missing": (lambda f: (f / "model.safetensors").unlink(), ["model.safetensors"]),
+    "weights are cut short": (_cut, ["model.safetensors", "cut short"]),
+    "weights are sharded": (_shard, ["index.json", "max_shard_size"]),
+    "weights are half downloaded": (_half_download, ["model.safetensors.incomplete"]),
+    "weights are a pointer": (_lfs_pointer, ["git lfs pull"]),
+    "weights are TensorFlow's": (_tensorflow, ["tf_model.h5"]),
+    "weights are a pickle": (_pickle, ["pytorch_model.bin"]),
+    "weights are a pickle of torch": (_torch_pickle, ["pytorch_model.bin", "refused"]),
+    "weights are no tensors": (_not_tensors, ["pytorch_model.bin"]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_folder_gets_one_line(name, capsys, folders, wordpiece_bin, tmp_path):
+    damage, expected = DAMAGE[name]
+    damage(folders / "bert")
+    error = refusal(capsys, "import", folders / "bert", "--data", wordpiece_bin, "--output", tmp_path / "out.pt")
+    assert [words for words in [str(folders / "bert"), *expected] if words not in error] == [], error
+    assert not (folders / "bert" / "it ran").exists()
+
+
+class TestGenerators:
+    def refuse(self, capsys, tmp_path, data_bin, folder, generator=None):
+        more = ["--generator", generator] if generator else []
+        return refusal(capsys, "import", folder, *more, "--data", data_bin, "--output", tmp_path / "out.pt")
+
+    def test_the_generator_in_the_discriminators_place(self, capsys, tmp_path, wordpiece_bin, released):
+        error = self.refuse(capsys, tmp_path, wordpiece_bin, released / "generator")
+        assert "discriminator_predictions.dense.bias" in error and "--generator" in error
+
+    def test_the_discriminator_in_the_generators_place(self, capsys, tmp_path, wordpiece_bin, released):
+        folder = released / "discriminator"
+        error = self.refuse(capsys, tmp_path, wordpiece_bin, folder, folder)
+        assert "generator_lm_head.bias" in error
+
+    def test_a_generator_for_bert(self, capsys, tmp_path, wordpiece_bin, released):
+        error = self.refuse(capsys, tmp_path, wordpiece_bin, released / "bert", released / "generator")
+        assert "--generator" in error
+
+    def test_bert_as_generator(self, capsys, tmp_path, wordpiece_bin, released):
+        error = self.refuse(capsys, tmp_path, wordpiece_bin, released / "discriminator", released / "bert")
+        assert "'bert'" in error
+
+    def test_a_generator_with_embeddings_of_its_own(self, capsys, tmp_path, wordpiece_bin, released):
+        _, stranger = make_electra(len(PIECES), seed=7)
+        stranger.save_pretrained(tmp_path / "stranger")
+        error = self.refuse(capsys, tmp_path, wordpiece_bin, released / "discriminator", tmp_path / "stranger")
+        assert "electra.embeddings" in error and "share" in error
+
+    def test_a_generator_of_other_lengths(self, capsys, tmp_path, wordpiece_bin, released):
+        _, short = make_electra(len(PIECES), max_position_embeddings=64)
+        short.save_pretrained(tmp_path / "short")
+        error = self.refuse(capsys, tmp_path, wordpiece_bin, released / "discriminator", tmp_path / "short")
+        assert "max_positions is 64, but 512" in error
+
+
+@pytest.mark.parametrize("output", ["file/out.pt", "folder", "."])
+def test_an_output_that_cannot_be_written(released, wordpiece_bin, tmp_path, output, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text(WORDS[0])
+    (tmp_path / "folder").mkdir()
+    words = ["import", released / "bert", "--data", wordpiece_bin, "--output", output]
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    assert "--output" in stopped.value.code and "\n" not in stopped.value.code

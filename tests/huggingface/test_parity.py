@@ -1,0 +1,166 @@
+"""Nothing drifts: our logits are those of ``transformers``, and what comes in goes out bit for bit."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq.checkpoint_utils import load_model_ensemble
+from helpers import FAMILIES, fairseq_train
+from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+from safetensors.torch import load_file
+
+from tn_fairseq.huggingface.exporting import export_model
+from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.huggingface.vocabulary import load_vocabulary
+
+transformers = pytest.importorskip("transformers")
+TOLERANCE = 1e-5
+
+
+def load_ours(checkpoint: Path):
+    from fairseq import tasks
+    from fairseq.checkpoint_utils import load_checkpoint_to_cpu
+
+    task = tasks.setup_task(load_checkpoint_to_cpu(str(checkpoint))["cfg"]["task"])
+    (model,), _ = load_model_ensemble([str(checkpoint)], task=task)
+    return model.eval()
+
+
+def inputs(data_bin: Path, rows: int = 3, length: int = 12):
+    """The same padded pairs of sentences for us and for them, and where our symbols stand among their tokens."""
+    vocabulary = load_vocabulary(data_bin)
+    dictionary, token_ids = vocabulary.dictionary, vocabulary.token_ids
+    generator = torch.Generator().manual_seed(5)
+    ours = torch.randint(len(dictionary), (rows, length), generator=generator)
+    ours[ours == dictionary.pad()] = dictionary.unk()
+    types = (torch.arange(length) >= length // 2).long().repeat(rows, 1)
+    for row in range(1, rows):
+        ours[row, length - 3 * row :] = dictionary.pad()
+    is_token = ours.ne(dictionary.pad())
+    theirs = {"input_ids": token_ids[ours], "token_type_ids": types, "attention_mask": is_token.long()}
+    return ours, types, is_token, theirs, token_ids
+
+
+@torch.no_grad()
+def differences(data_bin: Path, checkpoint: Path, masked_lm, detector=None) -> dict[str, float]:
+    """The largest absolute difference between our logits and theirs at any token, by head."""
+    ours, types, is_token, theirs, token_ids = inputs(data_bin)
+    model = load_ours(checkpoint)
+    logits = model(ours, token_types=types)[0][is_token]
+    found = {"masked LM": (logits - masked_lm(**theirs).logits[is_token][:, token_ids]).abs().max().item()}
+    if detector is not None:
+        hidden = model(ours, token_types=types, features_only=True)[0]
+        found["detection"] = (model.discriminator_head(hidden) - detector(**theirs).logits)[is_token].abs().max().item()
+    return found
+
+
+def assert_same_tensors(one: Path, other: Path) -> None:
+    ours, theirs = load_file(one / "model.safetensors"), load_file(other / "model.safetensors")
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert torch.equal(ours[name], theirs[name]), name
+
+
+def assert_loads_alike(exported: Path, model) -> None:
+    """``transformers`` finds the class of the original and each of its parameters in the exported folder."""
+    loaded, info = type(model).from_pretrained(exported, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"]
+    state = model.state_dict()
+    assert all(torch.equal(tensor, state[name]) for name, tensor in loaded.state_dict().items())
+    sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    sizes += ("max_position_embeddings", "type_vocab_size", "layer_norm_eps", "hidden_act", "pad_token_id")
+    assert {key: getattr(loaded.config, key) for key in sizes} == {key: getattr(model.config, key) for key in sizes}
+
+
+def round_trip(folder: Path, data_bin: Path, models: dict) -> dict[str, float]:
+    """theirs -> ours -> theirs, checking that all tensors are the same; the differences between logits on the way."""
+    checkpoint = folder / "imported.pt"
+    if "bert" in models:
+        import_model(folder / "bert", data_bin, checkpoint)
+        found = differences(data_bin, checkpoint, models["bert"])
+    else:
+        import_model(folder / "discriminator", data_bin, checkpoint, generator=folder / "generator")
+        found = differences(data_bin, checkpoint, models["generator"], models["discriminator"])
+    export_model(checkpoint, folder / "exported")
+    for name, model in models.items():
+        exported = folder / "exported" / ("" if name == "bert" else name)
+        assert_same_tensors(exported, folder / name)
+        assert_loads_alike(exported, model)
+    return found
+
+
+def save(folder: Path, models: dict, pieces: list[str] = PIECES) -> None:
+    for name, model in models.items():
+        model.save_pretrained(folder / name)
+        write_vocabulary(folder / name, pieces)
+
+
+@pytest.mark.parametrize("embedding_size", [16, 32])
+def test_electra_of_transformers_comes_and_goes_unchanged(tmp_path, wordpiece_bin, embedding_size):
+    """Embeddings that each tower projects for itself, and embeddings of the discriminator's own size."""
+    discriminator, generator = make_electra(len(PIECES), embedding_size=embedding_size)
+    models = {"discriminator": discriminator, "generator": generator}
+    save(tmp_path, models)
+    found = round_trip(tmp_path, wordpiece_bin, models)
+    assert found.keys() == {"masked LM", "detection"} and max(found.values()) < TOLERANCE, found
+
+
+def test_bert_of_transformers_comes_and_goes_unchanged(tmp_path, wordpiece_bin):
+    models = {"bert": make_bert(len(PIECES))}
+    save(tmp_path, models)
+    found = round_trip(tmp_path, wordpiece_bin, models)
+    assert found.keys() == {"masked LM"} and max(found.values()) < TOLERANCE, found
+
+
+def test_the_comparison_would_notice_a_drift(tmp_path, wordpiece_bin, released):
+    """One weight of the first layer changed by a hundredth is enough."""
+    import_model(released / "bert", wordpiece_bin, tmp_path / "imported.pt")
+    model = transformers.BertForMaskedLM.from_pretrained(released / "bert").eval()
+    with torch.no_grad():
+        model.bert.encoder.layer[0].attention.self.key.weight[0, 0] += 0.01
+    assert max(differences(wordpiece_bin, tmp_path / "imported.pt", model).values()) > TOLERANCE
+
+
+@pytest.mark.parametrize("shape", ["google/electra-small", "bert-base-uncased"])
+def test_full_size(tmp_path, shape):
+    pieces = ["[PAD]", *(f"[unused{n}]" for n in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces += [f"word{n}" for n in range(30_522 - len(pieces))]
+    data_bin = write_bin(tmp_path / "data", write_vocabulary(tmp_path / "vocabulary", pieces))
+    if shape == "bert-base-uncased":
+        base = {"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}
+        models = {"bert": make_bert(len(pieces), **base)}
+    else:
+        small = {"num_hidden_layers": 12, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
+        discriminator, generator = make_electra(
+            len(pieces),
+            **small,
+            embedding_size=128,
+            generator_sizes={"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 256},
+        )
+        models = {"discriminator": discriminator, "generator": generator}
+    save(tmp_path, models, pieces)
+    found = round_trip(tmp_path, data_bin, models)
+    print(shape, found)  # seen with pytest -s
+    assert max(found.values()) < TOLERANCE, found
+
+
+@pytest.mark.parametrize("family", ["electra", "bert"])
+def test_ours_goes_out_and_comes_back_unchanged(tmp_path, wordpiece_bin, family):
+    """A model that fairseq-train made gives the same logits in ``transformers``, and the same checkpoint again."""
+    flags = [*FAMILIES[family].split(), "--task", "electra", "--criterion", "electra", "--max-update", 2]
+    assert fairseq_train(wordpiece_bin, tmp_path / "save", *flags).code == 0
+    checkpoint = tmp_path / "save" / "checkpoint_last.pt"
+    export_model(checkpoint, tmp_path / "exported")
+    if family == "bert":
+        masked_lm = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "exported").eval()
+        found = differences(wordpiece_bin, checkpoint, masked_lm)
+        import_model(tmp_path / "exported", wordpiece_bin, tmp_path / "back.pt")
+    else:
+        discriminator, generator = tmp_path / "exported" / "discriminator", tmp_path / "exported" / "generator"
+        masked_lm = transformers.AutoModelForMaskedLM.from_pretrained(generator).eval()
+        detector = transformers.AutoModelForPreTraining.from_pretrained(discriminator).eval()
+        found = differences(wordpiece_bin, checkpoint, masked_lm, detector)
+        import_model(discriminator, wordpiece_bin, tmp_path / "back.pt", generator=generator)
+    assert max(found.values()) < TOLERANCE, found
+    ours, back = (torch.load(path, weights_only=True)["model"] for path in (checkpoint, tmp_path / "back.pt"))
+    assert ours.keys() == back.keys() and all(torch.equal(ours[name], back[name]) for name in ours)

@@ -1,0 +1,312 @@
+"""What ``AutoTokenizer`` makes of an exported tokenizer: the ids of ``binarize``, on every kind."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from test_tokenization import (
+    PIECES,
+    REAL_DATA,
+    SPECIAL,
+    TEXT,
+    bert_folder,
+    gpt2_folder,
+    model_dictionary,
+    sentencepiece_folder,
+    with_real_data,
+)
+from tokenizers import ByteLevelBPETokenizer, Regex, normalizers, pre_tokenizers
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface.tokenizer import tokenizer_files
+from tn_fairseq.tokenization import ROBERTA_SPECIAL_TOKENS, load_tokenizer, wordpiece_tokenizer
+
+transformers = pytest.importorskip("transformers")
+
+MAX_POSITIONS = 512
+TRICKY = [
+    *TEXT[:3],
+    "The CAT Sat; ÉCOLE Ğ İstanbul straße Ⅳ ﬁne ½ ① naïve",
+    "汉字cat漢 ｶﾀｶﾅ한국어 مرحبا Ж Жы Ж",
+    "😀 👨‍👩‍👧 the 🇩🇪cat e\u0301 a\u0308",
+    "\x00the\x1b \x7f\u200bcat\u200d \ufeffsat\ufffd \x85on\x0bmat",
+    "  leading and  trailing\u00a0\u3000 \t ",
+    "the[cat]<sat>##s ##the @@ ' \" `` 12,345.67 --- … –",
+    "a ▁ b▁c",
+    "antidisestablishmentarianism" * 9,
+]
+# what transformers takes for a special token, unless told otherwise
+LITERAL = [TEXT[3], "the [MASK] sat", "the[SEP]cat [PAD]", "<s>the cat</s>", "the <mask> <unk> [UNK]s", "<pad>[CLS]"]
+
+
+def tokenizer_json(folder: Path, change=lambda backend: None) -> Path:
+    """BERT's tokenizer in a tokenizer.json and nothing else, with changes."""
+    folder.mkdir()
+    backend = wordpiece_tokenizer(SPECIAL + PIECES, lowercase=True)
+    change(backend)
+    backend.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def custom_normalizer_folder(folder: Path) -> Path:
+    """A normalizer that BertTokenizer of transformers would not keep."""
+
+    def change(backend):
+        steps = [normalizers.NFKC(), normalizers.Replace("mat", "cat"), backend.normalizer]
+        backend.normalizer = normalizers.Sequence(steps)
+
+    return tokenizer_json(folder, change)
+
+
+def custom_pre_tokenizer_folder(folder: Path) -> Path:
+    """A pre-tokenizer and an added token that BertTokenizer of transformers would not keep."""
+
+    def change(backend):
+        steps = [pre_tokenizers.Split(Regex(r"\d"), "removed"), pre_tokenizers.Whitespace()]
+        backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
+        backend.add_tokens(["cat_sat"])
+
+    return tokenizer_json(folder, change)
+
+
+def roberta_folder(folder: Path) -> Path:
+    """A byte-level tokenizer.json with RoBERTa's special tokens, its mask in the middle."""
+    folder.mkdir()
+    learner = ByteLevelBPETokenizer(add_prefix_space=True)
+    special = ["<s>", "<mask>", "</s>", "<pad>", "<unk>"]
+    learner.train_from_iterator(TEXT * 3, vocab_size=310, special_tokens=special, show_progress=False)
+    learner.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+OURS = {"bos_id": 0, "pad_id": 1, "eos_id": 2, "unk_id": 3, "control_symbols": ["<mask>"]}
+BERT_STYLE = {
+    **{"bos_piece": "[CLS]", "pad_piece": "[PAD]", "eos_piece": "[SEP]", "unk_piece": "[UNK]"},
+    **{"pad_id": 3, "control_symbols": ["[MASK]"]},
+}
+WORDPIECE = {
+    "uncased": bert_folder,
+    "cased": lambda folder: bert_folder(folder, [*PIECES, "The", "Cat", "É"]),
+    "accents kept": lambda folder: bert_folder(folder, do_lower_case=True, strip_accents=False),
+    "accents stripped": lambda folder: bert_folder(folder, do_lower_case=False, strip_accents=True),
+    "Chinese unsplit": lambda folder: bert_folder(folder, [*PIECES, "##字"], tokenize_chinese_chars=False),
+    "tokenizer.json": tokenizer_json,
+}
+SENTENCEPIECE = {
+    "sentencepiece": lambda folder: sentencepiece_folder(folder, **OURS),
+    "sentencepiece, its defaults": sentencepiece_folder,
+    "sentencepiece, BERT's names": lambda folder: sentencepiece_folder(folder, **BERT_STYLE),
+    "sentencepiece, user-defined mask": lambda folder: sentencepiece_folder(folder, user_defined_symbols=["<mask>"]),
+    "sentencepiece bpe": lambda folder: sentencepiece_folder(folder, model_type="bpe", vocab_size=90, **OURS),
+    "sentencepiece bytes": lambda folder: sentencepiece_folder(folder, byte_fallback=True, vocab_size=300, **OURS),
+    "sentencepiece bpe bytes": lambda folder: sentencepiece_folder(
+        folder, model_type="bpe", byte_fallback=True, vocab_size=300, **OURS
+    ),
+    "sentencepiece across words": lambda folder: sentencepiece_folder(
+        folder, split_by_whitespace=False, vocab_size=44, **OURS
+    ),
+    "sentencepiece, no normalization": lambda folder: sentencepiece_folder(
+        folder, normalization_rule_name="identity", sentence_iterator=iter(TEXT[:3] * 3), **OURS
+    ),
+}
+MAKERS = {
+    **WORDPIECE,
+    "custom normalizer": custom_normalizer_folder,
+    "custom pre-tokenizer": custom_pre_tokenizer_folder,
+    "roberta": roberta_folder,
+    "gpt2": gpt2_folder,
+    **SENTENCEPIECE,
+}
+
+
+def export(tokenizer, dictionary, folder: Path, model_type: str = "electra") -> Path:
+    """The exported files beside a config.json."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    for name, content in tokenizer_files(tokenizer, dictionary, MAX_POSITIONS).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def binarized(tokenizer, dictionary, lines) -> list[list[int]]:
+    """Token ids of what binarize.py writes for each line."""
+    table, token_ids = tokenizer.lookup_table(dictionary), tokenizer.token_ids(dictionary)
+    return [token_ids[table[tokenizer.encode_chunk([line])[0]]].tolist() for line in lines]
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def exported(request, tmp_path_factory):
+    """Kind, tokenizer, dictionary and the exported folder, from which the original's files are gone."""
+    folder = tmp_path_factory.mktemp("exported")
+    tokenizer = load_tokenizer(MAKERS[request.param](folder / "original"))
+    shutil.rmtree(folder / "original")
+    dictionary = model_dictionary(tokenizer)
+    return request.param, tokenizer, dictionary, export(tokenizer, dictionary, folder / "export")
+
+
+@pytest.mark.parametrize("model_type", ["bert", "electra"])
+def test_ids_are_those_of_binarize(exported, model_type):
+    _, tokenizer, dictionary, folder = exported
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
+    assert loaded(TRICKY, add_special_tokens=False)["input_ids"] == binarized(tokenizer, dictionary, TRICKY)
+    assert len(loaded) == len(dictionary)
+
+
+def test_literal_special_tokens_are_text_where_transformers_is_told_so(exported):
+    kind, tokenizer, dictionary, folder = exported
+    if kind in SENTENCEPIECE:
+        pytest.skip("the tokenizers library finds every piece of such a model in a text, special or not")
+    loaded = transformers.AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
+    assert loaded(LITERAL, add_special_tokens=False)["input_ids"] == binarized(tokenizer, dictionary, LITERAL)
+
+
+def test_special_tokens(exported):
+    _, tokenizer, dictionary, folder = exported
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
+    token_ids = tokenizer.token_ids(dictionary).tolist()
+    fields = ("cls_token_id", "pad_token_id", "sep_token_id", "unk_token_id", "mask_token_id")
+    ids = dict(zip(ROBERTA_SPECIAL_TOKENS, [getattr(loaded, field) for field in fields]))
+    assert ids == {symbol: token_ids[dictionary.index(symbol)] for symbol in ids}
+    assert set(ids.values()) <= set(loaded.all_special_ids)
+    assert loaded.model_max_length == MAX_POSITIONS
+    for symbol, token in tokenizer.special_ids.items():
+        assert loaded.convert_ids_to_tokens(ids[symbol]) == tokenizer.pieces[token]
+
+
+def test_single_and_pair(exported):
+    _, tokenizer, dictionary, folder = exported
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
+    cls, sep = loaded.cls_token_id, loaded.sep_token_id
+    first, second = binarized(tokenizer, dictionary, ["the cat sat", "on the mat."])
+    single, pair = loaded("the cat sat"), loaded("the cat sat", "on the mat.")
+    assert single["input_ids"] == [cls, *first, sep]
+    assert pair["input_ids"] == [cls, *first, sep, *second, sep]
+    assert single["token_type_ids"] == [0] * (len(first) + 2)
+    assert pair["token_type_ids"] == [0] * (len(first) + 2) + [1] * (len(second) + 1)
+    padded = loaded(["the cat sat", "the"], padding=True)
+    assert padded["input_ids"][1][-1] == loaded.pad_token_id
+    assert padded["attention_mask"][1][-1] == 0
+
+
+def test_a_mask_takes_the_place_of_a_word(exported):
+    kind, tokenizer, dictionary, folder = exported
+    if kind in ("roberta", "sentencepiece across words"):
+        pytest.skip("its own mask keeps the space before it, or its pieces go past a word")
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
+    words = ["the cats", "the cats mat", "the cats mat. on the mat"]
+    before, word, whole = binarized(tokenizer, dictionary, words)
+    masked = loaded(f"the cats {loaded.mask_token}. on the mat", add_special_tokens=False)["input_ids"]
+    assert masked == [*before, loaded.mask_token_id, *whole[len(word) :]]
+
+
+def test_load_tokenizer_reads_the_export(exported):
+    kind, tokenizer, dictionary, folder = exported
+    again = load_tokenizer(folder)
+    assert again.pieces[: len(tokenizer.pieces)] == tokenizer.pieces
+    assert len(again.pieces) == len(dictionary)
+    token_ids = tokenizer.token_ids(dictionary)
+    assert again.special_ids == {symbol: token_ids[dictionary.index(symbol)] for symbol in ROBERTA_SPECIAL_TOKENS}
+    lines = TRICKY if kind in SENTENCEPIECE else TRICKY + LITERAL
+    assert binarized(again, model_dictionary(again), lines) == binarized(tokenizer, dictionary, lines)
+
+
+def test_an_export_of_the_export_is_the_same(exported):
+    _, _, _, folder = exported
+    again = load_tokenizer(folder)
+    files = tokenizer_files(again, model_dictionary(again), MAX_POSITIONS)
+    assert files["tokenizer_config.json"] == (folder / "tokenizer_config.json").read_bytes()
+    first, second = json.loads((folder / "tokenizer.json").read_bytes()), json.loads(files["tokenizer.json"])
+    # The tokenizers library reads scores with an error in their last digit.
+    assert second.pop("model").keys() == first.pop("model").keys()
+    assert second == first
+
+
+def test_files_and_classes(exported):
+    kind, tokenizer, _, folder = exported
+    for name in {"vocab.txt", "sentencepiece.model", "encoder.json", "vocab.bpe"} & tokenizer.files.keys():
+        assert (folder / name).read_bytes() == tokenizer.files[name]
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == ("BertTokenizer" if kind in WORDPIECE else "PreTrainedTokenizerFast")
+    assert config.get("add_prefix_space") == {"roberta": True, "gpt2": False}.get(kind)
+    options = [config.get(key) for key in ("do_lower_case", "strip_accents", "tokenize_chinese_chars")]
+    expected = {
+        "cased": [False, None, True],
+        "accents kept": [True, False, True],
+        "accents stripped": [False, True, True],
+        "Chinese unsplit": [True, None, False],
+    }
+    assert options == expected.get(kind, [True, None, True] if kind in WORDPIECE else [None] * 3)
+
+
+@pytest.mark.parametrize("make", [custom_normalizer_folder, custom_pre_tokenizer_folder])
+def test_a_tokenizer_json_keeps_what_it_does(tmp_path, make):
+    folder = make(tmp_path / "custom")
+    (folder / "special_tokens_map.json").write_text('{"pad_token": "[MASK]"}')
+    tokenizer = load_tokenizer(folder)
+    files = tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)
+    made, original = json.loads(files["tokenizer.json"]), json.loads(tokenizer.files["tokenizer.json"])
+    for part in ("model", "normalizer", "pre_tokenizer", "added_tokens", "decoder"):
+        assert made[part] == original[part]
+    assert files.keys() == {"tokenizer.json", "tokenizer_config.json"}
+
+
+def test_symbols_that_only_the_dictionary_has_come_last(tmp_path):
+    tokenizer = load_tokenizer(gpt2_folder(tmp_path))
+    symbols = [*map(str, reversed(range(300))), "madeupword0000"]
+    (tmp_path / "dict.txt").write_text("".join(f"{symbol} 0\n" for symbol in symbols))
+    folder = export(tokenizer, load_dictionary(tmp_path / "dict.txt"), tmp_path / "export")
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "madeupword0000", "<mask>"]
+    assert loaded.convert_ids_to_tokens(list(range(300, 306))) == tokens
+    assert load_tokenizer(folder).pieces[300:] == tokens
+
+
+def test_a_piece_under_the_name_of_a_missing_symbol_is_refused(tmp_path):
+    tokenizer = load_tokenizer(gpt2_folder(tmp_path))
+    (tmp_path / "dict.txt").write_text("".join(f"{symbol} 0\n" for symbol in [*range(300), "the"]))
+    with pytest.raises(InputError, match="'the' is one of its pieces and a symbol of dict.txt that it lacks"):
+        tokenizer_files(tokenizer, load_dictionary(tmp_path / "dict.txt"), MAX_POSITIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"model_type": "char"}, "model_type=char"),
+        ({"user_defined_symbols": ["cat"]}, "the user_defined piece 'cat'"),
+        ({"add_dummy_prefix": False}, "add_dummy_prefix=false"),
+        ({"remove_extra_whitespaces": False}, "remove_extra_whitespaces=false"),
+        ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix=true"),
+    ],
+)
+def test_sentencepiece_models_that_are_refused(tmp_path, options, problem):
+    tokenizer = load_tokenizer(sentencepiece_folder(tmp_path, **{"vocab_size": 40, **options}))
+    with pytest.raises(InputError, match=f"has {problem}, which the tokenizers library cannot do; train") as caught:
+        tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_protobuf(tmp_path, monkeypatch):
+    tokenizer = load_tokenizer(sentencepiece_folder(tmp_path))
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    with pytest.raises(InputError, match=r"pip install tn_fairseq\[hf\]"):
+        tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)
+
+
+@with_real_data
+@pytest.mark.parametrize(
+    ("vocabulary", "dict_txt"), [("bert-uncased.vocab.txt", None), ("encoder.json", "dict.roberta.txt")]
+)
+def test_real_sentences(tmp_path, vocabulary, dict_txt):
+    tokenizer = load_tokenizer(REAL_DATA / "vocab" / vocabulary)
+    dictionary = load_dictionary(REAL_DATA / "vocab" / dict_txt) if dict_txt else model_dictionary(tokenizer)
+    loaded = transformers.AutoTokenizer.from_pretrained(export(tokenizer, dictionary, tmp_path / "export"))
+    lines = []
+    for name in ("glue/SST-2/train.tsv", "corpus/wiki.train.txt"):
+        text = (REAL_DATA / name).read_text(encoding="utf-8").split("\n")
+        lines += [line for line in text if line.strip()][:5000]
+    assert len(lines) == 10_000
+    assert loaded(lines, add_special_tokens=False)["input_ids"] == binarized(tokenizer, dictionary, lines)

@@ -1,0 +1,59 @@
+"""Models that ``transformers`` made, over a WordPiece vocabulary in BERT's own order, and text binarised with it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import WORDS, random_sentences
+
+from tn_fairseq.binarization import binarize
+from tn_fairseq.tokenization import load_tokenizer
+
+transformers = pytest.importorskip("transformers")
+
+# special tokens lie where they lie in released vocabularies: neither first nor last, and in another order than ours
+PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "the", *WORDS[:60], "[MASK]", *WORDS[60:], "##s", "##ed"]
+SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 48}
+
+
+def write_vocabulary(folder: Path, pieces: list[str] = PIECES) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}')
+    return folder
+
+
+def write_bin(folder: Path, tokenizer: Path) -> Path:
+    """A data-bin of the small world's sentences."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = folder / "corpus.txt"
+    text.write_text("".join(" ".join(words) + "\n" for words in random_sentences(200, seed=3)))
+    binarize({"train": [text], "valid": [text]}, load_tokenizer(tokenizer), folder / "data-bin")
+    return folder / "data-bin"
+
+
+def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
+    """Weights and biases that no two of can be taken for each other, and logits of a trained model's size."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator) * 0.6 / model.config.hidden_size**0.5
+            parameter.copy_(1 + noise if name.endswith("LayerNorm.weight") else noise)
+    return model.eval()
+
+
+def make_electra(vocab_size: int, seed: int = 1, generator_sizes: dict | None = None, **sizes):
+    """Discriminator and generator of ``transformers`` with one set of embeddings."""
+    sizes = {**SIZES, "embedding_size": 16, **sizes}
+    discriminator = transformers.ElectraForPreTraining(transformers.ElectraConfig(vocab_size=vocab_size, **sizes))
+    sizes |= generator_sizes or {"hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3}
+    generator = transformers.ElectraForMaskedLM(transformers.ElectraConfig(vocab_size=vocab_size, **sizes))
+    randomise(discriminator, seed)
+    randomise(generator, seed + 1)
+    generator.electra.embeddings.load_state_dict(discriminator.electra.embeddings.state_dict())
+    return discriminator, generator
+
+
+def make_bert(vocab_size: int, seed: int = 1, **sizes):
+    config = transformers.BertConfig(vocab_size=vocab_size, **{**SIZES, **sizes})
+    return randomise(transformers.BertForMaskedLM(config), seed)

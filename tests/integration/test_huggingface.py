@@ -1,0 +1,111 @@
+"""``python -m tn_fairseq.huggingface`` and ``fairseq-train`` in turn, through the real command line."""
+
+import math
+import sys
+
+import pytest
+import torch
+from fairseq import tasks
+from fairseq.checkpoint_utils import load_checkpoint_to_cpu
+from helpers import fairseq_train, run_command, write_table
+from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.huggingface.vocabulary import load_vocabulary
+
+transformers = pytest.importorskip("transformers")
+COMMAND = [sys.executable, "-m", "tn_fairseq.huggingface"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A vocabulary, text binarised with it, a synonym table, and imported BERT and ELECTRA with their originals."""
+    folder = tmp_path_factory.mktemp("world")
+    data_bin = write_bin(folder / "data", write_vocabulary(folder / "vocabulary"))
+    write_table(folder / "synonyms.safetensors", load_dictionary(data_bin / "dict.txt"), {"noun1": ["noun2", "noun3"]})
+    # far from any fresh model: its loss is not that of a guess
+    bert = make_bert(len(PIECES))
+    discriminator, generator = make_electra(len(PIECES))
+    with torch.no_grad():
+        bert.cls.predictions.bias.normal_(0, 3)
+        generator.generator_lm_head.bias.normal_(0, 3)
+    models = {"bert": bert, "discriminator": discriminator, "generator": generator}
+    for name, model in models.items():
+        model.save_pretrained(folder / name)
+        write_vocabulary(folder / name)
+    flags = {}
+    for name, more in (("bert", []), ("discriminator", ["--generator", folder / "generator"])):
+        output = folder / f"{name}.pt"
+        run = run_command(*COMMAND, "import", folder / name, *more, "--data", data_bin, "--output", output)
+        assert run.code == 0, run.output
+        told = run.stdout.split("go on with: fairseq-train ")[1].split()
+        flags[name] = told[told.index("--task") : told.index("--finetune-from-model")]
+    return folder, data_bin, flags, models
+
+
+@pytest.fixture(scope="module", params=["bert", "electra"])
+def imported(request, world):
+    """An imported checkpoint, the flags the import printed, and the masked-LM loss of its original in bits."""
+    folder, data_bin, flags, models = world
+    name = "bert" if request.param == "bert" else "discriminator"
+    masked_lm = models["bert" if request.param == "bert" else "generator"]
+    return folder / f"{name}.pt", data_bin, flags[name], first_loss(data_bin, folder / f"{name}.pt", masked_lm)
+
+
+@torch.no_grad()
+def first_loss(data_bin, checkpoint, masked_lm) -> float:
+    """What ``transformers`` says of the first batch that fairseq-train trains on."""
+    cfg = load_checkpoint_to_cpu(str(checkpoint))["cfg"]
+    cfg.task.tokens_per_sample = 32
+    task = tasks.setup_task(cfg.task)
+    task.load_dataset("train")
+    batches = task.get_batch_iterator(task.dataset("train"), max_sentences=8, seed=1, required_batch_size_multiple=8)
+    batch = next(batches.next_epoch_itr(shuffle=True))
+    vocabulary = load_vocabulary(data_bin)
+    tokens, target = batch["net_input"]["src_tokens"], batch["target"]
+    pad = vocabulary.dictionary.pad()
+    masked = target.ne(pad)
+    logits = masked_lm(vocabulary.token_ids[tokens], attention_mask=tokens.ne(pad).long()).logits[masked]
+    nll = torch.nn.functional.cross_entropy(logits, vocabulary.token_ids[target[masked]])
+    return nll.item() / math.log(2)
+
+
+@pytest.mark.parametrize("criterion", ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"])
+def test_pre_training_goes_on_where_the_imported_model_stands(imported, criterion, tmp_path):
+    checkpoint, data_bin, flags, expected = imported
+    table = checkpoint.with_name("synonyms.safetensors")
+    more = [*flags, "--criterion", criterion, "--synonym-table", table, "--dropout", 0, "--attention-dropout", 0]
+    run = fairseq_train(data_bin, tmp_path, *more, "--max-update", 1, "--finetune-from-model", checkpoint)
+    assert run.code == 0, run.output
+    assert float(run.records("train_inner")[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
+    assert abs(expected - math.log2(len(PIECES))) > 1  # a fresh model would guess
+
+
+@pytest.mark.parametrize("resets", [["optimizer", "lr-scheduler", "dataloader", "meters"], []])
+def test_restore_file_takes_it_with_and_without_the_reset_options(imported, resets, tmp_path):
+    checkpoint, data_bin, flags, expected = imported
+    more = [*flags, "--criterion", "electra", "--dropout", 0, "--attention-dropout", 0, "--max-update", 2]
+    more += [f"--reset-{what}" for what in resets]
+    run = fairseq_train(data_bin, tmp_path, *more, "--restore-file", checkpoint)
+    assert run.code == 0, run.output
+    records = run.records("train_inner")
+    assert [record["num_updates"] for record in records] == ["1", "2"]
+    assert float(records[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
+
+
+def test_a_model_of_other_sizes_gets_one_line(imported, tmp_path):
+    checkpoint, data_bin, flags, _ = imported
+    flags = [*flags, "--criterion", "electra", "--max-positions", 64, "--restore-file", checkpoint]
+    error = fairseq_train(data_bin, tmp_path, *flags).error()
+    assert "embeddings.position_embeddings.weight is (512, " in error and "(64, " in error
+
+
+def test_export_says_what_it_wrote_and_both_commands_explain_themselves(world, tmp_path):
+    folder, _, _, _ = world
+    run = run_command(*COMMAND, "export", folder / "discriminator.pt", "--output", tmp_path / "out")
+    assert run.code == 0, run.output
+    assert "discriminator: README.md, config.json, model.safetensors" in run.stdout
+    for command in ("import", "export"):
+        assert "--data" in run_command(*COMMAND, command, "--help").stdout
+    run = run_command(*COMMAND, "export", folder / "nothing.pt", "--output", tmp_path / "again")
+    assert "nothing.pt" in run.error()

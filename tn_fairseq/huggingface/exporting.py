@@ -1,0 +1,93 @@
+"""From a checkpoint of ``fairseq-train`` to folders that ``transformers`` loads."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq.models import ARCH_MODEL_REGISTRY
+from safetensors.torch import save_file
+
+from ..checkpoints import load_checkpoint
+from ..dictionary import fingerprint
+from ..errors import InputError
+from ..files import write_whole
+from ..models.bert import BertModel
+from ..models.electra import ElectraModel
+from .config import huggingface_config
+from .folder import SAFETENSORS
+from .model_card import model_card
+from .tokenizer import tokenizer_files
+from .vocabulary import Vocabulary, load_vocabulary
+from .weights import Names, bert_names, discriminator_names, generator_names, to_huggingface
+
+_NOT_PARAMETERS = {"dictionary_fingerprint"}
+
+
+def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -> list[Path]:
+    """Write BERT to ``output``, ELECTRA to its subfolders discriminator and generator; return the folders written.
+
+    The vocabulary is that of the data-bin that the checkpoint names, or of the one given. All appears at once or not at
+    all. Raises InputError for a checkpoint of another kind of model, and for a data-bin of another vocabulary.
+    """
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise InputError(f"--output {output} is there already; name a new folder")
+    state = load_checkpoint(checkpoint)
+    cfg, parameters = state["cfg"], state["model"]
+    towers = _towers(cfg["model"], checkpoint)
+    if data_bin is None:
+        data_bin = Path(cfg["task"]["data"].split(os.pathsep)[0])
+        if not data_bin.is_dir():
+            raise InputError(f"{checkpoint}: its data, {data_bin}, is not there any more; name it with --data")
+    vocabulary = load_vocabulary(data_bin)
+    if bytes(parameters["dictionary_fingerprint"].tolist()).hex() != fingerprint(vocabulary.dictionary):
+        raise InputError(f"{data_bin / 'dict.txt'}: not the dictionary of {checkpoint}; name its data with --data")
+    known = {name for _, _, names in towers.values() for name in names}
+    for name in sorted(known ^ (parameters.keys() - _NOT_PARAMETERS)):
+        problem = "lacks" if name in known else "also holds"
+        raise InputError(f"{checkpoint}: {problem} {name}; export takes checkpoints of pre-training")
+
+    with write_whole(output) as staging:
+        for name, (architecture, tower, names) in towers.items():
+            folder = staging / name
+            folder.mkdir(parents=True)
+            tensors = to_huggingface(parameters, names, vocabulary.token_ids)
+            save_file(tensors, folder / SAFETENSORS, metadata={"format": "pt"})
+            config = _config(cfg["model"], architecture, tower, vocabulary)
+            (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+            files = tokenizer_files(vocabulary.tokenizer, vocabulary.dictionary, cfg["model"]["max_positions"])
+            for file_name, content in files.items():
+                (folder / file_name).write_bytes(content)
+            card = model_card(output.absolute().name, architecture, state)
+            (folder / "README.md").write_text(card, encoding="utf-8")
+    return [output / name for name in towers]
+
+
+def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, str, Names]]:
+    """Subfolder -> class of ``transformers``, prefix of our sizes, and names of the parameters."""
+    if not isinstance(model, Mapping):
+        model = vars(model)  # fairseq's own models keep the command line's options
+    registered = ARCH_MODEL_REGISTRY.get(model["_name"])
+    if registered and issubclass(registered, BertModel):
+        return {"": ("BertForMaskedLM", "encoder", bert_names(model["encoder_layers"]))}
+    if registered and issubclass(registered, ElectraModel):
+        embedding_size = model["embedding_size"]
+        return {
+            "discriminator": (
+                "ElectraForPreTraining",
+                "encoder",
+                discriminator_names(model["encoder_layers"], embedding_size != model["encoder_embed_dim"]),
+            ),
+            "generator": (
+                "ElectraForMaskedLM",
+                "generator",
+                generator_names(model["generator_layers"], embedding_size != model["generator_embed_dim"]),
+            ),
+        }
+    raise InputError(f"{checkpoint}: holds a {model['_name']}; export takes our electra_* and bert_* models")
+
+
+def _config(model: Mapping[str, Any], architecture: str, tower: str, vocabulary: Vocabulary) -> dict[str, Any]:
+    pad_token_id = int(vocabulary.token_ids[vocabulary.dictionary.pad()])
+    return huggingface_config(model, architecture, tower, len(vocabulary.pieces), pad_token_id)

@@ -1,0 +1,104 @@
+"""Our parameters and those of ``transformers``, name by name and row by row.
+
+Three things differ: the names; our attention keeps queries, keys and values in one matrix; and the rows of the word
+embeddings stand in the dictionary's order here, in the tokenizer's there. Everything else is copied bit for bit.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+# our name -> their names, joined along the first dimension
+Names = dict[str, tuple[str, ...]]
+
+WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
+_EMBEDDINGS = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+_LAYER = {
+    "attention.output": ("attention.output.dense",),
+    "attention.query_key_value": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention_layer_norm": ("attention.output.LayerNorm",),
+    "ffn_in": ("intermediate.dense",),
+    "ffn_out": ("output.dense",),
+    "ffn_layer_norm": ("output.LayerNorm",),
+}
+
+
+def bert_names(layers: int) -> Names:
+    """Names of BERT's parameters, after ``BertForMaskedLM``."""
+    return {
+        **_embedding_names("bert"),
+        **_tower_names("encoder", "bert", layers),
+        **_module_names("masked_lm_head.dense", "cls.predictions.transform.dense"),
+        **_module_names("masked_lm_head.layer_norm", "cls.predictions.transform.LayerNorm"),
+        "masked_lm_head.bias": ("cls.predictions.bias",),
+    }
+
+
+def generator_names(layers: int, projected: bool) -> Names:
+    """Names of ELECTRA's embeddings and generator, after ``ElectraForMaskedLM``.
+
+    ``projected`` says that the hidden size differs from the embedding size.
+    """
+    return {
+        **_embedding_names("electra"),
+        **_tower_names("generator", "electra", layers, projected),
+        **_module_names("generator_head.dense", "generator_predictions.dense"),
+        **_module_names("generator_head.layer_norm", "generator_predictions.LayerNorm"),
+        "generator_head.bias": ("generator_lm_head.bias",),
+    }
+
+
+def discriminator_names(layers: int, projected: bool) -> Names:
+    """Names of ELECTRA's embeddings and discriminator, after ``ElectraForPreTraining``."""
+    return {
+        **_embedding_names("electra"),
+        **_tower_names("discriminator", "electra", layers, projected),
+        **_module_names("discriminator_head.dense", "discriminator_predictions.dense"),
+        **_module_names("discriminator_head.output", "discriminator_predictions.dense_prediction"),
+    }
+
+
+def to_huggingface(state: Mapping[str, Tensor], names: Names, token_ids: Tensor) -> dict[str, Tensor]:
+    """Our parameters under their names, in float32; ``token_ids`` (V) is the token id of each dictionary symbol."""
+    theirs = {}
+    for ours, parts in names.items():
+        tensor = state[ours].float()
+        if has_vocabulary_rows(ours):
+            tensor = torch.empty_like(tensor).index_copy_(0, token_ids, tensor)
+        theirs.update(zip(parts, (part.contiguous() for part in tensor.chunk(len(parts)))))
+    return theirs
+
+
+def from_huggingface(tensors: Mapping[str, Tensor], names: Names, token_ids: Tensor) -> dict[str, Tensor]:
+    """Their parameters under our names, in float32; the inverse of ``to_huggingface``."""
+    ours = {}
+    for name, parts in names.items():
+        tensor = torch.cat([tensors[part].float() for part in parts])
+        ours[name] = tensor[token_ids] if has_vocabulary_rows(name) else tensor
+    return ours
+
+
+def has_vocabulary_rows(name: str) -> bool:
+    """Whether our parameter of that name has a row for each symbol of the dictionary."""
+    return name == WORD_EMBEDDINGS or name.endswith("_head.bias")
+
+
+def _module_names(ours: str, *theirs: str) -> Names:
+    return {f"{ours}.{kind}": tuple(f"{part}.{kind}" for part in theirs) for kind in ("weight", "bias")}
+
+
+def _embedding_names(prefix: str) -> Names:
+    names = {f"embeddings.{table}.weight": (f"{prefix}.embeddings.{table}.weight",) for table in _EMBEDDINGS}
+    return names | _module_names("embeddings.layer_norm", f"{prefix}.embeddings.LayerNorm")
+
+
+def _tower_names(tower: str, prefix: str, layers: int, projected: bool = False) -> Names:
+    names: Names = {}
+    if projected:
+        names |= _module_names(f"{tower}.embedding_projection", f"{prefix}.embeddings_project")
+    for layer in range(layers):
+        for ours, theirs in _LAYER.items():
+            parts = (f"{prefix}.encoder.layer.{layer}.{part}" for part in theirs)
+            names |= _module_names(f"{tower}.layers.{layer}.{ours}", *parts)
+    return names
