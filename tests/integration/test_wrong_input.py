@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from helpers import FAMILIES, WORDS, Bomb, fairseq_train, run_command, write_data_bin, write_table
+from helpers import FAMILIES, PLUGIN, WORDS, Bomb, fairseq_train, run_command, write_data_bin, write_table
 
 from tn_fairseq.dictionary import load_dictionary
 
@@ -80,10 +80,7 @@ def test_fp16_without_the_flag_that_electra_adamw_needs_says_so(data_bin, tmp_pa
 
 
 def test_recipes_in_yaml_say_it_in_one_line_too(data_bin, tmp_path, quickstart_recipe):
-    run = run_command(
-        *["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem],
-        *[f"common.user_dir={quickstart_recipe.parents[2] / 'tn_fairseq'}", f"task.data={data_bin}"],
-        *["criterion.synonym_table=nowhere.safetensors"],
-        cwd=tmp_path,
-    )
-    assert "nowhere.safetensors" in run.error()
+    command = ["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem]
+    command += [f"common.user_dir={PLUGIN}", "criterion.synonym_table=nowhere.safetensors"]
+    assert "nowhere.safetensors" in run_command(*command, f"task.data={data_bin}", cwd=tmp_path).error()
+    assert "task.data" in run_command(*command, cwd=tmp_path).error()

@@ -12,7 +12,7 @@ from fairseq.data.shorten_dataset import TruncateDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import register_task
 from fairseq.tasks.masked_lm import MaskedLMTask
-from omegaconf import II, MISSING
+from omegaconf import II, MISSING, OmegaConf
 
 from ..data.masked_tokens_dataset import MaskedTokensDataset
 from ..dictionary import load_dictionary
@@ -50,6 +50,8 @@ class ElectraTask(MaskedLMTask):
     @one_line_errors()
     def setup_task(cls, cfg: ElectraTaskConfig, **kwargs):
         """Raises InputError (as a one-line exit) for probabilities out of range and a folder without dict.txt."""
+        if OmegaConf.is_missing(cfg, "data"):
+            raise InputError("task.data is not given; name the folder that binarize.py wrote")
         if not 0 < cfg.mask_prob < 1:
             raise InputError(f"--mask-prob {cfg.mask_prob} is not between 0 and 1; ELECTRA and BERT use 0.15")
         shares = cfg.leave_unmasked_prob, cfg.random_token_prob
