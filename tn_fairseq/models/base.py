@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
+from ..modules.memory import keep_freed_memory
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder, init_parameters
 
 
@@ -28,6 +29,7 @@ class EncoderConfig(FairseqDataclass):
     max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
     dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
     attention_dropout: float = field(default=0.1, metadata={"help": "dropout on attention weights"})
+    compile_model: bool = field(default=False, metadata={"help": "compile the layers with torch.compile"})
 
 
 class EncoderModel(BaseFairseqModel):
@@ -50,6 +52,8 @@ class EncoderModel(BaseFairseqModel):
         Raises InputError (as a one-line exit) where sizes do not fit each other or the task's sequences.
         """
         cls.check_sizes(cfg)
+        if not torch.cuda.is_available():
+            keep_freed_memory()
         length = task.max_positions()
         if isinstance(length, int) and length > cfg.max_positions:
             raise InputError(
@@ -118,13 +122,15 @@ def tag_layer_depth(module: nn.Module, depth: int) -> None:
 
 
 def initialise(model: EncoderModel, *encoders: TransformerEncoder) -> None:
-    """Initialise every parameter, and tag embeddings and layers with their depth."""
+    """Initialise every parameter, tag embeddings and layers with their depth, and compile the layers if asked to."""
     model.apply(init_parameters)
     tag_layer_depth(model.embeddings, 0)
     for encoder in encoders:
         tag_layer_depth(encoder.embedding_projection, 0)
         for depth, layer in enumerate(encoder.layers, start=1):
             tag_layer_depth(layer, depth)
+        if model.cfg.compile_model:
+            encoder.compile_layers()
 
 
 def register_sizes(model: type[EncoderModel], config: type[EncoderConfig], sizes: dict[str, dict[str, int]]) -> None:

@@ -9,6 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .dropout import Dropout, dropout
+from .linear import Linear, linear
+
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
 TOKEN_TYPES = 2
@@ -31,7 +34,7 @@ class Embeddings(nn.Module):
         self.position_embeddings = nn.Embedding(max_positions, embedding_size)
         self.token_type_embeddings = nn.Embedding(TOKEN_TYPES, embedding_size)
         self.layer_norm = nn.LayerNorm(embedding_size, eps=LAYER_NORM_EPS)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
         length = tokens.size(1)
@@ -50,17 +53,26 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.heads = heads
         self.attention_dropout = attention_dropout
-        self.query_key_value = nn.Linear(hidden_size, 3 * hidden_size)
-        self.output = nn.Linear(hidden_size, hidden_size)
+        self.query_key_value = Linear(hidden_size, 3 * hidden_size)
+        self.output = Linear(hidden_size, hidden_size)
 
     def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
         batch, length, hidden_size = x.shape
         projected = self.query_key_value(x).view(batch, length, 3, self.heads, hidden_size // self.heads)
         query, key, value = projected.permute(2, 0, 3, 1, 4)
-        context = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=attention_mask, dropout_p=self.attention_dropout if self.training else 0.0
-        )
+        context = attend(query, key, value, attention_mask, self.attention_dropout if self.training else 0.0)
         return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, attention_mask: Optional[Tensor], dropout_p: float) -> Tensor:
+    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); the mask is true where to look."""
+    if not dropout_p or query.device.type != "cpu" or torch.compiler.is_compiling():
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, dropout_p=dropout_p)
+    # torch has no fused attention with dropout on a CPU; step by step it can have our dropout
+    scores = (query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)
+    if attention_mask is not None:
+        scores = scores.masked_fill(~attention_mask, float("-inf"))
+    return dropout(scores.softmax(dim=-1), dropout_p) @ value
 
 
 class TransformerLayer(nn.Module):
@@ -70,10 +82,10 @@ class TransformerLayer(nn.Module):
         super().__init__()
         self.attention = SelfAttention(hidden_size, heads, attention_dropout)
         self.attention_layer_norm = nn.LayerNorm(hidden_size, eps=LAYER_NORM_EPS)
-        self.ffn_in = nn.Linear(hidden_size, ffn_size)
-        self.ffn_out = nn.Linear(ffn_size, hidden_size)
+        self.ffn_in = Linear(hidden_size, ffn_size)
+        self.ffn_out = Linear(ffn_size, hidden_size)
         self.ffn_layer_norm = nn.LayerNorm(hidden_size, eps=LAYER_NORM_EPS)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
         x = self.attention_layer_norm(x + self.dropout(self.attention(x, attention_mask)))
@@ -95,8 +107,9 @@ class TransformerEncoder(nn.Module):
     ):
         super().__init__()
         self.embedding_projection = (
-            nn.Linear(embedding_size, hidden_size) if embedding_size != hidden_size else nn.Identity()
+            Linear(embedding_size, hidden_size) if embedding_size != hidden_size else nn.Identity()
         )
+        self.compiled = False
         self.layers = nn.ModuleList(
             TransformerLayer(hidden_size, heads, ffn_size, dropout, attention_dropout) for _ in range(layers)
         )
@@ -105,12 +118,20 @@ class TransformerEncoder(nn.Module):
         """`padding` is true at padding positions, (B, T)."""
         x = self.embedding_projection(embedded)
         attention_mask = None
-        # where looking costs nothing, an unpadded batch goes without a mask; on a GPU a look would stop the queue
-        if padding.is_cuda or padding.any():
+        # where looking costs nothing, an unpadded batch goes without a mask; on a GPU a look would stop the queue, and
+        # the compiler would make two layers where one will do
+        if self.compiled or padding.is_cuda or padding.any():
             attention_mask = ~padding[:, None, None, :]
         for layer in self.layers:
-            x = layer(x, attention_mask)
+            # what is compiled is the layer's call, and for training alone: evaluation would have it compiled again
+            x = layer(x, attention_mask) if self.training else layer.forward(x, attention_mask)
         return x
+
+    def compile_layers(self) -> None:
+        """Compile the layers for training, whatever the length; the code of one serves all. State names stay."""
+        self.compiled = True
+        for layer in self.layers:
+            layer.compile(dynamic=True)
 
 
 class MaskedLMHead(nn.Module):
@@ -118,12 +139,12 @@ class MaskedLMHead(nn.Module):
 
     def __init__(self, hidden_size: int, embedding_size: int, dictionary_size: int):
         super().__init__()
-        self.dense = nn.Linear(hidden_size, embedding_size)
+        self.dense = Linear(hidden_size, embedding_size)
         self.layer_norm = nn.LayerNorm(embedding_size, eps=LAYER_NORM_EPS)
         self.bias = nn.Parameter(torch.zeros(dictionary_size))
 
     def forward(self, hidden: Tensor, word_embeddings: Tensor) -> Tensor:
-        return F.linear(self.layer_norm(F.gelu(self.dense(hidden))), word_embeddings, self.bias)
+        return linear(self.layer_norm(F.gelu(self.dense(hidden))), word_embeddings, self.bias)
 
 
 class ReplacedTokenHead(nn.Module):
@@ -131,7 +152,7 @@ class ReplacedTokenHead(nn.Module):
 
     def __init__(self, hidden_size: int):
         super().__init__()
-        self.dense = nn.Linear(hidden_size, hidden_size)
+        self.dense = Linear(hidden_size, hidden_size)
         self.output = nn.Linear(hidden_size, 1)
 
     def forward(self, hidden: Tensor) -> Tensor:

@@ -1,0 +1,61 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tn_fairseq.modules import linear as module
+from tn_fairseq.modules.linear import Linear, linear
+
+
+@pytest.mark.parametrize("shape", [(5, 12), (3, 7, 12), (0, 12), (1, 12)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_values_and_gradients_are_those_of_torch(shape, bias):
+    torch.manual_seed(1)
+    ours = Linear(12, 9, bias=bias)
+    theirs = torch.nn.Linear(12, 9, bias=bias)
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(shape)
+    results = []
+    for layer in (ours, theirs):
+        inputs = x.clone().requires_grad_()
+        output = layer(inputs)
+        (output * torch.linspace(-1, 2, 9)).sum().backward()
+        results.append([output.detach(), inputs.grad, *(parameter.grad for parameter in layer.parameters())])
+    for our, their in zip(*results):
+        torch.testing.assert_close(our, their, atol=1e-5, rtol=1e-5)
+
+
+def test_it_is_onednn_that_computes(monkeypatch):
+    """Else the whole module would be for nothing."""
+    calls = []
+    original = module._onednn_linear
+    monkeypatch.setattr(module, "_onednn_linear", lambda *args: calls.append(1) or original(*args))
+    Linear(4, 4)(torch.randn(2, 4)).sum().backward()
+    assert len(calls) == 2  # forward, and the weight's gradient; nobody asked for the input's
+
+
+def test_only_the_gradients_that_are_needed():
+    layer = Linear(4, 3)
+    layer.weight.requires_grad_(False)
+    x = torch.randn(2, 4, requires_grad=True)
+    layer(x).sum().backward()
+    assert layer.weight.grad is None and layer.bias.grad.tolist() == [2, 2, 2]
+    torch.testing.assert_close(x.grad, layer.weight.sum(0).expand(2, 4))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_precisions_are_torchs(dtype):
+    layer = Linear(4, 3).to(dtype)
+    x = torch.randn(2, 4, dtype=dtype)
+    assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
+
+
+def test_autocast_is_torchs():
+    layer, x = Linear(4, 3), torch.randn(2, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(x).dtype == torch.bfloat16
+
+
+def test_without_onednn_it_is_torchs(monkeypatch):
+    monkeypatch.setattr(module, "_onednn_linear", None)
+    x, weight = torch.randn(2, 4), torch.randn(3, 4)
+    assert torch.equal(linear(x, weight), F.linear(x, weight))

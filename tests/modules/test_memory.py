@@ -1,0 +1,30 @@
+import platform
+import subprocess
+import sys
+
+import pytest
+
+PAGES = """
+import resource
+import torch
+from tn_fairseq.modules.memory import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        [torch.ones(3_000_000) for _ in range(10)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults()
+before = faults()
+keep_freed_memory()
+faults()
+print(before, faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="for glibc only")
+def test_the_kernel_is_not_asked_for_the_same_pages_again():
+    run = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True)
+    before, after = map(int, run.stdout.split())
+    assert before > 10_000 and after < before / 10
