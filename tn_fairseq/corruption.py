@@ -6,6 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+# of a distribution over the dictionary, on a GPU and on a CPU, whose caches are small
+_ENTRIES_AT_A_TIME = 1 << 27, 1 << 21
+
 
 def mask_tokens(
     tokens: np.ndarray,
@@ -41,13 +44,17 @@ def mask_tokens(
 def draw_replacements(logits: Tensor, temperature: float = 1.0, generator: Optional[torch.Generator] = None) -> Tensor:
     """Draw one token from the softmax of each row: (N, V) -> (N), without gradient (Clark et al. 2020, section 2).
 
-    By inversion of the cumulative distribution, in float32: one random number a row instead of one an entry.
+    By inversion of the cumulative distribution, in float32: one random number a row instead of one an entry. Some rows
+    at a time, so that the probabilities of all are never in memory together.
     """
-    cumulative = torch.softmax(logits.detach().float() / temperature, dim=-1).cumsum(dim=-1)
     uniform = torch.rand(len(logits), 1, generator=generator, device=logits.device)
-    # the sum of the probabilities is 1 only up to rounding: scale to what was summed, and stay inside the dictionary
-    drawn = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
-    return drawn.squeeze(-1).clamp_(max=logits.size(-1) - 1)
+    rows = max(1, _ENTRIES_AT_A_TIME[logits.device.type == "cpu"] // logits.size(-1))
+    drawn = []
+    for some_logits, some_uniform in zip(logits.detach().split(rows), uniform.split(rows)):
+        cumulative = torch.softmax(some_logits.float() / temperature, dim=-1).cumsum(dim=-1)
+        # the probabilities sum to 1 only up to rounding: scale to what was summed, and stay inside the dictionary
+        drawn.append(torch.searchsorted(cumulative, some_uniform * cumulative[:, -1:], right=True))
+    return torch.cat(drawn).squeeze(-1).clamp_(max=logits.size(-1) - 1)
 
 
 def fill_in(tokens: Tensor, masked_tokens: Tensor, values: Tensor) -> Tensor:

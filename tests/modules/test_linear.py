@@ -24,6 +24,18 @@ def test_values_and_gradients_are_those_of_torch(shape, bias):
         torch.testing.assert_close(our, their, atol=1e-5, rtol=1e-5)
 
 
+def test_gelu_before_it():
+    torch.manual_seed(1)
+    ours, x = Linear(12, 9), torch.randn(3, 7, 12, requires_grad=True)
+    theirs, same_x = torch.nn.Linear(12, 9), x.detach().clone().requires_grad_()
+    theirs.load_state_dict(ours.state_dict())
+    ours(x, gelu=True).square().sum().backward()
+    theirs(F.gelu(same_x)).square().sum().backward()
+    torch.testing.assert_close(x.grad, same_x.grad, atol=1e-5, rtol=1e-5)
+    for our, their in zip(ours.parameters(), theirs.parameters()):
+        torch.testing.assert_close(our.grad, their.grad, atol=1e-5, rtol=1e-5)
+
+
 def test_it_is_onednn_that_computes(monkeypatch):
     """Else the whole module would be for nothing."""
     calls = []

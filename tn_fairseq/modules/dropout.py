@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 _RESOLUTION = 1 << 16  # of the 16 random bits for each element
 
@@ -25,8 +26,28 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
         return x
     if x.device.type != "cpu" or dropped in (0, _RESOLUTION) or torch.compiler.is_compiling():
         return F.dropout(x, p)
-    bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
-    bits = bits[: x.numel()].view(x.shape)
+    return _CheapDropout.apply(x, dropped)
+
+
+class _CheapDropout(torch.autograd.Function):
+    """Keeps 16 bits of each element for the backward pass, where the factors would take 32."""
+
+    @staticmethod
+    def forward(ctx, x, dropped):
+        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
+        bits = bits[: x.numel()].view(x.shape)
+        ctx.save_for_backward(bits)
+        ctx.dropped = dropped
+        return x * _factors(bits, dropped, x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        (bits,) = ctx.saved_tensors
+        return gradient * _factors(bits, ctx.dropped, gradient.dtype), None
+
+
+def _factors(bits: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:
     # as signed numbers the bits begin at -32,768
-    kept = torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(x.shape, dtype=x.dtype))
-    return x * kept.mul_(_RESOLUTION / (_RESOLUTION - dropped))
+    kept = torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(bits.shape, dtype=dtype))
+    return kept.mul_(_RESOLUTION / (_RESOLUTION - dropped))

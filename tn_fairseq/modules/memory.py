@@ -10,9 +10,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> None:
     """Let glibc keep what one step frees for the next, instead of having the kernel clear the same pages at every step.
 
-    The peak of memory stays as it is. Elsewhere than on glibc nothing happens.
+    Blocks of more than 32 MB still go back at once, for between smaller ones they would leave holes. Elsewhere than on
+    glibc nothing happens.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 25)
         libc.mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)

@@ -89,7 +89,7 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
         x = self.attention_layer_norm(x + self.dropout(self.attention(x, attention_mask)))
-        return self.ffn_layer_norm(x + self.dropout(self.ffn_out(F.gelu(self.ffn_in(x)))))
+        return self.ffn_layer_norm(x + self.dropout(self.ffn_out(self.ffn_in(x), gelu=True)))
 
 
 class TransformerEncoder(nn.Module):
