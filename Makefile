@@ -1,20 +1,25 @@
 # make demo   install everything, then pre-train a small ELECTRA and show the false negatives it found
 # make test   install everything, then lint and run all tests
+# make bench  install everything, then measure speed and memory beside a loop over the classes of transformers
 
 PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
+BENCH ?= benchmark
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test lint clean
+.PHONY: demo test bench lint clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.ready
+	$(BIN)/python examples/benchmark.py --output $(BENCH)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

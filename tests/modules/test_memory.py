@@ -29,7 +29,7 @@ def test_the_kernel_is_not_asked_for_the_same_pages_again():
     # so that the C library gives back all it can until it is told otherwise
     settings = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
     run = subprocess.run(
-        [sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, env=os.environ | eager
+        [sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, env=os.environ | settings
     )
     before, after = map(int, run.stdout.split())
     assert before > 10_000 and after < before / 10

@@ -1,0 +1,492 @@
+#!/usr/bin/env python3
+"""Speed and memory of pre-training, beside the loop over the classes of transformers that one would write instead.
+
+    python examples/benchmark.py --output benchmark
+
+Every subject lives in a process of its own, and all of them take turns, a few seconds each, for several rounds: what
+else the machine is doing meets them alike. Printed, and written to OUTPUT.json, are tokens per second (median, least
+and most of the rounds), the peak of memory, and the share of the machine's own rate of matrix products; then the step
+of each criterion beside plain ELECTRA's; then fairseq-train as a whole beside the bare step. On a GPU the same is
+measured in each precision.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import multiprocessing
+import os
+import platform
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parent.parent
+VOCABULARY_SIZE = 30_522
+CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")
+TRAINING = """
+    --optimizer electra_adamw --lr 5e-4 --clip-norm 1.0
+    --lr-scheduler polynomial_decay --warmup-updates 10000 --total-num-update 1000000
+"""
+# what tn_fairseq asks of the C library on a CPU by itself, as one may ask for any program
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str((1 << 31) - 1)}
+TRAINER_INTERVAL = 5  # updates between two lines of fairseq-train's log
+
+Step = Callable[[], None]
+
+
+def main() -> None:
+    """Measure, print tables, and write them."""
+    args = parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_num_threads(args.threads)
+    results: dict[str, Any] = {
+        "command": shlex.join(["python", *sys.argv]),
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine(device, args.threads),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        data_bin, sizes = write_data(Path(folder), args)
+        for precision in ("float32", "float16", "bfloat16") if device == "cuda" else ("float32",):
+            common = {"data_bin": data_bin, "sizes": sizes, "device": device, "precision": precision, **vars(args)}
+            title = (
+                f"{args.arch}, batch {args.batch_size} x {args.length}, {precision} on {results['machine']['device']}"
+            )
+            results[precision] = compare(title, common, args)
+        results["fairseq-train"] = measure_trainer(data_bin, device, args)
+    path = args.output.with_suffix(".json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwrote {path}")
+
+
+def parse_args() -> argparse.Namespace:
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
+    parser.add_argument("--arch", default="electra_small", help="one of our electra_* (default: %(default)s)")
+    parser.add_argument("--batch-size", type=int, default=16, metavar="N", help="sequences (default: %(default)s)")
+    parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in each (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of each (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=10, metavar="S", help="a turn's length (default: %(default)s)")
+    parser.add_argument("--updates", type=int, default=40, metavar="N", help="of fairseq-train (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
+    return parser.parse_args()
+
+
+# The subjects. Each is built in a process of its own, and gives a function that makes one step.
+
+
+def build_peer(common: dict[str, Any]) -> Step:
+    """The plain loop over the classes of transformers: both towers, tied embeddings, replaced token detection."""
+    from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
+
+    batches, sizes, towers = endless_batches(common), common["sizes"], []
+    for owner, make in (("generator", ElectraForMaskedLM), ("encoder", ElectraForPreTraining)):
+        config = ElectraConfig(
+            vocab_size=VOCABULARY_SIZE,
+            embedding_size=sizes["embedding_size"],
+            num_hidden_layers=sizes[f"{owner}_layers"],
+            hidden_size=sizes[f"{owner}_embed_dim"],
+            num_attention_heads=sizes[f"{owner}_attention_heads"],
+            intermediate_size=sizes[f"{owner}_ffn_embed_dim"],
+            pad_token_id=1,
+        )
+        towers.append(make(config).to(common["device"]).train())
+    generator, discriminator = towers
+    generator.electra.embeddings = discriminator.electra.embeddings
+    generator.generator_lm_head.weight = discriminator.electra.embeddings.word_embeddings.weight
+    parameters = list({id(p): p for tower in towers for p in tower.parameters()}.values())
+    optimizer = torch.optim.AdamW(parameters, 5e-4, (0.9, 0.999), 1e-6, 0.01, fused=True)
+
+    def step() -> None:
+        batch = next(batches)
+        tokens, target = batch["net_input"]["src_tokens"], batch["target"]
+        masked, attention_mask = target.ne(1), tokens.ne(1).long()
+        with autocast(common):
+            generated = generator(tokens, attention_mask=attention_mask, labels=target.masked_fill(~masked, -100))
+            with torch.no_grad():
+                probabilities = generated.logits[masked].float().softmax(-1)
+                drawn = torch.multinomial(probabilities, 1).squeeze(1)
+                corrupted = tokens.masked_scatter(masked, drawn)
+                is_replaced = corrupted.ne(torch.where(masked, target, tokens))
+            detected = discriminator(corrupted, attention_mask=attention_mask, labels=is_replaced.long())
+        (generated.loss + 50 * detected.loss).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def build_ours(common: dict[str, Any], criterion: str, compiled: bool = False) -> Step:
+    """The step of fairseq-train without its trainer: criterion, gradients, clipping, optimizer."""
+    batches = endless_batches(common)
+    model, loss_of = our_parts(common, criterion, compiled)
+    parameters = list(model.parameters())
+    optimizer = build_optimizer(parameters)
+
+    def step() -> None:
+        with autocast(common):
+            loss, sample_size, _ = loss_of(model, next(batches))
+        (loss / sample_size).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def build_generator_passes(common: dict[str, Any], compiled: bool = False) -> Step:
+    """What sentence KL has to add by count: the generator once without gradient, and once with."""
+    batches = endless_batches(common)
+    model, _ = our_parts(common, "electra", compiled)
+
+    def step() -> None:
+        tokens = next(batches)["net_input"]["src_tokens"]
+        with autocast(common):
+            with torch.no_grad():
+                model(tokens, features_only=True, tower="generator")
+            hidden, _ = model(tokens, features_only=True, tower="generator")
+        hidden.float().square().sum().backward()
+        model.zero_grad(set_to_none=True)
+
+    return step
+
+
+BUILDERS = {"peer": build_peer, "ours": build_ours, "generator passes": build_generator_passes}
+
+
+def endless_batches(common: dict[str, Any]) -> Iterator[dict]:
+    """The same few batches, on the device, for ever."""
+    batches = torch.load(common["data_bin"] / "batches.pt", map_location=common["device"], weights_only=True)
+    return itertools.cycle(batches)
+
+
+def our_parts(common: dict[str, Any], criterion: str, compiled: bool):
+    """Model and criterion as fairseq-train would build them."""
+    cfg, task = set_up(common["data_bin"], common["arch"], common["length"], criterion, compiled)
+    torch.manual_seed(1)
+    model = task.build_model(cfg.model).to(common["device"]).train()
+    return model, task.build_criterion(cfg.criterion).to(common["device"]).train()
+
+
+def set_up(data_bin: Path, arch: str, length: int, criterion: str, compiled: bool = False):
+    """fairseq-train's configuration and task."""
+    from fairseq import options, tasks
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    import tn_fairseq  # noqa: F401  registers what is built here
+
+    flags = [data_bin, "--task", "electra", "--arch", arch, "--tokens-per-sample", length, "--criterion", criterion]
+    if criterion == "mlm_hard_correction":
+        flags += ["--synonym-table", data_bin / "synonyms.safetensors"]
+    if compiled:
+        flags.append("--compile-model")
+    words = [str(flag) for flag in [*flags, *TRAINING.split()]]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), words))
+    return cfg, tasks.setup_task(cfg.task)
+
+
+def build_optimizer(parameters: list[torch.nn.Parameter]):
+    """fairseq-train's optimizer for the given parameters."""
+    from omegaconf import OmegaConf
+
+    from tn_fairseq.optim.electra_adamw import ElectraAdamW, ElectraAdamWConfig
+
+    return ElectraAdamW(OmegaConf.structured(ElectraAdamWConfig(lr=[5e-4])), parameters)
+
+
+def autocast(common: dict[str, Any]):
+    """Half precision for the products where it is asked for."""
+    dtype = getattr(torch, common["precision"])
+    return torch.autocast(common["device"], dtype, enabled=dtype != torch.float32)
+
+
+# The measuring
+
+
+class Subject:
+    """A process that makes steps of one kind when told to."""
+
+    def __init__(self, common: dict[str, Any], builder: str, options: dict[str, Any], environment: dict[str, str]):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs, common, builder, options), daemon=True)
+        os.environ.update(environment)
+        self.process.start()
+        for name in environment:
+            del os.environ[name]
+        theirs.close()
+
+    def ask(self, *request: Any) -> Any:
+        """Send a request, and wait for its answer."""
+        self.connection.send(request)
+        try:
+            return self.connection.recv()
+        except EOFError:
+            raise SystemExit("error: a subject's process has stopped; the lines above say why") from None
+
+
+def serve(connection, common: dict[str, Any], builder: str, options: dict[str, Any]) -> None:
+    """A subject's process: build it, then answer until the other end is closed."""
+    torch.set_num_threads(common["threads"])
+    step = None
+    while True:
+        try:
+            request, *values = connection.recv()
+        except EOFError:
+            return
+        if request == "build":
+            step = BUILDERS[builder](common, **options)
+            start = time.perf_counter()
+            step()
+            synchronise(common)
+            connection.send(time.perf_counter() - start)
+        elif request == "run":
+            connection.send(seconds_per_step(step, common, *values))
+        elif request == "count":
+            connection.send(count_flops(step))
+        elif request == "peak":
+            connection.send(peak_memory(common))
+
+
+def seconds_per_step(step: Step, common: dict[str, Any], seconds: float) -> float:
+    """Make steps for about so long, after one that does not count; the mean time of one."""
+    step()
+    synchronise(common)
+    start, steps = time.perf_counter(), 0
+    while True:
+        step()
+        steps += 1
+        if steps % 10 == 0 or common["device"] == "cpu":
+            synchronise(common)
+            elapsed = time.perf_counter() - start
+            if elapsed >= seconds:
+                return elapsed / steps
+
+
+def synchronise(common: dict[str, Any]) -> None:
+    if common["device"] == "cuda":
+        torch.cuda.synchronize()
+
+
+def count_flops(step: Step) -> int:
+    """Floating-point operations in the matrix products of one step."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    def onednn_linear(x: Sequence[int], weight: Sequence[int], *_, **__) -> int:
+        return 2 * math.prod(x) * weight[0]
+
+    counted = {torch.ops.mkldnn._linear_pointwise: onednn_linear}
+    with FlopCounterMode(display=False, custom_mapping=counted) as counter:
+        step()
+    return counter.get_total_flops()
+
+
+def peak_memory(common: dict[str, Any]) -> int:
+    """The most bytes this process ever held: of the GPU's memory, or of the machine's."""
+    if common["device"] == "cuda":
+        return torch.cuda.max_memory_allocated()
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+
+
+@contextmanager
+def running(subjects: dict[str, tuple[str, dict]], common: dict[str, Any]) -> Iterator[dict[str, Subject]]:
+    """Start the subjects and build them one after the other."""
+    started = {
+        name: Subject(common, builder, options, *(environment or [{}]))
+        for name, (builder, options, *environment) in subjects.items()
+    }
+    try:
+        for name, subject in tqdm(started.items(), desc="building", leave=False, disable=None):
+            first = subject.ask("build")
+            if first > 5:
+                print(f"{name}: the first step took {first:.0f} s")
+        yield started
+    finally:
+        for subject in started.values():
+            subject.connection.close()
+
+
+def take_turns(subjects: dict[str, Subject], rounds: int, seconds: float) -> dict[str, list[float]]:
+    """Seconds per step of each subject in each round."""
+    found: dict[str, list[float]] = {name: [] for name in subjects}
+    for _ in tqdm(range(rounds), desc="rounds", leave=False, disable=None):
+        for name, subject in subjects.items():
+            found[name].append(subject.ask("run", seconds))
+    return found
+
+
+def compare(title: str, common: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
+    """Ours against the peer, then criterion against criterion."""
+    rate = matrix_product_rate(common)
+    tokens = args.batch_size * args.length
+    subjects = {
+        "transformers": ("peer", {}),
+        "transformers, memory kept": ("peer", {}, KEEP_MEMORY),
+        "tn_fairseq": ("ours", {"criterion": "electra"}),
+        "tn_fairseq, compiled": ("ours", {"criterion": "electra", "compiled": True}),
+    }
+    with running(subjects, common) as started:
+        times = take_turns(started, args.rounds, args.seconds)
+        peaks = {name: subject.ask("peak") for name, subject in started.items()}
+        flops = {name: started[name].ask("count") for name in ("transformers", "tn_fairseq")}
+    flops["transformers, memory kept"], flops["tn_fairseq, compiled"] = flops.values()
+    rows, table = {}, []
+    for name in subjects:
+        speeds = sorted(tokens / seconds for seconds in times[name])
+        ratios = [peer / ours for peer, ours in zip(times["transformers"], times[name])]
+        rows[name] = {
+            "tokens/s": {"median": statistics.median(speeds), "least": speeds[0], "most": speeds[-1]},
+            "ratio": statistics.median(ratios),
+            "ratios": ratios,
+            "peak bytes": peaks[name],
+            "memory ratio": peaks[name] / peaks["transformers"],
+            "GFLOP a token": flops[name] / tokens / 1e9,
+            "share of matrix products": flops[name] / statistics.median(times[name]) / rate,
+        }
+        row = rows[name]
+        spread = f"{speeds[0]:,.0f} to {speeds[-1]:,.0f}"
+        table.append(
+            [name, f"{row['tokens/s']['median']:,.0f}", spread, f"{row['ratio']:.2f}"]
+            + [f"{peaks[name] / 1e6:,.0f}", f"{row['memory ratio']:.2f}", f"{row['GFLOP a token']:.3f}"]
+            + [f"{row['share of matrix products']:.0%}"]
+        )
+    print(f"\n{title}; this machine's matrix products: {rate / 1e9:,.0f} GFLOP/s")
+    show(["", "tokens/s", "least to most", "ratio", "peak MB", "ratio", "GFLOP/token", "of matrix rate"], table)
+
+    subjects = {name: ("ours", {"criterion": name}) for name in CRITERIA}
+    with running({**subjects, "passes": ("generator passes", {})}, common) as started:
+        times = take_turns(started, args.rounds, args.seconds)
+    baseline = times["electra"]
+    over = {name: statistics.median(t / b for t, b in zip(times[name], baseline)) for name in subjects}
+    allowed = 1 + statistics.median(t / b for t, b in zip(times["passes"], baseline))
+    print("\nstep of each criterion, plain ELECTRA's = 1")
+    show(
+        ["", "ms", "ratio", ""],
+        [
+            [name, f"{1e3 * statistics.median(times[name]):,.1f}", f"{over[name]:.3f}"]
+            + [f"{allowed:.3f} is what its extra passes cost by count" if name == "mlm_sent_kl" else ""]
+            for name in CRITERIA
+        ],
+    )
+    criteria = {"seconds a step": times, "ratio": over, "sentence KL by count": allowed}
+    return {"matrix products FLOP/s": rate, "against the peer": rows, "criteria": criteria}
+
+
+def matrix_product_rate(common: dict[str, Any]) -> float:
+    """The most floating-point operations a second that products of two square matrices were seen to do."""
+    from tn_fairseq.modules.linear import linear
+
+    size = 2048 if common["device"] == "cpu" else 8192
+    dtype = getattr(torch, common["precision"])
+    a, b = (torch.randn(size, size, device=common["device"], dtype=dtype) for _ in range(2))
+    products = (lambda: torch.mm(a, b), lambda: linear(a, b))
+    fastest = min(seconds_per_step(product, common, 0.5) for product in products for _ in range(5))
+    return 2 * size**3 / fastest
+
+
+def measure_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> dict[str, Any]:
+    """fairseq-train as one types it, beside the bare step before and after it."""
+    common = {"data_bin": data_bin, "device": device, "precision": "float32", **vars(args)}
+    tokens = args.batch_size * args.length
+    bare, whole = [], []
+    with running({"bare": ("ours", {"criterion": "electra"})}, common) as started:
+        for _ in range(3):
+            bare.append(tokens / started["bare"].ask("run", args.seconds))
+            whole.append(run_trainer(data_bin, device, args))
+        bare.append(tokens / started["bare"].ask("run", args.seconds))
+    # each run of the trainer beside the mean of the bare steps before and after it
+    shares = [trainer / statistics.mean(pair) for trainer, pair in zip(whole, zip(bare, bare[1:]))]
+    print("\nfairseq-train beside the bare step, tokens/s")
+    show(
+        ["bare step", "fairseq-train", "share"],
+        [[f"{statistics.median(bare):,.0f}", f"{statistics.median(whole):,.0f}", f"{statistics.median(shares):.1%}"]],
+    )
+    return {"bare tokens/s": bare, "tokens/s": whole, "shares": shares, "share": statistics.median(shares)}
+
+
+def run_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> float:
+    """Tokens per second in fairseq-train's own log: the median of its intervals after the first."""
+    command = ["fairseq-train", data_bin, "--user-dir", ROOT / "tn_fairseq", "--task", "electra", "--arch", args.arch]
+    command += ["--tokens-per-sample", args.length, "--criterion", "electra", *TRAINING.split()]
+    command += ["--max-update", args.updates, "--batch-size", args.batch_size]
+    command += ["--num-workers", 0 if device == "cpu" else 2, "--no-save", "--disable-validation"]
+    command += ["--log-format", "json", "--log-interval", TRAINER_INTERVAL] + (["--cpu"] if device == "cpu" else [])
+    environment = {**os.environ, "OMP_NUM_THREADS": str(args.threads), "PYTHONWARNINGS": "ignore"}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
+    records = [json.loads("{" + part) for part in re.findall(r" \| train_inner \| \{(.*)", run.stdout + run.stderr)]
+    if run.returncode or len(records) < 2:
+        raise SystemExit(f"error: fairseq-train failed: {run.stderr[-2000:]}")
+    return statistics.median(float(record["wps"]) for record in records[1:])
+
+
+# Data, machine, tables
+
+
+def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
+    """Random text over a vocabulary of BERT's size, synonyms for a third of it, and batches; the model's sizes, too."""
+    from tn_fairseq.binarization import BinaryWriter
+    from tn_fairseq.dictionary import load_dictionary
+    from tn_fairseq.synonyms.table import PADDING, save_synonym_table
+
+    (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
+    dictionary = load_dictionary(folder / "dict.txt")
+    rng = np.random.default_rng(1)
+    tokens = args.length - 1  # one less for <s>
+    for split, blocks in (("train", args.batch_size * (args.updates + 1)), ("valid", args.batch_size * 2)):
+        writer = BinaryWriter(folder / split, dictionary)
+        ids = rng.integers(dictionary.nspecial, len(dictionary) - 1, size=blocks * tokens)
+        writer.append(ids, np.full(blocks, tokens))
+        writer.close()
+    words = len(dictionary) - dictionary.nspecial - 1
+    away = rng.integers(1, words, size=(len(dictionary), 20))  # a word is no synonym of itself
+    table = dictionary.nspecial + (np.arange(len(dictionary))[:, None] - dictionary.nspecial + away) % words
+    table[rng.random(len(dictionary)) < 2 / 3] = PADDING
+    table[: dictionary.nspecial] = table[-1] = PADDING
+    save_synonym_table(folder / "synonyms.safetensors", torch.from_numpy(table).int(), dictionary, {})
+    cfg, task = set_up(folder, args.arch, args.length, "electra")
+    task.load_dataset("valid")
+    dataset, size = task.dataset("valid"), args.batch_size
+    batches = [dataset.collater([dataset[i] for i in range(start, start + size)]) for start in (0, size)]
+    torch.save(batches, folder / "batches.pt")
+    return folder, {name: value for name, value in cfg.model.items() if isinstance(value, int)}
+
+
+def machine(device: str, threads: int) -> dict[str, str]:
+    """What was measured on."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists() and (named := re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text())):
+        processor = named[1]
+    described = torch.cuda.get_device_name() if device == "cuda" else f"{processor}, {threads} threads"
+    versions = {name: version(name) for name in ("torch", "transformers", "fairseq-fixed", "numpy")}
+    return {"device": described, "system": platform.platform(), "python": platform.python_version(), **versions}
+
+
+def show(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: the first column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows)]
+    for row in (header, *rows):
+        first, *others = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
+        print("  ".join([first, *others]).rstrip())
+
+
+if __name__ == "__main__":
+    main()

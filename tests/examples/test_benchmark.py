@@ -1,0 +1,34 @@
+import json
+import re
+import sys
+
+import pytest
+from helpers import PLUGIN, run_command
+
+SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
+
+
+def test_it_measures_everything_at_a_tiny_size(tmp_path):
+    """No figure is asserted: how fast a machine is, is not for a test to say."""
+    pytest.importorskip("transformers")
+    tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1]
+    run = run_command(
+        *[sys.executable, SCRIPT, "--output", tmp_path / "tiny", *tiny],
+        *["--rounds", 2, "--seconds", 0.1, "--updates", 15],
+    )
+    assert run.code == 0, run.output
+    results = json.loads((tmp_path / "tiny.json").read_text())
+    assert "--arch electra_tiny" in results["command"] and results["machine"]["torch"]
+    subjects = ["transformers", "transformers, memory kept", "tn_fairseq", "tn_fairseq, compiled"]
+    measured = results["float32"]["against the peer"]
+    assert list(measured) == subjects
+    for name in subjects:
+        assert re.search(rf"^{name} +[\d,]+ +[\d,]+ to [\d,]+", run.stdout, flags=re.MULTILINE), run.stdout
+        speed = measured[name]["tokens/s"]
+        assert 0 < speed["least"] <= speed["median"] <= speed["most"] and measured[name]["peak bytes"] > 1e8
+    # masked positions alone are scored: fewer products than the peer's
+    assert 0 < measured["tn_fairseq"]["GFLOP a token"] < measured["transformers"]["GFLOP a token"]
+    criteria = results["float32"]["criteria"]
+    assert criteria["ratio"]["electra"] == 1 and criteria["ratio"]["mlm_sent_kl"] > 0
+    assert criteria["sentence KL by count"] > 1
+    assert len(results["fairseq-train"]["shares"]) == 3 and results["fairseq-train"]["share"] > 0
