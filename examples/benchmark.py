@@ -41,8 +41,6 @@ TRAINING = """
     --optimizer electra_adamw --lr 5e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 10000 --total-num-update 1000000
 """
-# what tn_fairseq asks of the C library on a CPU by itself, as one may ask for any program
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str((1 << 31) - 1)}
 TRAINER_INTERVAL = 5  # updates between two lines of fairseq-train's log
 
 Step = Callable[[], None]
@@ -186,18 +184,16 @@ def our_parts(common: dict[str, Any], criterion: str, compiled: bool):
 
 def set_up(data_bin: Path, arch: str, length: int, criterion: str, compiled: bool = False):
     """fairseq-train's configuration and task."""
-    from fairseq import options, tasks
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq import tasks
 
-    import tn_fairseq  # noqa: F401  registers what is built here
+    from tn_fairseq.configuration import training_config
 
     flags = [data_bin, "--task", "electra", "--arch", arch, "--tokens-per-sample", length, "--criterion", criterion]
     if criterion == "mlm_hard_correction":
         flags += ["--synonym-table", data_bin / "synonyms.safetensors"]
     if compiled:
         flags.append("--compile-model")
-    words = [str(flag) for flag in [*flags, *TRAINING.split()]]
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), words))
+    cfg = training_config([*flags, *TRAINING.split()])
     return cfg, tasks.setup_task(cfg.task)
 
 
@@ -334,11 +330,15 @@ def take_turns(subjects: dict[str, Subject], rounds: int, seconds: float) -> dic
 
 def compare(title: str, common: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
     """Ours against the peer, then criterion against criterion."""
+    from tn_fairseq.modules.memory import MMAP_THRESHOLD, TRIM_THRESHOLD
+
+    # what tn_fairseq asks of the C library on a CPU by itself, as one may ask for any program
+    kept = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}
     rate = matrix_product_rate(common)
     tokens = args.batch_size * args.length
     subjects = {
         "transformers": ("peer", {}),
-        "transformers, memory kept": ("peer", {}, KEEP_MEMORY),
+        "transformers, memory kept": ("peer", {}, kept),
         "tn_fairseq": ("ours", {"criterion": "electra"}),
         "tn_fairseq, compiled": ("ours", {"criterion": "electra", "compiled": True}),
     }

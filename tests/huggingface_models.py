@@ -7,6 +7,7 @@ import torch
 from helpers import WORDS, random_sentences
 
 from tn_fairseq.binarization import binarize
+from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.tokenization import load_tokenizer
 
 transformers = pytest.importorskip("transformers")
@@ -57,3 +58,12 @@ def make_electra(vocab_size: int, seed: int = 1, generator_sizes: dict | None = 
 def make_bert(vocab_size: int, seed: int = 1, **sizes):
     config = transformers.BertConfig(vocab_size=vocab_size, **{**SIZES, **sizes})
     return randomise(transformers.BertForMaskedLM(config), seed)
+
+
+def refusal(*words: object) -> str:
+    """What ``python -m tn_fairseq.huggingface`` says when it refuses: one line."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    message = stopped.value.code
+    assert message.startswith("error: ") and "\n" not in message
+    return message

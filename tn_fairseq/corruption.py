@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# of a distribution over the dictionary, on a GPU and on a CPU, whose caches are small
-_ENTRIES_AT_A_TIME = 1 << 27, 1 << 21
+# probabilities in memory together: few on a CPU, whose caches are small
+_CPU_ENTRIES, _GPU_ENTRIES = 1 << 21, 1 << 27
 
 
 def mask_tokens(
@@ -48,7 +48,8 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, generator: Optio
     at a time, so that the probabilities of all are never in memory together.
     """
     uniform = torch.rand(len(logits), 1, generator=generator, device=logits.device)
-    rows = max(1, _ENTRIES_AT_A_TIME[logits.device.type == "cpu"] // logits.size(-1))
+    entries = _CPU_ENTRIES if logits.device.type == "cpu" else _GPU_ENTRIES
+    rows = max(1, entries // logits.size(-1))
     drawn = []
     for some_logits, some_uniform in zip(logits.detach().split(rows), uniform.split(rows)):
         cumulative = torch.softmax(some_logits.float() / temperature, dim=-1).cumsum(dim=-1)

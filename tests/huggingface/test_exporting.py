@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import FAMILIES, fairseq_train, write_table
-from huggingface_models import PIECES, write_bin, write_vocabulary
+from huggingface_models import PIECES, refusal, write_bin, write_vocabulary
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.huggingface.__main__ import main
@@ -34,14 +34,6 @@ def exported(checkpoint, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "electra"
     export_model(checkpoint, folder)
     return folder
-
-
-def refusal(capsys, *words: object) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    message = stopped.value.code
-    assert message.startswith("error: ") and "\n" not in message
-    return message
 
 
 @pytest.mark.parametrize("tower", ["discriminator", "generator"])
@@ -100,40 +92,40 @@ def test_the_card_of_weights_that_were_only_imported(tmp_path, released, wordpie
 
 
 class TestWrongInput:
-    def test_an_output_that_is_there(self, capsys, checkpoint, tmp_path):
+    def test_an_output_that_is_there(self, checkpoint, tmp_path):
         (tmp_path / "precious.txt").write_text("1")
-        error = refusal(capsys, "export", checkpoint, "--output", tmp_path)
+        error = refusal("export", checkpoint, "--output", tmp_path)
         assert str(tmp_path) in error and {path.name for path in tmp_path.iterdir()} == {"precious.txt"}
 
-    def test_data_that_has_moved(self, capsys, checkpoint, wordpiece_bin, tmp_path):
+    def test_data_that_has_moved(self, checkpoint, wordpiece_bin, tmp_path):
         state = torch.load(checkpoint, weights_only=True)
         state["cfg"]["task"]["data"] = str(tmp_path / "moved")
         torch.save(state, tmp_path / "moved.pt")
-        assert "--data" in refusal(capsys, "export", tmp_path / "moved.pt", "--output", tmp_path / "out")
+        assert "--data" in refusal("export", tmp_path / "moved.pt", "--output", tmp_path / "out")
         main(["export", str(tmp_path / "moved.pt"), "--output", str(tmp_path / "out"), "--data", str(wordpiece_bin)])
         assert (tmp_path / "out" / "generator" / "model.safetensors").exists()
 
-    def test_data_of_another_vocabulary(self, capsys, checkpoint, tmp_path):
+    def test_data_of_another_vocabulary(self, checkpoint, tmp_path):
         other = write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"])
         data_bin = write_bin(tmp_path / "data", other)
-        error = refusal(capsys, "export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
+        error = refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
         assert str(data_bin / "dict.txt") in error and "--data" in error
 
-    def test_data_without_its_tokenizer(self, capsys, checkpoint, wordpiece_bin, tmp_path):
+    def test_data_without_its_tokenizer(self, checkpoint, wordpiece_bin, tmp_path):
         shutil.copytree(wordpiece_bin, tmp_path / "bin")
         shutil.rmtree(tmp_path / "bin" / "tokenizer")
-        error = refusal(capsys, "export", checkpoint, "--data", tmp_path / "bin", "--output", tmp_path / "out")
+        error = refusal("export", checkpoint, "--data", tmp_path / "bin", "--output", tmp_path / "out")
         assert "tokenizer" in error
 
-    def test_a_checkpoint_of_another_kind_of_model(self, capsys, data_bin, tmp_path):
+    def test_a_checkpoint_of_another_kind_of_model(self, data_bin, tmp_path):
         flags = [*FAMILIES["roberta"].split(), "--criterion", "masked_lm", "--max-update", 1]
         assert fairseq_train(data_bin, tmp_path / "save", *flags).code == 0
         roberta = tmp_path / "save" / "checkpoint_last.pt"
-        error = refusal(capsys, "export", roberta, "--output", tmp_path / "out")
+        error = refusal("export", roberta, "--output", tmp_path / "out")
         assert "roberta_base" in error and "electra_*" in error
 
     @pytest.mark.parametrize("damage", ["missing", "a folder", "cut short", "text", "no model", "a tensor less"])
-    def test_a_damaged_checkpoint(self, capsys, checkpoint, tmp_path, damage):
+    def test_a_damaged_checkpoint(self, checkpoint, tmp_path, damage):
         path = tmp_path / "checkpoint.pt"
         content = checkpoint.read_bytes()
         if damage == "a folder":
@@ -148,11 +140,11 @@ class TestWrongInput:
             state = torch.load(checkpoint, weights_only=True)
             del state["model"]["generator.layers.0.ffn_in.bias"]
             torch.save(state, path)
-        error = refusal(capsys, "export", path, "--output", tmp_path / "out")
+        error = refusal("export", path, "--output", tmp_path / "out")
         assert str(path) in error
         assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
 
-    def test_an_output_below_a_file(self, capsys, checkpoint, tmp_path):
+    def test_an_output_below_a_file(self, checkpoint, tmp_path):
         (tmp_path / "file").write_text("1")
-        error = refusal(capsys, "export", checkpoint, "--output", tmp_path / "file" / "out")
+        error = refusal("export", checkpoint, "--output", tmp_path / "file" / "out")
         assert "cannot be written" in error

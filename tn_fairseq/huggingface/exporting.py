@@ -70,20 +70,11 @@ def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, 
         model = vars(model)  # fairseq's own models keep the command line's options
     registered = ARCH_MODEL_REGISTRY.get(model["_name"])
     if registered and issubclass(registered, BertModel):
-        return {"": ("BertForMaskedLM", "encoder", bert_names(model["encoder_layers"]))}
+        return {"": ("BertForMaskedLM", "encoder", bert_names(model))}
     if registered and issubclass(registered, ElectraModel):
-        embedding_size = model["embedding_size"]
         return {
-            "discriminator": (
-                "ElectraForPreTraining",
-                "encoder",
-                discriminator_names(model["encoder_layers"], embedding_size != model["encoder_embed_dim"]),
-            ),
-            "generator": (
-                "ElectraForMaskedLM",
-                "generator",
-                generator_names(model["generator_layers"], embedding_size != model["generator_embed_dim"]),
-            ),
+            "discriminator": ("ElectraForPreTraining", "encoder", discriminator_names(model)),
+            "generator": ("ElectraForMaskedLM", "generator", generator_names(model)),
         }
     raise InputError(f"{checkpoint}: holds a {model['_name']}; export takes our electra_* and bert_* models")
 

@@ -1,20 +1,17 @@
 """From folders that ``save_pretrained`` wrote to a checkpoint that ``fairseq-train`` goes on from."""
 
-import logging
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq import options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 
 from ..checkpoints import save_checkpoint
+from ..configuration import training_config
 from ..errors import InputError
 from ..models.base import EncoderModel
 from ..models.bert import BertModel
@@ -75,13 +72,13 @@ def import_model(
     vocabulary = load_vocabulary(data_bin)
     check_tokenizer(folder, vocabulary, data_bin)
 
-    names = _names(model_type, sizes)
+    names = bert_names(sizes) if model_type == "bert" else discriminator_names(sizes)
     left_out = _check_tensors(source, names, len(vocabulary.pieces))
     state = from_huggingface(source.tensors, names, vocabulary.token_ids)
     if generator:
         tower = read_folder(generator)
         sizes |= _generator_sizes(tower, sizes)
-        generator_tower_names = _generator_names(sizes)
+        generator_tower_names = generator_names(sizes)
         _check_tensors(tower, generator_tower_names, len(vocabulary.pieces))
         shared = [part for ours in names.keys() & generator_tower_names for part in names[ours]]
         _check_shared(sorted(shared), source, tower)
@@ -144,18 +141,6 @@ def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[s
     archs = [name for name, registered in ARCH_MODEL_REGISTRY.items() if issubclass(registered, model)]
     arch = min(archs, key=lambda name: len(flags(name)))
     return arch, flags(arch)
-
-
-def _names(model_type: str, sizes: Mapping[str, Any]) -> Names:
-    layers = sizes["encoder_layers"]
-    if model_type == "bert":
-        return bert_names(layers)
-    return discriminator_names(layers, projected=sizes["embedding_size"] != sizes["encoder_embed_dim"])
-
-
-def _generator_names(sizes: Mapping[str, Any]) -> Names:
-    projected = sizes["embedding_size"] != sizes["generator_embed_dim"]
-    return generator_names(sizes["generator_layers"], projected)
 
 
 def _check_tensors(source: PretrainedFolder, names: Names, vocabulary_size: int) -> list[str]:
@@ -240,10 +225,7 @@ def _training_config(data_bin: Path, arch: str, size_flags: list[str], max_posit
     """fairseq's configuration as if the model had been trained on the data-bin."""
     flags = [str(data_bin), "--task", "electra", "--arch", arch, *size_flags, "--criterion", "electra"]
     flags += ["--optimizer", "electra_adamw", "--tokens-per-sample", str(min(128, max_positions))]
-    logging.getLogger("hydra").setLevel(logging.WARNING)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fairseq's ways with Hydra
-        return convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), flags))
+    return training_config(flags)
 
 
 def _some(names: list[str]) -> str:

@@ -5,6 +5,7 @@ embeddings stand in the dictionary's order here, in the tokenizer's there. Every
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,36 +25,35 @@ _LAYER = {
 }
 
 
-def bert_names(layers: int) -> Names:
-    """Names of BERT's parameters, after ``BertForMaskedLM``."""
+def bert_names(sizes: Mapping[str, Any]) -> Names:
+    """Names of BERT's parameters, after ``BertForMaskedLM``; ``sizes`` are the fields of our models' configuration."""
     return {
         **_embedding_names("bert"),
-        **_tower_names("encoder", "bert", layers),
+        **_tower_names("encoder", "bert", sizes["encoder_layers"], projected=False),
         **_module_names("masked_lm_head.dense", "cls.predictions.transform.dense"),
         **_module_names("masked_lm_head.layer_norm", "cls.predictions.transform.LayerNorm"),
         "masked_lm_head.bias": ("cls.predictions.bias",),
     }
 
 
-def generator_names(layers: int, projected: bool) -> Names:
-    """Names of ELECTRA's embeddings and generator, after ``ElectraForMaskedLM``.
-
-    ``projected`` says that the hidden size differs from the embedding size.
-    """
+def generator_names(sizes: Mapping[str, Any]) -> Names:
+    """Names of ELECTRA's embeddings and generator, after ``ElectraForMaskedLM``."""
+    projected = sizes["embedding_size"] != sizes["generator_embed_dim"]
     return {
         **_embedding_names("electra"),
-        **_tower_names("generator", "electra", layers, projected),
+        **_tower_names("generator", "electra", sizes["generator_layers"], projected),
         **_module_names("generator_head.dense", "generator_predictions.dense"),
         **_module_names("generator_head.layer_norm", "generator_predictions.LayerNorm"),
         "generator_head.bias": ("generator_lm_head.bias",),
     }
 
 
-def discriminator_names(layers: int, projected: bool) -> Names:
+def discriminator_names(sizes: Mapping[str, Any]) -> Names:
     """Names of ELECTRA's embeddings and discriminator, after ``ElectraForPreTraining``."""
+    projected = sizes["embedding_size"] != sizes["encoder_embed_dim"]
     return {
         **_embedding_names("electra"),
-        **_tower_names("discriminator", "electra", layers, projected),
+        **_tower_names("discriminator", "electra", sizes["encoder_layers"], projected),
         **_module_names("discriminator_head.dense", "discriminator_predictions.dense"),
         **_module_names("discriminator_head.output", "discriminator_predictions.dense_prediction"),
     }
@@ -93,7 +93,7 @@ def _embedding_names(prefix: str) -> Names:
     return names | _module_names("embeddings.layer_norm", f"{prefix}.embeddings.LayerNorm")
 
 
-def _tower_names(tower: str, prefix: str, layers: int, projected: bool = False) -> Names:
+def _tower_names(tower: str, prefix: str, layers: int, projected: bool) -> Names:
     names: Names = {}
     if projected:
         names |= _module_names(f"{tower}.embedding_projection", f"{prefix}.embeddings_project")

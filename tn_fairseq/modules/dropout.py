@@ -18,8 +18,8 @@ class Dropout(nn.Dropout):
 def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """``F.dropout``: zero each element with probability p, and divide the others by 1 - p: (...) -> (...).
 
-    On a CPU torch draws these one by one, which takes a fifth of a training step. Here one draw of 64 bits serves four
-    elements; p is rounded to 1/65,536 for it.
+    On a CPU torch draws these one by one, which takes a good part of a training step. Here one draw of 64 bits serves
+    four elements; p is rounded to 1/65,536 for it.
     """
     dropped = round(p * _RESOLUTION)
     if not training or p == 0.0:
