@@ -13,6 +13,7 @@ measured in each precision.
 import argparse
 import itertools
 import json
+import logging
 import math
 import multiprocessing
 import os
@@ -48,6 +49,7 @@ Step = Callable[[], None]
 
 def main() -> None:
     """Measure, print tables, and write them."""
+    logging.disable(logging.INFO)  # here as in the subjects: what is measured is what there is to say
     args = parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_num_threads(args.threads)
@@ -239,6 +241,7 @@ class Subject:
 
 def serve(connection, common: dict[str, Any], builder: str, options: dict[str, Any]) -> None:
     """A subject's process: build it, then answer until the other end is closed."""
+    logging.disable(logging.INFO)
     torch.set_num_threads(common["threads"])
     step = None
     while True:

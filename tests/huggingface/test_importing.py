@@ -216,6 +216,7 @@ def _tensorflow(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "tf_model.h5")
 
 
+QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 LAYER = "bert.encoder.layer.1.output.dense.weight"
 DAMAGE = {
     "another architecture": (lambda f: change_config(f, model_type="roberta"), ["'roberta'", "bert and electra"]),
@@ -229,6 +230,14 @@ DAMAGE = {
     "a tensor of another shape": (
         lambda f: change_tensors(f, lambda t: t.update({LAYER: torch.zeros(3, 3)})),
         ["(3, 3)", LAYER],
+    ),
+    "a query of another shape than its key": (
+        lambda f: change_tensors(f, lambda t: t.update({QUERY: torch.zeros(3, 3)})),
+        ["(3, 3)", QUERY],
+    ),
+    "a tensor that is a number": (
+        lambda f: change_tensors(f, lambda t: t.update({"cls.predictions.bias": torch.tensor(1.0)})),
+        ["cls.predictions.bias"],
     ),
     "a head that is not tied": (
         lambda f: change_tensors(f, lambda t: t.update({"cls.predictions.decoder.bias": torch.zeros(len(PIECES))})),

@@ -169,6 +169,11 @@ def _check_tensors(source: PretrainedFolder, names: Names, vocabulary_size: int)
     if extra:
         raise InputError(f"{path}: also holds {_some(extra)}; {remedy}")
 
+    for parts in names.values():
+        shapes = {tuple(tensors[part].shape) for part in parts}
+        if len(shapes) > 1 or () in shapes:
+            raise InputError(f"{path}: {', '.join(parts)} of shape {sorted(shapes)}; download the folder anew")
+
     sizes = {part: len(tensors[part]) for ours, parts in names.items() if has_vocabulary_rows(ours) for part in parts}
     sizes["config.json's vocab_size"] = source.config.get("vocab_size")
     for name, size in sizes.items():
