@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tn_fairseq.modules.dropout import Dropout, dropout
+from tn_fairseq.modules.dropout import Dropout, dropout, dropout_matmul
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -58,3 +58,32 @@ def test_a_strided_input():
     torch.manual_seed(1)
     dropped = dropout(x, 0.5)
     assert torch.equal(dropped[dropped != 0], 2 * x[dropped != 0])
+
+
+@pytest.mark.parametrize("p", [0.1, 1.0])
+def test_dropout_matmul_is_dropout_and_a_product(p):
+    inputs = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 7, 4)
+    found = []
+    for function in (dropout_matmul, lambda x, values, p: dropout(x, p) @ values):
+        torch.manual_seed(1)
+        x, values = (tensor.clone().requires_grad_() for tensor in inputs)
+        product = function(x, values, p)
+        product.square().sum().backward()
+        found.append((product.detach(), x.grad, values.grad))
+    torch.testing.assert_close(*found, rtol=0, atol=1e-6)
+
+
+def test_dropout_matmul_under_autocast():
+    x, values = torch.rand(3, 5, requires_grad=True), torch.rand(5, 2, dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        product = dropout_matmul(x, values, 0.5)
+    product.sum().backward()
+    assert product.dtype == torch.bfloat16 and x.grad.dtype == torch.float32 and values.grad.dtype == torch.bfloat16
+
+
+def test_dropout_matmul_keeps_no_dropped_copy():
+    x, values = torch.rand(50, 40, requires_grad=True), torch.rand(40, 3, requires_grad=True)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda tensor: tensor):
+        dropout_matmul(x, values, 0.5)
+    assert sum(t.nbytes for t in kept if t.data_ptr() not in (x.data_ptr(), values.data_ptr())) == 2 * x.numel()

@@ -21,12 +21,24 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     On a CPU torch draws these one by one, which takes a good part of a training step. Here one draw of 64 bits serves
     four elements; p is rounded to 1/65,536 for it.
     """
-    dropped = round(p * _RESOLUTION)
     if not training or p == 0.0:
         return x
+    dropped = round(p * _RESOLUTION)
     if x.device.type != "cpu" or dropped in (0, _RESOLUTION) or torch.compiler.is_compiling():
         return F.dropout(x, p)
     return _CheapDropout.apply(x, dropped)
+
+
+def dropout_matmul(x: Tensor, values: Tensor, p: float) -> Tensor:
+    """``dropout(x, p) @ values``, where possible without keeping the first factor: (..., T, S), (..., S, D).
+
+    The same seed draws the same.
+    """
+    dropped = round(p * _RESOLUTION)
+    mixed = x.dtype != values.dtype or torch.is_autocast_enabled("cpu")
+    if x.device.type != "cpu" or mixed or dropped in (0, _RESOLUTION) or torch.compiler.is_compiling():
+        return dropout(x, p) @ values
+    return _CheapDropoutMatmul.apply(x, values, dropped)
 
 
 class _CheapDropout(torch.autograd.Function):
@@ -34,8 +46,7 @@ class _CheapDropout(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, dropped):
-        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
-        bits = bits[: x.numel()].view(x.shape)
+        bits = _random_bits(x.shape)
         ctx.save_for_backward(bits)
         ctx.dropped = dropped
         return x * _factors(bits, dropped, x.dtype)
@@ -45,6 +56,31 @@ class _CheapDropout(torch.autograd.Function):
     def backward(ctx, gradient):
         (bits,) = ctx.saved_tensors
         return gradient * _factors(bits, ctx.dropped, gradient.dtype), None
+
+
+class _CheapDropoutMatmul(torch.autograd.Function):
+    """Keeps the factor before dropout, which the softmax it comes from keeps anyway, and the bits."""
+
+    @staticmethod
+    def forward(ctx, x, values, dropped):
+        bits = _random_bits(x.shape)
+        ctx.save_for_backward(x, values, bits)
+        ctx.dropped = dropped
+        return (x * _factors(bits, dropped, x.dtype)) @ values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):
+        x, values, bits = ctx.saved_tensors
+        factors = _factors(bits, ctx.dropped, x.dtype)
+        x_gradient = (gradient @ values.transpose(-2, -1)).mul_(factors)
+        return x_gradient, factors.mul_(x).transpose(-2, -1) @ gradient, None
+
+
+def _random_bits(shape: torch.Size) -> Tensor:
+    elements = shape.numel()
+    bits = torch.empty(-(-elements // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
+    return bits[:elements].view(shape)
 
 
 def _factors(bits: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .dropout import Dropout, dropout
+from .dropout import Dropout, dropout_matmul
 from .linear import Linear, linear
 
 LAYER_NORM_EPS = 1e-12
@@ -69,10 +69,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, attention_mask: Optional[T
     if not dropout_p or query.device.type != "cpu" or torch.compiler.is_compiling():
         return F.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, dropout_p=dropout_p)
     # torch has no fused attention with dropout on a CPU; step by step it can have our dropout
-    scores = (query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)
+    scores = (query @ key.transpose(-2, -1)).mul_(query.size(-1) ** -0.5)
     if attention_mask is not None:
-        scores = scores.masked_fill(~attention_mask, float("-inf"))
-    return dropout(scores.softmax(dim=-1), dropout_p) @ value
+        scores = scores.masked_fill_(~attention_mask, float("-inf"))
+    return dropout_matmul(scores.softmax(dim=-1), value, dropout_p)
 
 
 class TransformerLayer(nn.Module):
