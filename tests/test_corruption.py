@@ -111,6 +111,8 @@ def test_fill_in_and_original_tokens():
     targets = torch.tensor([[1, 5, 1, 1], [1, 7, 8, 1]])  # 1 is padding: not masked; 7 was masked and left as it is
     masked = targets.ne(1)
     assert corruption.original_tokens(src_tokens, targets, masked).tolist() == [[0, 5, 6, 2], [0, 7, 8, 2]]
+    assert corruption.take_masked(src_tokens, masked).tolist() == [MASK, 7, MASK]
+    assert corruption.take_masked(src_tokens, masked, torch.tensor([1, 5, 6])).tolist() == [MASK, 7, MASK]
     filled = corruption.fill_in(src_tokens, masked, torch.tensor([10, 11, 12]))
     assert filled.tolist() == [[0, 10, 6, 2], [0, 11, 12, 2]]
     assert src_tokens[0, 1] == MASK  # the batch itself is not touched

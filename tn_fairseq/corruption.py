@@ -58,6 +58,16 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, generator: Optio
     return torch.cat(drawn).squeeze(-1).clamp_(max=logits.size(-1) - 1)
 
 
+def take_masked(values: Tensor, masked_tokens: Tensor, masked_indices: Optional[Tensor] = None) -> Tensor:
+    """The values at the masked positions, row by row: (B, T, ...), (B, T) boolean -> (N, ...).
+
+    `masked_indices`, (N), are the same positions in the flattened batch. With them a GPU need not stop to count.
+    """
+    if masked_indices is None:
+        return values[masked_tokens]
+    return values.flatten(0, 1).index_select(0, masked_indices)
+
+
 def fill_in(tokens: Tensor, masked_tokens: Tensor, values: Tensor) -> Tensor:
     """The tokens with `values` at the masked positions, row by row: (B, T), (B, T) boolean, (N) -> (B, T)."""
     return tokens.masked_scatter(masked_tokens, values)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from fairseq.criterions.masked_lm import MaskedLmLoss
 from fairseq.logging import metrics
+from fairseq.utils import apply_to_sample
 from helpers import FAMILIES, first_batch
 
 from tn_fairseq.criterions.base import MaskedLMCriterion
@@ -71,12 +72,33 @@ def test_electra_is_masked_lm_plus_50_times_replaced_token_detection(build, flag
     assert log["rtd_tokens"] == batch["net_input"]["src_tokens"].ne(task.dictionary.pad()).sum()
 
 
+def without_masks(task, batch):
+    target = torch.full_like(batch["target"], task.dictionary.pad())
+    return {**batch, "target": target, "masked_indices": torch.empty(0, dtype=torch.long)}
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("mode", ["argmax", "sample"])
+@pytest.mark.parametrize("family", ["electra", "bert"])
+def test_a_step_never_waits_for_a_value(build, synonym_table, family, criterion, mode):
+    """Tensors on the device "meta" have no values: where one is looked at, a GPU would have to stop its queue."""
+    flags = ["--criterion", criterion, "--synonym-table", synonym_table, "--prediction-mode", mode]
+    if criterion == "mlm_hard_correction":
+        flags += ["--rtd-false-negatives", "ignore"]
+    task, model, criterion = build(family, "--task", "electra", *flags)
+    batch = apply_to_sample(lambda tensor: tensor.to("meta"), first_batch(task))
+    loss, sample_size, log = criterion.to("meta")(model.to("meta"), batch)
+    assert all(torch.is_tensor(value) for key, value in log.items() if key not in ("ntokens", "nsentences"))
+    (loss / sample_size).backward()
+    assert any(parameter.grad is not None for parameter in model.parameters())
+
+
 @families
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_a_batch_without_a_masked_token_has_loss_zero_and_finite_gradients(build, synonym_table, family, criterion):
     task, model, criterion = build(family, "--criterion", criterion, "--synonym-table", synonym_table)
     batch = first_batch(task)
-    batch["target"] = torch.full_like(batch["target"], task.dictionary.pad())
+    batch = without_masks(task, batch)
     loss, sample_size, log = step(task, model, criterion, batch)
     assert loss.item() == 0 and sample_size == 0
     loss.backward()
@@ -90,7 +112,7 @@ def test_a_batch_without_a_masked_token_has_loss_zero_and_finite_gradients(build
 def test_logs_have_the_same_keys_and_types_at_every_step(build, synonym_table, family, criterion):
     task, model, criterion = build(family, "--criterion", criterion, "--synonym-table", synonym_table)
     batch = first_batch(task)
-    empty = {**batch, "target": torch.full_like(batch["target"], task.dictionary.pad())}
+    empty = without_masks(task, batch)
     logs = [step(task, model, criterion, b)[2] for b in (batch, empty)]
     assert [list(log) for log in logs][0] == list(logs[1])
     for key in logs[0]:

@@ -25,6 +25,7 @@ def test_a_batch_is_the_text_masked(build, dictionary):
     assert src_tokens[:, 0].eq(dictionary.bos()).all()
     assert got["ntokens"] == src_tokens.ne(dictionary.pad()).sum() and got["nsentences"] == 6
     assert got["id"].tolist() == list(range(6))
+    assert torch.equal(got["masked_indices"], masked.flatten().nonzero().squeeze(1))
     assert target[masked].ge(dictionary.nspecial).all()  # special symbols are never asked for
     kept = src_tokens[masked].eq(target[masked])
     assert src_tokens[masked][~kept].eq(task.mask_idx).all()

@@ -80,10 +80,12 @@ class MaskedLMCriterion(FairseqCriterion):
         """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
         target_tokens = sample["target"]
         masked_tokens = target_tokens.ne(self.padding_idx)
+        masked_indices = sample.get("masked_indices")  # batches of fairseq's own tasks have none
         output = model(
             **{
                 **sample["net_input"],
                 "masked_tokens": masked_tokens,
+                "masked_indices": masked_indices,
                 "target_tokens": target_tokens,
                 "temperature": self.cfg.generator_temperature,
             }
@@ -91,7 +93,7 @@ class MaskedLMCriterion(FairseqCriterion):
         logits = output[0]
         is_electra = isinstance(output, ElectraOutput)
 
-        targets = target_tokens[masked_tokens]
+        targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output)
         false_negative = None
         if self.synonyms is not None:

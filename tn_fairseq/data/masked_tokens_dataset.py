@@ -66,7 +66,10 @@ class MaskedTokensDataset(FairseqDataset):
         return index, self.blocks[index]
 
     def collater(self, samples: list[Any]) -> dict[str, Any]:
-        """Pad and mask a list of (index, tokens (T)): -> a fairseq batch of shape (B, T) with targets where masked."""
+        """Pad and mask a list of (index, tokens (T)): -> a fairseq batch of shape (B, T) with targets where masked.
+
+        `masked_indices`, (N), are the masked positions in the flattened batch: known here, before a GPU is asked.
+        """
         if not samples:
             return {}
         indices, blocks = zip(*samples)
@@ -80,5 +83,6 @@ class MaskedTokensDataset(FairseqDataset):
             "nsentences": len(samples),
             "ntokens": int(lengths.sum()),
             "net_input": {"src_tokens": torch.from_numpy(src_tokens), "src_lengths": lengths},
+            "masked_indices": torch.from_numpy(np.flatnonzero(masked)),
             "target": torch.from_numpy(np.where(masked, tokens, self.padding_index)),
         }

@@ -4,6 +4,7 @@ from typing import Optional
 
 from torch import Tensor
 
+from .. import corruption
 from ..modules.transformer_encoder import MaskedLMHead
 from .base import EncoderConfig, EncoderModel, build_encoder, initialise, register_sizes
 
@@ -25,6 +26,7 @@ class BertModel(EncoderModel):
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
         masked_tokens: Optional[Tensor] = None,
+        masked_indices: Optional[Tensor] = None,
         features_only: bool = False,
         **unused,
     ):
@@ -36,7 +38,7 @@ class BertModel(EncoderModel):
         if features_only:
             return hidden, None
         if masked_tokens is not None:
-            hidden = hidden[masked_tokens]
+            hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
         return self.masked_lm_head(hidden, self.embeddings.word_embeddings.weight), None
 
 

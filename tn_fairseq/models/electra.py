@@ -67,6 +67,7 @@ class ElectraModel(EncoderModel):
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
         masked_tokens: Optional[Tensor] = None,
+        masked_indices: Optional[Tensor] = None,
         target_tokens: Optional[Tensor] = None,
         temperature: float = 1.0,
         features_only: bool = False,
@@ -83,7 +84,7 @@ class ElectraModel(EncoderModel):
 
         hidden = self.encode(self.generator, src_tokens, token_types)
         if masked_tokens is not None:
-            hidden = hidden[masked_tokens]
+            hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
         logits = self.generator_head(hidden, self.embeddings.word_embeddings.weight)
         if target_tokens is None:
             return logits, None

@@ -120,7 +120,7 @@ class TransformerEncoder(nn.Module):
         attention_mask = None
         # where looking costs nothing, an unpadded batch goes without a mask; on a GPU a look would stop the queue, and
         # the compiler would make two layers where one will do
-        if self.compiled or padding.is_cuda or padding.any():
+        if self.compiled or padding.device.type != "cpu" or padding.any():
             attention_mask = ~padding[:, None, None, :]
         for layer in self.layers:
             # what is compiled is the layer's call, and for training alone: evaluation would have it compiled again
