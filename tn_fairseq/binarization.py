@@ -13,7 +13,9 @@ import multiprocessing
 import os
 import shutil
 import signal
+import struct
 import threading
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -25,7 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 from fairseq.data import Dictionary
-from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder, best_fitting_int_dtype
+from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder, best_fitting_int_dtype
 from tqdm import tqdm
 
 from .dictionary import MASK, load_dictionary
@@ -180,15 +182,20 @@ class BinaryWriter(MMapIndexedDatasetBuilder):
     def __init__(self, prefix: Path, dictionary: Dictionary):
         super().__init__(f"{prefix}.bin", dtype=best_fitting_int_dtype(len(dictionary)))
         self._index_path = f"{prefix}.idx"
+        self._sizes = array("i")  # a list would take ten times the memory
 
     def append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
         """Append sentences: (tokens,) indices and (sentences,) lengths."""
         self._data_file.write(ids.astype(self._dtype).tobytes())
-        self._sizes.extend(lengths.tolist())
+        self._sizes.frombytes(lengths.astype(np.intc).tobytes())
 
     def close(self) -> None:
-        """Write the index."""
-        self.finalize(self._index_path)
+        """Write the index, in one piece where fairseq would loop over the sentences."""
+        self._data_file.close()
+        sizes = np.asarray(self._sizes, dtype=np.int32)
+        offsets = (np.cumsum(sizes, dtype=np.int64) - sizes) * np.dtype(self._dtype).itemsize
+        with MMapIndexedDataset.Index.writer(self._index_path, self._dtype) as index:
+            index._file.write(struct.pack("<Q", len(sizes)) + sizes.tobytes() + offsets.tobytes())
 
 
 class TextWriter:

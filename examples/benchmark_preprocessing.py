@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Speed, memory and growth of preprocessing, on your own text.
+
+    python examples/benchmark_preprocessing.py --text wiki.txt --tokenizer vocab.txt --output preprocessing
+
+First binarize.py, a whole command, takes turns with the bare `encode_batch` of the tokenizers library on the same text
+and as many cores, at 1, 2 and 4 times the text. Then build_synonym_table.py makes a table from WordNet for the
+tokenizer's dictionary, and one from as many word vectors as GloVe's smallest file has (400,000 of 50 dimensions, random
+ones). Printed, and written to OUTPUT.json, are times, rates and the peak of memory of the largest process.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from benchmark import machine, show
+from tqdm import tqdm
+
+PREPROCESS = Path(__file__).resolve().parent.parent / "preprocess"
+BATCH = 1000  # lines that the library encodes at once
+
+
+class Measured(NamedTuple):
+    """One run of a command."""
+
+    seconds: float
+    peak_bytes: int
+    output: str
+
+
+def main() -> None:
+    """Measure, print tables, and write them."""
+    if sys.argv[1:2] == ["--encode"]:
+        print(encode(*sys.argv[2:]))
+        return
+    args = parse_args()
+    results: dict[str, Any] = {
+        "command": shlex.join(["python", *sys.argv]),
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine("cpu", os.cpu_count()),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        results["binarize"] = measure_binarize(args, Path(folder))
+        results["synonym tables"] = measure_tables(args, Path(folder))
+    path = args.output.with_suffix(".json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwrote {path}")
+
+
+def parse_args() -> argparse.Namespace:
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, required=True, metavar="FILE", help="UTF-8, one sentence a line")
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as binarize.py takes it")
+    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of each (default: %(default)s)")
+    cores = sorted({1, os.cpu_count()})
+    parser.add_argument("--workers", type=int, nargs="+", default=cores, metavar="N", help="(default: 1 and all cores)")
+    sizes = "times the text, the smallest first (default: %(default)s)"
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 4], metavar="N", help=sizes)
+    parser.add_argument("--vectors", type=int, default=400_000, metavar="N", help="words (default: %(default)s)")
+    return parser.parse_args()
+
+
+def measure_binarize(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """binarize.py beside the library, for each size of the text and number of cores."""
+    try:
+        text = args.text.read_bytes()
+    except OSError as error:
+        raise SystemExit(f"error: {args.text}: {error.strerror}; name a text file") from None
+    texts = {times: folder / f"text{times}" for times in args.sizes}
+    for times, path in texts.items():
+        path.write_bytes(text * times)
+    (folder / "valid").write_bytes(text.splitlines(keepends=True)[0])
+    cases = [(cores, times) for cores in args.workers for times in args.sizes]
+    found: dict[tuple[int, int], list[tuple[float, Measured]]] = {case: [] for case in cases}
+    for _ in tqdm(range(args.rounds), desc="binarizing", leave=False, disable=None):
+        for cores, times in cases:
+            threads = {"RAYON_NUM_THREADS": str(cores), "TOKENIZERS_PARALLELISM": "true" if cores > 1 else "false"}
+            library = run([__file__, "--encode", texts[times], args.tokenizer], threads)
+            shutil.rmtree(folder / "bin", ignore_errors=True)
+            command = [PREPROCESS / "binarize.py", "--train", texts[times], "--valid", folder / "valid"]
+            command += ["--tokenizer", args.tokenizer, "--destdir", folder / "bin", "--workers", cores]
+            found[cores, times].append((float(library.output), run(command)))
+    rows, table = [], []
+    for (cores, times), pairs in found.items():
+        megabytes = times * len(text) / 1e6
+        library = statistics.median(seconds for seconds, _ in pairs)
+        ours = statistics.median(measured.seconds for _, measured in pairs)
+        ratios = [seconds / measured.seconds for seconds, measured in pairs]
+        row = {
+            "cores": cores,
+            "MB": megabytes,
+            "encode_batch MB/s": megabytes / library,
+            "binarize.py seconds": ours,
+            "binarize.py MB/s": megabytes / ours,
+            "ratio": statistics.median(ratios),
+            "ratios": ratios,
+            "peak bytes": max(measured.peak_bytes for _, measured in pairs),
+        }
+        rows.append(row)
+        table.append(
+            [str(cores), f"{megabytes:.1f}", f"{row['encode_batch MB/s']:.1f}", f"{ours:.2f}"]
+            + [f"{row['binarize.py MB/s']:.1f}", f"{row['ratio']:.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}"]
+            + [f"{row['peak bytes'] / 1e6:.0f}"]
+        )
+    print(f"\nbinarize.py, the whole command, beside encode_batch alone; medians of {args.rounds} rounds")
+    header = ["cores", "MB of text", "encode_batch MB/s", "binarize.py s", "MB/s", "ratio", "least to most", "peak MB"]
+    show(header, table)
+    further = {}
+    for cores in args.workers if len(args.sizes) > 1 else []:
+        smallest, *_, largest = (row for row in rows if row["cores"] == cores)
+        # what starting Python and importing fairseq take is the same for every size
+        rate = (largest["MB"] - smallest["MB"]) / (largest["binarize.py seconds"] - smallest["binarize.py seconds"])
+        further[cores] = {"MB/s": rate, "ratio": rate / largest["encode_batch MB/s"]}
+        print(f"{cores} cores, once started: {rate:.1f} MB/s, {further[cores]['ratio']:.2f} of encode_batch's rate")
+    return {"rows": rows, "once started": further}
+
+
+def encode(text: str, tokenizer: str) -> float:
+    """Seconds in which the library encodes a file's lines, a batch at a time; on as many threads as RAYON_ says."""
+    from tn_fairseq.tokenization import load_tokenizer
+
+    backend = load_tokenizer(tokenizer).backend
+    lines = Path(text).read_text(encoding="utf-8").split("\n")
+    start = time.perf_counter()
+    for first in range(0, len(lines), BATCH):
+        backend.encode_batch(lines[first : first + BATCH], add_special_tokens=False)
+    return time.perf_counter() - start
+
+
+def measure_tables(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """build_synonym_table.py for the dictionary that binarize.py left behind."""
+    dictionary = folder / "bin" / "dict.txt"
+    vectors = write_vectors(folder / "vectors.txt", dictionary, args.vectors)
+    sources = {
+        "WordNet": ["--source", "wordnet"],
+        f"{args.vectors:,} x 50 vectors": ["--source", "vectors", "--vectors", vectors],
+    }
+    rows, table = {}, []
+    for name, source in sources.items():
+        command = [PREPROCESS / "build_synonym_table.py", "--dict", dictionary, *source]
+        runs = [run([*command, "--output", folder / "table.safetensors"]) for _ in range(args.rounds)]
+        seconds = statistics.median(measured.seconds for measured in runs)
+        peak = max(measured.peak_bytes for measured in runs)
+        rows[name] = {"seconds": seconds, "peak bytes": peak}
+        table.append([name, f"{seconds:.1f}", f"{peak / 1e6:.0f}"])
+    size = len(dictionary.read_text(encoding="utf-8").splitlines())
+    print(f"\nbuild_synonym_table.py, the whole command, for a dict.txt of {size:,} lines; medians")
+    show(["source", "seconds", "peak MB"], table)
+    return {"dict.txt lines": size, **rows}
+
+
+def write_vectors(path: Path, dictionary: Path, count: int) -> Path:
+    """Random vectors in the format of GloVe: for the dictionary's words, and for made-up ones."""
+    words = [line.split(" ")[0] for line in dictionary.read_text(encoding="utf-8").splitlines()][:count]
+    words += [f"made-up-{n}" for n in range(count - len(words))]
+    rng = np.random.default_rng(1)
+    with open(path, "w", encoding="utf-8") as file:
+        for word in words:
+            file.write(word + " " + " ".join(f"{value:.5f}" for value in rng.standard_normal(50)) + "\n")
+    return path
+
+
+def run(command: Sequence[object], environment: dict[str, str] | None = None) -> Measured:
+    """Run a Python script as one types it, and wait for it."""
+    words = [sys.executable, *map(str, command)]
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(words, stdout=output, stderr=output, env={**os.environ, **(environment or {})})
+        _, status, usage = os.wait4(process.pid, 0)  # its peak of memory is the largest process's, workers included
+        seconds = time.perf_counter() - start
+        output.seek(0)
+        printed = output.read().decode()
+    if status:
+        raise SystemExit(f"error: {shlex.join(words)} failed: {printed[-2000:]}")
+    return Measured(seconds, usage.ru_maxrss * 1024, printed)
+
+
+if __name__ == "__main__":
+    main()
