@@ -16,7 +16,7 @@ demo: $(VENV)/.ready
 	$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 bench: $(VENV)/.ready
 	$(BIN)/python examples/benchmark.py --output $(BENCH)

@@ -18,12 +18,15 @@ setup(
         "numpy>=1.26",
         "omegaconf>=2.3",
         "safetensors>=0.4.3",
+        "scikit-learn>=1.3",
+        "scipy>=1.11",
         "sentencepiece>=0.2.0",
         "tokenizers>=0.20",
         "torch>=2.4",
         "tqdm>=4.64",
     ],
     extras_require={
+        "hub": ["datasets>=3"],
         "hf": ["protobuf>=4.21", "transformers>=4.45"],
         "tensorboard": ["tensorboardX>=2.6"],
         "test": [

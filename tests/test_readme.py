@@ -1,5 +1,6 @@
 """The README keeps its word: its commands run, its options exist, and no option of the plugin is missing from it."""
 
+import json
 import re
 import shlex
 import sys
@@ -17,6 +18,7 @@ from huggingface_models import make_electra, write_vocabulary
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 
+pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # title of a section -> the commands in it
@@ -48,7 +50,7 @@ def flag(name: str) -> str:
 
 
 def test_every_option_of_the_plugin_is_in_the_readme_with_its_default():
-    assert len(OURS) == 4 + 7 + 1 + 1  # criteria, models, optimizer, task
+    assert len(OURS) == 4 + 7 + 1 + 2  # criteria, models, optimizer, tasks
     mentioned = set(re.findall(r"--[a-z][a-z0-9-]*", README))
     missing = {flag(field.name) for dataclass in OURS for field in fields(dataclass)} - mentioned
     assert missing == {flag(name) for name in INTERPOLATED} - mentioned
@@ -62,6 +64,7 @@ def test_every_option_of_the_plugin_is_in_the_readme_with_its_default():
 def test_every_option_in_the_readme_exists(data_bin):
     scripts = [[script] for script in sorted((ROOT / "preprocess").glob("*.py"))]
     scripts += [["-m", "tn_fairseq.huggingface", command] for command in ("import", "export")]
+    scripts += [["-m", "tn_fairseq.evaluation", command] for command in ("glue", "squad", "squad-score")]
     helps = [run_command(sys.executable, *script, "--help") for script in scripts]
     known = "".join(run.output for run in helps) + run_command("fairseq-train", "--help").output
     known += run_command("fairseq-preprocess", "--help").output
@@ -108,6 +111,7 @@ def corpus(tmp_path_factory):
 
 
 SMALLER = {"30522": "160", "electra_small": "electra_tiny", "128": "16", "1000000": "4", "10000": "2", "100": "1"}
+SMALLER |= {"1,2,3,4,5": "1", "1,2,3": "1"}
 SMALLER |= {"electra_base": "electra_tiny", "512": "16", "200000": "4"}
 ELECTRA_TINY = {"embedding_size": 128, "hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
 
@@ -122,10 +126,16 @@ def run_section(title: str, folder: Path) -> Run:
     return run
 
 
-def test_your_own_corpus_in_four_commands(corpus):
+@pytest.fixture(scope="module")
+def trained(corpus):
+    """What the last of the four commands said; its checkpoints lie in the corpus' folder."""
     title = "Your own corpus in four commands"
     assert len(COMMANDS[title]) == 4
-    run = run_section(title, corpus)
+    return run_section(title, corpus)
+
+
+def test_your_own_corpus_in_four_commands(corpus, trained):
+    run = trained
     assert (corpus / "checkpoints" / "checkpoint_last.pt").exists()
     assert "num_updates 4" in run.output and "false_negative_rate" in run.output
 
@@ -150,8 +160,35 @@ def test_released_weights_in_and_out(corpus, tmp_path):
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
 
 
+def test_glue_and_squad(corpus, trained):
+    sentences = (corpus / "corpus.valid.txt").read_text().splitlines()[:12]
+    checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
+    (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
+    (corpus / "glue" / "CoLA").mkdir(parents=True)
+    (corpus / "glue" / "MRPC").mkdir()
+    for split in ("train", "dev"):
+        rows = [f"x\t{n % 2}\t\t{sentence}" for n, sentence in enumerate(sentences)]
+        (corpus / "glue" / "CoLA" / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+        rows = [f"{n % 2}\t1\t2\t{sentence}\t{sentences[0]}" for n, sentence in enumerate(sentences)]
+        header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+        (corpus / "glue" / "MRPC" / f"{split}.tsv").write_text("\n".join([header, *rows]) + "\n")
+    questions = [
+        {"id": f"q{n}", "question": "Which road?", "answers": [{"text": sentence[:8], "answer_start": 0}]}
+        for n, sentence in enumerate(filter(None, sentences))
+    ]
+    paragraphs = [{"context": s, "qas": [q]} for s, q in zip(filter(None, sentences), questions)]
+    for name in ("train-v1.1.json", "dev-v1.1.json"):
+        data = [{"title": "Roads", "paragraphs": paragraphs}]
+        (corpus / name).write_text(json.dumps({"version": "1.1", "data": data}))
+    run = run_section("GLUE and SQuAD", corpus)
+    assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
+    table = (corpus / "scores" / "glue.txt").read_text()
+    assert "less plain" in table and "from the paper (not ours)" in table
+    assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
+
+
 def test_no_command_is_left_untried():
-    tried = {"Your own corpus in four commands", "Released weights in and out"}
+    tried = {"Your own corpus in four commands", "Released weights in and out", "GLUE and SQuAD"}
     others = [command for title, commands in COMMANDS.items() if title not in tried for command in commands]
     assert others == [["make", "demo"], ["make", "test"]]
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

@@ -230,7 +230,7 @@ def binarize(
     """
     destdir = Path(destdir)
     totals = {split: corpus_bytes(paths) for split, paths in splits.items()}
-    dictionary = tokenizer.dictionary() if dict_path is None else _released_dictionary(dict_path)
+    dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
     encode = partial(encode_chunk, tokenizer, tokenizer.lookup_table(dictionary), dictionary.eos(), dictionary.unk())
     writer_class = TextWriter if text_only else BinaryWriter
     # The chunk is the unit of parallel work; the library's own threads would compete, and do not survive a fork.
@@ -255,7 +255,7 @@ def binarize(
                 raise InputError(f"{names}: no line with text for {split}; name a corpus, one sentence a line")
         for name, content in tokenizer.files.items():
             (staging / "tokenizer" / name).write_bytes(content)
-        (staging / "dict.txt").write_bytes(_dict_txt(dictionary))
+        (staging / "dict.txt").write_bytes(dict_txt(dictionary))
         _publish(staging, destdir, splits)
         return counts
     except BrokenProcessPool:
@@ -304,7 +304,8 @@ def _advance(chunks: Iterable[EncodedChunk], progress: tqdm) -> Iterator[Encoded
         progress.update(chunk.nbytes)
 
 
-def _released_dictionary(path: str | Path) -> Dictionary:
+def released_dictionary(path: str | Path) -> Dictionary:
+    """Read a released ``dict.txt``, without the ``<mask>`` that tasks append. Raises InputError."""
     dictionary = load_dictionary(path)
     if dictionary.symbols[-1] == MASK:  # appended by the tasks, so dict.txt needs none
         dictionary.symbols.pop()
@@ -313,7 +314,8 @@ def _released_dictionary(path: str | Path) -> Dictionary:
     return dictionary
 
 
-def _dict_txt(dictionary: Dictionary) -> bytes:
+def dict_txt(dictionary: Dictionary) -> bytes:
+    """The dictionary as the content of a ``dict.txt``."""
     text = io.StringIO()
     dictionary.save(text)
     return text.getvalue().encode()

@@ -55,6 +55,14 @@ class Tokenizer(ABC):
     def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Token ids of all lines, joined, (tokens,) int32, and each line's number of tokens, (lines,) int64."""
 
+    @abstractmethod
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Token ids of a text of any number of lines, (tokens,) int32, and where in it each token stands.
+
+        The places are (tokens, 2) int32, begin and end in characters of ``text``, white space at both ends left out;
+        a token of white space alone has an empty place. A character that is divided belongs whole to all its tokens.
+        """
+
     def dictionary(self) -> Dictionary:
         """The dictionary to be saved as ``dict.txt``: fairseq's tasks append ``<mask>``, so it is not in it."""
         dictionary = Dictionary()
@@ -118,6 +126,15 @@ class FastTokenizer(Tokenizer):
     def encode_chunk(self, lines):
         return _join(e.ids for e in self.backend.encode_batch_fast(lines, add_special_tokens=False))
 
+    def encode_with_offsets(self, text):
+        encoding = self.backend.encode(_one_line(text), add_special_tokens=False)
+        offsets = []
+        for begin, end in encoding.offsets:
+            stripped = text[begin:end].lstrip()
+            begin = end - len(stripped)
+            offsets.append((begin, begin + len(stripped.rstrip())))
+        return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
+
 
 class SentencePieceTokenizer(Tokenizer):
     """A model of the ``sentencepiece`` library."""
@@ -128,6 +145,28 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_chunk(self, lines):
         return _join(self._processor.encode(lines, out_type=int, num_threads=1))
+
+    def encode_with_offsets(self, text):
+        line = _one_line(text)
+        ids = self._processor.encode(line, out_type=int)
+        _, origins = self._processor.normalize(line, with_offsets=True)
+        origins = np.array(origins)  # where in the text each normalized character comes from, and the end
+        # The library's own places are empty for the first part of a divided character.
+        spans, end = [], 0  # in the normalized text
+        for index, piece in zip(ids, self._processor.encode(line, out_type=str), strict=True):
+            if self._processor.is_byte(index):
+                begin = end - ("<0x80>" <= piece <= "<0xBF>")  # one that continues a character
+                end = begin + 1
+                spans.append((begin, end))
+            else:
+                begin, end = end, end + len(piece)
+                first = end - len(piece.lstrip("▁"))
+                spans.append((first, first + len(piece.strip("▁"))))
+        first, last = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        begins = origins[first]
+        ends = origins[np.searchsorted(origins, origins[last - 1], side="right").clip(max=len(origins) - 1)]
+        offsets = np.stack([begins, np.where(last > first, ends, begins)], axis=1)
+        return np.array(ids, dtype=np.int32), offsets.astype(np.int32)
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
@@ -323,6 +362,11 @@ def _symbols(
     if not symbols:
         raise InputError(f"{path}: holds nothing but special tokens; train a vocabulary")
     return symbols
+
+
+def _one_line(text: str) -> str:
+    """The text with blanks for its line ends, as many characters as before."""
+    return text.replace("\r\n", "  ").replace("\n", " ")
 
 
 def _join(sentences: Iterable[list[int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -43,7 +43,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for everything it makes")
     parser.add_argument(
-        "--max-update", type=int, default=1500, metavar="N", help="updates of pre-training (default: %(default)s)"
+        "--max-update", type=int, default=2500, metavar="N", help="updates of pre-training (default: %(default)s)"
     )
     args = parser.parse_args(argv)
     folder = args.output

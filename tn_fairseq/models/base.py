@@ -1,7 +1,8 @@
-"""What BERT and ELECTRA share as fairseq models: sizes, limits, and the vocabulary they were made for."""
+"""What BERT and ELECTRA share as fairseq models: sizes, limits, the vocabulary they were made for, and fine-tuning."""
 
+import logging
 from dataclasses import dataclass, field, make_dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from fairseq.dataclass import FairseqDataclass
@@ -16,8 +17,11 @@ from torch import Tensor, nn
 
 from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
+from ..modules.heads import AnswerHead, SentenceHead
 from ..modules.memory import keep_freed_memory
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder, init_parameters
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -33,12 +37,18 @@ class EncoderConfig(FairseqDataclass):
 
 
 class EncoderModel(BaseFairseqModel):
-    """A model over one set of embeddings, which remembers the dictionary that its rows stand for."""
+    """A model over one set of embeddings, which remembers the dictionary that its rows stand for.
+
+    Given a head for a task it lets go of what only pre-training needs.
+    """
+
+    pretraining_only: tuple[str, ...] = ()
 
     def __init__(self, cfg: EncoderConfig, dictionary, embedding_size: int):
         super().__init__()
         self.cfg = cfg
-        self.padding_index = dictionary.pad()
+        self.padding_index, self.separator_index = dictionary.pad(), dictionary.eos()
+        self.classification_heads = nn.ModuleDict()  # fairseq's name for them
         self.embeddings = Embeddings(len(dictionary), embedding_size, cfg.max_positions, cfg.dropout)
         # part of the checkpoint: it tells a data-bin of another vocabulary from the model's own, whatever its size
         digest = bytes.fromhex(fingerprint(dictionary))
@@ -75,6 +85,28 @@ class EncoderModel(BaseFairseqModel):
             )
         return encoder(self.embeddings(tokens, token_types), tokens.eq(self.padding_index))
 
+    def register_classification_head(self, name: str, num_classes: int) -> None:
+        """Add a head for a sentence or a pair of them, as fairseq's task ``sentence_prediction`` asks for."""
+        self._add_head(name, SentenceHead(self.cfg.encoder_embed_dim, num_classes, self.cfg.dropout))
+
+    def register_answer_head(self, name: str) -> None:
+        """Add a head that finds the answer to a question in the text beside it."""
+        self._add_head(name, AnswerHead(self.cfg.encoder_embed_dim))
+
+    def _add_head(self, name: str, head: nn.Module) -> None:
+        self.classification_heads[name] = head.apply(init_parameters)
+        for module in self.pretraining_only:
+            self._modules.pop(module, None)
+
+    def classify(
+        self, encoder: TransformerEncoder, head: str, tokens: Tensor, token_types: Optional[Tensor] = None
+    ) -> Tensor:
+        """What a head says of tokens (B, T); by default what follows the first ``</s>`` is of type 1, as in pairs."""
+        if token_types is None:
+            separators = tokens.eq(self.separator_index).long()
+            token_types = (separators.cumsum(dim=1) - separators).clamp(max=1)
+        return self.classification_heads[head](self.encode(encoder, tokens, token_types))
+
     def max_positions(self) -> int:
         return self.cfg.max_positions
 
@@ -91,6 +123,8 @@ class EncoderModel(BaseFairseqModel):
                 "with the checkpoint's own tokenizer (a copy lies in tokenizer/ beside the data it was trained on)"
             )
         own = self.state_dict()
+        if self.classification_heads:
+            state_dict = self._for_fine_tuning(state_dict, own)
         for key in sorted(own.keys() | state_dict.keys()) if strict else []:
             here, there = (tuple(state[key].shape) if key in state else "missing" for state in (own, state_dict))
             if here != there:
@@ -99,6 +133,16 @@ class EncoderModel(BaseFairseqModel):
                     "--arch and the sizes that it was trained with"
                 )
         return super().load_state_dict(state_dict, strict, model_cfg, args)
+
+    def _for_fine_tuning(self, theirs: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+        """Without what only pre-training needs, and with this model's own heads where there are none that fit."""
+        foreign = tuple(f"{module}." for module in self.pretraining_only)
+        kept = {key: value for key, value in theirs.items() if not key.startswith(foreign)}
+        for name in [key for key in kept if key.startswith("classification_heads.")]:
+            if name not in own or own[name].shape != kept[name].shape:
+                logger.warning(f"{name} of the checkpoint belongs to another task and is left out")
+                del kept[name]
+        return {**{key: value for key, value in own.items() if key.startswith("classification_heads.")}, **kept}
 
 
 def build_encoder(

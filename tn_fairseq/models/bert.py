@@ -5,12 +5,14 @@ from typing import Optional
 from torch import Tensor
 
 from .. import corruption
-from ..modules.transformer_encoder import MaskedLMHead
+from ..modules.heads import MaskedLMHead
 from .base import EncoderConfig, EncoderModel, build_encoder, initialise, register_sizes
 
 
 class BertModel(EncoderModel):
     """A Transformer encoder with a masked-LM head tied to its word embeddings."""
+
+    pretraining_only = ("masked_lm_head",)
 
     def __init__(self, cfg: EncoderConfig, dictionary):
         hidden_size = cfg.encoder_embed_dim
@@ -28,12 +30,16 @@ class BertModel(EncoderModel):
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         features_only: bool = False,
+        classification_head_name: Optional[str] = None,
         **unused,
     ):
         """(B, T) -> logits (N, V) of the masked positions, (B, T, V) without a mask, or hidden states (B, T, H).
 
+        With a head's name: what the head says of the hidden states.
         The pair (output, None) and the ignored arguments are the interface of fairseq's masked-LM criteria.
         """
+        if classification_head_name is not None:
+            return self.classify(self.encoder, classification_head_name, src_tokens, token_types), None
         hidden = self.encode(self.encoder, src_tokens, token_types)
         if features_only:
             return hidden, None

@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 from torch import Tensor
 
 from .. import corruption
-from ..modules.transformer_encoder import MaskedLMHead, ReplacedTokenHead
+from ..modules.heads import MaskedLMHead, ReplacedTokenHead
 from .base import EncoderConfig, EncoderModel, build_encoder, check_heads, initialise, register_sizes
 
 
@@ -33,7 +33,9 @@ class ElectraOutput(NamedTuple):
 
 
 class ElectraModel(EncoderModel):
-    """Generator and discriminator over shared embeddings."""
+    """Generator and discriminator over shared embeddings; fine-tuned, the discriminator."""
+
+    pretraining_only = ("generator", "generator_head", "discriminator_head")
 
     def __init__(self, cfg: ElectraConfig, dictionary):
         super().__init__(cfg, dictionary, cfg.embedding_size)
@@ -72,13 +74,17 @@ class ElectraModel(EncoderModel):
         temperature: float = 1.0,
         features_only: bool = False,
         tower: str = "discriminator",
+        classification_head_name: Optional[str] = None,
         **unused,
     ):
         """Masked tokens (B, T) -> ElectraOutput, given where they are masked and the original `target_tokens` there.
 
         Without targets only the generator runs, as a masked language model: (logits, None). With `features_only`
-        one tower runs: (hidden states (B, T, H), None).
+        one tower runs: (hidden states (B, T, H), None); with a head's name the discriminator, and what the head says of
+        the hidden states comes instead.
         """
+        if classification_head_name is not None:
+            return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
         if features_only:
             return self.encode(getattr(self, tower), src_tokens, token_types), None
 

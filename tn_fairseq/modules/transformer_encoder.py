@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import Dropout, dropout_matmul
-from .linear import Linear, linear
+from .linear import Linear
 
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
@@ -132,28 +132,3 @@ class TransformerEncoder(nn.Module):
         self.compiled = True
         for layer in self.layers:
             layer.compile(dynamic=True)
-
-
-class MaskedLMHead(nn.Module):
-    """Scores every symbol of the dictionary through the word embeddings, which it does not own: (N, H) -> (N, V)."""
-
-    def __init__(self, hidden_size: int, embedding_size: int, dictionary_size: int):
-        super().__init__()
-        self.dense = Linear(hidden_size, embedding_size)
-        self.layer_norm = nn.LayerNorm(embedding_size, eps=LAYER_NORM_EPS)
-        self.bias = nn.Parameter(torch.zeros(dictionary_size))
-
-    def forward(self, hidden: Tensor, word_embeddings: Tensor) -> Tensor:
-        return linear(self.layer_norm(F.gelu(self.dense(hidden))), word_embeddings, self.bias)
-
-
-class ReplacedTokenHead(nn.Module):
-    """Scores each position: positive means replaced: (B, T, H) -> (B, T)."""
-
-    def __init__(self, hidden_size: int):
-        super().__init__()
-        self.dense = Linear(hidden_size, hidden_size)
-        self.output = nn.Linear(hidden_size, 1)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        return self.output(F.gelu(self.dense(hidden))).squeeze(-1)

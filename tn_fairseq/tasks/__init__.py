@@ -1,3 +1,3 @@
-"""The task: ``--task electra``."""
+"""The tasks: ``--task electra|squad``."""
 
-from . import electra  # noqa: F401
+from . import electra, squad  # noqa: F401

@@ -1,0 +1,138 @@
+"""Spans: hand-made windows, and all spans tried one by one."""
+
+import numpy as np
+import pytest
+
+from tn_fairseq.evaluation.answers import best_answers
+
+CONTEXT = "The cat sat on the mat."
+OFFSETS = np.array([[0, 3], [4, 7], [8, 11], [12, 14], [15, 18], [19, 22], [22, 23]], dtype=np.int32)
+PREFIX = 4  # of <s> question </s>
+
+
+def window(first: int, values: dict[int, float]) -> np.ndarray:
+    """Logits of a window of four tokens, 0 but for some of the tokens, and lofty where there is no context."""
+    logits = np.zeros(PREFIX + 4 + 1, dtype=np.float32)
+    logits[:PREFIX] = logits[-1] = 99
+    for token, value in values.items():
+        logits[PREFIX + token - first] = value
+    return logits
+
+
+def answer(start: dict[int, float], end: dict[int, float], may_start: str = "1111", **options) -> str:
+    """The answer in a single window, of the first four tokens."""
+    flags = np.array([flag == "1" for flag in may_start])
+    windows = [window(0, start)], [window(0, end)], [0], [PREFIX], [4]
+    (text,) = best_answers(*windows, OFFSETS[:4], flags, [CONTEXT], **options)
+    return text
+
+
+def test_the_span_of_the_highest_sum():
+    assert answer({1: 3}, {2: 3}) == "cat sat"
+    assert answer({1: 3}, {1: 2, 3: 1}) == "cat"
+
+
+def test_no_span_ends_before_its_start():
+    assert answer({2: 5}, {0: 4, 3: 1}) == "sat on"
+    assert answer({0: 2, 3: 5}, {0: 9}) == "The"
+
+
+def test_question_and_separators_are_no_answer():
+    assert answer({0: -1, 1: -1, 2: -1}, {0: -9, 1: -9, 2: -9}) == "on"
+
+
+def test_no_span_is_longer_than_the_limit():
+    assert answer({0: 5}, {1: 1, 2: 2, 3: 9}) == "The cat sat on"
+    assert answer({0: 5}, {1: 1, 2: 2, 3: 9}, max_answer_length=3) == "cat sat on"
+    assert answer({0: 9}, {1: 1, 2: 2, 3: 5}, max_answer_length=3) == "The cat sat"
+    assert answer({0: 5}, {3: 4}, max_answer_length=1) == "The"
+
+
+def test_the_limit_is_thirty_tokens():
+    context = "x" * 31
+    offsets = np.array([[i, i + 1] for i in range(31)])
+    start, end = np.zeros(31), np.zeros(31)
+    start[0], end[29], end[30] = 9, 1, 2
+    (text,) = best_answers([start], [end], [0], [0], [31], offsets, np.ones(31, dtype=bool), [context])
+    assert text == "x" * 30
+
+
+def test_only_a_token_with_most_context_starts_an_answer():
+    assert answer({0: 9, 1: 1}, {0: 9}, may_start="0111") == "cat"
+    assert answer({0: 9, 1: 1}, {2: 9}, may_start="0100") == "cat sat"
+
+
+def test_ties_go_to_the_earlier_start_then_to_the_shorter():
+    assert answer({}, {}) == "The"
+    assert answer({1: 5, 2: 5}, {3: 2}) == "cat sat on"
+    assert answer({1: 5}, {2: 1, 3: 1}) == "cat sat"
+
+
+def test_single_precision_makes_no_ties():
+    # in single precision both sums are 2 ** 24
+    assert answer({0: 2**24, 1: 2**24}, {0: -1e-3, 1: 1e-3}) == "The cat"
+
+
+def two_windows(start: float, other_start: float) -> list[str]:
+    """A second question between the windows of the first, whose second window starts at token 3."""
+    return best_answers(
+        [window(0, {2: start}), window(0, {0: 1}), window(3, {5: other_start})],
+        [window(0, {}), window(0, {}), window(3, {})],
+        np.array([1, 0, 1]),
+        np.array([PREFIX] * 3),
+        np.array([4, 4, 4]),
+        np.concatenate([OFFSETS[:4], OFFSETS[:4], OFFSETS[3:]]),
+        np.ones(12, dtype=bool),
+        ["Another context", CONTEXT],
+    )
+
+
+def test_the_best_of_all_windows_of_a_question():
+    assert two_windows(2, 3) == ["Ano", "mat"]
+    assert two_windows(3, 2) == ["Ano", "sat"]
+    assert two_windows(2, 2) == ["Ano", "sat"]
+
+
+def test_a_question_without_a_span():
+    assert answer({}, {}, may_start="0000") == ""
+    assert answer({0: np.nan}, {}) == ""
+    no_windows = best_answers([], [], [], [], [], np.zeros((0, 2)), np.zeros(0, dtype=bool), [CONTEXT])
+    assert no_windows == [""]
+    no_tokens = best_answers(
+        [np.ones(5)], [np.ones(5)], [0], [PREFIX], [0], np.zeros((0, 2)), np.zeros(0, dtype=bool), ["  "]
+    )
+    assert no_tokens == [""]
+
+
+@pytest.mark.parametrize("max_answer_length", [1, 2, 5, 30])
+def test_all_spans_tried_one_by_one(max_answer_length):
+    rng = np.random.default_rng(max_answer_length)
+    questions, windows, longest = 5, 12, 9
+    context = "abcdefghijklmnopqrstuvwxyz"
+    example = rng.integers(0, questions, windows)
+    context_start = rng.integers(2, 6, windows)
+    lengths = rng.integers(1, longest, windows)
+    # few different values, so that there are ties
+    logits = rng.integers(-2, 3, (2, windows, 16)).astype(np.float32)
+    begin = rng.integers(0, 13, (lengths.sum(), 1))
+    offsets = np.concatenate([begin, begin + rng.integers(0, 14, begin.shape)], axis=1)
+    is_max_context = rng.random(lengths.sum()) < 0.7
+
+    best: dict[int, tuple[float, str]] = {}
+    for number in range(windows):
+        base = lengths[:number].sum()
+        for first in range(lengths[number]):
+            for last in range(first, min(first + max_answer_length, lengths[number])):
+                score = (
+                    logits[0, number, context_start[number] + first] + logits[1, number, context_start[number] + last]
+                )
+                text = context[offsets[base + first, 0] : offsets[base + last, 1]]
+                if is_max_context[base + first] and score > best.get(example[number], (-np.inf, ""))[0]:
+                    best[example[number]] = score, text
+    expected = [best.get(question, (0, ""))[1] for question in range(questions)]
+    assert len(set(expected)) > 1
+
+    found = best_answers(
+        *logits, example, context_start, lengths, offsets, is_max_context, [context] * questions, max_answer_length
+    )
+    assert found == expected

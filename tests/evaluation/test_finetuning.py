@@ -1,0 +1,147 @@
+import json
+from pathlib import Path
+
+import pytest
+from helpers import fairseq_train
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.evaluation.finetuning import (
+    Pretrained,
+    Recipe,
+    Run,
+    default_learning_rate,
+    read_checkpoints,
+    read_pretrained,
+    run_all,
+)
+from tn_fairseq.evaluation.glue import choose_tasks
+
+
+def pretrained(layers=12, hidden_size=256, digest="0", name="small"):
+    return Pretrained(name, Path("model.pt"), digest, ("--arch", "electra_small"), layers, hidden_size)
+
+
+def test_sizes_decide_the_learning_rates():
+    sizes = {"small": (12, 256), "base": (12, 768), "large": (24, 1024)}
+    assert [default_learning_rate(pretrained(*size)) for size in sizes.values()] == [3e-4, 1e-4, 5e-5]
+    decays = {
+        name: flags[flags.index("--layerwise-lr-decay") + 1]
+        for name, size in sizes.items()
+        for flags in [Recipe().flags(pretrained(*size), 100)]
+    }
+    assert decays == {"small": "0.8", "base": "0.8", "large": "0.9"}
+
+
+def test_updates_are_epochs_of_batches_the_last_one_smaller():
+    assert Recipe().updates(examples=8_551, epochs=3) == 3 * 268
+    assert Recipe(batch_size=16, epochs=2).updates(8_551, 3) == 2 * 535
+    assert Recipe(max_update=100).updates(8_551, 3) == 100
+    assert Recipe(max_update=10_000).updates(8_551, 3) == 804
+    flags = Recipe(learning_rate=1e-5, more_flags=("--fp16",)).flags(pretrained(), 804)
+    pairs = dict(zip(flags, flags[1:]))
+    assert (pairs["--warmup-updates"], pairs["--max-update"], pairs["--total-num-update"]) == ("80", "804", "804")
+    assert pairs["--lr"] == "1e-05" and pairs["--batch-size"] == "32" and flags[-1] == "--fp16"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(data_bin, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    flags = ["--task", "electra", "--arch", "electra_tiny", "--encoder-layers", 1, "--max-positions", 64]
+    run = fairseq_train(data_bin, folder, *flags, "--criterion", "electra", "--max-update", 1)
+    assert run.code == 0, run.output
+    return folder / "checkpoint_last.pt"
+
+
+def test_a_checkpoint_brings_its_name_and_the_flags_of_its_sizes(checkpoint):
+    model = read_pretrained(str(checkpoint))
+    assert model.name == f"{checkpoint.parent.name}-checkpoint_last"
+    flags = ("--arch", "electra_tiny", "--encoder-layers", "1", "--max-positions", "64")
+    assert model.model_flags[:2] == flags[:2] and set(model.model_flags) == set(flags)
+    assert (model.layers, model.hidden_size) == (1, 128)
+    named = read_pretrained(f"mine={checkpoint}")
+    assert named.name == "mine" and named.digest == model.digest and named.path == checkpoint
+
+
+def test_a_path_with_an_equals_sign_is_a_path_where_it_exists(checkpoint, tmp_path):
+    folder = tmp_path / "lr=1"
+    folder.mkdir()
+    (folder / "a.pt").write_bytes(checkpoint.read_bytes())
+    assert read_pretrained(str(folder / "a.pt")).name == "lr=1-a"
+
+
+def test_checkpoints_that_cannot_be_compared(checkpoint, tmp_path):
+    with pytest.raises(InputError, match="none.pt: No such file"):
+        read_pretrained(str(tmp_path / "none.pt"))
+    with pytest.raises(InputError, match="a/b=.*leave out the slash"):
+        read_pretrained(f"a/b={checkpoint}")
+    with pytest.raises(InputError, match="two checkpoints are called x"):
+        read_checkpoints([f"x={checkpoint}", f"x={checkpoint}"], None)
+    with pytest.raises(InputError, match="--baseline z: none of the checkpoints, which are called x, y"):
+        read_checkpoints([f"x={checkpoint}", f"y={checkpoint}"], "z")
+
+
+def test_a_model_that_is_not_ours(data_bin, tmp_path):
+    sizes = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-attention-heads 1"
+    flags = ["--task", "masked_lm", "--arch", "roberta_base", *sizes.split(), "--criterion", "masked_lm"]
+    run = fairseq_train(data_bin, tmp_path, *flags, "--max-update", 1)
+    assert run.code == 0, run.output
+    with pytest.raises(InputError, match="none of our electra_\\* and bert_\\* models"):
+        read_pretrained(str(tmp_path / "checkpoint_last.pt"))
+
+
+def a_run(folder, digest="0", flags=("data", "--lr", "1"), seed=1):
+    return Run(pretrained(digest=digest), "RTE", seed, folder / f"seed{seed}", 10, flags)
+
+
+def finish(run, result):
+    run._write("settings.json", {"checkpoint": run.model.digest, "flags": run.flags})
+    run.finish(result, keep_checkpoints=False)
+
+
+def test_a_finished_run_is_known_by_its_settings(tmp_path):
+    assert a_run(tmp_path).result() is None
+    finish(a_run(tmp_path), {"valid": {"accuracy": 50.0}})
+    assert a_run(tmp_path).result() == {"valid": {"accuracy": 50.0}}
+    with pytest.raises(InputError, match="belongs to another checkpoint named small"):
+        a_run(tmp_path, digest="1").result()
+    with pytest.raises(InputError, match=r"other settings \(differing: 1 2\)"):
+        a_run(tmp_path, flags=("data", "--lr", "2")).result()
+    (tmp_path / "seed1" / "result.json").write_text("{")
+    with pytest.raises(InputError, match="result.json: damaged .* remove its folder"):
+        a_run(tmp_path).result()
+
+
+def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
+    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
+    finish(runs[1], {"old": True})
+    trained = []
+
+    def train(self, advance):
+        trained.append(self.seed)
+        advance(5, "1.0")
+        (self.folder / "checkpoints").mkdir(parents=True)
+        self._write("settings.json", {"checkpoint": self.model.digest, "flags": self.flags})
+        return self.folder / "checkpoints" / "checkpoint_last.pt"
+
+    monkeypatch.setattr(Run, "train", train)
+    run_all(runs, lambda run, path: {"seed": run.seed, "path": str(path)}, keep_checkpoints=False)
+    assert trained == [1, 3]
+    assert [run.result().get("seed") for run in runs] == [1, None, 3]
+    assert not (tmp_path / "seed1" / "checkpoints").exists()
+    assert json.loads((tmp_path / "seed2" / "result.json").read_text()) == {"old": True}
+
+
+def test_tasks_are_those_named_or_those_that_are_there(tmp_path):
+    for name in ("RTE", "CoLA"):
+        (tmp_path / name / "input0").mkdir(parents=True)
+        (tmp_path / name / "input0" / "dict.txt").touch()
+    assert [task.name for task in choose_tasks("all", tmp_path)] == ["CoLA", "RTE"]  # the paper's order
+    assert [task.name for task in choose_tasks("RTE,CoLA", tmp_path)] == ["RTE", "CoLA"]
+    for names, message in {
+        "QQP": "does not hold QQP; write it with preprocess/glue.py --task QQP",
+        "Cola": "--tasks Cola: no task of GLUE's, which are CoLA, SST-2",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            choose_tasks(names, tmp_path)
+    with pytest.raises(InputError, match="holds no task; write some with preprocess/glue.py"):
+        choose_tasks("all", tmp_path / "CoLA")

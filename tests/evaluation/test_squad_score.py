@@ -1,0 +1,175 @@
+"""Exact match and F1: hand-computed values, other ways to compute them, and files that cannot be used."""
+
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from test_tokenization import REAL_DATA, with_real_data
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.evaluation.squad_score import (
+    SquadScore,
+    exact_match,
+    f1,
+    normalize_answer,
+    read_predictions,
+    squad_score,
+)
+
+
+@pytest.mark.parametrize(
+    "text, normalised",
+    [
+        ("The Cat", "cat"),
+        ("  two \t words\n", "two words"),
+        ("a an the", ""),
+        ("An athlete, then another!", "athlete then another"),
+        ("a-b", "ab"),  # punctuation goes first, so that no lone article is left
+        ("the-end", "theend"),
+        ("Beyoncé’s “Halo”", "beyoncé’s “halo”"),  # punctuation is ASCII's
+        ("$1,000.50", "100050"),
+        ("the “a” team", "“ ” team"),  # other quotes part words
+        ("I\u00a0am the\u2003one", "i am one"),  # all of Unicode's white space
+        ("İstanbul", "i̇stanbul"),
+        ("", ""),
+        ("?!", ""),
+    ],
+)
+def test_normalised(text, normalised):
+    assert normalize_answer(text) == normalised
+
+
+def test_exact_match_is_that_of_the_normalised_texts():
+    assert exact_match("The Denver Broncos.", "denver broncos")
+    assert not exact_match("Denver", "Denver Broncos")
+    assert exact_match("the", "!")  # nothing is left of either
+
+
+@pytest.mark.parametrize(
+    "prediction, gold, value",
+    [
+        ("Denver", "Denver Broncos", 2 / 3),  # precision 1, recall 1/2
+        ("the red red car", "red car car", 2 / 3),  # two of three words on either side
+        ("red", "blue", 0),
+        ("", "blue", 0),
+        ("blue", "the", 0),
+        ("", "", 0),
+        ("car red", "red car", 1),  # order plays no part
+    ],
+)
+def test_f1_by_hand(prediction, gold, value):
+    assert f1(prediction, gold) == value
+
+
+def random_text(rng: random.Random) -> str:
+    words = ["the", "a", "An", "cat", "Cat,", "cats", "dog's", "—", "“dog”", "5%", "...", "then", "a.", "Zürich"]
+    return rng.choice([" ", "  ", "\t"]).join(rng.choices(words, k=rng.randint(0, 7)))
+
+
+def test_f1_is_twice_the_shared_words_over_all():
+    rng = random.Random(1)
+    seen = Counter()
+    for _ in range(2000):
+        prediction, gold = random_text(rng), random_text(rng)
+        ours, theirs = normalize_answer(prediction).split(), normalize_answer(gold).split()
+        left = list(theirs)
+        shared = sum(left.remove(word) is None for word in ours if word in left)
+        expected = Fraction(2 * shared, len(ours) + len(theirs)) if shared else 0
+        assert f1(prediction, gold) == pytest.approx(float(expected), rel=1e-15)
+        assert f1(prediction, gold) == f1(gold, prediction)
+        seen[shared] += 1
+    assert seen[0] > 100 and seen[1] > 100 and seen[3] > 20
+
+
+def test_as_in_transformers():
+    peer = pytest.importorskip("transformers.data.metrics.squad_metrics", reason="transformers 5 dropped it")
+    rng = random.Random(2)
+    for _ in range(2000):
+        prediction, gold = random_text(rng), random_text(rng)
+        assert normalize_answer(gold) == peer.normalize_answer(gold)
+        assert exact_match(prediction, gold) == peer.compute_exact(gold, prediction)
+        if normalize_answer(prediction) and normalize_answer(gold):  # SQuAD 2.0 has answers without text
+            assert f1(prediction, gold) == peer.compute_f1(gold, prediction)
+
+
+ANSWERS = {"q1": ["Denver Broncos", "The Broncos"], "q2": ["1999"], "q3": ["the end of the war"], "q4": ["Rome"]}
+
+
+def test_score_by_hand():
+    found = squad_score(ANSWERS, {"q1": "broncos", "q2": "in 1999", "q3": "the war"})
+    # q1: 1 by its second answer; q2: 2/3; q3: 2 * 1 / (1 + 3); q4 is missing
+    assert found == SquadScore(
+        exact_match=25.0, f1=pytest.approx(100 * (1 + 2 / 3 + 1 / 2) / 4), questions=4, missing=1
+    )
+
+
+def test_the_best_answer_may_be_another_for_each_metric():
+    found = squad_score({"q": ["red car", "the"]}, {"q": "an"})
+    assert (found.exact_match, found.f1) == (100, 0)
+
+
+def test_no_predictions_at_all():
+    assert squad_score(ANSWERS, {}) == SquadScore(0.0, 0.0, 4, 4)
+
+
+def test_an_empty_prediction_is_wrong_but_not_missing():
+    assert squad_score({"q": ["Rome"]}, {"q": ""}) == SquadScore(0.0, 0.0, 1, 0)
+
+
+def test_nothing_to_score():
+    with pytest.raises(ValueError, match="no questions"):
+        squad_score({}, {})
+    with pytest.raises(ValueError):
+        squad_score({"q": []}, {"q": "Rome"})
+
+
+@with_real_data
+def test_all_digits_of_the_official_script():
+    content = json.loads((REAL_DATA / "squad" / "dev-v1.1.json").read_text(encoding="utf-8"))
+    answers, predictions = {}, {}
+    for article in content["data"]:
+        for paragraph in article["paragraphs"]:
+            for number, question in enumerate(paragraph["qas"]):
+                answers[question["id"]] = [answer["text"] for answer in question["answers"]]
+                last = question["answers"][-1]["text"]
+                kinds = paragraph["context"][: 10 + 7 * number], f"{last} and the rest", f"The {last.upper()}!"
+                if number % 4 < 3:  # every fourth is missing
+                    predictions[question["id"]] = kinds[number % 4]
+    found = squad_score(answers, predictions)
+    assert (found.questions, found.missing) == (10570, 2113)
+    assert (found.exact_match, found.f1) == (22.19489120151372, 39.013242249867666)
+
+
+def test_read(tmp_path):
+    path = tmp_path / "predictions.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"q2": "Zürich", "q1": ""}, ensure_ascii=False).encode())
+    assert read_predictions(path, ANSWERS) == {"q2": "Zürich", "q1": ""}
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b'{"q1": "x",\n "q2": }', ", line 2: not valid JSON"),
+        (b"", ", line 1: not valid JSON"),
+        (b'["x"]', ": not a JSON object"),
+        (b'{"q1": 7}', ": the prediction for 'q1' is no text"),
+        (b'{"q1": ["x"]}', ": the prediction for 'q1' is no text"),
+        (b'{"q1": "x", "q9": "y"}', ": the data has no question 'q9'"),
+        (b'{"q1": "Z\xfcrich"}', ": not UTF-8 at byte 9"),
+    ],
+)
+def test_read_what_cannot_be_used(tmp_path, content, message):
+    path = tmp_path / "predictions.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_predictions(path, ANSWERS)
+    assert str(caught.value).startswith(f"{path}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_read_what_is_no_file(tmp_path):
+    for path in (tmp_path, tmp_path / "missing.json"):
+        with pytest.raises(InputError, match="name a JSON file of predictions"):
+            read_predictions(path, ANSWERS)

@@ -1,0 +1,207 @@
+"""From files in the layouts of GLUE and SQuAD to tables, with the commands that a user types."""
+
+import json
+import random
+import sys
+
+import pytest
+from helpers import PLUGIN, WORDS, fairseq_train, run_command
+
+PREPROCESS = PLUGIN.parent / "preprocess"
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "good", "bad"]
+pytestmark = pytest.mark.xdist_group("evaluation")  # the runs that the tests share are made once
+SHORT = ["--batch-size", 8, "--max-update", 12]
+
+
+def script(name, *words):
+    run = run_command(sys.executable, PREPROCESS / name, *words)
+    assert run.code == 0, run.output
+    return run
+
+
+def evaluation(*words):
+    return run_command(sys.executable, "-m", "tn_fairseq.evaluation", *words)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A tokenizer, two checkpoints over its dictionary, GLUE's SST-2 and STS-B, and SQuAD, all small."""
+    folder = tmp_path_factory.mktemp("world")
+    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+    rng = random.Random(1)
+    sentence = lambda: " ".join(rng.choices(WORDS, k=rng.randint(3, 8)))  # noqa: E731
+    (folder / "text").write_text("".join(f"{sentence()} good bad\n" for _ in range(64)))
+    script("binarize.py", *["--train", folder / "text", "--valid", folder / "text"], *tokenizer_to(folder, "data-bin"))
+    for family in ("electra", "bert"):
+        flags = ["--task", "electra", "--arch", f"{family}_tiny", "--criterion", "electra", "--max-update", 1]
+        run = fairseq_train(folder / "data-bin", folder / family, *flags)
+        assert run.code == 0, run.output
+
+    (folder / "glue" / "SST-2").mkdir(parents=True)
+    (folder / "glue" / "STS-B").mkdir()
+    for split, count in (("train", 80), ("dev", 24), ("test", 8)):
+        labels = [str(rng.randrange(2)) for _ in range(count)]
+        rows = [(f"{sentence()} {'good' if label == '1' else 'bad'}", label) for label in labels]
+        lines = [f"{n}\t{text}" if split == "test" else f"{text}\t{label}" for n, (text, label) in enumerate(rows)]
+        header = "index\tsentence" if split == "test" else "sentence\tlabel"
+        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join([header, *lines]) + "\n")
+        columns = "index genre filename year old_index source1 source2 sentence1 sentence2".split()
+        columns += [] if split == "test" else ["score"]
+        rows = [
+            [str(n), *["x"] * 6, sentence(), sentence(), *([] if split == "test" else [f"{rng.uniform(0, 5):.3f}"])]
+            for n in range(count)
+        ]
+        (folder / "glue" / "STS-B" / f"{split}.tsv").write_text("\n".join(map("\t".join, [columns, *rows])) + "\n")
+    script("glue.py", "--glue-dir", folder / "glue", "--task", "all", *tokenizer_to(folder, "glue-bin"))
+
+    paragraphs = []
+    for number in range(40):
+        words = sentence().split()
+        answer = words[number % len(words)]
+        question = {
+            "id": f"q{number}",
+            "question": f"good {answer}?",
+            "answers": [{"text": answer, "answer_start": " ".join(words).index(answer)}],
+        }
+        paragraphs.append({"context": " ".join(words), "qas": [question]})
+    (folder / "squad.json").write_text(
+        json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]})
+    )
+    sources = ["--train", folder / "squad.json", "--valid", folder / "squad.json"]
+    script("squad.py", *sources, *tokenizer_to(folder, "squad-bin"))
+    return folder
+
+
+def tokenizer_to(folder, name):
+    return ["--tokenizer", folder / "vocab.txt", "--destdir", folder / name]
+
+
+@pytest.fixture(scope="module")
+def checkpoints(world):
+    return [f"{family}={world / family / 'checkpoint_last.pt'}" for family in ("electra", "bert")]
+
+
+@pytest.fixture(scope="module")
+def glue(world, checkpoints):
+    """Two checkpoints, two tasks, two seeds, against a baseline."""
+    words = ["glue", *checkpoints, "--data", world / "glue-bin", "--seeds", "1,2", *SHORT]
+    words += ["--baseline", "bert", "--paper", "--output", world / "scores"]
+    run = evaluation(*words)
+    assert run.code == 0, run.output
+    return words, run
+
+
+def test_glue_fine_tunes_scores_and_compares(world, glue):
+    _, run = glue
+    assert "SST-2" in run.stdout and "STS-B" in run.stdout and "electra" in run.stdout and "paper" in run.stdout
+    assert (world / "scores" / "glue.txt").read_text() == run.stdout
+    results = json.loads((world / "scores" / "glue.json").read_text())
+    assert {(r["checkpoint"], r["task"], r["seed"]) for r in results} == {
+        (checkpoint, task, seed) for checkpoint in ("electra", "bert") for task in ("SST-2", "STS-B") for seed in (1, 2)
+    }
+    for result in results:
+        assert set(result["valid"]) == ({"accuracy"} if result["task"] == "SST-2" else {"spearman", "pearson"})
+        folder = world / "scores" / result["checkpoint"] / result["task"] / f"seed{result['seed']}"
+        kept = {path.name for path in folder.iterdir()}
+        assert kept == {"result.json", "settings.json", "train.log", "valid.tsv", f"{result['task']}.tsv"}
+        predicted = (folder / f"{result['task']}.tsv").read_text().splitlines()
+        assert predicted[0] == "index\tprediction" and len(predicted) == 1 + 8
+        values = [line.split("\t")[1] for line in predicted[1:]]
+        assert all(v in "01" if result["task"] == "SST-2" else 0 <= float(v) <= 5 for v in values)
+
+
+def test_the_score_is_that_of_the_predictions_written(world, glue):
+    gold = [line.split("\t")[1] for line in (world / "glue/SST-2/dev.tsv").read_text().splitlines()[1:]]
+    folder = world / "scores/electra/SST-2/seed1"
+    predicted = [line.split("\t")[1] for line in (folder / "valid.tsv").read_text().splitlines()[1:]]
+    accuracy = 100 * sum(a == b for a, b in zip(gold, predicted, strict=True)) / len(gold)
+    assert json.loads((folder / "result.json").read_text())["valid"]["accuracy"] == pytest.approx(accuracy)
+
+
+def test_what_is_finished_is_not_done_again_and_the_same_seed_repeats_exactly(world, glue, checkpoints):
+    words, first = glue
+    stamps = {path: path.stat().st_mtime_ns for path in (world / "scores").rglob("result.json")}
+    again = evaluation(*words)
+    assert again.code == 0 and again.stdout == first.stdout
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+    words = [word if word != world / "scores" else world / "repeated" for word in words]
+    words[words.index("1,2")] = "2"
+    run = evaluation(*words, "--tasks", "STS-B")
+    assert run.code == 0, run.output
+    for name in ("STS-B.tsv", "valid.tsv", "result.json"):
+        one, two, other = (
+            (world / folder).joinpath("electra", "STS-B", seed, name).read_text()
+            for folder, seed in (("scores", "seed2"), ("repeated", "seed2"), ("scores", "seed1"))
+        )
+        assert one == two and one != other
+
+
+def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_stopped(world, glue, checkpoints, tmp_path):
+    """The first half of a run, made by hand as the command would have left it, then the command."""
+    whole = world / "scores/electra/STS-B/seed1"
+    settings = json.loads((whole / "settings.json").read_text())
+    folder = tmp_path / "electra" / "STS-B" / "seed1"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text(json.dumps(settings))
+    path = checkpoints[0].split("=")[1]
+    half = ["--finetune-from-model", path, "--user-dir", PLUGIN, "--save-dir", folder / "checkpoints", "--cpu"]
+    half += ["--num-workers", 0, "--no-epoch-checkpoints", "--disable-validation", "--stop-min-lr", "-1"]
+    stopped = run_command("fairseq-train", *settings["flags"], *half, "--max-update", 5)
+    assert stopped.code == 0, stopped.output
+    words = ["glue", checkpoints[0], "--data", world / "glue-bin", "--tasks", "STS-B", "--seeds", "1", *SHORT]
+    run = evaluation(*words, "--output", tmp_path, "--keep-checkpoints")
+    assert run.code == 0, run.output
+    assert "num_updates: 6" not in (folder / "train.log").read_text().split("train_inner")[0]
+    assert "Loaded checkpoint" in (folder / "train.log").read_text()
+    for name in ("result.json", "valid.tsv"):
+        assert (folder / name).read_text() == (whole / name).read_text()
+    assert (folder / "checkpoints" / "checkpoint_last.pt").exists()
+
+
+def test_squad_fine_tunes_and_scores(world, checkpoints):
+    words = ["squad", *checkpoints, "--data", world / "squad-bin", "--seeds", "3", *SHORT, "--paper"]
+    run = evaluation(*words, "--output", world / "squad-scores", "--", "--dropout", 0)
+    assert run.code == 0, run.output
+    assert "EM" in run.stdout and "F1" in run.stdout
+    folder = world / "squad-scores" / "electra" / "SQuAD" / "seed3"
+    predictions = json.loads((folder / "valid.predictions.json").read_text())
+    assert list(predictions) == [f"q{number}" for number in range(40)]
+    data = json.loads((world / "squad.json").read_text())["data"][0]["paragraphs"]
+    assert all(predictions[p["qas"][0]["id"]] in p["context"] for p in data)
+    result = json.loads((folder / "result.json").read_text())
+    scored = evaluation("squad-score", world / "squad.json", folder / "valid.predictions.json")
+    assert scored.code == 0 and json.loads(scored.stdout) == {
+        "exact_match": result["valid"]["EM"],
+        "f1": result["valid"]["F1"],
+    }
+    assert "--dropout" in json.loads((folder / "settings.json").read_text())["flags"]
+
+
+def test_it_learns(world, checkpoints):
+    """A word decides SST-2 here: some more updates find it."""
+    words = ["glue", checkpoints[1], "--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1"]
+    run = evaluation(*words, "--batch-size", 8, "--epochs", 12, "--lr", 1e-3, "--output", world / "learned")
+    assert run.code == 0, run.output
+    (result,) = json.loads((world / "learned" / "glue.json").read_text())
+    assert result["valid"]["accuracy"] > 90 and result["updates"] == 120
+
+
+def test_runs_of_other_settings_are_not_mixed(world, glue, checkpoints):
+    words = ["--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1", "--output", world / "scores", *SHORT]
+    assert "fine-tuned with other settings" in evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
+    swapped = f"electra={world / 'bert' / 'checkpoint_last.pt'}"
+    assert "belongs to another checkpoint" in evaluation("glue", swapped, *words).error()
+
+
+def test_data_of_another_vocabulary_is_said_in_one_line(world, checkpoints, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join([*PIECES, "more"]) + "\n")
+    script("glue.py", "--glue-dir", world / "glue", "--task", "SST-2", *tokenizer_to(tmp_path, "glue-bin"))
+    run = evaluation("glue", checkpoints[0], "--data", tmp_path / "glue-bin", "--output", tmp_path / "out", *SHORT)
+    assert "another vocabulary" in run.error()
+
+
+def test_a_failing_run_leaves_the_finished_ones_and_says_where_to_look(world, checkpoints, tmp_path):
+    words = ["glue", checkpoints[0], "--data", world / "glue-bin", "--tasks", "SST-2", *SHORT, "--output", tmp_path]
+    run = evaluation(*words, "--", "--no-such-flag")
+    assert "train.log: fairseq-train failed" in run.error() and "--no-such-flag" in run.error()

@@ -1,0 +1,130 @@
+"""The command squad.py: what it prints, and how it fails."""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from helpers import run_command
+
+from tn_fairseq.dictionary import load_dictionary
+
+SCRIPT = Path(__file__).parents[2] / "preprocess" / "squad.py"
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "where", "?"]
+CONTEXT = "the cat sat, the cat sat, the cats"  # 10 tokens, 3 of them unknown
+
+
+@pytest.fixture(scope="module")
+def main():
+    spec = importlib.util.spec_from_file_location("preprocess_squad", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main
+
+
+def squad_file(path: Path, *answers: str | None) -> Path:
+    """Questions about one context, each with an answer or none."""
+    questions = [
+        {
+            "id": str(number),
+            "question": "where the cat sat ?" if number else "?",
+            "answers": [{"text": answer, "answer_start": CONTEXT.index(answer)}] if answer else [],
+        }
+        for number, answer in enumerate(answers)
+    ]
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": CONTEXT, "qas": questions}]}]}))
+    return path
+
+
+@pytest.fixture
+def flags(tmp_path):
+    """Flags of a run that succeeds; later flags win."""
+    (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+    squad_file(tmp_path / "train.json", "the", "cat sat, the cat", "cats", "at")
+    squad_file(tmp_path / "valid.json", "cat", None)
+    named = {"train": "train.json", "valid": "valid.json", "tokenizer": "vocab.txt", "destdir": "out"}
+    return [word for flag, name in named.items() for word in (f"--{flag}", str(tmp_path / name))]
+
+
+def test_report(main, flags, tmp_path, capsys):
+    short = ["--max-length", "10", "--doc-stride", "3", "--max-question-length", "3"]
+    main([*flags, "--test", str(squad_file(tmp_path / "test.json", None)), *short])
+    out = capsys.readouterr().out
+    assert "tokenizer: BERT WordPiece of vocab.txt, 10 pieces" in out
+    rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
+    #      questions, cut, windows, per question, unknown, and answers: in no window, inside tokens
+    # "?" leaves room for 6 of 10 tokens, the other question, once cut, for 4
+    assert ["train", "4", "3", "12", "3.000", "11.538 %", "1", "1"] in rows  # 3 of 1 + 3 * 5 + 10
+    assert ["valid", "2", "1", "6", "3.000", "18.750 %", "0", "0"] in rows
+    assert ["test", "1", "0", "3", "3.000", "27.273 %", "0", "0"] in rows
+    assert f"wrote dict.txt, train.*, valid.*, test.* and tokenizer/ to {tmp_path / 'out'} in" in out
+    assert len(load_dictionary(tmp_path / "out" / "dict.txt")) == len(PIECES)
+
+
+def test_from_hub(main, flags, tmp_path, capsys, monkeypatch):
+    row = {
+        "id": "1",
+        "title": "",
+        "context": CONTEXT,
+        "question": "?",
+        "answers": {"text": ["sat"], "answer_start": [8]},
+    }
+    rows = {"train": [row], "validation": [row, row | {"id": "2"}]}
+    datasets = SimpleNamespace(load_dataset=lambda name, split: rows[split])
+    monkeypatch.setitem(sys.modules, "datasets", datasets)
+    main([*flags[4:], "--from-hub"])
+    out = capsys.readouterr().out
+    assert [line.split()[:2] for line in out.splitlines()[-3:-1]] == [["train", "1"], ["valid", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("flag", "content", "message"),
+    [
+        ("--train", None, "No such file"),
+        ("--train", b"[]", "data: no list here"),
+        ("--valid", b"?", "wrong, line 1: not valid JSON"),
+        ("--tokenizer", None, "no such file"),
+        ("--dict", b"the 1\n", "the dictionary lacks 4"),
+        ("--destdir", b"", "--destdir"),
+    ],
+)
+def test_wrong_input_gets_one_line(main, flags, tmp_path, flag, content, message):
+    path = tmp_path / "wrong"
+    if content is not None:
+        path.write_bytes(content)
+    assert message in refused(main, [*flags, flag, str(path)])
+    assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--doc-stride", "0"], "--doc-stride 0: a window holds 445 tokens"),
+        (["--max-length", "60"], "--max-length 60 has no room"),
+        (["--from-hub"], "--from-hub takes no files; leave out --train, --valid"),
+    ],
+)
+def test_flags_that_contradict_each_other(main, flags, wrong, message):
+    assert message in refused(main, [*flags, *wrong])
+
+
+def test_a_lacking_split(main, flags, tmp_path):
+    assert "no --train; give --train and --valid, or --from-hub" in refused(main, flags[2:])
+    unlabelled = squad_file(tmp_path / "unlabelled.json", "cat", None)
+    assert "train: question '1' has no answer" in refused(main, [*flags, "--train", str(unlabelled)])
+
+
+def test_an_error_in_the_shell(flags, tmp_path):
+    (tmp_path / "valid.json").write_bytes(b"\xff")
+    assert f"{tmp_path}/valid.json: not UTF-8 at byte 0" in run_command(sys.executable, SCRIPT, *flags).error()
+
+
+def refused(main, flags: list[str]) -> str:
+    with pytest.raises(SystemExit) as caught:
+        main(flags)
+    assert caught.value.code.startswith("error: ")
+    assert "\n" not in caught.value.code
+    return caught.value.code

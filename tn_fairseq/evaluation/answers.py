@@ -1,0 +1,58 @@
+"""From a model's logits to the text that answers each question."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+
+def best_answers(
+    start_logits: Sequence[np.ndarray],
+    end_logits: Sequence[np.ndarray],
+    example: np.ndarray,
+    context_start: np.ndarray,
+    lengths: Sequence[int],
+    offsets: np.ndarray,
+    is_max_context: np.ndarray,
+    contexts: Sequence[str],
+    max_answer_length: int = 30,
+) -> list[str]:
+    """The text of the best span of each question over all its windows, for each of ``contexts``.
+
+    A window has logits over the positions of the model's input, the index of its ``example``, the position
+    ``context_start`` of its first context token and the number of these (``lengths``); all windows' context tokens
+    (T), one window after the other, have ``offsets`` in the context, (T, 2), and ``is_max_context``, (T,) bool. A span
+    has at most ``max_answer_length`` tokens, and its first one is_max_context; its score is the sum of its start and
+    end logit. Of equal ones the earlier window wins, then the earlier start, then the shorter. A question without a
+    span of finite score gets "".
+    """
+    answers = [""] * len(contexts)
+    best_scores = [-np.inf] * len(contexts)
+    ends = np.cumsum(lengths)
+    for window, (question, first, length, end) in enumerate(zip(example, context_start, lengths, ends)):
+        if not length:
+            continue
+        here, tokens = slice(first, first + length), slice(end - length, end)
+        start, stop, score = best_span(
+            start_logits[window][here], end_logits[window][here], is_max_context[tokens], max_answer_length
+        )
+        if score > best_scores[question]:
+            best_scores[question] = score
+            begin_end = offsets[tokens]
+            answers[question] = contexts[question][begin_end[start, 0] : begin_end[stop, 1]]
+    return answers
+
+
+def best_span(
+    start_logits: np.ndarray, end_logits: np.ndarray, may_start: np.ndarray, max_length: int
+) -> tuple[int, int, float]:
+    """First and last token, and score, of the best span; all (tokens,). The score is -inf where no token may start.
+
+    The best of all spans, not only of those between the highest logits.
+    """
+    starts = np.where(may_start, start_logits, -np.inf)
+    # np.full's double precision keeps sums of single-precision logits from being rounded to a tie
+    ends = np.concatenate([end_logits, np.full(max_length - 1, -np.inf)])
+    scores = starts[:, None] + sliding_window_view(ends, max_length)  # of each first token and width
+    start, more = divmod(int(scores.argmax()), max_length)
+    return start, start + more, float(scores[start, more])

@@ -1,0 +1,96 @@
+"""Fine-tuning on SQuAD: every checkpoint and seed, and the table of what came out."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq.data import data_utils
+from safetensors.numpy import load_file
+
+from ..errors import InputError
+from ..files import write_whole
+from ..squad import read_squad
+from ..tasks.squad import HEAD
+from .answers import best_answers
+from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all
+from .prediction import Predictor
+from .squad_score import squad_score
+from .tables import squad_table
+
+EPOCHS = 2
+
+
+def evaluate_squad(
+    checkpoints: Sequence[str],
+    data: Path,
+    output: Path,
+    seeds: Sequence[int],
+    recipe: Recipe,
+    baseline: str | None,
+    paper: bool,
+    keep_checkpoints: bool,
+) -> str:
+    """Run what is not finished, write ``squad.json`` and ``squad.txt``, and return the table.
+
+    Raises InputError for checkpoints and data that cannot be used.
+    """
+    models = read_checkpoints(checkpoints, baseline)
+    runs = [plan(model, data, seed, output, recipe) for model in models for seed in seeds]
+    run_all(runs, score, keep_checkpoints)
+    results: dict[str, dict[str, list[float]]] = {}
+    for run in runs:
+        scores = results.setdefault(run.model.name, {"EM": [], "F1": []})
+        for name, values in scores.items():
+            values.append(run.result()["valid"][name])
+    table = squad_table(results, baseline, paper)
+    everything = [{"checkpoint": run.model.name, "seed": run.seed, **run.result()} for run in runs]
+    with write_whole(output / "squad.json") as temporary:
+        temporary.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
+    with write_whole(output / "squad.txt") as temporary:
+        temporary.write_text(table + "\n", encoding="utf-8")
+    return table
+
+
+def plan(model: Pretrained, data: Path, seed: int, output: Path, recipe: Recipe) -> Run:
+    """One run, with the flags of our task and criterion."""
+    train = data_utils.load_indexed_dataset(str(data / "train"))
+    if train is None or not (data / "valid.bin").exists():
+        raise InputError(f"--data {data}: holds no train and valid; write them with preprocess/squad.py")
+    updates = recipe.updates(len(train), EPOCHS)
+    flags = [str(data), "--task", "squad", "--criterion", "squad", *model.model_flags]
+    flags += [*recipe.flags(model, updates), "--seed", str(seed)]
+    return Run(model, "SQuAD", seed, output / model.name / "SQuAD" / f"seed{seed}", updates, tuple(flags))
+
+
+def score(run: Run, checkpoint: Path) -> dict[str, Any]:
+    """Exact match and F1; predictions are written for the splits valid and test, where there are such."""
+    predictor = Predictor(checkpoint, run.flags)
+    result: dict[str, Any] = {"updates": run.updates}
+    for split in ("valid", "test"):
+        path = Path(run.flags[0]) / split
+        if not path.with_suffix(".bin").exists():
+            continue
+        logits, _ = predictor.predict(split, HEAD)
+        examples = read_squad(path.with_suffix(".json"))
+        windows = load_file(path.with_suffix(".safetensors"))
+        # a row ends with </s>
+        lengths = [len(row) - 1 - start for row, start in zip(logits, windows["context_start"])]
+        texts = best_answers(
+            [row[:, 0] for row in logits],
+            [row[:, 1] for row in logits],
+            windows["example"],
+            windows["context_start"],
+            lengths,
+            windows["offsets"],
+            windows["is_max_context"],
+            [example.context for example in examples],
+        )
+        predictions = {example.id: text for example, text in zip(examples, texts)}
+        with write_whole(run.folder / f"{split}.predictions.json") as temporary:
+            temporary.write_text(json.dumps(predictions, ensure_ascii=False) + "\n", encoding="utf-8")
+        answers = {example.id: [text for text, _ in example.answers] for example in examples}
+        if all(answers.values()):
+            found = squad_score(answers, predictions)
+            result[split] = {"EM": found.exact_match, "F1": found.f1}
+    return result

@@ -1,0 +1,75 @@
+"""Spread over seeds, differences with their intervals, and the seeds that seeing a difference takes."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+CONFIDENCE, POWER, DIFFERENCE = 0.95, 0.8, 1.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Scores of ``n`` seeds; ``sd`` divides by n - 1 and is NaN for one."""
+
+    n: int
+    mean: float
+    sd: float
+    median: float
+    best: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference of means, its 95 % interval, and the seeds a side to see a true difference of 1.0.
+
+    All but the difference are None where one side has a single seed.
+    """
+
+    difference: float
+    low: float | None = None
+    high: float | None = None
+    seeds_needed: int | None = None
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Summarise the scores of at least one seed."""
+    sd = statistics.stdev(values) if len(values) > 1 else math.nan
+    return Summary(len(values), statistics.fmean(values), sd, statistics.median(values), max(values))
+
+
+def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
+    """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
+    ours, theirs = summarise(values), summarise(baseline)
+    difference = ours.mean - theirs.mean
+    if min(ours.n, theirs.n) < 2:
+        return Comparison(difference)
+    variances = ours.sd**2 / ours.n, theirs.sd**2 / theirs.n
+    low = high = difference
+    if sum(variances) > 0:
+        freedom = sum(variances) ** 2 / (variances[0] ** 2 / (ours.n - 1) + variances[1] ** 2 / (theirs.n - 1))
+        low, high = stats.t.interval(CONFIDENCE, freedom, difference, math.sqrt(sum(variances)))
+    squares = (ours.n - 1) * ours.sd**2 + (theirs.n - 1) * theirs.sd**2
+    pooled_sd = math.sqrt(squares / (ours.n + theirs.n - 2))
+    return Comparison(difference, float(low), float(high), seeds_needed(pooled_sd))
+
+
+def seeds_needed(sd: float, difference: float = DIFFERENCE) -> int:
+    """The fewest seeds a side with which a two-sided 5 % t test sees a true difference with probability 0.8."""
+    if sd == 0:
+        return 2
+    # what the test would need if it knew the standard deviation; a t test needs no fewer
+    quantiles = stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)
+    n = max(2, int(2 * (quantiles * sd / difference) ** 2))
+    while power(n, sd, difference) < POWER:
+        n += 1
+    return n
+
+
+def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
+    """The probability that a two-sided 5 % t test with n seeds a side sees a true difference."""
+    freedom, shift = 2 * n - 2, difference / (sd * math.sqrt(2 / n))
+    critical = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
+    return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))

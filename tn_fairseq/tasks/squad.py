@@ -1,0 +1,118 @@
+"""Fine-tuning on questions whose answers are spans of a text: ``--task squad``."""
+
+import logging
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+from fairseq.data import (
+    IdDataset,
+    NestedDictionaryDataset,
+    NumelDataset,
+    NumSamplesDataset,
+    PrependTokenDataset,
+    RawLabelDataset,
+    RightPadDataset,
+    SortDataset,
+    data_utils,
+)
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II, MISSING
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from ..dictionary import load_dictionary
+from ..errors import InputError, one_line_errors
+
+logger = logging.getLogger(__name__)
+
+HEAD = "squad"
+
+
+@dataclass
+class SquadTaskConfig(FairseqDataclass):
+    data: str = field(default=MISSING, metadata={"help": "folder that preprocess/squad.py wrote"})
+    max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
+    seed: int = II("common.seed")
+
+
+@register_task("squad", dataclass=SquadTaskConfig)
+class SquadTask(FairseqTask):
+    """Windows of a text behind a question; the target is the answer's first and last position, or twice 0."""
+
+    cfg: SquadTaskConfig
+
+    def __init__(self, cfg: SquadTaskConfig, dictionary):
+        super().__init__(cfg)
+        self.dictionary = dictionary
+
+    @classmethod
+    @one_line_errors()
+    def setup_task(cls, cfg: SquadTaskConfig, **kwargs):
+        """Raises InputError (as a one-line exit) for a folder without dict.txt."""
+        return cls(cfg, load_dictionary(os.path.join(cfg.data, "dict.txt")))
+
+    @one_line_errors()
+    def load_dataset(self, split, combine=False, **kwargs):
+        """Load one split as batches of windows, in an order that the seed decides.
+
+        Raises InputError (as a one-line exit) where the split is missing, or its files do not belong together.
+        """
+        path = os.path.join(self.cfg.data, split)
+        rows = data_utils.load_indexed_dataset(path, self.dictionary)
+        if rows is None:
+            raise InputError(f"there is no {path}.bin with its {path}.idx; write them with preprocess/squad.py")
+        try:
+            answers = load_file(f"{path}.safetensors")["answer"]
+        except (OSError, SafetensorError, KeyError) as error:
+            raise InputError(f"{path}.safetensors: holds no answers ({error}); run preprocess/squad.py again") from None
+        if len(answers) != len(rows):
+            raise InputError(
+                f"{path}.safetensors holds {len(answers):,} answers for {len(rows):,} windows; run preprocess/squad.py "
+                "again"
+            )
+        tokens = PrependTokenDataset(rows, self.dictionary.bos())
+        longest = int(tokens.sizes.max(initial=0))
+        if longest > self.cfg.max_positions:
+            raise InputError(
+                f"{path}.bin holds windows of {longest} tokens, and --max-positions is {self.cfg.max_positions}; run "
+                f"preprocess/squad.py with --max-length {self.cfg.max_positions}"
+            )
+        windows = NestedDictionaryDataset(
+            {
+                "id": IdDataset(),
+                "net_input": {
+                    "src_tokens": RightPadDataset(tokens, pad_idx=self.dictionary.pad()),
+                    "src_lengths": NumelDataset(tokens),
+                },
+                "target": RawLabelDataset(answers.tolist()),
+                "nsentences": NumSamplesDataset(),
+                "ntokens": NumelDataset(tokens, reduce=True),
+            },
+            sizes=[tokens.sizes],
+        )
+        with data_utils.numpy_seed(self.cfg.seed):
+            order = np.random.permutation(len(windows))
+        self.datasets[split] = SortDataset(windows, sort_order=[order])
+        logger.info(f"{split}: {len(windows):,} windows of at most {longest} tokens from {path}")
+
+    @one_line_errors()
+    def build_model(self, cfg, from_checkpoint=False):
+        """One of our models with a head that finds answers."""
+        model = super().build_model(cfg, from_checkpoint)
+        if not hasattr(model, "register_answer_head"):
+            raise InputError(f"--task squad takes our electra_* and bert_* models, not {cfg._name}")
+        model.register_answer_head(HEAD)
+        return model
+
+    def max_positions(self):
+        return self.cfg.max_positions
+
+    @property
+    def source_dictionary(self):
+        return self.dictionary
+
+    @property
+    def target_dictionary(self):
+        return None
