@@ -5,6 +5,7 @@ import pytest
 from helpers import fairseq_train
 
 from tn_fairseq.errors import InputError
+from tn_fairseq.evaluation.__main__ import get_parser
 from tn_fairseq.evaluation.finetuning import (
     Pretrained,
     Recipe,
@@ -129,6 +130,15 @@ def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
     assert [run.result().get("seed") for run in runs] == [1, None, 3]
     assert not (tmp_path / "seed1" / "checkpoints").exists()
     assert json.loads((tmp_path / "seed2" / "result.json").read_text()) == {"old": True}
+
+
+@pytest.mark.parametrize("seeds", ["a", "1,1", "-1", "1,,2", ""])
+def test_seeds_are_different_numbers(seeds, capsys):
+    words = ["glue", "model.pt", "--data", "bin", "--output", "out"]
+    assert get_parser().parse_args([*words, "--seeds", "3,10"]).seeds == [3, 10]
+    with pytest.raises(SystemExit):
+        get_parser().parse_args([*words, f"--seeds={seeds}"])
+    assert f"{seeds!r} is no list of different numbers such as 1,2,3" in capsys.readouterr().err
 
 
 def test_tasks_are_those_named_or_those_that_are_there(tmp_path):

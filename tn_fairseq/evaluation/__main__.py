@@ -88,8 +88,8 @@ def score(data: Path, predictions: Path) -> None:
 
 
 def _seeds(text: str) -> list[int]:
-    seeds = [int(seed) for seed in text.split(",")]
-    if min(seeds) < 0 or len(set(seeds)) != len(seeds):
+    seeds = [int(seed) for seed in text.split(",") if seed.isdecimal()]
+    if len(set(seeds)) != len(text.split(",")):
         raise argparse.ArgumentTypeError(f"{text!r} is no list of different numbers such as 1,2,3")
     return seeds
 
