@@ -189,13 +189,15 @@ def read_checkpoints(arguments: Sequence[str], baseline: str | None) -> list[Pre
     return models
 
 
-def run_all(runs: Sequence[Run], score: Callable[[Run, Path], dict[str, Any]], keep_checkpoints: bool) -> None:
-    """Train and score what is not finished, with a bar over the updates of all."""
-    done = [run for run in runs if run.result() is not None]
-    total = sum(run.updates for run in runs)
-    with tqdm(total=total, unit="update", disable=None, initial=sum(run.updates for run in done)) as bar:
-        for run in runs:
-            if run in done:
+def run_all(
+    runs: Sequence[Run], score: Callable[[Run, Path], dict[str, Any]], keep_checkpoints: bool
+) -> list[dict[str, Any]]:
+    """Train and score what is not finished, with a bar over the updates of all; the results of all, in their order."""
+    results = [run.result() for run in runs]
+    finished = sum(run.updates for run, result in zip(runs, results) if result is not None)
+    with tqdm(total=sum(run.updates for run in runs), unit="update", disable=None, initial=finished) as bar:
+        for index, run in enumerate(runs):
+            if results[index] is not None:
                 continue
             before = bar.n
 
@@ -204,5 +206,19 @@ def run_all(runs: Sequence[Run], score: Callable[[Run, Path], dict[str, Any]], k
                 bar.update(before + updates - bar.n)
 
             checkpoint = run.train(advance)
-            run.finish(score(run, checkpoint), keep_checkpoints)
+            results[index] = score(run, checkpoint)
+            run.finish(results[index], keep_checkpoints)
             bar.update(before + run.updates - bar.n)
+    return results
+
+
+def write_report(path: Path, runs: Sequence[Run], results: Sequence[dict[str, Any]], table: str) -> None:
+    """Write every run with its result to ``path``.json, and the table to ``path``.txt."""
+    everything = [
+        {"checkpoint": run.model.name, "task": run.task, "seed": run.seed, **result}
+        for run, result in zip(runs, results)
+    ]
+    with write_whole(path.with_suffix(".json")) as temporary:
+        temporary.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
+    with write_whole(path.with_suffix(".txt")) as temporary:
+        temporary.write_text(table + "\n", encoding="utf-8")

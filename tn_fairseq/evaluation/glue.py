@@ -1,6 +1,5 @@
 """Fine-tuning on GLUE: every checkpoint, task and seed, and the tables of what came out."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from fairseq.data import data_utils
 from ..errors import InputError
 from ..files import write_whole
 from ..glue import HIGHEST_SCORE, TASKS, GlueTask
-from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all
+from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all, write_report
 from .metrics import METRICS
 from .prediction import Predictor
 from .tables import glue_table
@@ -39,18 +38,13 @@ def evaluate_glue(
     models = read_checkpoints(checkpoints, baseline)
     chosen = choose_tasks(tasks, data)
     runs = [plan(model, task, data, seed, output, recipe) for task in chosen for model in models for seed in seeds]
-    run_all(runs, score, keep_checkpoints)
-    results: dict[str, dict[str, list[float]]] = {}
-    for run in runs:
-        scores = run.result()["valid"]
+    results = run_all(runs, score, keep_checkpoints)
+    scores: dict[str, dict[str, list[float]]] = {}
+    for run, result in zip(runs, results):
         main = TASKS[run.task].metrics[0]
-        results.setdefault(run.model.name, {}).setdefault(run.task, []).append(scores[main])
-    table = glue_table(results, baseline, paper)
-    everything = [{"checkpoint": run.model.name, "task": run.task, "seed": run.seed, **run.result()} for run in runs]
-    with write_whole(output / "glue.json") as temporary:
-        temporary.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
-    with write_whole(output / "glue.txt") as temporary:
-        temporary.write_text(table + "\n", encoding="utf-8")
+        scores.setdefault(run.model.name, {}).setdefault(run.task, []).append(result["valid"][main])
+    table = glue_table(scores, baseline, paper)
+    write_report(output / "glue", runs, results, table)
     return table
 
 

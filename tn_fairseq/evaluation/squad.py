@@ -13,7 +13,7 @@ from ..files import write_whole
 from ..squad import read_squad
 from ..tasks.squad import HEAD
 from .answers import best_answers
-from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all
+from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all, write_report
 from .prediction import Predictor
 from .squad_score import squad_score
 from .tables import squad_table
@@ -37,18 +37,13 @@ def evaluate_squad(
     """
     models = read_checkpoints(checkpoints, baseline)
     runs = [plan(model, data, seed, output, recipe) for model in models for seed in seeds]
-    run_all(runs, score, keep_checkpoints)
-    results: dict[str, dict[str, list[float]]] = {}
-    for run in runs:
-        scores = results.setdefault(run.model.name, {"EM": [], "F1": []})
-        for name, values in scores.items():
-            values.append(run.result()["valid"][name])
-    table = squad_table(results, baseline, paper)
-    everything = [{"checkpoint": run.model.name, "seed": run.seed, **run.result()} for run in runs]
-    with write_whole(output / "squad.json") as temporary:
-        temporary.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
-    with write_whole(output / "squad.txt") as temporary:
-        temporary.write_text(table + "\n", encoding="utf-8")
+    results = run_all(runs, score, keep_checkpoints)
+    scores: dict[str, dict[str, list[float]]] = {}
+    for run, result in zip(runs, results):
+        for name in ("EM", "F1"):
+            scores.setdefault(run.model.name, {}).setdefault(name, []).append(result["valid"][name])
+    table = squad_table(scores, baseline, paper)
+    write_report(output / "squad", runs, results, table)
     return table
 
 
