@@ -74,10 +74,28 @@ def test_a_row_without_maskable_tokens_stays_as_it_is():
     assert masked[1].sum() in (1, 2)
 
 
+def uniform(count, seed):
+    return torch.rand(count, generator=torch.Generator().manual_seed(seed))
+
+
+def test_a_draw_is_where_the_cumulative_distribution_passes_the_uniform_number():
+    logits = torch.tensor([0.25, 0.0, 0.5, 0.25]).log().expand(6, 4)
+    numbers = torch.tensor([0.0, 0.2499, 0.25, 0.7499, 0.75, 0.99999994], dtype=torch.float64)
+    assert corruption.draw_replacements(logits, uniform=numbers).tolist() == [0, 0, 2, 2, 3, 3]
+
+
+def test_without_numbers_the_draws_are_torchs():
+    logits = torch.randn(50, 20)
+    torch.manual_seed(7)
+    numbers = torch.rand(50)
+    torch.manual_seed(7)
+    assert torch.equal(corruption.draw_replacements(logits), corruption.draw_replacements(logits, uniform=numbers))
+
+
 def test_draws_follow_the_softmax():
     probabilities = torch.tensor([0.5, 0.0, 0.3, 0.15, 0.05])
     logits = probabilities.log().expand(100_000, 5)
-    drawn = corruption.draw_replacements(logits, generator=torch.Generator().manual_seed(3))
+    drawn = corruption.draw_replacements(logits, uniform=uniform(100_000, seed=3))
     frequencies = torch.bincount(drawn, minlength=5) / len(drawn)
     torch.testing.assert_close(frequencies, probabilities, atol=0.006, rtol=0)
     assert frequencies[1] == 0
@@ -85,7 +103,7 @@ def test_draws_follow_the_softmax():
 
 def test_draws_follow_the_softmax_of_a_whole_dictionary():
     logits = torch.randn(1, 30_522, generator=torch.Generator().manual_seed(4)).expand(4_000, -1)
-    drawn = corruption.draw_replacements(logits, generator=torch.Generator().manual_seed(5))
+    drawn = corruption.draw_replacements(logits, uniform=uniform(4_000, seed=5))
     # the expected share of the more likely half of the probability mass
     order = logits[0].argsort(descending=True)
     cumulative = logits[0].softmax(-1)[order].cumsum(-1)
@@ -96,7 +114,7 @@ def test_draws_follow_the_softmax_of_a_whole_dictionary():
 def test_temperature_sharpens_and_flattens_the_draw():
     logits = torch.tensor([0.0, 1.0]).expand(50_000, 2)
     for temperature in (0.5, 1.0, 2.0):
-        drawn = corruption.draw_replacements(logits, temperature, torch.Generator().manual_seed(6))
+        drawn = corruption.draw_replacements(logits, temperature, uniform(50_000, seed=6))
         expected = torch.sigmoid(torch.tensor(1.0 / temperature)).item()
         assert drawn.float().mean().item() == pytest.approx(expected, abs=0.01)
 

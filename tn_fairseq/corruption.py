@@ -41,13 +41,16 @@ def mask_tokens(
     return corrupted, masked
 
 
-def draw_replacements(logits: Tensor, temperature: float = 1.0, generator: Optional[torch.Generator] = None) -> Tensor:
+def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optional[Tensor] = None) -> Tensor:
     """Draw one token from the softmax of each row: (N, V) -> (N), without gradient (Clark et al. 2020, section 2).
 
-    By inversion of the cumulative distribution, in float32: one random number a row instead of one an entry. Some rows
-    at a time, so that the probabilities of all are never in memory together.
+    By inversion of the cumulative distribution, in float32, at `uniform`, (N) in [0, 1), or at numbers of torch's
+    generator: one random number a row instead of one an entry. Some rows at a time, so that the probabilities of all
+    are never in memory together.
     """
-    uniform = torch.rand(len(logits), 1, generator=generator, device=logits.device)
+    if uniform is None:
+        uniform = torch.rand(len(logits), device=logits.device)
+    uniform = uniform.float().unsqueeze(1)
     entries = _CPU_ENTRIES if logits.device.type == "cpu" else _GPU_ENTRIES
     rows = max(1, entries // logits.size(-1))
     drawn = []

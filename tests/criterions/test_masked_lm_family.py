@@ -9,6 +9,7 @@ from fairseq.logging import metrics
 from fairseq.utils import apply_to_sample
 from helpers import FAMILIES, first_batch
 
+from tn_fairseq import corruption
 from tn_fairseq.criterions.base import MaskedLMCriterion
 
 CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
@@ -74,7 +75,8 @@ def test_electra_is_masked_lm_plus_50_times_replaced_token_detection(build, flag
 
 def without_masks(task, batch):
     target = torch.full_like(batch["target"], task.dictionary.pad())
-    return {**batch, "target": target, "masked_indices": torch.empty(0, dtype=torch.long)}
+    none = {"masked_indices": torch.empty(0, dtype=torch.long), "uniform_draws": torch.empty(0, dtype=torch.double)}
+    return {**batch, "target": target, **none}
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -190,15 +192,17 @@ def test_predictions_are_the_likeliest_token_or_a_draw(build, family):
         batch = first_batch(task)
         masked = batch["target"].ne(task.dictionary.pad())
         inputs = {**batch["net_input"], "masked_tokens": masked, "target_tokens": batch["target"]}
-        torch.manual_seed(3)
-        output = model(**inputs)
-        predictions = criterion.predict(output)
+        draws = batch.get("uniform_draws")
+        output = model(**inputs, uniform_draws=draws)
+        predictions = criterion.predict(output, draws)
         if mode == "argmax":
             assert torch.equal(predictions, output[0].argmax(-1))
         elif family == "electra":
             assert torch.equal(predictions, output.drawn_tokens)  # the very token that the generator put in
         else:
             assert not torch.equal(predictions, output[0].argmax(-1))
+        if mode == "sample" and draws is not None:  # the same draws for the same batch, whatever was drawn before
+            assert torch.equal(predictions, corruption.draw_replacements(output[0], uniform=draws))
 
 
 def test_a_temperature_must_be_positive(build):

@@ -26,23 +26,30 @@ def test_a_batch_is_the_text_masked(build, dictionary):
     assert got["ntokens"] == src_tokens.ne(dictionary.pad()).sum() and got["nsentences"] == 6
     assert got["id"].tolist() == list(range(6))
     assert torch.equal(got["masked_indices"], masked.flatten().nonzero().squeeze(1))
+    draws = got["uniform_draws"]
+    assert draws.shape == (masked.sum(),) and draws.min() >= 0 and draws.max() < 1 and draws.dtype == torch.double
     assert target[masked].ge(dictionary.nspecial).all()  # special symbols are never asked for
     kept = src_tokens[masked].eq(target[masked])
     assert src_tokens[masked][~kept].eq(task.mask_idx).all()
 
 
-def test_masks_change_with_the_epoch_and_the_seed_and_with_nothing_else(build):
+def test_masks_and_draws_change_with_the_epoch_the_seed_and_the_batch_and_with_nothing_else(build):
+    def same(one, other):
+        assert torch.equal(one["target"], other["target"]) == torch.equal(one["uniform_draws"], other["uniform_draws"])
+        return torch.equal(one["target"], other["target"])
+
     _, data = dataset(build)
     _, again = dataset(build)
     _, reseeded = dataset(build, "--seed", 2)
     first = batch(data, range(8))
     batch(again, range(20, 30))  # what was drawn before has no say
-    assert torch.equal(batch(again, range(8))["target"], first["target"])
-    assert not torch.equal(batch(reseeded, range(8))["target"], first["target"])
+    assert same(batch(again, range(8)), first)
+    assert not same(batch(reseeded, range(8)), first)
+    assert not same(batch(data, range(8, 16)), first)  # as another worker has it
     data.set_epoch(2)
-    assert not torch.equal(batch(data, range(8))["target"], first["target"])
+    assert not same(batch(data, range(8)), first)
     data.set_epoch(1)
-    assert torch.equal(batch(data, range(8))["target"], first["target"])
+    assert same(batch(data, range(8)), first)
 
 
 def test_blocks_come_in_a_shuffled_order_that_the_seed_decides(build):

@@ -80,13 +80,15 @@ class MaskedLMCriterion(FairseqCriterion):
         """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
         target_tokens = sample["target"]
         masked_tokens = target_tokens.ne(self.padding_idx)
-        masked_indices = sample.get("masked_indices")  # batches of fairseq's own tasks have none
+        # batches of fairseq's own tasks have neither
+        masked_indices, uniform_draws = sample.get("masked_indices"), sample.get("uniform_draws")
         output = model(
             **{
                 **sample["net_input"],
                 "masked_tokens": masked_tokens,
                 "masked_indices": masked_indices,
                 "target_tokens": target_tokens,
+                "uniform_draws": uniform_draws,
                 "temperature": self.cfg.generator_temperature,
             }
         )
@@ -94,7 +96,7 @@ class MaskedLMCriterion(FairseqCriterion):
         is_electra = isinstance(output, ElectraOutput)
 
         targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
-        predictions = self.predict(output)
+        predictions = self.predict(output, uniform_draws)
         false_negative = None
         if self.synonyms is not None:
             false_negative = objectives.false_negatives(predictions, targets, self.synonyms)
@@ -134,13 +136,13 @@ class MaskedLMCriterion(FairseqCriterion):
         }
         return loss, sample_size, logging_output
 
-    def predict(self, output) -> Tensor:
-        """r_k, the model's prediction at each masked position: (N)."""
+    def predict(self, output, uniform_draws: Optional[Tensor]) -> Tensor:
+        """r_k, the model's prediction at each masked position: (N), where need be drawn at the given numbers (N)."""
         if self.cfg.prediction_mode == "argmax":
             return output[0].detach().argmax(dim=-1)
         if isinstance(output, ElectraOutput):
             return output.drawn_tokens
-        return corruption.draw_replacements(output[0], self.cfg.generator_temperature)
+        return corruption.draw_replacements(output[0], self.cfg.generator_temperature, uniform_draws)
 
     def detect(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

@@ -12,8 +12,9 @@ from ..corruption import mask_tokens
 class MaskedTokensDataset(FairseqDataset):
     """Masks the blocks of another dataset: anew in every epoch, the same after every resume.
 
-    A batch is masked as one array. Its randomness comes from the seed, the epoch and the batch's own blocks, so that
-    neither the worker that makes it nor what was drawn before has a say.
+    A batch is masked as one array. Its randomness, with that of the replacements that a model will draw for it, comes
+    from the seed, the epoch and the batch's own blocks, so that neither the worker that makes it nor what was drawn
+    before has a say: workers draw differently, and together what one would draw alone.
     """
 
     def __init__(self, blocks, dictionary, seed, mask_prob, leave_unmasked_prob, random_token_prob):
@@ -69,6 +70,7 @@ class MaskedTokensDataset(FairseqDataset):
         """Pad and mask a list of (index, tokens (T)): -> a fairseq batch of shape (B, T) with targets where masked.
 
         `masked_indices`, (N), are the masked positions in the flattened batch: known here, before a GPU is asked.
+        `uniform_draws`, (N) in [0, 1), decide which tokens are drawn for them.
         """
         if not samples:
             return {}
@@ -84,5 +86,7 @@ class MaskedTokensDataset(FairseqDataset):
             "ntokens": int(lengths.sum()),
             "net_input": {"src_tokens": torch.from_numpy(src_tokens), "src_lengths": lengths},
             "masked_indices": torch.from_numpy(np.flatnonzero(masked)),
+            # in 64 bits, for fairseq's half precision rounds all that has 32
+            "uniform_draws": torch.from_numpy(rng.random(masked.sum(), dtype=np.float32).astype(np.float64)),
             "target": torch.from_numpy(np.where(masked, tokens, self.padding_index)),
         }

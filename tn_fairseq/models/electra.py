@@ -71,6 +71,7 @@ class ElectraModel(EncoderModel):
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         target_tokens: Optional[Tensor] = None,
+        uniform_draws: Optional[Tensor] = None,
         temperature: float = 1.0,
         features_only: bool = False,
         tower: str = "discriminator",
@@ -78,6 +79,8 @@ class ElectraModel(EncoderModel):
         **unused,
     ):
         """Masked tokens (B, T) -> ElectraOutput, given where they are masked and the original `target_tokens` there.
+
+        `uniform_draws`, (N), decide the generator's draws; without them torch's generator does.
 
         Without targets only the generator runs, as a masked language model: (logits, None). With `features_only`
         one tower runs: (hidden states (B, T, H), None); with a head's name the discriminator, and what the head says of
@@ -95,7 +98,7 @@ class ElectraModel(EncoderModel):
         if target_tokens is None:
             return logits, None
 
-        drawn_tokens = corruption.draw_replacements(logits, temperature)
+        drawn_tokens = corruption.draw_replacements(logits, temperature, uniform_draws)
         corrupted_tokens = corruption.fill_in(src_tokens, masked_tokens, drawn_tokens)
         original = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
         return ElectraOutput(
