@@ -11,6 +11,7 @@ setup(
     license="MIT",
     python_requires=">=3.11,<3.13",
     packages=find_packages(include=["tn_fairseq", "tn_fairseq.*"]),
+    package_data={"tn_fairseq.analysis": ["page.html"]},
     install_requires=[
         # the fairseq that imports and installs on today's Python; the import name is fairseq
         "fairseq-fixed>=0.12.3.1,<0.13",
@@ -28,8 +29,10 @@ setup(
     extras_require={
         "hub": ["datasets>=3"],
         "hf": ["protobuf>=4.21", "transformers>=4.45"],
+        "plot": ["matplotlib>=3.7"],
         "tensorboard": ["tensorboardX>=2.6"],
         "test": [
+            "matplotlib>=3.7",
             "protobuf>=4.21",
             "pytest>=8",
             "pytest-xdist>=3.5",

@@ -17,6 +17,7 @@ from helpers import PLUGIN, Run, run_command
 from huggingface_models import make_electra, write_vocabulary
 
 import tn_fairseq  # noqa: F401  registers what the README describes
+from tn_fairseq.analysis.report import FILES
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
@@ -64,6 +65,7 @@ def test_every_option_of_the_plugin_is_in_the_readme_with_its_default():
 def test_every_option_in_the_readme_exists(data_bin):
     scripts = [[script] for script in sorted((ROOT / "preprocess").glob("*.py"))]
     scripts += [["-m", "tn_fairseq.huggingface", command] for command in ("import", "export")]
+    scripts += [["-m", "tn_fairseq.analysis"]]
     scripts += [["-m", "tn_fairseq.evaluation", command] for command in ("glue", "squad", "squad-score")]
     helps = [run_command(sys.executable, *script, "--help") for script in scripts]
     known = "".join(run.output for run in helps) + run_command("fairseq-train", "--help").output
@@ -160,6 +162,14 @@ def test_released_weights_in_and_out(corpus, tmp_path):
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
 
 
+def test_see_the_false_negatives(corpus, trained):
+    run = run_section("See the false negatives", corpus)
+    assert "from the paper (not ours)" in run.stdout
+    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", README.split("## See the false negatives")[1]))
+    assert {name for name in FILES if name.endswith((".html", ".csv"))} < named
+    assert all((corpus / "false-negatives" / name).exists() for name in FILES)
+
+
 def test_glue_and_squad(corpus, trained):
     sentences = (corpus / "corpus.valid.txt").read_text().splitlines()[:12]
     checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
@@ -188,7 +198,8 @@ def test_glue_and_squad(corpus, trained):
 
 
 def test_no_command_is_left_untried():
-    tried = {"Your own corpus in four commands", "Released weights in and out", "GLUE and SQuAD"}
+    tried = {"Your own corpus in four commands", "Released weights in and out", "See the false negatives"}
+    tried |= {"GLUE and SQuAD"}
     others = [command for title, commands in COMMANDS.items() if title not in tried for command in commands]
     assert others == [["make", "demo"], ["make", "test"]]
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

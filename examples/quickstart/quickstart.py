@@ -3,8 +3,9 @@
 
     python examples/quickstart/quickstart.py --output demo
 
-Five stages, each of which prints the command it runs and is skipped where its output is already there: the corpus, a
-tokenizer, binarised data, the synonym table, and pre-training, which resumes where it was interrupted. Then a report.
+Six stages, each of which prints the command it runs and is skipped where its output is already there: the corpus, a
+tokenizer, binarised data, the synonym table, pre-training, which resumes where it was interrupted, and the analysis of
+its false negatives. Then a report.
 """
 
 import argparse
@@ -37,7 +38,7 @@ PRETRAINING = """
     --optimizer electra_adamw --adam-bias-correction --lr 1e-3 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 300
     --tokens-per-sample 64 --batch-size 16 --cpu --num-workers 0
-    --save-interval-updates 250 --keep-interval-updates 1 --no-epoch-checkpoints
+    --save-interval-updates 500 --no-epoch-checkpoints
 """
 
 
@@ -54,34 +55,41 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     table, checkpoints = folder / "synonyms.safetensors", folder / "checkpoints"
 
     run(
-        "1/5 corpus: the glosses and examples of WordNet",
+        "1/6 corpus: the glosses and examples of WordNet",
         corpus / "valid.txt",
         ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus],
     )
     run(
-        "2/5 tokenizer: WordPiece, trained on the corpus",
+        "2/6 tokenizer: WordPiece, trained on the corpus",
         tokenizer / "tokenizer_config.json",
         ["python", ROOT / "preprocess/train_tokenizer.py", "--input", corpus / "train.txt", "--type", "wordpiece"]
         + ["--vocab-size", VOCABULARY_SIZE, "--output", tokenizer],
     )
     run(
-        "3/5 data: the corpus as fairseq reads it",
+        "3/6 data: the corpus as fairseq reads it",
         data_bin / "dict.txt",
         ["python", ROOT / "preprocess/binarize.py", "--train", corpus / "train.txt", "--valid", corpus / "valid.txt"]
         + ["--tokenizer", tokenizer, "--destdir", data_bin, "--workers", os.cpu_count() or 1],
     )
     run(
-        "4/5 synonym table: from WordNet, for this vocabulary",
+        "4/6 synonym table: from WordNet, for this vocabulary",
         table,
         ["python", ROOT / "preprocess/build_synonym_table.py", "--dict", data_bin / "dict.txt"]
         + ["--source", "wordnet", "--output", table],
     )
     pretrain(
-        "5/5 pre-training: ELECTRA with hard correction",
+        "5/6 pre-training: ELECTRA with hard correction",
         folder / "pretraining.log",
         args.max_update,
         ["fairseq-train", data_bin, "--user-dir", PLUGIN, *PRETRAINING.split(), "--synonym-table", table]
         + ["--total-num-update", args.max_update, "--max-update", args.max_update, "--save-dir", checkpoints],
+    )
+    run(
+        "6/6 analysis: the false negatives in held-out text",
+        folder / "false-negatives" / "cases.html",
+        ["python", "-m", "tn_fairseq.analysis", data_bin, "--path", checkpoints / "checkpoint_*.pt"]
+        + ["--synonym-table", table, "--prediction-mode", "sample", "--output", folder / "false-negatives"],
+        newer_than=checkpoints / "checkpoint_last.pt",
     )
     stage("report")
     run_report(folder)
@@ -109,10 +117,10 @@ def shown(command: Sequence[object]) -> str:
     return shlex.join(words)
 
 
-def run(title: str, output: Path, command: Sequence[object]) -> None:
+def run(title: str, output: Path, command: Sequence[object], newer_than: Optional[Path] = None) -> None:
     """Run one stage, unless the file is there that it puts in place last, when all others are whole."""
     stage(title)
-    if output.exists():
+    if output.exists() and (newer_than is None or output.stat().st_mtime >= newer_than.stat().st_mtime):
         print(f"already there: {output}")
         return
     print(f"$ {shown(command)}", flush=True)

@@ -9,41 +9,17 @@ prints the report and writes it to demo/report.txt.
 import json
 import sys
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Any, Iterator
 
-import torch
-from fairseq import checkpoint_utils
 from fairseq.data import indexed_dataset
 from quickstart import json_record
 
-import tn_fairseq  # noqa: F401  registers the checkpoint's task and model
-from tn_fairseq import corruption
+from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
-from tn_fairseq.synonyms.table import PADDING, load_synonym_table, read_description
+from tn_fairseq.synonyms.table import read_description
 
 EXAMPLES = 5
-CANDIDATES = 20  # examples kept of each batch
-CONTEXT = 12  # tokens shown on either side of the masked word
-BATCH = 64
-
-
-class FalseNegative(NamedTuple):
-    """One masked word of held-out text, and the synonym that the generator is likeliest to put in."""
-
-    probability: float
-    text: str
-    gold: str
-    prediction: str
-    synonyms: list
-
-
-class HeldOut(NamedTuple):
-    """What the generator makes of the masked words of held-out text; the shares are expectations over its draws."""
-
-    masked: int
-    wrong: float
-    false_negative: float
-    examples: list
+CONTEXT = 70  # characters shown on either side of the masked word
 
 
 def write_report(folder: Path) -> None:
@@ -53,43 +29,43 @@ def write_report(folder: Path) -> None:
 
 
 def report(folder: Path) -> Iterator[str]:
-    data_bin, table_path = folder / "data-bin", folder / "synonyms.safetensors"
-    checkpoint = folder / "checkpoints" / "checkpoint_last.pt"
-    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)], {"data": str(data_bin)})
-    description = read_description(table_path)
+    data_bin, table, analysis = folder / "data-bin", folder / "synonyms.safetensors", folder / "false-negatives"
+    dictionary = load_dictionary(data_bin / "dict.txt")
 
     yield "corpus and vocabulary"
     for split in ("train", "valid"):
         dataset = indexed_dataset.make_dataset(str(data_bin / split), impl="mmap")
         yield f"  {split:6} {(dataset.sizes > 1).sum():9,} sentences {dataset.sizes.sum():11,} tokens"
-    yield f"  dictionary of {len(task.dictionary):,} symbols"
-    for label, count in json.loads(description["counts"]).items():
-        yield f"  {count:,} of them {label} ({count / len(task.dictionary):.1%})"
+    yield f"  dictionary of {len(dictionary):,} symbols"
+    for label, count in json.loads(read_description(table)["counts"]).items():
+        yield f"  {count:,} of them {label} ({count / len(dictionary):.1%})"
 
     yield ""
     yield from loss_curve(folder / "pretraining.log")
 
-    held_out = find_false_negatives(model, task, load_synonym_table(table_path, task.dictionary))
+    last = read_json(analysis / "false_negatives.json")[-1]
     yield ""
-    yield "false negatives in held-out text"
-    yield f"  {held_out.masked:,} masked words; the generator puts in a wrong word for {held_out.wrong:.1%} of them"
-    share = held_out.false_negative / held_out.wrong
-    yield f"  of the wrong words {share:.3%} are synonyms: hard correction takes them out of the loss"
-    yield "  (so young a generator prefers function words; the paper reports 1.3 to 1.6 % for trained BERT models)"
+    yield f"false negatives in held-out text ({last['mask_seeds']} maskings of it)"
+    yield f"  {last['masked']:,} masked words, of which the generator puts in a wrong one for {last['mismatches']:,}"
+    yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f} %): hard correction"
+    yield "  takes them out of the loss (the paper reports 1.3 to 1.6 % for trained BERT models)"
 
     yield ""
-    yield "what plain masked LM would have punished: the synonyms likeliest to be put in"
-    for number, example in enumerate(held_out.examples, start=1):
-        yield f"  {number}. {example.text}"
-        yield f"     gold {example.gold}, predicted {example.prediction} (probability {example.probability:.2%})"
-        yield f"     synonyms of {example.gold}: {', '.join(example.synonyms)}"
+    yield "what plain masked LM punishes: the synonyms likeliest to be put in"
+    for number, case in enumerate(likeliest_of_each_word(read_json(analysis / "cases.json")), start=1):
+        synonym, probability = likeliest_synonym(case)
+        yield f"  {number}. {sentence(case)}"
+        yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
+        yield f"     synonyms of {case['gold']}: {', '.join(case['synonyms'])}"
 
     yield ""
     yield "files"
     for path, what in (
+        (analysis / "cases.html", "open it in a browser: every such case in its sentence"),
+        (analysis / "training.png", "how often predictions are synonyms, over training; the figures lie beside it"),
         (data_bin, "what fairseq-train reads; the tokenizer lies in tokenizer/"),
-        (table_path, "the synonym table: build_synonym_table.py --show WORD prints a row"),
-        (checkpoint, "the model: fairseq-train goes on from here"),
+        (table, "the synonym table: build_synonym_table.py --show WORD prints a row"),
+        (folder / "checkpoints" / "checkpoint_last.pt", "the model: fairseq-train goes on from here"),
         (folder / "pretraining.log", "everything fairseq-train said"),
         (folder / "report.txt", "this report"),
     ):
@@ -124,63 +100,35 @@ def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
     yield f"  hard correction fired on {fired:.3f} % of the wrong predictions"
 
 
-@torch.no_grad()
-def find_false_negatives(model, task, table) -> HeldOut:
-    """How often the generator's draws on the valid split are false negatives, and the likeliest of them."""
-    model.eval()
-    task.load_dataset("valid")
-    dataset = task.dataset("valid")
-    found, masked_count, wrong, false_negative = [], 0, 0.0, 0.0
-    for start in range(0, len(dataset), BATCH):
-        sample = dataset.collater([dataset[index] for index in range(start, min(start + BATCH, len(dataset)))])
-        masked = sample["target"].ne(task.dictionary.pad())
-        targets = sample["target"][masked]
-        logits, _ = model(**sample["net_input"], masked_tokens=masked)
-        probabilities = logits.softmax(-1)
-        rows = table[targets].long()
-        of_synonyms = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
-        masked_count += len(targets)
-        wrong += (1 - probabilities.gather(1, targets.unsqueeze(1))).sum().item()
-        false_negative += of_synonyms.sum().item()
-
-        text = corruption.original_tokens(sample["net_input"]["src_tokens"], sample["target"], masked)
-        places = masked.nonzero().tolist()
-        best, column = of_synonyms.max(dim=1)
-        for index in best.topk(min(CANDIDATES, len(best))).indices.tolist():
-            row, place = places[index]
-            synonyms = [task.dictionary[synonym] for synonym in rows[index].tolist() if synonym != PADDING]
-            found.append(
-                FalseNegative(
-                    probability=best[index].item(),
-                    text=context(text[row].tolist(), place, task.dictionary),
-                    gold=task.dictionary[targets[index].item()],
-                    prediction=synonyms[column[index]] if synonyms else "",
-                    synonyms=synonyms,
-                )
-            )
-    return HeldOut(masked_count, wrong / masked_count, false_negative / masked_count, likeliest_of_each_word(found))
+def read_json(path: Path) -> list[dict[str, Any]]:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def context(tokens: list, place: int, dictionary) -> str:
-    """The words around a place, with the word there in brackets."""
-    special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
-    first, last = max(0, place - CONTEXT), place + CONTEXT + 1
-    pieces = [
-        f"[{dictionary[token]}]" if index == place else dictionary[token]
-        for index, token in enumerate(tokens[first:last], start=first)
-        if token not in special
-    ]
-    words = " ".join(pieces).replace(" ##", "").removeprefix("##")
-    return f"… {words} …"
+def likeliest_synonym(case: dict[str, Any]) -> tuple[str, float]:
+    return max(case["synonyms"].items(), key=lambda item: item[1])
 
 
-def likeliest_of_each_word(found: list) -> list:
-    """The likeliest examples, one for each gold word and each prediction."""
+def sentence(case: dict[str, Any]) -> str:
+    """The words around the masked one, which stands in brackets."""
+    place = next(index for index, (_, kind) in enumerate(case["context"]) if kind == 2)
+    before, gold, after = (
+        "".join(text for text, _ in segments)
+        for segments in (case["context"][:place], case["context"][place : place + 1], case["context"][place + 1 :])
+    )
+    before = before if len(before) <= CONTEXT else f"… {before[-CONTEXT:].partition(' ')[2]}"
+    after = after if len(after) <= CONTEXT else f"{after[:CONTEXT].rpartition(' ')[0]} …"
+    space = " " if gold.startswith(" ") else ""
+    return f"{before}{space}[{gold.strip()}]{after}".strip()
+
+
+def likeliest_of_each_word(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The likeliest examples, one for each gold word and each synonym."""
     chosen, seen = [], set()
-    for example in sorted(found, reverse=True):
-        if example.synonyms and not seen & {example.gold, example.prediction}:
-            chosen.append(example)
-            seen |= {example.gold, example.prediction}
+    for case in sorted(cases, key=lambda case: -likeliest_synonym(case)[1]):
+        pair = {case["gold"], likeliest_synonym(case)[0]}
+        if not seen & pair:
+            chosen.append(case)
+            seen |= pair
     return chosen[:EXAMPLES]
 
 

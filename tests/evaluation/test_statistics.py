@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tn_fairseq.evaluation.statistics import Comparison, Summary, compare, power, seeds_needed, summarise
+from tn_fairseq.evaluation.statistics import Comparison, Summary, compare, mean_interval, power, seeds_needed, summarise
 
 
 def test_summary_by_hand():
@@ -23,6 +23,23 @@ def test_summary_of_one_seed():
 
 def test_equal_scores_have_no_spread_at_all():
     assert summarise([88.3] * 3).sd == 0
+
+
+def test_interval_of_a_mean_by_hand():
+    # mean 4, standard deviation sqrt(26/3), standard error half of it
+    half = stats.t.ppf(0.975, 3) * math.sqrt(26 / 3) / 2
+    assert mean_interval([1, 3, 4, 8]) == pytest.approx((4 - half, 4 + half), rel=1e-12)
+
+
+def test_interval_of_a_mean_is_that_of_a_t_test():
+    values = np.random.default_rng(3).normal(7, 2, 5).tolist()
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert mean_interval(values) == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+def test_interval_of_equal_values_is_a_point_and_of_one_value_none():
+    assert mean_interval([7.05] * 3) == (7.05, 7.05)
+    assert mean_interval([7.05]) == mean_interval([]) == (None, None)
 
 
 def test_interval_by_hand():

@@ -18,12 +18,15 @@ def test_the_quickstart_runs_reports_and_runs_again_at_once(tmp_path):
     for line in ("corpus and vocabulary", "115,380 sentences", "known to WordNet", "pre-training", "masked LM"):
         assert line in report
     assert report.count(" gold ") == report.count("     synonyms of ") == 5
-    for name in ("data-bin", "synonyms.safetensors", "checkpoints/checkpoint_last.pt", "pretraining.log"):
+    for name in ("data-bin", "synonyms.safetensors", "checkpoints/checkpoint_last.pt", "pretraining.log") + (
+        "false-negatives/cases.html",
+        "false-negatives/training.png",
+    ):
         assert (folder / name).exists() and str(folder / name) in report
 
     again = run_command(*command)
     assert again.code == 0, again.output
-    assert again.stdout.count("already there") == 4 and again.stdout.count("already done") == 1
+    assert again.stdout.count("already there") == 5 and again.stdout.count("already done") == 1
     assert "$ " not in again.stdout and report in again.stdout
 
     (folder / "checkpoints" / "checkpoint_last.pt").write_bytes(b"damaged")

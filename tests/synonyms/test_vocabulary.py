@@ -5,7 +5,7 @@ from fairseq.data import Dictionary
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.vocabulary import STOP_WORDS, casing, match_case, whole_words
+from tn_fairseq.synonyms.vocabulary import STOP_WORDS, casing, match_case, surface_forms, whole_words
 
 
 def dictionary_of(*pieces):
@@ -43,6 +43,33 @@ def test_gpt2_numbers_are_read_through_encoder_json(tmp_path):
     dictionary = dictionary_of("5", "0", "7", "9", "8", "10", "11", "madeupword0000")
     words = whole_words(dictionary, encoder_json)
     assert words == {dictionary.index("5"): "main", dictionary.index("8"): "café"}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["the", "way", "##s", "##ide", "[SEP]", ",", "café"], " the wayside, café"),
+        (["▁The", "▁way", "s", "ide", "<0x0A>", ",", "▁café"], " The wayside, café"),
+        (["the", "wayside", ",", "café"], " the wayside , café"),
+    ],
+)
+def test_surface_forms_join_to_the_text(pieces, text):
+    dictionary = dictionary_of(*pieces)
+    forms = surface_forms(dictionary)
+    assert len(forms) == len(dictionary)
+    joined = "".join(forms[dictionary.index(piece)] for piece in ("<s>", *pieces, "</s>", "<pad>", MASK))
+    assert joined.replace(" ,", ",") == text.replace(" ,", ",")
+    assert forms[dictionary.unk()] == " <unk>"
+
+
+def test_surface_forms_of_gpt2_are_its_bytes(tmp_path):
+    encoder_json = tmp_path / "encoder.json"
+    encoder_json.write_text(json.dumps({"The": 1, "ĠcafÃ©": 2, "s": 3, "Ġâ": 4}), encoding="utf-8")
+    dictionary = dictionary_of("1", "2", "3", "4", "madeupword0000")
+    forms = surface_forms(dictionary, encoder_json)
+    assert [forms[dictionary.index(number)] for number in "1234"] == ["The", " café", "s", " �"]
+    with pytest.raises(InputError, match="--encoder-json"):
+        surface_forms(dictionary)
 
 
 def test_ids_are_those_of_the_dictionary():

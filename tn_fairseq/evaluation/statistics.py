@@ -40,6 +40,17 @@ def summarise(values: Sequence[float]) -> Summary:
     return Summary(len(values), statistics.fmean(values), sd, statistics.median(values), max(values))
 
 
+def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Student's 95 % interval of the mean; None and None for fewer than two values."""
+    if len(values) < 2:
+        return None, None
+    found = summarise(values)
+    if found.sd == 0:
+        return found.mean, found.mean
+    low, high = stats.t.interval(CONFIDENCE, found.n - 1, found.mean, found.sd / math.sqrt(found.n))
+    return float(low), float(high)
+
+
 def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
     """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
     ours, theirs = summarise(values), summarise(baseline)

@@ -52,25 +52,7 @@ def whole_words(dictionary: Dictionary, encoder_json: str | Path | None = None) 
     fairseq's dictionaries for GPT-2 hold numbers; ``encoder_json`` (GPT-2's ``encoder.json``) says which piece each one
     is. Raises InputError for such a dictionary without it, and for an ``encoder_json`` that does not fit.
     """
-    pieces = {
-        index: dictionary[index]
-        for index in range(dictionary.nspecial, len(dictionary))
-        if not _SPECIAL.fullmatch(dictionary[index])
-    }
-    are_numbers = bool(pieces) and all(piece.isascii() and piece.isdigit() for piece in pieces.values())
-    if are_numbers and encoder_json is None:
-        raise InputError("the dictionary holds numbers (GPT-2 BPE): name GPT-2's encoder.json with --encoder-json")
-    if encoder_json is not None and not are_numbers:
-        raise InputError("--encoder-json is for dictionaries of numbers, and this one holds text: leave it out")
-    if are_numbers:
-        names = _read_encoder_json(encoder_json)
-        unknown = next((number for number in pieces.values() if int(number) not in names), None)
-        if unknown is not None:
-            raise InputError(
-                f"{encoder_json}: has no piece {unknown}, which the dictionary holds; it belongs to another"
-            )
-        pieces = {index: names[int(number)] for index, number in pieces.items()}
-
+    pieces = _pieces(dictionary, encoder_json)
     marker = _marker(pieces.values())
     words = {}
     for index, piece in pieces.items():
@@ -83,6 +65,27 @@ def whole_words(dictionary: Dictionary, encoder_json: str | Path | None = None) 
         if _is_word(word):
             words[index] = word
     return words
+
+
+def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None) -> list[str]:
+    """What each entry of ``dictionary`` adds to a text, with a space before it where a word begins there.
+
+    The text of some tokens is the concatenation of theirs. Special symbols add nothing, but for the unknown word.
+    Raises InputError as ``whole_words`` does.
+    """
+    pieces = _pieces(dictionary, encoder_json)
+    marker = _marker(pieces.values())
+    forms = [""] * len(dictionary)
+    forms[dictionary.unk()] = f" {dictionary.unk_word}"
+    for index, piece in pieces.items():
+        if marker == GPT2_WORD:
+            forms[index] = _decode_bytes(piece, errors="replace")
+        elif marker == SENTENCEPIECE_WORD:
+            forms[index] = piece.replace(marker, " ")
+        else:
+            continues = marker and piece.startswith(marker)
+            forms[index] = piece.removeprefix(marker) if continues else f" {piece}"
+    return forms
 
 
 def match_case(word: str, like: str) -> str:
@@ -102,6 +105,27 @@ def casing(word: str) -> str:
     if word[0].isupper() and word[1:] == word[1:].lower():
         return "Capitalised"
     return "UPPER" if word == word.upper() else "mixed"
+
+
+def _pieces(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int, str]:
+    """The pieces by their ids, without special symbols; those that stand for numbers of GPT-2 are looked up."""
+    pieces = {
+        index: dictionary[index]
+        for index in range(dictionary.nspecial, len(dictionary))
+        if not _SPECIAL.fullmatch(dictionary[index])
+    }
+    are_numbers = bool(pieces) and all(piece.isascii() and piece.isdigit() for piece in pieces.values())
+    if are_numbers and encoder_json is None:
+        raise InputError("the dictionary holds numbers (GPT-2 BPE): name GPT-2's encoder.json with --encoder-json")
+    if encoder_json is not None and not are_numbers:
+        raise InputError("--encoder-json is for dictionaries of numbers, and this one holds text: leave it out")
+    if not are_numbers:
+        return pieces
+    names = _read_encoder_json(encoder_json)
+    unknown = next((number for number in pieces.values() if int(number) not in names), None)
+    if unknown is not None:
+        raise InputError(f"{encoder_json}: has no piece {unknown}, which the dictionary holds; it belongs to another")
+    return {index: names[int(number)] for index, number in pieces.items()}
 
 
 def _marker(pieces: Collection[str]) -> str:
@@ -130,9 +154,9 @@ def _read_encoder_json(path: str | Path) -> dict[int, str]:
         raise InputError(f"{path}: not JSON of pieces and numbers; --encoder-json is GPT-2's encoder.json") from None
 
 
-def _decode_bytes(piece: str) -> str:
-    """The text of a byte-level piece, or nothing where its bytes are not UTF-8 by themselves."""
+def _decode_bytes(piece: str, errors: str = "strict") -> str:
+    """The text of a byte-level piece; nothing where its bytes are not UTF-8 by themselves, unless that is replaced."""
     try:
-        return bytes(_BYTE_OF_CHARACTER[character] for character in piece).decode()
+        return bytes(_BYTE_OF_CHARACTER[character] for character in piece).decode(errors=errors)
     except (KeyError, UnicodeDecodeError):
         return ""

@@ -1,0 +1,97 @@
+"""The cases that are kept to be shown."""
+
+import torch
+
+from tn_fairseq.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, context
+from tn_fairseq.analysis.predictions import Predictions
+from tn_fairseq.synonyms.table import PADDING
+
+V = 10
+FORMS = ["", "", "", " <unk>", " four", " five", " six", "ing", " eight", " nine"]
+LABELS = ["<s>", "<pad>", "</s>", "<unk>", "four", "five", "six", "##ing", "eight", "nine"]
+TABLE = torch.full((V, 2), PADDING, dtype=torch.int32)
+TABLE[4, :2] = torch.tensor([5, 6])
+TABLE[8, 0] = 9
+
+
+def batch(golds, predictions, sequence_id=0, length=12):
+    """One sequence of <s> and nothing but "six", with golds masked from place 3 on."""
+    tokens = torch.full((1, length), 6)
+    tokens[0, 0] = 0
+    tokens[0, 3 : 3 + len(golds)] = torch.tensor(golds)
+    masked = torch.zeros(1, length, dtype=torch.bool)
+    masked[0, 3 : 3 + len(golds)] = True
+    logits = torch.zeros(len(golds), V)
+    return Predictions([sequence_id], tokens, masked, torch.tensor(golds), torch.tensor(predictions), logits)
+
+
+def collect(collector, golds, predictions, rows, sequence_id=0):
+    predicted = torch.tensor(predictions)
+    fired = (TABLE[torch.tensor(golds)] == predicted.unsqueeze(1)).any(dim=1)
+    collector.add(batch(golds, predictions, sequence_id), torch.tensor(rows), fired)
+
+
+def probabilities(**by_word):
+    row = [0.0] * V
+    for word, probability in by_word.items():
+        row[LABELS.index(word)] = probability
+    return row
+
+
+def cases_of(collector):
+    return collector.cases(FORMS, LABELS, lambda word, other: f"{word}/{other}")
+
+
+def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():
+    collector = CaseCollector("mine", TABLE, limit=5)
+    rows = [probabilities(four=0.1, five=0.6, six=0.3), probabilities(four=0.8, nine=0.15, eight=0.05)]
+    collect(collector, [4, 8], [5, 4], rows)
+    correction, near_miss = cases_of(collector)
+    assert correction.corrected and (correction.gold, correction.prediction) == ("four", "five")
+    assert [(word, round(value, 3)) for word, value in correction.synonyms] == [("five", 0.6), ("six", 0.3)]
+    assert round(correction.gold_probability, 3) == 0.1 and round(correction.prediction_probability, 3) == 0.6
+    assert correction.part_of_speech == "four/five" and correction.table == "mine"
+    assert correction.context == [(" six six", 0), (" four", 2), (" eight", 1), (" six six six six six six six", 0)]
+
+    assert not near_miss.corrected and (near_miss.gold, near_miss.prediction) == ("eight", "four")
+    assert near_miss.part_of_speech == "eight/nine" and round(near_miss.synonyms[0].probability, 3) == 0.15
+
+
+def test_right_predictions_and_words_without_synonyms_are_no_cases():
+    collector = CaseCollector("mine", TABLE, limit=5)
+    collect(collector, [4, 9], [4, 5], [probabilities(four=0.9, five=0.1), probabilities(five=0.9)])
+    assert cases_of(collector) == []
+
+
+def test_the_most_confident_are_kept_and_few_of_a_pair():
+    collector = CaseCollector("mine", TABLE, limit=SAME_PAIR + 1)
+    for number in range(200):
+        share = (number * 37 % 200) / 200
+        collect(collector, [4], [5], [probabilities(five=share)], sequence_id=number)
+    collect(collector, [8], [9], [probabilities(nine=0.001)], sequence_id=999)
+    cases = cases_of(collector)
+    assert [case.prediction for case in cases] == ["five"] * SAME_PAIR + ["nine"]
+    best = [round(case.prediction_probability, 3) for case in cases[:SAME_PAIR]]
+    assert best == [0.995, 0.99, 0.985, 0.98, 0.975]
+
+
+def test_a_place_seen_under_several_maskings_is_one_case_of_the_highest_confidence():
+    collector = CaseCollector("mine", TABLE, limit=5)
+    for share in (0.2, 0.7, 0.4):
+        collect(collector, [4], [5], [probabilities(five=share)])
+    (case,) = cases_of(collector)
+    assert round(case.prediction_probability, 3) == 0.7
+
+
+def test_the_context_marks_what_is_masked_joins_pieces_and_says_where_it_is_cut():
+    tokens = [0, 4, 5, 7, 6, 2, 8, 2, 1, 1]
+    masked = [False, False, True, False, False, False, False, False, False, False]
+    assert context(tokens, masked, 3, FORMS) == [(" four", 0), (" five", 1), ("ing", 2), (" six eight", 0)]
+
+    long = [0] + [6] * (3 * CONTEXT) + [2]
+    segments = context(long, [False] * len(long), CONTEXT + 10, FORMS)
+    assert segments[0][0] == "…" + " six" * CONTEXT and segments[1] == (" six", 2)
+    assert segments[2][0] == " six" * CONTEXT + " …"
+    # nothing but the end of the sequence is left out
+    segments = context(long, [False] * len(long), len(long) - 2 - CONTEXT, FORMS)
+    assert not segments[-1][0].endswith("…")

@@ -1,0 +1,67 @@
+"""Counts of a batch, and of a checkpoint over batches and maskings."""
+
+import torch
+from tqdm import tqdm
+
+from tn_fairseq.analysis import counting
+from tn_fairseq.analysis.counting import Details, Options, count, count_checkpoint
+from tn_fairseq.analysis.predictions import Predictions
+from tn_fairseq.analysis.rates import Counts
+from tn_fairseq.synonyms.table import PADDING
+
+V = 8
+TABLE = torch.full((V, 1), PADDING, dtype=torch.int32)
+TABLE[4], TABLE[5] = 5, 4
+OTHER = torch.full((V, 1), PADDING, dtype=torch.int32)
+OTHER[4], OTHER[6] = 5, 7
+
+
+def batch(golds, predictions):
+    """Three sequences of four tokens: the first loses its middle two, the second the rest, the third none."""
+    masked = torch.zeros(3, 4, dtype=torch.bool)
+    masked[0, 1:3] = masked[1, 1 : len(golds) - 1] = True
+    tokens = torch.full((3, 4), 6)
+    return Predictions([0, 1, 2], tokens, masked, torch.tensor(golds), torch.tensor(predictions), torch.zeros(4, V))
+
+
+def test_the_counts_of_a_batch():
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    fired = torch.tensor([True, True, False, False])
+    assert count(found, fired) == Counts(sequences=3, corrected_sequences=1, masked=4, correct=1, corrected=2)
+    fired = torch.tensor([True, False, False, True])
+    assert count(found, fired) == Counts(sequences=3, corrected_sequences=2, masked=4, correct=1, corrected=2)
+
+
+def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
+    seen = []
+
+    def predict(loaded, dataset, batches, seed, sample):
+        seen.append((seed, sample))
+        yield batch([4, 5, 6, 6], [5, 4, 6, 7])
+        if seed == 2:
+            yield batch([4, 5, 6, 6], [4, 4, 6, 7])
+
+    monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: _Loaded())
+    monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
+    monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
+    monkeypatch.setattr(counting, "predict", predict)
+    tables = {"table": TABLE, "other": OTHER}
+    details = Details(tables, max_cases=10)
+    options = Options(None, "valid", mask_seeds=2, max_sequences=None, sample=True)
+    found = count_checkpoint(None, options, tables, details, tqdm(disable=True))
+    assert seen == [(1, True), (2, True)]
+    assert found == [
+        (Counts(3, 1, 4, 1, 2), Counts(6, 2, 8, 3, 3)),
+        (Counts(3, 2, 4, 1, 2), Counts(6, 3, 8, 3, 3)),
+    ]
+    # both fire on 4 -> 5, which is predicted in two of the three batches
+    assert details.fired.tolist() == [[5, 2], [2, 5]]
+    assert details.word_embeddings.shape == (V, 3)
+    assert sum(details.pairs.pairs()[2].tolist()) == 8
+
+
+class _Loaded:
+    def __init__(self):
+        self.model = torch.nn.Module()
+        self.model.embeddings = torch.nn.Module()
+        self.model.embeddings.word_embeddings = torch.nn.Embedding(V, 3)

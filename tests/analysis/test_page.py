@@ -1,0 +1,424 @@
+"""The page of cases: what its file holds, and what a browser makes of it."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from urllib.parse import quote
+
+import pytest
+
+from tn_fairseq.analysis.page import Case, Synonym, case_page, confidence
+from tn_fairseq.errors import InputError
+
+HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><!--<script>"
+LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
+RATES = ("sequence_rate", "prediction_rate", "masked_rate", "accuracy")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def case(gold="primary", prediction="main", probability=0.4, synonyms=None, **fields) -> Case:
+    """A corrected case unless said otherwise."""
+    context = [("… an adaptive", 0), (" immune", 1), (" system whose", 0), (f" {gold}", 2), (" function is", 0)]
+    defaults = {
+        "table": "wordnet",
+        "context": context,
+        "gold": gold,
+        "gold_probability": 0.25,
+        "prediction": prediction,
+        "prediction_probability": probability,
+        "part_of_speech": "adjective",
+        "synonyms": [Synonym("chief", 0.00004), Synonym(prediction, probability)] if synonyms is None else synonyms,
+        "corrected": True,
+    }
+    return Case(**(defaults | fields))
+
+
+def near_miss(gold="small", probability=0.2, **fields) -> Case:
+    synonyms = [Synonym("tiny", probability / 4), Synonym("little", probability)]
+    return case(gold, "old", 0.5, synonyms, corrected=False, **fields)
+
+
+def summary(table="wordnet", seeds=2) -> dict:
+    row = {"table": table, "mask_seeds": seeds, "masked": 2000, "mismatches": 1500, "corrected": 21}
+    for rate in RATES:
+        low, high = (1.25, 1.55) if seeds > 1 else (None, None)
+        row |= {rate: 1.4, f"{rate}_low": low, f"{rate}_high": high}
+    return row
+
+
+def page(cases, summaries=None, checkpoint="checkpoints/checkpoint9.pt", updates=12500) -> str:
+    return case_page(checkpoint, updates, "valid", [summary()] if summaries is None else summaries, cases)
+
+
+def data_of(text: str) -> dict:
+    """What the page's script reads: all up to where an HTML parser sees the element end."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script', text, re.DOTALL)[1])
+
+
+def test_confidence_is_the_predicted_synonyms_probability_or_else_the_likeliest_synonyms():
+    synonyms = [Synonym("chief", 0.1), Synonym("main", 0.3), Synonym("principal", 0.35)]
+    assert confidence(case(probability=0.3, synonyms=synonyms)) == 0.3
+    assert confidence(case(prediction="old", probability=0.5, synonyms=synonyms, corrected=False)) == 0.35
+    assert confidence(case(prediction="old", probability=0.5, synonyms=[], corrected=False)) == 0.0
+
+
+def test_the_cases_come_through_unharmed():
+    whole = case(
+        gold=HOSTILE, table="a & b", synonyms=[Synonym("q\u2028\u2029\u0000\r\n\\\"'", 0.125), Synonym("main", 0.4)]
+    )
+    cases = [whole, near_miss(part_of_speech="unknown")]
+    data = data_of(page(cases))
+    found = [Case(*fields) for fields in data["cases"]]
+    found = [
+        one._replace(
+            context=[tuple(segment) for segment in one.context],
+            synonyms=[Synonym(*synonym) for synonym in one.synonyms],
+        )
+        for one in found
+    ]
+    assert found == cases
+    assert data["summaries"] == [summary()]
+    assert (data["checkpoint"], data["updates"], data["split"]) == ("checkpoints/checkpoint9.pt", 12500, "valid")
+
+
+def test_the_most_confident_come_first_and_equals_keep_their_order():
+    cases = [near_miss("a", 0.2), case("b", probability=0.4), case("c", probability=0.1), near_miss("d", 0.4)]
+    assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c"]
+
+
+def test_no_text_can_end_the_data_or_break_the_file():
+    text = page([case(gold=f"{HOSTILE}\u2028\ud800{{{{policy}}}}")], checkpoint=HOSTILE)
+    assert text.count("<img") == text.count("<!--") == 0
+    assert len(re.findall("</script", text)) == 2  # the data's and the script's own
+    assert "\u2028" not in text
+    assert "{{policy}}" in data_of(text)["cases"][0][2] and text.count("default-src") == 1
+    text.encode("utf-8")
+
+
+def test_the_policy_allows_the_own_style_and_script_and_nothing_else():
+    policy = re.search('Content-Security-Policy" content="([^"]*)"', page([]))[1]
+    digest = "'sha256-[A-Za-z0-9+/]{43}='"
+    assert re.fullmatch(
+        f"default-src 'none'; style-src {digest}; script-src {digest}; base-uri 'none'; form-action 'none'", policy
+    )
+    assert "src=" not in page([]) and "href=" not in page([]) and "url(" not in page([])
+
+
+def test_probabilities_that_are_nan_are_refused():
+    with pytest.raises(InputError, match="^checkpoints/checkpoint9.pt: .*NaN") as caught:
+        page([case(gold_probability=float("nan"))])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_thousand_cases_stay_small():
+    context = [(" a dozen words, or a few more, of the sentence", 0), (" masked", 1)] * 8 + [(" primary", 2)]
+    synonyms = [Synonym(f"synonym{number}", 0.1234567 / (number + 1)) for number in range(25)]
+    text = page([case(context=context, synonyms=synonyms)] * 1000)
+    assert len(text.encode()) < 1_500_000
+
+
+# ---- in a browser. All pages are opened at once, each in a frame as narrow as a phone; its fragment follows the name.
+
+WORDS = [
+    case("primary", "main", 0.38712, part_of_speech="adjective"),
+    case(
+        "stay",
+        "remain",
+        0.64,
+        part_of_speech="verb",
+        synonyms=[Synonym(f"s{n}", n / 1000) for n in range(20)] + [Synonym("remain", 0.64), Synonym("abide", 0.0)],
+    ),
+    case("stays", "keeps", 0.9996, part_of_speech="verb", table="vectors"),
+    case("ground", "domain", 0.0042, part_of_speech="noun", table="vectors"),
+    case(HOSTILE, LONG, 0.002, part_of_speech="noun", table=HOSTILE, context=[(" " + HOSTILE, 1), (" " + LONG, 2)]),
+    near_miss("stay", 0.15, part_of_speech="verb"),
+    near_miss("big", 0.35),
+]
+PAGES = {
+    "words": (WORDS, [summary("wordnet"), summary("vectors"), summary(LONG)]),
+    "near": ([near_miss("small", 0.1), near_miss("big", 0.3)], [summary(seeds=1)]),
+    "many": ([case(f"word{number:03}", probability=number / 1000) for number in range(120)], None),
+    "empty": ([], None),
+    "arabic": ([case("جميلة", "رائعة", context=[("كانت المدينة", 0), (" جميلة", 2), (" جدا", 0)])], None),
+}
+FRAMES = {
+    "default": "words.html",
+    "by word": "words.html#word=STAY&show=all",
+    "by beginning": "words.html#word=main",
+    "by synonym": "words.html#word=abi",
+    "by several": "words.html#word=stay&table=wordnet&pos=verb&show=near",
+    "by table": "words.html#table=vectors",
+    "by hostile table": f"words.html#table={quote(HOSTILE)}",
+    "invalid": "words.html#table=none&pos=pronoun&show=some&word=%E0%A4%A&word",
+    "no match": "words.html#word=zzz",
+    "near": "near.html",
+    "near, corrected asked": "near.html#show=corrected",
+    "many": "many.html",
+    "empty": "empty.html#word=stay",
+    "right to left": "arabic.html",
+    "no script": "words.html",
+    "typed": "words.html",
+    "cleared": "words.html#word=stay&show=all",
+    "changed": "words.html#word=stay",
+    "policy": "words.html",
+}
+HARNESS = """<!doctype html><meta charset="utf-8"><title>tests</title>
+FRAMES
+<pre id="found"></pre>
+<script>
+const frames = Object.fromEntries([...document.querySelectorAll("iframe")].map((frame) => [frame.name, frame]));
+const pause = (time) => new Promise((done) => setTimeout(done, time));
+const visible = (node) => node.checkVisibility();
+function look(frame) {
+  const page = frame.contentDocument, root = page.documentElement, form = page.querySelector("form").elements;
+  const texts = (selector, inside = page) => [...inside.querySelectorAll(selector)].map((node) => node.textContent);
+  return {
+    title: page.title, text: page.body.innerText, width: root.clientWidth, scrollWidth: root.scrollWidth,
+    // the cards clip what is too wide, so that the page itself does not grow
+    tooWide: [...page.querySelectorAll("article, article *")].filter(
+      (node) => node.getBoundingClientRect().right > root.clientWidth).map((node) => node.outerHTML.slice(0, 200)),
+    images: page.images.length, requests: frame.contentWindow.performance.getEntriesByType("resource").length,
+    filters: Object.fromEntries(["word", "table", "pos", "show"].map((name) => [name, form[name]?.value])),
+    visible: Object.fromEntries(["browser", "table", "nothing", "none-corrected", "rates", "clear", "more"].map(
+      (id) => [id, visible(page.getElementById(id))])),
+    disabled: [...page.querySelectorAll("input:disabled")].map((input) => input.value),
+    tables: [...form.table.options].map((option) => option.value),
+    count: page.getElementById("count").textContent, hash: frame.contentWindow.location.hash,
+    focused: page.activeElement.id || page.activeElement.querySelector("h3")?.textContent,
+    rates: [...page.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.innerText)),
+    cases: [...page.querySelectorAll("article")].map((one) => ({
+      gold: texts(".answers .gold", one)[0], prediction: texts(".answers .word", one)[1],
+      percents: texts(".answers .percent", one), sentence: one.querySelector(".sentence").textContent,
+      masked: texts("u", one), tags: texts(".tags span", one), synonyms: texts(".synonyms bdi", one),
+      synonymPercents: texts(".synonyms .percent", one), predicted: texts(".synonyms .synonym bdi", one),
+      likeliest: texts(".synonyms .likeliest bdi", one), hits: texts(".synonyms .hit bdi", one),
+      places: [...one.querySelectorAll(".sentence .word, .arrow")].map((node) => node.getBoundingClientRect().x),
+      direction: frame.contentWindow.getComputedStyle(one.querySelector(".sentence")).direction,
+    })),
+  };
+}
+async function run() {
+  const found = {};
+  for (const name in frames) found[name] = look(frames[name]);
+
+  const many = frames["many"].contentDocument;
+  many.getElementById("more").click();
+  found["many, more"] = look(frames["many"]);
+  many.getElementById("more").click();
+  found["many, all"] = look(frames["many"]);
+
+  const unfold = frames["by word"].contentDocument.querySelector("article:nth-of-type(2) button");
+  found["fold"] = [unfold.textContent, unfold.getAttribute("aria-expanded")];
+  unfold.click();
+  found["unfolded"] = look(frames["by word"]);
+  unfold.click();
+  found["folded"] = look(frames["by word"]);
+
+  const typed = frames["typed"].contentDocument, word = typed.getElementById("word");
+  word.value = "stay & go";
+  word.dispatchEvent(new Event("input", { bubbles: true }));
+  word.value = "Sta";
+  word.dispatchEvent(new Event("input", { bubbles: true }));
+  typed.querySelector("input[value=near]").click();
+  frames["cleared"].contentDocument.getElementById("clear").click();
+  frames["changed"].contentWindow.location.hash = "#pos=noun";
+
+  const policy = frames["policy"].contentDocument;
+  found["violations"] = [];
+  policy.addEventListener("securitypolicyviolation", (event) => found["violations"].push(event.effectiveDirective));
+  const script = policy.createElement("script");
+  script.textContent = "document.title = 'hacked'";
+  const image = policy.createElement("img");
+  image.src = "http://127.0.0.1:9/x.png";
+  policy.body.append(script, image);
+  await pause(1000);
+  for (const name of ["typed", "cleared", "changed", "policy"]) found[name] = look(frames[name]);
+  return found;
+}
+addEventListener("load", async () => {
+  let found;
+  try { found = await run(); } catch (error) { found = { error: error.stack }; }
+  document.getElementById("found").textContent = JSON.stringify(found);
+});
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory) -> dict:
+    """What the browser shows in each frame."""
+    if BROWSER is None:
+        pytest.skip("no chromium")
+    folder = tmp_path_factory.mktemp("pages")
+    for name, (cases, summaries) in PAGES.items():
+        (folder / f"{name}.html").write_text(page(cases, summaries), encoding="utf-8")
+    frames = [
+        f'<iframe name="{name}" src="{html.escape(address)}" style="width: 360px; height: 640px; border: 0"'
+        f"{' sandbox=allow-same-origin' if name == 'no script' else ''}></iframe>"
+        for name, address in FRAMES.items()
+    ]
+    (folder / "tests.html").write_text(HARNESS.replace("FRAMES", "\n".join(frames)), encoding="utf-8")
+    flags = (
+        "--headless --no-sandbox --disable-gpu --allow-file-access-from-files --virtual-time-budget=20000 --dump-dom"
+    )
+    command = [BROWSER, *flags.split(), f"--user-data-dir={folder / 'profile'}", (folder / "tests.html").as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True).stdout
+    found = json.loads(html.unescape(re.search('<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
+    assert "error" not in found, found["error"]
+    return found
+
+
+def golds(frame: dict) -> list[str]:
+    return [one["gold"] for one in frame["cases"]]
+
+
+def test_corrected_cases_come_first_as_the_default(seen):
+    frame = seen["default"]
+    assert golds(frame) == ["stays", "stay", "primary", "ground", HOSTILE]
+    assert frame["count"] == "5 cases, the most confident first"
+    assert frame["filters"] == {"word": "", "table": "", "pos": "", "show": "corrected"}
+    assert not frame["visible"]["clear"] and not frame["visible"]["more"] and not frame["visible"]["none-corrected"]
+    assert frame["title"] == "False negatives of checkpoint9.pt"
+    assert "checkpoints/checkpoint9.pt after 12,500 updates, on the split “valid”" in frame["text"]
+
+
+def test_a_case_shows_the_words_in_their_sentence_and_their_probabilities(seen):
+    primary = seen["default"]["cases"][2]
+    assert primary["sentence"] == "… an adaptive immune system whose [gold: primary→ predicted: main] function is"
+    assert primary["masked"] == ["immune"]
+    assert primary["tags"] == ["corrected", "adjective", "wordnet"]
+    assert (primary["gold"], primary["prediction"]) == ("primary", "main")
+    assert primary["percents"] == ["25.0\xa0%", "38.7\xa0%"]
+    assert primary["synonyms"] == primary["predicted"] + ["chief"] == ["main", "chief"]  # the likeliest first
+    assert primary["synonymPercents"] == ["38.7\xa0%", "< 0.01\xa0%"]
+    assert primary["likeliest"] == primary["hits"] == []
+    assert [one["percents"][1] for one in seen["default"]["cases"][::3]] == ["> 99.9\xa0%", "0.42\xa0%"]
+
+
+def test_the_arrow_points_from_gold_to_prediction_in_a_text_from_right_to_left(seen):
+    (arabic,) = seen["right to left"]["cases"]
+    gold, arrow, prediction = arabic["places"]
+    assert gold < arrow < prediction
+    assert arabic["direction"] == "rtl"
+
+
+def test_a_near_miss_shows_its_likeliest_synonym(seen):
+    big, small = seen["near"]["cases"]
+    assert (big["gold"], big["prediction"], big["tags"][0]) == ("big", "old", "near miss")
+    assert big["predicted"] == [] and big["likeliest"] == ["little"] and big["synonyms"] == ["little", "tiny"]
+    assert small["gold"] == "small"
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("by word", ["stays", "stay", "stay"]),
+        ("by beginning", ["primary"]),  # not remain, not domain
+        ("by synonym", ["stay"]),
+        ("by several", ["stay"]),
+        ("by table", ["stays", "ground"]),
+        ("by hostile table", [HOSTILE]),
+        ("no match", []),
+    ],
+)
+def test_the_fragment_filters(seen, name, expected):
+    frame = seen[name]
+    assert golds(frame) == expected
+    number = f"{len(expected)} case{'s' * (len(expected) > 1)}, the most confident first"
+    assert frame["count"] == (number if expected else "No case matches these filters.")
+    assert frame["visible"]["clear"] and frame["visible"]["browser"]
+
+
+def test_the_filters_show_what_the_fragment_says(seen):
+    assert seen["by several"]["filters"] == {"word": "stay", "table": "wordnet", "pos": "verb", "show": "near"}
+    assert [one["tags"][0] for one in seen["by word"]["cases"]] == ["corrected", "corrected", "near miss"]
+
+
+def test_an_invalid_fragment_falls_back_to_the_defaults(seen):
+    assert seen["invalid"]["filters"] | {"word": ""} == seen["default"]["filters"]
+    assert seen["near, corrected asked"]["filters"] == seen["near"]["filters"]
+
+
+def test_near_misses_are_the_default_where_nothing_is_corrected(seen):
+    frame = seen["near"]
+    assert frame["filters"]["show"] == "near" and frame["disabled"] == ["corrected"]
+    assert frame["visible"]["none-corrected"] and "No prediction was a synonym of the gold word." in frame["text"]
+    assert not frame["visible"]["clear"]
+
+
+def test_the_table_filter_is_there_for_several_tables_only(seen):
+    assert seen["default"]["tables"] == ["", "vectors", "wordnet", HOSTILE] and seen["default"]["visible"]["table"]
+    assert not seen["near"]["visible"]["table"]
+
+
+def test_many_cases_are_shown_fifty_at_a_time(seen):
+    names = [f"word{number:03}" for number in reversed(range(120))]
+    assert golds(seen["many"]) == names[:50]
+    assert seen["many"]["count"] == "120 cases, the most confident first; the first 50 are shown"
+    assert golds(seen["many, more"]) == names[:100]
+    assert seen["many, more"]["focused"] == "Case 51: gold word069, prediction main"
+    assert golds(seen["many, all"]) == names
+    assert seen["many"]["visible"]["more"] and not seen["many, all"]["visible"]["more"]
+
+
+def test_long_rows_of_synonyms_are_folded(seen):
+    before, after = seen["by word"]["cases"][1], seen["unfolded"]["cases"][1]
+    assert before["synonyms"] == ["remain", *(f"s{number}" for number in range(19, 8, -1))]
+    assert seen["fold"] == ["Show 10 less probable ones", "false"]
+    assert after["synonyms"][:12] == before["synonyms"] and len(after["synonyms"]) == 22
+    assert seen["folded"]["cases"][1] == before
+
+
+def test_a_synonym_that_was_searched_for_is_not_folded_away(seen):
+    found = seen["by synonym"]["cases"][0]
+    assert found["hits"] == ["abide"] == found["synonyms"][12:]
+
+
+def test_the_address_follows_the_filters_and_the_filters_the_address(seen):
+    assert golds(seen["typed"]) == ["stay"] and seen["typed"]["hash"] == "#word=Sta&show=near"
+    assert seen["cleared"]["hash"] == "" and golds(seen["cleared"]) == golds(seen["default"])
+    assert seen["cleared"]["focused"] == "word"
+    assert golds(seen["changed"]) == ["ground", HOSTILE] and seen["changed"]["filters"]["word"] == ""
+
+
+def test_the_head_shows_rates_with_intervals_where_there_are_several_seeds(seen):
+    cell = "1.400\xa0%\n1.250 to 1.550\n21 of 1,500"
+    assert seen["default"]["rates"][0] == ["Corrected, of the wrong predictions", cell, cell, cell]
+    assert [row[1] for row in seen["near"]["rates"]] == [
+        "1.400\xa0%\n21 of 1,500",
+        "1.400\xa0%\n21 of 2,000",
+        "1.400\xa0%",
+        "1.40\xa0%\n500 of 2,000",
+    ]
+
+
+def test_no_cases_give_a_sentence_and_no_controls(seen):
+    frame = seen["empty"]
+    assert frame["visible"]["nothing"] and not frame["visible"]["browser"] and frame["visible"]["rates"]
+    assert "There is no case to show" in frame["text"]
+
+
+def test_without_javascript_the_page_says_so(seen):
+    assert "takes JavaScript" in seen["no script"]["text"] and seen["no script"]["title"] == "False negatives"
+    assert "takes JavaScript" not in seen["default"]["text"]
+
+
+def test_text_that_looks_like_html_stays_text(seen):
+    hostile = seen["default"]["cases"][4]
+    assert hostile["gold"] == HOSTILE and hostile["masked"] == [HOSTILE] and hostile["tags"][2] == HOSTILE
+    assert hostile["prediction"] == LONG and LONG in hostile["sentence"]
+    assert seen["default"]["images"] == 0 and seen["default"]["title"] == "False negatives of checkpoint9.pt"
+
+
+def test_the_browser_loads_nothing_and_refuses_what_is_slipped_in(seen):
+    assert all(seen[name]["requests"] == 0 for name in FRAMES if name != "policy")
+    assert sorted(seen["violations"]) == ["img-src", "script-src-elem"]
+    assert seen["policy"]["title"] == "False negatives of checkpoint9.pt"
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_nothing_is_wider_than_a_phone(seen, name):
+    assert 300 < seen[name]["scrollWidth"] == seen[name]["width"] <= 360
+    assert seen[name]["tooWide"] == []

@@ -1,0 +1,169 @@
+"""The plot: what its SVG says, the same bytes every time, and one line where matplotlib is missing."""
+
+import logging
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+
+import pytest
+
+from tn_fairseq.analysis.plot import PANELS, draw_training
+from tn_fairseq.analysis.rates import Counts, Evaluated, rows
+from tn_fairseq.errors import InputError
+
+TABLES = {"wordnet": 1, "glove $x$ & <b>": 3}
+
+
+def made(checkpoints: dict[str, int | None], tables: dict[str, int] = TABLES, seeds: int = 2):
+    """Rows of counts that differ from seed to seed, in which tables fire as often as said."""
+    return rows(
+        [
+            Evaluated(
+                checkpoint,
+                updates,
+                table,
+                tuple(Counts(100, times, 1000 + 10 * seed, 200 + 30 * number, times) for seed in range(seeds)),
+            )
+            for number, (checkpoint, updates) in enumerate(checkpoints.items())
+            for table, times in tables.items()
+        ]
+    )
+
+
+RUN = {f"run/checkpoint_1_{n}.pt": n for n in (1000, 2000, 30000)}
+
+
+@pytest.fixture
+def matplotlib():
+    return pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def draw(matplotlib, tmp_path):
+    """Draws as SVG, and returns how often each text stands in it, and the whole file."""
+
+    def draw(drawn):
+        path = tmp_path / "plot.svg"
+        draw_training(drawn, path)
+        root = ElementTree.parse(path).getroot()
+        texts = Counter(
+            "".join(element.itertext()).strip() for element in root.iter("{http://www.w3.org/2000/svg}text")
+        )
+        return texts, path.read_text(encoding="utf-8")
+
+    return draw
+
+
+def test_names_and_panels_are_text(draw):
+    texts, _ = draw(made(RUN))
+    assert set(TABLES) <= set(texts)
+    assert set(PANELS.values()) <= set(texts)
+    assert texts["30k"] == texts["updates"] == 2  # the two panels at the bottom share the axis of those above
+    assert "run" not in texts  # of one run there is nothing to tell
+
+
+def test_the_same_bytes_every_time_in_both_formats(matplotlib, tmp_path):
+    first, second = ([tmp_path / f"{name}.{suffix}" for suffix in ("png", "svg")] for name in "ab")
+    draw_training(made(RUN), *first)
+    draw_training(made(RUN), *second)
+    for one, other in zip(first, second):
+        assert one.read_bytes() == other.read_bytes()
+    png, svg = first
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert b"tIME" not in png.read_bytes() and b"<dc:date>" not in svg.read_bytes()
+    draw_training(made(RUN, seeds=1), second[1])
+    assert svg.read_bytes() != second[1].read_bytes()
+
+
+def test_the_png_is_sharp(matplotlib, tmp_path):
+    draw_training(made(RUN), tmp_path / "plot.png")
+    width = int.from_bytes((tmp_path / "plot.png").read_bytes()[16:20], "big")
+    assert width >= 9 * 150
+
+
+def test_nothing_of_the_users_plots_changes_it_or_is_changed(matplotlib, tmp_path):
+    draw_training(made(RUN), tmp_path / "a.svg")
+    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path"}):
+        before = dict(matplotlib.rcParams)
+        draw_training(made(RUN), tmp_path / "b.svg")
+        assert dict(matplotlib.rcParams) == before
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_accuracy_is_drawn_once(draw):
+    from tn_fairseq.analysis.plot import COLOURS, INK
+
+    _, one = draw(made(RUN, {"wordnet": 1}))
+    _, two = draw(made(RUN))
+    # a band in each panel of a table's own, and one of accuracy
+    assert one.count('id="FillBetween') == 4 and two.count('id="FillBetween') == 7
+    bands = [part.split("</g>")[0] for part in two.split('id="FillBetween')[1:]]
+    assert [sum(colour.lower() in band for band in bands) for colour in (*COLOURS[:2], INK)] == [3, 3, 1]
+
+
+def test_runs_differ_in_their_dashes(draw):
+    one, svg = draw(made(RUN))
+    assert "stroke-dasharray" not in svg
+    texts, svg = draw(made({**RUN, **{f"other/run/checkpoint_1_{n}.pt": n for n in (1000, 2000)}}))
+    assert texts["run"] == texts["other/run"] == 1
+    assert "stroke-dasharray" in svg
+    assert "other/run" not in one
+
+
+def test_checkpoints_without_updates_are_left_out(draw):
+    _, without = draw(made(RUN))
+    _, svg = draw(made({**RUN, "imported/bert.pt": None}))
+    assert svg == without
+
+
+@pytest.mark.parametrize("updates", [None, 0, 5000])
+def test_without_two_times_of_training_checkpoints_stand_side_by_side(draw, updates):
+    checkpoints = ["a/checkpoint_last.pt", "somewhere/else/checkpoint_last.pt"]
+    texts, svg = draw(made(dict.fromkeys(checkpoints, updates)))
+    assert "updates" not in texts
+    assert texts["checkpoint"] == 2 and min(texts["1"], texts["2"]) >= 2
+    for number, checkpoint in enumerate(checkpoints, start=1):
+        assert any(f"{number}  {checkpoint}" in text for text in texts)
+    assert "FillBetween" not in svg
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_single_checkpoint(draw, seeds):
+    texts, _ = draw(made({"run/checkpoint_last.pt": 100}, seeds=seeds))
+    assert set(TABLES) <= set(texts)
+
+
+def test_a_table_that_fires_rarely_is_not_lost_beside_another(draw):
+    common, rare = {"common": 900}, {"rare": 2}
+    texts, _ = draw(made(RUN, common))
+    assert "0.1" not in texts
+    texts, _ = draw(made(RUN, common | rare))
+    # decades among mismatches (0.2 % to 120 %), in sequences (2 % to 900 %), and zero in every panel
+    assert {"0.1", "1", "10", "100", "0"} <= set(texts)
+
+
+def test_tables_that_never_fire(draw):
+    texts, _ = draw(made(RUN, {"nothing": 0, "empty": 0}))
+    assert {"nothing", "empty"} <= set(texts)
+
+
+def test_many_tables(draw):
+    names = {f"table {n}": n for n in range(1, 13)}
+    texts, _ = draw(made(RUN, names))
+    assert all(texts[name] == 1 for name in names)
+
+
+def test_no_debugging_messages_where_fairseq_lets_all_through(matplotlib, tmp_path, caplog):
+    logging.getLogger("matplotlib").setLevel(logging.NOTSET)
+    with caplog.at_level(logging.DEBUG):
+        draw_training(made(RUN), tmp_path / "plot.png")
+        logging.getLogger("matplotlib.font_manager").info("one of many")
+    assert not caplog.records
+
+
+def test_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError) as raised:
+        draw_training(made(RUN), tmp_path / "plot.svg")
+    assert "pip install 'tn_fairseq[plot]'" in str(raised.value) and "\n" not in str(raised.value)
+    assert not list(tmp_path.iterdir())

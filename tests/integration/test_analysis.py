@@ -1,0 +1,126 @@
+"""The analysis as a user runs it: its figures are those that training logged, and its files say the same."""
+
+import csv
+import json
+import sys
+
+import pytest
+import torch
+from helpers import FAMILIES, fairseq_train, run_command, write_data_bin
+
+from tn_fairseq.analysis.__main__ import main
+
+pytestmark = pytest.mark.xdist_group("analysis")  # the runs that the tests share are made once
+RATES = {
+    "accuracy": "valid_mlm_accuracy",
+    "prediction_rate": "valid_false_negative_rate",
+    "sequence_rate": "valid_false_negative_sequences",
+}
+
+
+def analysis(*words, **options):
+    return run_command(sys.executable, "-m", "tn_fairseq.analysis", *words, **options)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def trained(request, tmp_path_factory, data_bin, synonym_table):
+    """A run with a checkpoint and a validation every other update; its folder, and the logged validations."""
+    folder = tmp_path_factory.mktemp(request.param)
+    flags = [*FAMILIES[request.param].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
+    intervals = ["--save-interval-updates", 2, "--validate-interval-updates", 2]
+    run = fairseq_train(data_bin, folder, *flags, *intervals, "--dropout", 0, "--lr", 1e-2)
+    assert run.code == 0, run.output
+    # a validation is logged again where training ends
+    logged = {int(record["valid_num_updates"]): record for record in run.records("valid")}
+    assert sorted(logged) == [2, 4, 6]
+    return folder, logged
+
+
+def test_the_figures_are_those_that_validation_logged(trained, data_bin, synonym_table, empty_table, tmp_path):
+    checkpoints, logged = trained
+    output = tmp_path / "report folder"
+    words = [data_bin, "--path", checkpoints / "checkpoint*.pt", "--synonym-table", synonym_table, empty_table]
+    run = analysis(*words, "--output", output, "--mask-seeds", 1, "--paper")
+    assert run.code == 0 and not run.stderr, run.output
+    rows = json.loads((output / "false_negatives.json").read_text())
+    assert [(row["updates"], row["table"]) for row in rows] == [
+        (updates, table) for updates in (2, 4, 6) for table in ("synonyms", "empty")
+    ]
+    for row in rows[::2]:
+        for rate, name in RATES.items():
+            assert round(row[rate], 3) == float(logged[row["updates"]][name]), (rate, row)
+        assert row["prediction_rate_low"] is None
+    assert all(row["corrected"] == 0 and row["accuracy"] == other["accuracy"] for other, row in zip(*[iter(rows)] * 2))
+    assert any(row["corrected"] for row in rows)
+
+    with open(output / "false_negatives.csv", newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [(int(row["corrected"]), row["table"]) for row in read] == [(row["corrected"], row["table"]) for row in rows]
+    cases = json.loads((output / "cases.json").read_text())
+    last = rows[-2]
+    assert sum(case["corrected"] for case in cases) == min(last["corrected"], 200) and cases
+    for case in cases:
+        assert case["gold"] != case["prediction"] and case["table"] == "synonyms"
+        assert (case["prediction"] in case["synonyms"]) == case["corrected"]
+        assert [text.strip() for text, kind in case["context"] if kind == 2] == [case["gold"]]
+    with open(output / "pairs.csv", newline="") as file:
+        pairs = list(csv.DictReader(file))
+    assert sum(int(pair["count"]) for pair in pairs if pair["list"] == "corrected") == last["corrected"]
+    with open(output / "sources.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 3
+    for name in ("cases.html", "training.png", "training.svg"):
+        assert (output / name).stat().st_size > 1000 and name in run.stdout
+    assert "from the paper (not ours)" in run.stdout and "1.41" in run.stdout
+    assert not [path for path in output.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("trained", ["electra"], indirect=True)
+def test_several_maskings_have_a_spread_and_draws_can_be_repeated(trained, data_bin, synonym_table, tmp_path):
+    checkpoints, _ = trained
+    words = [data_bin, "--path", checkpoints / "checkpoint_last.pt", "--synonym-table", synonym_table]
+    words += ["--mask-seeds", 3, "--max-sequences", 6, "--prediction-mode", "sample", "--max-cases", 4]
+    for name in ("one", "two"):
+        run = analysis(*words, "--output", tmp_path / name)
+        assert run.code == 0, run.output
+    (row,) = json.loads((tmp_path / "one" / "false_negatives.json").read_text())
+    assert row["sequences"] == 18 and row["mask_seeds"] == 3 and row["corrected"] > 0
+    assert row["accuracy_low"] <= row["accuracy"] <= row["accuracy_high"]
+    assert row["prediction_rate_low"] < row["prediction_rate_high"]
+    cases = json.loads((tmp_path / "one" / "cases.json").read_text())
+    assert sum(case["corrected"] for case in cases) == sum(not case["corrected"] for case in cases) == 4
+    for path in (tmp_path / "one").iterdir():
+        assert path.suffix == ".png" or path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path
+
+
+@pytest.mark.parametrize("trained", ["bert"], indirect=True)
+def test_wrong_input_gets_one_line_and_leaves_nothing(trained, data_bin, synonym_table, tmp_path, monkeypatch):
+    checkpoints, _ = trained
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would last for the tests to come
+    good = {
+        "data": data_bin,
+        "--path": checkpoints / "checkpoint_last.pt",
+        "--synonym-table": synonym_table,
+        "--output": tmp_path / "new",
+    }
+
+    def refused(*more, **wrong):
+        words = {**good, **{"data" if key == "data" else f"--{key.replace('_', '-')}": v for key, v in wrong.items()}}
+        data = words.pop("data")
+        with pytest.raises(SystemExit, match="^error: [^\n]+$") as raised:
+            main([str(word) for word in (data, *(word for pair in words.items() for word in pair), *more)])
+        assert not (tmp_path / "new").exists()
+        return str(raised.value)
+
+    other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
+    torch.save([1, 2], tmp_path / "list.pt")
+    (tmp_path / "file").write_text("in the way")
+    assert "the table of another dictionary" in refused(data=other)
+    assert "--split tset: not in" in refused("--split", "tset")
+    assert "no such checkpoint" in refused(path=tmp_path / "checkpoint_9*.pt")
+    assert "holds no model" in refused(path=tmp_path / "list.pt")
+    assert "cannot be written" in refused(output=tmp_path / "file")
+    assert "no such file" in refused(synonym_table=tmp_path / "none.safetensors")
+    assert "dict.txt" in refused(data=tmp_path / "nowhere")
+    run = analysis(data_bin, "--path", tmp_path / "list.pt", *["--synonym-table", synonym_table, "--output", tmp_path])
+    assert "list.pt: holds no model" in run.error()
+    assert "--encoder-json is for dictionaries of numbers" in refused("--encoder-json", tmp_path / "file")

@@ -1,0 +1,142 @@
+"""The cases to show: masked words whose prediction was a synonym, or for which the model nearly put one in."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ..synonyms.table import PADDING
+from .page import Case, Synonym
+from .predictions import Predictions
+
+CONTEXT = 24  # tokens shown on either side of the masked word
+SAME_PAIR = 5  # cases shown of one pair of gold and predicted word
+_SPARE = 10  # times as many cases are kept as are shown, so that the rest can make way for other pairs
+
+
+class _Found(NamedTuple):
+    """A masked position; ``key`` names it over maskings."""
+
+    confidence: float
+    key: tuple[int, int]
+    tokens: Tensor  # (T)
+    masked_tokens: Tensor  # (T) boolean
+    gold: int
+    gold_probability: float
+    prediction: int
+    prediction_probability: float
+    synonyms: list[int]
+    synonym_probabilities: list[float]
+
+    @property
+    def synonym(self) -> int:
+        """The one in question: the predicted, or else the likeliest."""
+        if self.prediction in self.synonyms:
+            return self.prediction
+        return max(zip(self.synonym_probabilities, self.synonyms))[1]
+
+
+class CaseCollector:
+    """Keeps the cases of one table of which the model was most confident: corrected ones, and near misses."""
+
+    def __init__(self, name: str, table: Tensor, limit: int):
+        self.name, self.table, self.limit = name, table, limit
+        self.found: dict[bool, dict[tuple[int, int], _Found]] = {True: {}, False: {}}
+
+    def add(self, batch: Predictions, probabilities: Tensor, false_negative: Tensor) -> None:
+        """Look through a batch; the probabilities (N, V) are the model's, `false_negative` (N) is the table's."""
+        rows = self.table[batch.targets].long()
+        of_synonyms = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
+        of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
+        near_miss = ~false_negative & (batch.predictions != batch.targets) & (rows[:, 0] != PADDING)
+        places = batch.masked_tokens.nonzero()
+        for corrected, candidates, confidence in (
+            (True, false_negative, of_predictions),
+            (False, near_miss, of_synonyms.max(dim=1).values),
+        ):
+            positions = candidates.nonzero().squeeze(1)
+            best = confidence[positions].topk(min(len(positions), self.limit)).indices
+            for position in positions[best].tolist():
+                sequence, place = places[position].tolist()
+                synonyms = [index for index in rows[position].tolist() if index != PADDING]
+                self._keep(
+                    corrected,
+                    _Found(
+                        confidence=confidence[position].item(),
+                        key=(batch.sequence_ids[sequence], place),
+                        tokens=batch.tokens[sequence],
+                        masked_tokens=batch.masked_tokens[sequence],
+                        gold=batch.targets[position].item(),
+                        gold_probability=probabilities[position, batch.targets[position]].item(),
+                        prediction=batch.predictions[position].item(),
+                        prediction_probability=of_predictions[position].item(),
+                        synonyms=synonyms,
+                        synonym_probabilities=of_synonyms[position, : len(synonyms)].tolist(),
+                    ),
+                )
+
+    def _keep(self, corrected: bool, case: _Found) -> None:
+        found = self.found[corrected]
+        if case.key not in found or found[case.key].confidence < case.confidence:
+            found[case.key] = case
+        if len(found) > 2 * _SPARE * self.limit:
+            best = sorted(found.values(), key=lambda case: -case.confidence)[: _SPARE * self.limit]
+            self.found[corrected] = {case.key: case for case in best}
+
+    def cases(
+        self, forms: Sequence[str], labels: Sequence[str], part_of_speech: Callable[[str, str], str]
+    ) -> list[Case]:
+        """The cases in words, most confident first; few of each pair, so that there is room for others.
+
+        ``forms`` are the surface forms of the dictionary's entries, ``labels`` what they are called alone, and
+        ``part_of_speech`` says what a word is where it means the same as another.
+        """
+        return [
+            Case(
+                table=self.name,
+                context=context(case.tokens.tolist(), case.masked_tokens.tolist(), case.key[1], forms),
+                gold=labels[case.gold],
+                gold_probability=case.gold_probability,
+                prediction=labels[case.prediction],
+                prediction_probability=case.prediction_probability,
+                part_of_speech=part_of_speech(labels[case.gold], labels[case.synonym]),
+                synonyms=[
+                    Synonym(labels[index], probability)
+                    for index, probability in zip(case.synonyms, case.synonym_probabilities, strict=True)
+                ],
+                corrected=corrected,
+            )
+            for corrected in (True, False)
+            for case in self._chosen(corrected)
+        ]
+
+    def _chosen(self, corrected: bool) -> list[_Found]:
+        pairs: Counter[tuple[int, int]] = Counter()
+        chosen = []
+        for case in sorted(self.found[corrected].values(), key=lambda case: -case.confidence):
+            pair = case.gold, case.prediction
+            pairs[pair] += 1
+            if pairs[pair] <= SAME_PAIR:
+                chosen.append(case)
+        return chosen[: self.limit]
+
+
+def context(tokens: Sequence[int], masked: Sequence[bool], place: int, forms: Sequence[str]) -> list[tuple[str, int]]:
+    """The text around a place as segments to be concatenated: 0 plain, 1 masked as well, 2 the place itself."""
+    first, last = max(0, place - CONTEXT), place + CONTEXT + 1
+    pieces = [
+        (forms[token], 2 if index == place else int(masked[index]))
+        for index, token in enumerate(tokens[first:last], start=first)
+    ]
+    if any(forms[token] for token in tokens[:first]):
+        pieces.insert(0, ("…", 0))
+    if any(forms[token] for token in tokens[last:]):
+        pieces.append((" …", 0))
+    segments: list[tuple[str, int]] = []
+    for form, kind in pieces:
+        if form and segments and kind == 0 == segments[-1][1]:
+            segments[-1] = (segments[-1][0] + form, 0)
+        elif form:
+            segments.append((form, kind))
+    return segments

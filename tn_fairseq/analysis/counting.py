@@ -1,0 +1,85 @@
+"""Counting the false negatives of one checkpoint, under every masking and with every table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from .. import corruption, objectives
+from ..criterions.mlm_soft_reg import input_word_embeddings
+from .cases import CaseCollector
+from .checkpoints import Checkpoint, load
+from .pairs import PairCounter
+from .predictions import Predictions, batches_of, load_split, predict
+from .rates import Counts
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to analyse, and how; None means every sequence of the split."""
+
+    data_bin: Path
+    split: str
+    mask_seeds: int
+    max_sequences: int | None
+    sample: bool
+
+
+class Details:
+    """What one looks at in a single checkpoint: cases, pairs, tables that fire together, and its word embeddings."""
+
+    def __init__(self, tables: Mapping[str, Tensor], max_cases: int):
+        self.collectors = [CaseCollector(name, table, max_cases) for name, table in tables.items()]
+        self.pairs = PairCounter()
+        self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # at how many positions both fire
+        self.word_embeddings: Tensor | None = None  # (V, E)
+
+    def add(self, batch: Predictions, false_negatives: Tensor) -> None:
+        """Look through a batch in which the tables found these false negatives: (tables, N) boolean."""
+        probabilities = batch.logits.softmax(dim=-1)
+        for collector, false_negative in zip(self.collectors, false_negatives, strict=True):
+            collector.add(batch, probabilities, false_negative)
+        of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
+        self.pairs.add(batch.targets, batch.predictions, of_predictions)
+        fired = false_negatives.double()  # exact
+        self.fired += (fired @ fired.T).long()
+
+
+def count(batch: Predictions, false_negative: Tensor) -> Counts:
+    """The counts of one batch for one table, which found these false negatives: (N) boolean."""
+    in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
+    return Counts(
+        sequences=len(batch.sequence_ids),
+        corrected_sequences=in_place.any(dim=1).sum().item(),
+        masked=len(batch.targets),
+        correct=batch.predictions.eq(batch.targets).sum().item(),
+        corrected=false_negative.sum().item(),
+    )
+
+
+def count_checkpoint(
+    checkpoint: Checkpoint, options: Options, tables: Mapping[str, Tensor], details: Details | None, progress: tqdm
+) -> list[tuple[Counts, ...]]:
+    """For each table the counts under each masking; ``details`` are filled in where they are asked for."""
+    loaded = load(checkpoint, options.data_bin)
+    dataset = load_split(loaded, options.data_bin, options.split)
+    batches = batches_of(loaded, dataset, options.max_sequences)
+    progress.reset(total=options.mask_seeds * sum(map(len, batches)))
+    seeds: list[list[Counts]] = []
+    for seed in range(1, options.mask_seeds + 1):
+        found = []
+        for batch in predict(loaded, dataset, batches, seed, options.sample):
+            false_negatives = torch.stack(
+                [objectives.false_negatives(batch.predictions, batch.targets, table) for table in tables.values()]
+            )
+            found.append([count(batch, false_negative) for false_negative in false_negatives])
+            if details is not None:
+                details.add(batch, false_negatives)
+            progress.update(len(batch.sequence_ids))
+        seeds.append([Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)])
+    if details is not None:
+        details.word_embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
+    return list(zip(*seeds))

@@ -1,0 +1,89 @@
+"""Pairs of gold and predicted word: what a table corrects most often, and what it might have corrected."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import objectives
+from ..synonyms.table import PADDING
+from .rates import write_csv
+
+COLUMNS = ("list", "gold", "prediction", "count", "tables", "similarity", "mean_probability")
+_BASE = 1 << 31  # above every id: a pair is a number of 64 bits
+MISSED_PAIRS = 1000  # listed of those that no table corrects
+
+
+class PairCounter:
+    """Counts the wrong predictions of a run by (gold, prediction), with the tables that correct them."""
+
+    def __init__(self):
+        self.codes: list[Tensor] = [torch.empty(0, dtype=torch.long)]
+        self.probabilities: list[Tensor] = [torch.empty(0)]
+
+    def add(self, targets: Tensor, predictions: Tensor, probabilities: Tensor) -> None:
+        """Count the wrong ones of N predictions, which have these probabilities: (N) each."""
+        wrong = targets != predictions
+        self.codes.append(targets[wrong] * _BASE + predictions[wrong])
+        self.probabilities.append(probabilities[wrong])
+
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Each pair once, most frequent first: gold, prediction, count, and mean probability, (P) each."""
+        codes, inverse, counts = torch.cat(self.codes).unique(return_inverse=True, return_counts=True)
+        sums = torch.bincount(inverse, weights=torch.cat(self.probabilities).double(), minlength=len(codes))
+        order = counts.argsort(descending=True, stable=True)
+        return codes[order] // _BASE, codes[order] % _BASE, counts[order], (sums / counts)[order]
+
+
+def pair_rows(
+    counter: PairCounter, tables: Mapping[str, Tensor], embeddings: Tensor, is_word: Tensor, labels: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The pairs that a table corrects, then those that it might: most frequent first in either list.
+
+    The latter are pairs of words (`is_word`, (V) boolean) that no table (V, S) holds, though their embeddings (V, E)
+    are as similar as those of a typical word and its synonym in the tables.
+    """
+    gold, predicted, counts, probabilities = counter.pairs()
+    fired = {name: objectives.false_negatives(predicted, gold, table) for name, table in tables.items()}
+    corrected = torch.stack(list(fired.values())).any(dim=0)
+    similarity = similarities(embeddings, gold, predicted)
+    candidates = ~corrected & is_word[gold] & is_word[predicted]
+    missed = candidates & (similarity >= typical_similarity(embeddings, list(tables.values())))
+    return [
+        {
+            "list": name,
+            "gold": labels[gold[pair]],
+            "prediction": labels[predicted[pair]],
+            "count": counts[pair].item(),
+            "tables": " ".join(table for table, hits in fired.items() if hits[pair]),
+            "similarity": similarity[pair].item(),
+            "mean_probability": probabilities[pair].item(),
+        }
+        for name, chosen, limit in (("corrected", corrected, None), ("missed", missed, MISSED_PAIRS))
+        for pair in chosen.nonzero().squeeze(1)[:limit].tolist()
+    ]
+
+
+def write_pairs(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write the rows of ``pair_rows`` as CSV."""
+    write_csv(rows, path, COLUMNS)
+
+
+def similarities(embeddings: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """The cosines of rows of ``embeddings`` (V, E): (P), (P) -> (P), as soft regularization takes them (Eq. 3)."""
+    return 1 - objectives.soft_regularization(embeddings[left], embeddings[right])
+
+
+def typical_similarity(embeddings: Tensor, tables: Sequence[Tensor]) -> float:
+    """The median cosine of a word and its synonym in the tables (V, S): what this model's embeddings call similar.
+
+    NaN where the tables are empty: then nothing is as similar.
+    """
+    words, synonyms = [], []
+    for table in tables:
+        rows, columns = (table != PADDING).nonzero(as_tuple=True)
+        words.append(rows)
+        synonyms.append(table[rows, columns].long())
+    return similarities(embeddings, torch.cat(words), torch.cat(synonyms)).median().item()

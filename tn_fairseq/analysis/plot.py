@@ -1,0 +1,179 @@
+"""The rates over training, drawn with matplotlib: the optional extra ``plot``."""
+
+import logging
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .rates import Row, shorten
+
+PANELS = {
+    "sequence_rate": "sequences with a correction (%)",
+    "prediction_rate": "corrected among mismatches (%)",
+    "masked_rate": "corrected among masked tokens (%)",
+    "accuracy": "accuracy (%)",
+}
+# told apart by the colour-blind, too (Okabe and Ito; the last two are Tol's); fewer markers, so that 56 tables differ
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2, 3, 2)), (0, (3, 1, 1, 1, 1, 1)))
+OVER_AXIS = {"clip_on": False, "zorder": 3}  # for rates of 0
+INK = "#333333"
+STYLE = {
+    "axes.edgecolor": "#999999",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.axisbelow": True,
+    "font.size": 9,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "tn_fairseq",  # the same ids, every time
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    "xtick.color": "#999999",
+    "xtick.labelcolor": INK,
+    "ytick.color": "#999999",
+    "ytick.labelcolor": INK,
+}
+
+
+def draw_training(rows: Sequence[Row], *paths: Path) -> None:
+    """Draw the rows of ``rates.rows`` over the updates of training to each path, as .png or .svg by its suffix.
+
+    A line for each synonym table, a dash style for each folder of checkpoints, and 95 % intervals as bands. Checkpoints
+    of unknown updates are left out. Unless two differ in their updates, all stand side by side, as points. The same
+    rows give the same bytes. Raises InputError where matplotlib is missing.
+    """
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq lets every package's debugging messages through
+    try:
+        from matplotlib import style
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError("drawing needs matplotlib, which is missing: pip install 'tn_fairseq[plot]'") from None
+
+    # neither pyplot, which looks for a display, nor what the user has set up for other plots
+    with style.context(["default", STYLE]):
+        figure = Figure(figsize=(9, 6.4), dpi=200, layout="constrained")
+        FigureCanvasAgg(figure)
+        _draw(figure, rows)
+        for path in paths:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(path, format=path.suffix.removeprefix("."), metadata=metadata)
+
+
+def _draw(figure, rows: Sequence[Row]) -> None:
+    """Four panels over one axis, above them the legend of the tables, below them that of the runs."""
+    known = [row for row in rows if row["updates"] is not None]
+    over_updates = len({row["updates"] for row in known}) > 1
+    rows = known if over_updates else rows
+    tables, checkpoints = (list(dict.fromkeys(row[key] for row in rows)) for key in ("table", "checkpoint"))
+    looks = {
+        table: {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
+        for i, table in enumerate(tables)
+    }
+    runs = list(dict.fromkeys(_run(row) for row in rows))
+    dashes = {run: DASHES[i % len(DASHES)] for i, run in enumerate(runs)}
+
+    peaks = _peaks(rows, "prediction_rate") or [1]
+    far_apart = max(peaks) > 30 * min(peaks)  # on one linear scale some table would hide at the bottom
+
+    axes = figure.subplots(2, 2, sharex=True)
+    for axis, (rate, label) in zip(axes.flat, PANELS.items()):
+        for i, table in enumerate(tables[:1] if rate == "accuracy" else tables):  # accuracy does not depend on it
+            of_table = [row for row in rows if row["table"] == table]
+            look = {"color": INK, "marker": MARKERS[0]} if rate == "accuracy" else looks[table]
+            if over_updates:
+                for run, dash in dashes.items():
+                    _draw_line(axis, rate, [row for row in of_table if _run(row) == run], {**look, "linestyle": dash})
+            else:
+                beside = 0 if rate == "accuracy" else 0.5 * ((i + 0.5) / len(tables) - 0.5)
+                x = [1 + checkpoints.index(row["checkpoint"]) + beside for row in of_table]
+                _draw_points(axis, rate, x, of_table, look)
+        axis.set_ylabel(label)
+        most = max(max(row[rate], row[f"{rate}_high"] or 0) for row in rows)
+        if rate != "accuracy" and far_apart:
+            # from the rarest table's decade upwards; below, down to zero, linear
+            axis.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(min(_peaks(rows, rate)))))
+        axis.set_ylim(0, 1.08 * most or 1)
+        axis.yaxis.set_major_formatter("{x:g}")
+
+    for axis in axes[1]:
+        if over_updates:
+            most = max(row["updates"] for row in rows)
+            axis.set_xlim(0, 1.03 * most)
+            axis.xaxis.get_major_locator().set_params(integer=True, nbins=7)
+            axis.xaxis.set_major_formatter(_thousands if most >= 10000 else "{x:,.0f}")
+            axis.set_xlabel("updates")
+        else:
+            axis.set_xlim(0.5, len(checkpoints) + 0.5)
+            axis.set_xticks(range(1, len(checkpoints) + 1))
+            axis.set_xlabel("checkpoint")
+    figure.align_ylabels(axes)
+    if not over_updates:
+        names = [f"{number}  {shorten(checkpoint, 110)}" for number, checkpoint in enumerate(checkpoints, start=1)]
+        figure.set_figheight(figure.get_figheight() + 0.17 * len(names))
+        figure.supxlabel("\n".join(names), fontsize=9, multialignment="left")
+        looks = {table: {**look, "linestyle": "none"} for table, look in looks.items()}
+    _legend(figure, "upper", [shorten(table, 100) for table in tables], looks.values())
+    if over_updates and len(runs) > 1:
+        _legend(
+            figure,
+            "lower",
+            [shorten(run, 100) for run in runs],
+            [{"color": INK, "linestyle": dash} for dash in dashes.values()],
+        )
+
+
+def _run(row: Row) -> str:
+    return str(Path(row["checkpoint"]).parent)
+
+
+def _draw_line(axis, rate: str, rows: Sequence[Row], look: Mapping[str, Any]) -> None:
+    rows = sorted(rows, key=lambda row: row["updates"])
+    x = [row["updates"] for row in rows]
+    if len(rows) == 1:
+        _draw_points(axis, rate, x, rows, look)
+    else:
+        look = {**look, "linewidth": 1.4, "markersize": 4, "markevery": max(1, len(x) // 10)}
+        axis.plot(x, [row[rate] for row in rows], **look, **OVER_AXIS)
+        axis.fill_between(x, *_interval(rate, rows), color=look["color"], alpha=0.18, linewidth=0)
+
+
+def _draw_points(axis, rate: str, x: Sequence[float], rows: Sequence[Row], look: Mapping[str, Any]) -> None:
+    low, high = _interval(rate, rows)
+    axis.vlines(x, low, high, color=look["color"], linewidth=1.2)
+    axis.plot(x, [row[rate] for row in rows], markersize=5, **{**look, "linestyle": "none"}, **OVER_AXIS)
+
+
+def _interval(rate: str, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+    """Lower and upper ends; of one seed both are its rate."""
+    ends = [(row[f"{rate}_low"], row[f"{rate}_high"]) for row in rows]
+    ends = [(row[rate], row[rate]) if None in end else end for row, end in zip(rows, ends)]
+    return [low for low, _ in ends], [high for _, high in ends]
+
+
+def _peaks(rows: Sequence[Row], rate: str) -> list[float]:
+    """The highest rate of each table that fires at all."""
+    peaks: dict[str, float] = {}
+    for row in rows:
+        peaks[row["table"]] = max(row[rate], peaks.get(row["table"], 0))
+    return [peak for peak in peaks.values() if peak]
+
+
+def _legend(figure, place: str, names: Sequence[str], looks: Iterable[Mapping[str, Any]]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], markersize=4, linewidth=1.4, **look) for look in looks]
+    columns = max(1, min(len(names), 120 // (max(map(len, names)) + 8)))
+    figure.legend(handles, list(names), loc=f"outside {place} center", ncols=columns)
+
+
+def _thousands(value: float, position: int) -> str:
+    return f"{value / 1000:,g}k" if value else "0"

@@ -1,0 +1,83 @@
+"""What a checkpoint puts in for the masked words of a split, as the validations during its training saw it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from fairseq import utils
+from fairseq.data import FairseqDataset
+from torch import Tensor
+
+from .. import corruption
+from ..errors import InputError
+from .checkpoints import Loaded
+
+BATCH_SIZE = 64  # for checkpoints that name none: imported ones were not trained here
+
+
+class Predictions(NamedTuple):
+    """A batch of B sequences of at most T tokens with N masked positions, V symbols in the dictionary."""
+
+    sequence_ids: list[int]  # (B)
+    tokens: Tensor  # (B, T), the text before masking
+    masked_tokens: Tensor  # (B, T) boolean
+    targets: Tensor  # (N), w_k
+    predictions: Tensor  # (N), r_k
+    logits: Tensor  # (N, V)
+
+
+def load_split(loaded: Loaded, data_bin: Path, split: str) -> FairseqDataset:
+    """The split as the checkpoint's task masks it; raises InputError where it is missing, damaged or empty."""
+    if not (data_bin / f"{split}.idx").exists():
+        there = sorted(path.stem for path in data_bin.glob("*.idx"))
+        raise InputError(f"--split {split}: not in {data_bin}, which holds {', '.join(there) or 'no split'}")
+    try:
+        loaded.task.load_dataset(split)
+    except (OSError, ValueError, AssertionError) as error:
+        raise InputError(f"{data_bin / split}.idx: cannot be read ({error}); run binarize.py again") from None
+    return loaded.task.dataset(split)
+
+
+def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | None) -> list[list[int]]:
+    """The batches of training's validation: our tasks draw the masks of a batch together, so that they matter."""
+    limit = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
+    indices = dataset.ordered_indices()
+    indices = loaded.task.filter_indices_by_size(indices, dataset, limit, ignore_invalid_inputs=True)
+    batch_size, max_tokens = loaded.batching.batch_size_valid, loaded.batching.max_tokens_valid
+    return dataset.batch_by_size(
+        indices[:max_sequences],
+        max_tokens=max_tokens,
+        max_sentences=BATCH_SIZE if batch_size is None and max_tokens is None else batch_size,
+        required_batch_size_multiple=loaded.batching.required_batch_size_multiple,
+    )
+
+
+@torch.no_grad()
+def predict(
+    loaded: Loaded, dataset: FairseqDataset, batches: Iterable[Sequence[int]], seed: int, sample: bool
+) -> Iterator[Predictions]:
+    """The predictions under one masking, a batch at a time: the likeliest tokens, or draws from the softmax.
+
+    Seed 1 masks as the validations during training do, a further one as they would if they masked anew.
+    """
+    device = next(loaded.model.parameters()).device
+    dataset.set_epoch(seed)
+    utils.set_torch_seed(seed)  # for the draws
+    for members in batches:
+        batch = dataset.collater([dataset[index] for index in members])
+        target_tokens = batch["target"]
+        masked_tokens = target_tokens.ne(loaded.task.source_dictionary.pad())
+        net_input = {**batch["net_input"], "masked_tokens": masked_tokens}
+        logits, _ = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
+        logits = logits.float().cpu()
+        yield Predictions(
+            sequence_ids=batch["id"].tolist(),
+            tokens=corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens),
+            masked_tokens=masked_tokens,
+            targets=corruption.take_masked(target_tokens, masked_tokens),
+            predictions=corruption.draw_replacements(logits, uniform=batch.get("uniform_draws"))
+            if sample
+            else logits.argmax(-1),
+            logits=logits,
+        )
