@@ -4,14 +4,25 @@ import pickle
 import warnings
 import zipfile
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from torch import Tensor
 
+from .dictionary import fingerprint
 from .errors import InputError
 from .files import write_whole
+
+# what the input word embeddings are called: in our models, in fairseq's RoBERTa, and in its older files
+_WORD_EMBEDDINGS = (
+    "embeddings.word_embeddings.weight",
+    "encoder.sentence_encoder.embed_tokens.weight",
+    "decoder.sentence_encoder.embed_tokens.weight",
+)
 
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:
@@ -41,6 +52,24 @@ def _upgrade(state: dict[str, Any], path: str | Path) -> dict[str, Any]:
             return checkpoint_utils._upgrade_state_dict(state)
     except Exception as error:  # it takes for granted what it finds
         raise InputError(f"{path}: a checkpoint that fairseq cannot bring up to date ({error!r})") from None
+
+
+def word_embeddings(state: Mapping[str, Any]) -> Tensor | None:
+    """The input word embeddings (V, E) of a checkpoint of ELECTRA, BERT or fairseq's RoBERTa, None in any other."""
+    found = map(state["model"].get, _WORD_EMBEDDINGS)
+    return next((tensor for tensor in found if isinstance(tensor, Tensor)), None)
+
+
+def check_dictionary(path: str | Path, state: Mapping[str, Any], dictionary: Dictionary) -> None:
+    """Raises InputError where a checkpoint was trained with another dictionary, as far as it knows its own."""
+    embeddings, theirs = word_embeddings(state), state["model"].get("dictionary_fingerprint")
+    size = 0 if embeddings is None else len(embeddings)
+    # fairseq's RoBERTa has no fingerprint
+    if size != len(dictionary) or theirs is not None and bytes(theirs.tolist()).hex() != fingerprint(dictionary):
+        raise InputError(
+            f"{path}: the model of another dictionary (of {size:,} symbols; yours has {len(dictionary):,}, not the "
+            "same); name the dict.txt or the data-bin that it was trained with, or other text of the same tokenizer"
+        )
 
 
 def save_checkpoint(state: dict[str, Any], path: str | Path) -> None:

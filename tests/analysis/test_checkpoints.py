@@ -100,7 +100,7 @@ def test_what_is_no_checkpoint_of_a_masked_language_model_is_refused(save, dicti
 def test_a_checkpoint_of_another_dictionary_is_refused(save, tmp_path, family):
     path, _, _ = save(family, "model.pt")
     other = load_dictionary(write_data_bin(tmp_path / "other", WORDS[:-1]) / "dict.txt")
-    assert "of another dictionary (of 125 symbols; the data's has 124" in refusal(other, path)
+    assert "of another dictionary (of 125 symbols; yours has 124" in refusal(other, path)
 
 
 def test_a_checkpoint_whose_tensors_do_not_fit_its_description_is_refused(save, dictionary, data_bin):

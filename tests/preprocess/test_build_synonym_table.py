@@ -3,12 +3,17 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
+import nltk
 import pytest
+import torch
+from nltk.corpus.reader import CorpusReader
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.synonyms.table import load_synonym_table, read_description
+from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 SCRIPT = Path(__file__).parents[2] / "preprocess" / "build_synonym_table.py"
 sys.path.insert(0, str(SCRIPT.parent))
@@ -44,6 +49,51 @@ def dict_txt(tmp_path):
 def vectors_txt(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("primary 1 0\nmain 1 0.1\nchief 1 0.5\nstay -1 0\nthe 1 0\n")
+    return path
+
+
+@pytest.fixture
+def model_dict(tmp_path):
+    path = tmp_path / "model.dict.txt"
+    path.write_text("primary 1\nstay 1\nmain 1\nhalt 1\nthe 1\n##s 1\n")
+    return path
+
+
+@pytest.fixture
+def checkpoint(model_dict):
+    """A model for which main is like primary, and halt like stay; only primary and stay are frequent."""
+    dictionary = load_dictionary(model_dict)
+    embeddings = torch.full((len(dictionary), 3), 99.0)
+    for word, row in {"primary": (14, 1, 3), "stay": (14, -1, 3), "main": (4, 1, 3), "halt": (4, -1, 3)}.items():
+        embeddings[dictionary.index(word)] = torch.tensor(row).float()
+    digest = torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
+    model = {"embeddings.word_embeddings.weight": embeddings, "dictionary_fingerprint": digest}
+    path = model_dict.parent / "checkpoint.pt"
+    torch.save({"cfg": {"model": None}, "model": model, "optimizer_history": [{"num_updates": 7}]}, path)
+    return path
+
+
+@pytest.fixture
+def french(tmp_path, monkeypatch):
+    """A French dictionary, and a French lexicon where NLTK looks for it, which nobody else may write."""
+    reader = ensure_wordnet()
+    folder = tmp_path / "nltk_data" / "corpora" / "omw-2.0" / "provider"
+    folder.mkdir(parents=True)
+    lines = "00117985-v\tfra:lemma\trester\n00117985-v\tfra:lemma\tdemeurer\n00117985-v\tfra:lemma\ton\n"
+    lines += "02913152-n\tfra:lemma\tBâtiment\n02913152-n\tfra:lemma\tédifice\n02913152-n\tfra:lemma\tgros œuvre\n"
+    (folder / "wn-data-fra.tab").write_text(lines, encoding="utf-8")
+    (folder / "wn-data-fra.tab").chmod(0o644)
+    for parent in (folder, *folder.parents[:3]):
+        parent.chmod(0o755)
+    languages = nltk.corpus.LazyCorpusLoader("omw-2.0", CorpusReader, r".*/wn-data-.*\.tab", encoding="utf8")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(reader, "_omw_reader", languages)
+    monkeypatch.setattr(reader, "omw_langs", set())
+    monkeypatch.setattr(reader, "provenances", defaultdict(str, eng=""))
+    monkeypatch.setattr(reader, "_lang_data", defaultdict(list))
+    path = tmp_path / "french.dict.txt"
+    pieces = ["▁rester", "▁demeurer", "▁on", "▁bâtiment", "▁Édifice", "▁Bâtiment", "▁the", "er"]
+    path.write_text("".join(f"{piece} 1\n" for piece in pieces), encoding="utf-8")
     return path
 
 
@@ -117,6 +167,53 @@ def test_vectors_give_the_nearest_words_but_no_stop_words(dict_txt, vectors_txt,
     assert "with a vector" in printed and "with a neighbour kept" in printed and "paper" not in printed
 
 
+def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, checkpoint, capsys):
+    output = build(model_dict, "--source", "model", "--path", checkpoint)
+    assert rows(model_dict, output) == {"primary": {"main"}, "main": {"primary"}, "stay": {"halt"}, "halt": {"stay"}}
+    description = read_description(output)
+    assert description["source"] == "model"
+    assert description["source_version"].startswith("checkpoint.pt, 7 updates, embeddings of dimension 3, sha256 ")
+    assert description["options"] == '{"top_k": 10, "min_similarity": 0.5}'
+    assert json.loads(description["counts"]) == {"with an embedding": 4, "with a neighbour kept": 4}
+    printed = capsys.readouterr().out
+    assert "primary: main\n" in printed and "paper" not in printed
+
+
+def test_the_floor_and_number_of_a_models_neighbours_can_be_set(model_dict, checkpoint):
+    without_floor = build(model_dict, "--source", "model", "--path", checkpoint, "--min-similarity", "-2")
+    assert rows(model_dict, without_floor)["primary"] == {"main", "stay", "halt"}
+    one = build(model_dict, "--source", "model", "--path", checkpoint, "--min-similarity", "-2", "--top-k", "1")
+    assert rows(model_dict, one)["primary"] == {"main"}
+
+
+def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
+    output = build(french, "--source", "wordnet", "--lang", "fra")
+    assert rows(french, output) == {  # our stop words, such as "on", are English
+        "▁rester": {"▁demeurer", "▁on"},
+        "▁demeurer": {"▁rester", "▁on"},
+        "▁on": {"▁rester", "▁demeurer"},
+        "▁Édifice": {"▁Bâtiment"},
+        "▁Bâtiment": {"▁Édifice"},
+    }
+    description = read_description(output)
+    assert (description["source"], description["source_version"]) == ("wordnet", "WordNet 3.0 with omw-2.0 (fra)")
+    assert description["options"] == '{"lang": "fra"}'
+    assert list(json.loads(description["counts"]).values()) == [6, 6, 5]
+    printed = capsys.readouterr().out
+    assert "--stop-words FILE" in printed and "paper" not in printed
+    main(["--dict", str(french), "--table", str(output), "--show", "the"])
+    assert capsys.readouterr().out.endswith("the: (no synonym)\n")
+
+
+def test_stop_words_can_be_given(french, capsys):
+    (french.parent / "french.txt").write_text("ON\nme\n")
+    output = build(french, "--source", "wordnet", "--lang", "fra", "--stop-words", french.parent / "french.txt")
+    table = rows(french, output)
+    assert table["▁rester"] == {"▁demeurer"} and "▁on" not in table
+    assert read_description(output)["options"] == '{"lang": "fra", "stop_words": "french.txt"}'
+    assert "7, of them 1 stop words (left out)" in capsys.readouterr().out
+
+
 def test_show_prints_a_row_of_an_existing_table(dict_txt, vectors_txt, capsys):
     output = build(dict_txt, "--source", "vectors", "--vectors", vectors_txt)
     capsys.readouterr()
@@ -132,13 +229,29 @@ def test_show_prints_a_row_of_an_existing_table(dict_txt, vectors_txt, capsys):
         (["--source", "vectors", "--vectors", "missing.txt", "--output", "x"], "missing.txt"),
         (["--encoder-json", "encoder.json", "--source", "wordnet", "--output", "x"], "--encoder-json"),
         (["--table", "missing.safetensors", "--show", "primary"], "missing.safetensors"),
+        (["--source", "model", "--path", "missing.pt", "--output", "x"], "missing.pt"),
+        (["--source", "model", "--path", SCRIPT, "--output", "x"], "no checkpoint"),
+        (["--source", "wordnet", "--stop-words", "missing.txt", "--output", "x"], "--stop-words is a text file"),
     ],
 )
 def test_wrong_input_is_one_line(dict_txt, arguments, reason):
     with pytest.raises(SystemExit) as raised:
-        main(["--dict", str(dict_txt), *arguments])
+        main(["--dict", str(dict_txt), *map(str, arguments)])
     message = str(raised.value.code)
     assert message.startswith("error: ") and reason in message and "\n" not in message
+
+
+def test_a_model_of_another_dictionary_is_one_line(model_dict, checkpoint):
+    model_dict.write_text("stay 1\nprimary 1\nmain 1\nhalt 1\nthe 1\n##s 1\n")
+    with pytest.raises(SystemExit, match="checkpoint.pt: the model of another dictionary"):
+        build(model_dict, "--source", "model", "--path", checkpoint)
+    assert not (model_dict.parent / "synonyms.safetensors").exists()
+
+
+def test_stop_words_that_are_not_utf8_are_one_line(dict_txt, tmp_path):
+    (tmp_path / "stop.txt").write_bytes("à\n".encode("latin-1"))
+    with pytest.raises(SystemExit, match="stop.txt: not UTF-8"):
+        build(dict_txt, "--source", "wordnet", "--stop-words", tmp_path / "stop.txt")
 
 
 def test_showing_a_word_that_is_none_is_one_line(dict_txt, vectors_txt):
@@ -155,6 +268,9 @@ def test_showing_a_word_that_is_none_is_one_line(dict_txt, vectors_txt):
         ["--show", "primary"],
         ["--source", "vectors", "--output", "x"],
         ["--source", "vectors", "--vectors", "v.txt", "--top-k", "0", "--output", "x"],
+        ["--source", "model", "--output", "x"],
+        ["--source", "wordnet", "--path", "checkpoint.pt", "--output", "x"],
+        ["--source", "vectors", "--vectors", "v.txt", "--lang", "fra", "--output", "x"],
     ],
 )
 def test_missing_options_are_usage_errors(dict_txt, arguments, capsys):

@@ -3,14 +3,30 @@ import stat
 import subprocess
 import urllib.error
 import urllib.request
+from collections import defaultdict
 
 import nltk
 import pytest
+from nltk.corpus.reader import CorpusReader
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms import wordnet
-from tn_fairseq.synonyms.wordnet import ensure_wordnet, wordnet_synonyms, wordnet_version
+from tn_fairseq.synonyms.wordnet import ensure_language, ensure_wordnet, wordnet_synonyms, wordnet_version
+
+# The format of the Open Multilingual WordNet: offset and part of speech in WordNet 3.0, what it is, lemma.
+FRENCH = """\
+# A lexicon\tfra\thttps://example.org\tno licence
+01277426-a\tfra:lemma\tprincipal
+01277426-a\tfra:lemma\tprimaire
+01277426-a\tfra:lemma\tde premier ordre
+02913152-n\tfra:lemma\tbâtiment
+02913152-n\tfra:lemma\tÉdifice
+02913152-n\tfra:def\t0\tune construction
+03544360-n\tfra:lemma\tmaison
+03544360-n\tfra:lemma\tbâtiment
+99999999-n\tfra:lemma\tnulle part
+"""
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +41,49 @@ def without_wordnet(monkeypatch, tmp_path):
     tmp_path.chmod(0o755)
     monkeypatch.setattr(nltk.data, "path", [str(root)])
     monkeypatch.setattr(nltk.corpus, "wordnet", nltk.corpus.LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+    cut_off(monkeypatch)
+    return root
 
+
+@pytest.fixture
+def without_languages(reader, monkeypatch, tmp_path):
+    """WordNet is loaded, NLTK searches only a folder of ours for other languages, and there is no network."""
+    root = tmp_path / "nltk_data"
+    root.mkdir(mode=0o755)
+    monkeypatch.setattr(nltk.data, "path", [str(root)])
+    languages = nltk.corpus.LazyCorpusLoader("omw-2.0", CorpusReader, r".*/wn-data-.*\.tab", encoding="utf8")
+    monkeypatch.setattr(reader, "_omw_reader", languages)
+    monkeypatch.setattr(reader, "omw_langs", set())
+    monkeypatch.setattr(reader, "provenances", defaultdict(str, eng=""))
+    monkeypatch.setattr(reader, "_lang_data", defaultdict(list))
+    cut_off(monkeypatch)
+    return root
+
+
+def cut_off(monkeypatch):
     def no_network(*args, **kwargs):
         raise urllib.error.URLError("no network")
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
-    return root
+
+
+def write_lexicon(root, language, content):
+    """Write the lemmas of a language where NLTK looks for them, and nobody else may write."""
+    folder = root / "corpora" / "omw-2.0" / "provider"
+    for parent in (folder.parent.parent, folder.parent, folder):
+        parent.mkdir(exist_ok=True)
+        parent.chmod(0o755)
+    path = folder / f"wn-data-{language}.tab"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.chmod(0o644)
+    return path
+
+
+@pytest.fixture
+def french(reader, without_languages):
+    write_lexicon(without_languages, "fra", FRENCH)
+    ensure_language(reader, "fra")
+    return lambda word: wordnet_synonyms(reader, word, "fra")
 
 
 @pytest.fixture
@@ -134,3 +187,74 @@ def test_a_folder_that_others_may_write_is_left_alone(without_wordnet, debian_fo
     with pytest.raises(InputError, match="NLTK_DATA"):
         ensure_wordnet()
     assert os.listdir(without_wordnet) == []
+
+
+def test_lemmas_of_another_language_share_synsets_of_wordnet(french):
+    assert french("principal") == french("primaire") == ["principal", "primaire", "de_premier_ordre"]  # a satellite
+    assert french("bâtiment") == ["bâtiment", "Édifice", "maison"]
+    assert french("maison") == ["maison", "bâtiment"]
+
+
+def test_casing_does_not_matter_to_a_look_up(french):
+    assert french("édifice") == french("ÉDIFICE") == french("Édifice") == ["bâtiment", "Édifice"]
+
+
+def test_words_of_other_languages_and_inflected_forms_are_unknown(french):
+    assert french("primary") == french("maisons") == french("batiment") == []
+    assert french("nulle_part") == []  # WordNet has no such synset
+
+
+def test_english_is_what_it_was(french, reader):
+    assert wordnet_synonyms(reader, "edifice") == ["building", "edifice"]
+    assert wordnet_synonyms(reader, "maison") == []
+
+
+def test_the_version_names_the_release_and_the_language(french, reader):
+    assert wordnet_version(reader, "fra") == "WordNet 3.0 with omw-2.0 (fra)"
+    assert wordnet_version(reader) == wordnet_version(reader, "eng") == "WordNet 3.0"
+
+
+def language_error(reader, language):
+    with pytest.raises(InputError) as raised:
+        ensure_language(reader, language)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_an_unknown_language_gets_a_list_of_those_that_are_there(reader, without_languages):
+    write_lexicon(without_languages, "spa", "")
+    write_lexicon(without_languages, "fra", FRENCH)
+    assert language_error(reader, "deu").startswith("--lang deu: not in omw-2.0")
+    assert language_error(reader, "deu").endswith("eng, fra, spa")
+
+
+def test_without_the_multilingual_wordnet_the_error_says_how_to_get_it(reader, without_languages, capfd):
+    message = language_error(reader, "fra")
+    assert "python -m nltk.downloader omw-2.0" in message and "no network" in message
+    assert "trying nltk.download" in capfd.readouterr().err
+
+
+def test_the_multilingual_wordnet_is_downloaded_where_it_is_missing(reader, without_languages, monkeypatch):
+    fetched = []
+
+    def download(package):
+        fetched.append(package)
+        write_lexicon(without_languages, "fra", FRENCH)
+
+    monkeypatch.setattr(wordnet, "_download", download)
+    ensure_language(reader, "fra")
+    assert fetched == ["omw-2.0"] and wordnet_synonyms(reader, "maison", "fra") == ["maison", "bâtiment"]
+
+
+def test_a_damaged_lexicon_is_named(reader, without_languages):
+    write_lexicon(without_languages, "fra", FRENCH.encode("latin-1"))
+    message = language_error(reader, "fra")
+    assert "not a complete Open Multilingual WordNet" in message and str(without_languages) in message
+
+
+def test_a_damaged_download_is_named(reader, without_languages):
+    archive = without_languages / "corpora" / "omw-2.0.zip"
+    archive.parent.mkdir(mode=0o755)
+    archive.write_bytes(b"PK, but no archive")
+    archive.chmod(0o644)
+    assert "omw-2.0: not a complete Open Multilingual WordNet" in language_error(reader, "fra")

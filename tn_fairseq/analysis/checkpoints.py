@@ -14,12 +14,9 @@ from fairseq.models.roberta import RobertaModel
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from ..checkpoints import load_checkpoint
-from ..dictionary import fingerprint
+from ..checkpoints import check_dictionary, load_checkpoint
 from ..errors import InputError
 from ..models.base import EncoderModel
-
-_WORD_EMBEDDINGS = ("embeddings.word_embeddings.weight", "sentence_encoder.embed_tokens.weight")
 
 
 class Checkpoint(NamedTuple):
@@ -90,13 +87,7 @@ def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
             f"{path}: holds {arch} of the task {task}; the analysis takes ELECTRA, BERT and RoBERTa, pre-trained with "
             "--task electra or masked_lm"
         )
-    theirs = state["model"].get("dictionary_fingerprint")  # fairseq's RoBERTa has none
-    rows = next((len(tensor) for name, tensor in state["model"].items() if name.endswith(_WORD_EMBEDDINGS)), 0)
-    if rows != len(dictionary) or theirs is not None and bytes(theirs.tolist()).hex() != fingerprint(dictionary):
-        raise InputError(
-            f"{path}: of another dictionary (of {rows:,} symbols; the data's has {len(dictionary):,}, not the same); "
-            "name the data that it was trained on, or other text binarized with the same tokenizer"
-        )
+    check_dictionary(path, state, dictionary)
     history = state.get("optimizer_history") or [{}]
     return Checkpoint(path, history[-1].get("num_updates"))
 

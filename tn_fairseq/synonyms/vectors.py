@@ -18,13 +18,13 @@ _ROWS_AT_A_TIME = 1024  # similarities held in memory at once: this many words a
 class Vectors(NamedTuple):
     """The words that have a vector, their unit vectors (words, dimension), float32, and what file they are from.
 
-    ``not_utf8`` counts the lines of the file that were passed over because no UTF-8 text spells their word.
+    ``not_utf8`` counts the lines of a text file that were passed over because no UTF-8 text spells their word.
     """
 
     words: list[str]
     matrix: np.ndarray
     version: str
-    not_utf8: int
+    not_utf8: int = 0
 
 
 def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:

@@ -1,4 +1,4 @@
-"""WordNet as a source of synonyms, and the one function that makes it available."""
+"""WordNet as a source of synonyms, in English and other languages, and the functions that make it available."""
 
 import io
 import os
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+import warnings
 from pathlib import Path
 
 import nltk
@@ -39,7 +40,7 @@ def ensure_wordnet() -> WordNetCorpusReader:
     if reader is not None:
         return reader
     _report("WordNet: not found by NLTK; trying nltk.download")
-    download_failure = _download()
+    download_failure = _download("wordnet")
     if download_failure is not None:
         _report(f"WordNet: the download failed ({download_failure}); trying Debian's packages")
         _install_debian_packages(download_failure)
@@ -50,17 +51,50 @@ def ensure_wordnet() -> WordNetCorpusReader:
     return reader
 
 
-def wordnet_version(reader: WordNetCorpusReader) -> str:
-    """Name the WordNet that ``reader`` reads, such as ``WordNet 3.0``."""
-    return f"WordNet {reader.get_version()}"
+def ensure_language(reader: WordNetCorpusReader, language: str) -> None:
+    """Make ``reader`` know the lemmas of a language other than English, fetching them first where they are missing.
+
+    They come from the Open Multilingual WordNet (Bond and Foster 2013), in the release that this NLTK reads: what NLTK
+    already has, or else ``nltk.download``. ``language`` is a code of ISO 639-3, such as fra. Raises InputError where
+    there is no such language, and where the release is damaged or cannot be had.
+    """
+    package = _multilingual_package(reader)
+    if not _loaded_languages(reader, package):
+        _report(f"{package}: not found by NLTK; trying nltk.download")
+        download_failure = _download(package)
+        if download_failure is not None:
+            raise InputError(
+                f"--lang {language} needs the Open Multilingual WordNet, and downloading it failed "
+                f"({download_failure}); get it with python -m nltk.downloader {package}"
+            )
+        if not _loaded_languages(reader, package):
+            raise InputError(f"{package} was fetched but NLTK does not find it; see the warnings of NLTK above")
+    if language not in reader.langs():
+        raise InputError(
+            f"--lang {language}: not in {package}; name a language that is there: {', '.join(sorted(reader.langs()))}"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a line each for entries whose synset WordNet lacks
+            reader.all_lemma_names(lang=language)  # read now what the look-ups need, while a fault can be named
+    except Exception as error:  # a damaged file fails in many ways
+        raise _damaged(reader._omw_reader.root, error) from None
 
 
-def wordnet_synonyms(reader: WordNetCorpusReader, word: str) -> list[str]:
+def wordnet_version(reader: WordNetCorpusReader, language: str = "eng") -> str:
+    """Name the WordNet that ``reader`` reads, such as ``WordNet 3.0``, and the source of the lemmas of ``language``."""
+    version = f"WordNet {reader.get_version()}"
+    return version if language == "eng" else f"{version} with {_multilingual_package(reader)} ({language})"
+
+
+def wordnet_synonyms(reader: WordNetCorpusReader, word: str, language: str = "eng") -> list[str]:
     """All lemma names of all synsets of ``word`` (and of its base forms), once each, in WordNet's order.
 
-    Usually ``word`` itself is among them. An empty list means that WordNet does not know the word.
+    Usually ``word`` itself is among them. An empty list means that WordNet does not know the word. WordNet knows base
+    forms of English words only: those of other languages are looked up as they are, but for their casing.
     """
-    return list(dict.fromkeys(name for synset in reader.synsets(word) for name in synset.lemma_names()))
+    synsets = reader.synsets(word, lang=language)
+    return list(dict.fromkeys(name for synset in synsets for name in synset.lemma_names(language)))
 
 
 def _report(line: str) -> None:
@@ -79,13 +113,35 @@ def _loaded_reader() -> WordNetCorpusReader | None:
     return nltk.corpus.wordnet
 
 
-def _download() -> str | None:
-    """Fetch WordNet with NLTK's downloader and return None, or return in a few words why that failed."""
+def _multilingual_package(reader: WordNetCorpusReader) -> str:
+    """The release of the Open Multilingual WordNet that this NLTK reads: omw-1.4, or from NLTK 3.10 on omw-2.0."""
+    return reader._omw_reader.__name__
+
+
+def _loaded_languages(reader: WordNetCorpusReader, package: str) -> bool:
+    """Whether NLTK finds the Open Multilingual WordNet; raises InputError for one that it finds but cannot read."""
+    if reader.omw_langs:
+        return True
+    try:
+        reader.add_omw()
+    except LookupError:
+        return False
+    except Exception as error:  # such as a damaged zip file
+        raise _damaged(package, error) from None
+    return True
+
+
+def _damaged(where: object, error: Exception) -> InputError:
+    return InputError(f"{where}: not a complete Open Multilingual WordNet ({error!r}); remove it and run this again")
+
+
+def _download(package: str) -> str | None:
+    """Fetch a package with NLTK's downloader and return None, or return in a few words why that failed."""
     try:
         # NLTK's downloader waits two minutes for a server that does not answer: knock first.
         urllib.request.urlopen(Downloader.DEFAULT_URL, timeout=5).close()
         messages = io.StringIO()
-        if nltk.download("wordnet", quiet=True, print_error_to=messages):
+        if nltk.download(package, quiet=True, print_error_to=messages):
             return None
         return " ".join(messages.getvalue().split())
     except (OSError, ValueError) as error:

@@ -1,0 +1,176 @@
+import math
+from argparse import Namespace
+
+import pytest
+import torch
+from helpers import FAMILIES, Bomb
+
+from tn_fairseq.criterions.mlm_soft_reg import input_word_embeddings
+from tn_fairseq.dictionary import fingerprint, load_dictionary
+from tn_fairseq.errors import InputError
+from tn_fairseq.synonyms.embeddings import read_embeddings, remove_common_directions
+from tn_fairseq.synonyms.vectors import nearest_neighbours
+
+OURS = "embeddings.word_embeddings.weight"
+ROBERTA = "encoder.sentence_encoder.embed_tokens.weight"
+OLD_ROBERTA = "decoder.sentence_encoder.embed_tokens.weight"
+
+# Two words for each of four meanings: the first is frequent, the second rare.
+MEANINGS = {
+    ("big", "huge"): (1, 0),
+    ("large", "vast"): (0.6, 0.8),
+    ("small", "tiny"): (-1, 0),
+    ("low", "wee"): (-0.6, -0.8),
+}
+WORDS = [word for pair in MEANINGS for word in pair]
+
+
+@pytest.fixture
+def dictionary(tmp_path):
+    (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in WORDS))
+    return load_dictionary(tmp_path / "dict.txt")
+
+
+@pytest.fixture
+def words(dictionary):
+    return {dictionary.index(word): word for word in WORDS}
+
+
+def embeddings_of(dictionary):
+    """(frequency, meaning) of each word, far from the origin; other symbols are where no mean of words should look."""
+    rows = torch.full((len(dictionary), 3), 1e6)
+    for pair, meaning in MEANINGS.items():
+        for word, frequency in zip(pair, (10, -10)):
+            rows[dictionary.index(word)] = torch.tensor([frequency, *meaning]) + torch.tensor([30.0, 20.0, 10.0])
+    return rows
+
+
+def digest_of(dictionary):
+    return torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
+
+
+def write(path, model, **more):
+    torch.save({"cfg": {"model": None}, "model": model, "optimizer_history": [{"num_updates": 700}], **more}, path)
+    return path
+
+
+def checkpoint_of(path, dictionary, name=OURS):
+    model = {name: embeddings_of(dictionary)}
+    if name == OURS:
+        model["dictionary_fingerprint"] = digest_of(dictionary)
+    if name != OLD_ROBERTA:
+        return write(path, model)
+    args = Namespace(task="masked_lm", arch="roberta_base", criterion="masked_lm", data="data")
+    history = [{"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {"best": None}, "num_updates": 700}]
+    return write(path, model, cfg=None, args=args, optimizer_history=history, extra_state={"epoch": 1})
+
+
+@pytest.mark.parametrize("name", [OURS, ROBERTA, OLD_ROBERTA])
+def test_neighbours_share_their_meaning_not_their_frequency(tmp_path, dictionary, words, name):
+    vectors = read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary, name), dictionary, words)
+    assert vectors.words == WORDS
+    neighbours = dict(nearest_neighbours(vectors, top_k=3))
+    assert neighbours["big"][0] == "huge" and set(neighbours["big"][1:]) == {"large", "vast"}
+    assert neighbours["vast"][0] == "large" and set(neighbours["vast"][1:]) == {"big", "huge"}
+    above = dict(nearest_neighbours(vectors, top_k=3, min_similarity=0.7))
+    assert above == {word: [other for other in pair if other != word] for pair in MEANINGS for word in pair}
+
+
+def test_similarities_are_those_of_the_meanings(tmp_path, dictionary, words):
+    matrix = torch.from_numpy(read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, words).matrix)
+    meanings = torch.tensor([meaning for pair, meaning in MEANINGS.items() for _ in pair])
+    torch.testing.assert_close(matrix @ matrix.T, meanings @ meanings.T, atol=1e-5, rtol=0)
+    assert math.isclose(matrix[0] @ matrix[2], 0.6, abs_tol=1e-5)  # big and large: cos((1, 0), (0.6, 0.8))
+
+
+def test_what_is_removed_is_the_mean_and_one_component_in_100_dimensions():
+    generator = torch.Generator().manual_seed(1)
+    embeddings = torch.randn(500, 200, generator=generator) + 3
+    embeddings[:, 0] *= 30
+    embeddings[:, 1] *= 20
+    embeddings[:, 2] *= 10
+    left = remove_common_directions(embeddings)
+    torch.testing.assert_close(left.mean(dim=0), torch.zeros(200), atol=1e-4, rtol=0)
+    spread = left.std(dim=0)
+    assert spread[0] < 1 and spread[1] < 1 and spread[2] > 9  # two components are gone, the third is not
+    assert torch.linalg.matrix_rank(left).item() == 198
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_they_are_the_embeddings_that_the_model_looks_up(tmp_path, build, family):
+    task, model, _ = build(family)
+    dictionary = task.source_dictionary
+    words = {index: dictionary[index] for index in range(dictionary.nspecial, len(dictionary) - 1)}
+    path = write(tmp_path / "a.pt", model.state_dict())
+    ids = torch.tensor(list(words))
+    expected = remove_common_directions(input_word_embeddings(model)(ids).detach())
+    matrix = torch.from_numpy(read_embeddings(path, dictionary, words).matrix)
+    torch.testing.assert_close(matrix, expected / expected.norm(dim=1, keepdim=True), atol=1e-5, rtol=1e-4)
+
+
+def test_the_version_names_file_updates_and_content(tmp_path, dictionary, words):
+    path = checkpoint_of(tmp_path / "a.pt", dictionary)
+    version = read_embeddings(path, dictionary, words).version
+    assert version.startswith("a.pt, 700 updates, embeddings of dimension 3, sha256 ")
+    path = write(path, torch.load(path)["model"], optimizer_history=[{"num_updates": 0}])
+    without_updates = read_embeddings(path, dictionary, words).version
+    assert without_updates.startswith("a.pt, embeddings of dimension 3, sha256 ")
+    assert without_updates[-64:] != version[-64:]
+
+
+def test_half_precision_is_read(tmp_path, dictionary, words):
+    whole = read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, words).matrix
+    model = {OURS: embeddings_of(dictionary).bfloat16()}  # all the numbers but those of 0.6 and 0.8 are exact
+    half = read_embeddings(write(tmp_path / "b.pt", model), dictionary, words).matrix
+    torch.testing.assert_close(torch.from_numpy(half), torch.from_numpy(whole), atol=0.1, rtol=0)
+
+
+def refused(path, dictionary, words):
+    with pytest.raises(InputError) as raised:
+        read_embeddings(path, dictionary, words)
+    message = str(raised.value)
+    assert "\n" not in message and message.startswith(str(path))
+    return message
+
+
+def test_a_model_of_another_dictionary_is_refused(tmp_path, dictionary, words):
+    path = checkpoint_of(tmp_path / "a.pt", dictionary)
+    (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in reversed(WORDS)))
+    reordered = load_dictionary(tmp_path / "dict.txt")
+    assert len(reordered) == len(dictionary)
+    assert "another dictionary" in refused(path, reordered, words) and "dict.txt" in refused(path, reordered, words)
+
+
+def test_a_roberta_of_another_size_is_refused(tmp_path, dictionary, words):
+    path = write(tmp_path / "a.pt", {ROBERTA: embeddings_of(dictionary)[:-1]})
+    size = len(dictionary)
+    assert f"of {size - 1} symbols; yours has {size}" in refused(path, dictionary, words)
+
+
+def test_a_model_without_word_embeddings_is_refused(tmp_path, dictionary, words):
+    path = write(tmp_path / "a.pt", {"encoder.embed_tokens.weight": embeddings_of(dictionary)})
+    assert "no word embeddings" in refused(path, dictionary, words)
+
+
+def test_a_model_that_diverged_is_refused(tmp_path, dictionary, words):
+    embeddings = embeddings_of(dictionary)
+    embeddings[dictionary.index("vast"), 1] = math.nan
+    assert "not finite" in refused(write(tmp_path / "a.pt", {OURS: embeddings}), dictionary, words)
+
+
+def test_files_that_are_no_checkpoint_are_refused_and_nothing_is_unpickled(tmp_path, dictionary, words):
+    assert "No such file" in refused(tmp_path / "missing.pt", dictionary, words)
+    (tmp_path / "text.pt").write_text("no checkpoint")
+    assert "no checkpoint" in refused(tmp_path / "text.pt", dictionary, words)
+    whole = checkpoint_of(tmp_path / "whole.pt", dictionary).read_bytes()
+    (tmp_path / "half.pt").write_bytes(whole[: len(whole) // 2])
+    assert "damaged" in refused(tmp_path / "half.pt", dictionary, words)
+    trace = tmp_path / "exploded"
+    path = write(tmp_path / "bomb.pt", {OURS: embeddings_of(dictionary)}, extra_state=Bomb(trace))
+    refused(path, dictionary, words)
+    assert not trace.exists()
+
+
+def test_a_dictionary_of_stop_words_is_refused(tmp_path, dictionary):
+    with pytest.raises(InputError, match="nothing to compare"):
+        read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, {})
