@@ -1,5 +1,6 @@
 # make demo   install everything, then pre-train a small ELECTRA and show the false negatives it found
 # make test   install everything, then lint and run all tests
+# make soak   install everything, then the tests that take long: runs killed at random moments, files with random damage
 # make bench  install everything, then measure speed and memory beside a loop over the classes of transformers
 
 PYTHON ?= python3
@@ -10,13 +11,16 @@ BENCH ?= benchmark
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test soak bench lint clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+soak: $(VENV)/.ready
+	$(BIN)/python -m pytest -m soak -s tests/soak
 
 bench: $(VENV)/.ready
 	$(BIN)/python examples/benchmark.py --output $(BENCH)

@@ -1,0 +1,92 @@
+"""Runs that are killed, disks that are full, and checkpoints that are damaged."""
+
+import pytest
+import torch
+from helpers import FAMILIES, Bomb, fairseq_train, run_command, training_flags
+from interruption import assert_equal, check_that_kills_change_nothing
+
+from tn_fairseq import durable_checkpoints
+
+FLAGS = [*FAMILIES["electra"].split(), "--criterion", "electra"]
+
+
+def test_a_run_that_is_killed_ends_where_one_in_one_piece_ends(data_bin, synonym_table, tmp_path):
+    flags = [*FLAGS[:-1], "mlm_hard_correction", "--synonym-table", synonym_table]
+    check_that_kills_change_nothing(data_bin, tmp_path, flags, kills=3, seed=3)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, data_bin):
+    folder = tmp_path_factory.mktemp("trained")
+    run = fairseq_train(data_bin, folder, *FLAGS, "--save-interval-updates", 2)
+    assert run.code == 0, run.output
+    return folder
+
+
+def copy_of(folder, path):
+    for file in folder.iterdir():
+        (path / file.name).write_bytes(file.read_bytes())
+    return path
+
+
+def damage(path, kind, trap):
+    content = bytearray(path.read_bytes())
+    if kind == "cut off":
+        content = content[: len(content) // 2]
+    elif kind == "a bit flipped":
+        content[len(content) // 2] ^= 1
+    elif kind == "empty":
+        content = b""
+    path.write_bytes(content)
+    if kind == "a pickle that runs code":
+        torch.save(Bomb(trap), path)
+
+
+@pytest.mark.parametrize("kind", ["cut off", "a bit flipped", "empty", "a pickle that runs code"])
+def test_every_kind_of_damage_is_noticed(trained, tmp_path, caplog, kind):
+    folder = copy_of(trained, tmp_path)
+    for name in ("checkpoint_last.pt", "checkpoint_1_6.pt", "checkpoint_best.pt"):
+        damage(folder / name, kind, tmp_path / "trap")
+    with caplog.at_level("WARNING"):
+        state = durable_checkpoints.load(str(folder / "checkpoint_last.pt"))
+    assert state["optimizer_history"][-1]["num_updates"] == 4
+    assert "checkpoint_last.pt: damaged" in caplog.text and "checkpoint_1_4.pt instead, which has 4" in caplog.text
+    with pytest.raises(SystemExit, match="checkpoint_best.pt: damaged"):  # what was named is never replaced by another
+        durable_checkpoints.load(str(folder / "checkpoint_best.pt"))
+    assert not (tmp_path / "trap").exists()
+
+
+def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(trained, data_bin, tmp_path):
+    folder = copy_of(trained, tmp_path)
+    for name in ("checkpoint_last.pt", "checkpoint_1_6.pt", "checkpoint_best.pt"):
+        damage(folder / name, "cut off", None)
+    run = fairseq_train(data_bin, folder, *FLAGS)
+    assert run.code == 0 and "Traceback" not in run.output, run.output
+    assert run.output.count("checkpoint_1_4.pt instead, which has 4 updates") == 1
+    states = [torch.load(path / "checkpoint_last.pt", weights_only=True) for path in (trained, folder)]
+    for part in ("model", "last_optimizer_state"):
+        assert_equal(states[0][part], states[1][part])
+
+
+def test_without_a_whole_checkpoint_the_run_stops_in_one_line(data_bin, tmp_path):
+    (tmp_path / "checkpoint_last.pt").write_bytes(b"damaged")
+    run = fairseq_train(data_bin, tmp_path, *FLAGS)
+    assert run.error().endswith("no whole checkpoint lies beside it; remove it to begin anew")
+    torch.save(Bomb(tmp_path / "trap"), tmp_path / "bomb.pt")
+    run = fairseq_train(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", tmp_path / "bomb.pt")
+    assert "bomb.pt: damaged, or no checkpoint" in run.error()
+    assert not (tmp_path / "trap").exists()
+
+
+def test_a_full_disk_stops_the_run_in_one_line_and_leaves_the_checkpoint_before(trained, data_bin, tmp_path):
+    folder = copy_of(trained, tmp_path)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    largest = max(map(len, before.values())) // 1024
+    # files can grow to half of a checkpoint, as on a disk that fills up
+    limit = f"ulimit -f {largest // 2}; trap '' XFSZ; exec \"$@\""
+    flags = [*training_flags(data_bin, folder), *FLAGS, "--max-update", 8]
+    run = run_command("bash", "-c", limit, "bash", "fairseq-train", *flags)
+    assert "checkpoint_last.pt: cannot be written (File too large)" in run.error()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    run = fairseq_train(data_bin, folder, *FLAGS, "--max-update", 8)
+    assert run.code == 0 and int(run.records("train_inner")[0]["num_updates"]) == 7, run.output

@@ -1,0 +1,97 @@
+"""Runs of fairseq-train that are killed and started again, and how they compare with a run in one piece."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from helpers import training_flags
+
+MAX_UPDATE = 24
+INTERVALS = ["--save-interval-updates", 2, "--validate-interval-updates", 4, "--keep-interval-updates", 2]
+
+
+class Attempts:
+    """What all attempts at one run logged, and how each of them ended."""
+
+    def __init__(self):
+        self.records: dict[tuple[str, int], dict] = {}  # the last of each kind and update
+        self.ends: list[str] = []
+
+    def read(self, line: str) -> None:
+        for kind in ("train_inner", "valid"):
+            marker = f" | {kind} | {{"
+            if marker in line:
+                record = json.loads("{" + line.split(marker, 1)[1])
+                updates = int(record.get("num_updates") or record["valid_num_updates"])
+                clock = ("wps", "ups", "wall", "train_wall")
+                kept = {key: value for key, value in record.items() if not key.removeprefix("valid_").startswith(clock)}
+                self.records[kind, updates] = kept
+
+
+def run(attempts: Attempts, data: Path, folder: Path, flags: list, kill_after: int | None = None) -> int:
+    """Run once, and kill it -9 some milliseconds after so many lines of output; its exit code."""
+    command = [Path(sys.executable).with_name("fairseq-train"), *training_flags(data, folder), *flags, *INTERVALS]
+    command += ["--max-update", MAX_UPDATE]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    last = ""
+    for number, line in enumerate(process.stdout, start=1):
+        attempts.read(line)
+        last = line.strip() or last
+        if number == kill_after:
+            time.sleep(random.Random(number).uniform(0, 0.05))
+            os.killpg(process.pid, signal.SIGKILL)
+    code = process.wait()
+    attempts.ends.append(f"{'killed' if code < 0 else f'ended with {code}'} after: {last[:150]}")
+    return code
+
+
+def check_that_kills_change_nothing(data: Path, folder: Path, flags: list, kills: int, seed: int) -> Attempts:
+    """Kill a run so many times at random moments; fails where its end or its log differs from a run in one piece."""
+    whole, killed = Attempts(), Attempts()
+    assert run(whole, data, folder / "whole", flags) == 0, whole.ends
+    rng = random.Random(seed)
+    while kills:
+        # from the first line of the log to about the last of a run in one piece
+        code = run(killed, data, folder / "killed", flags, kill_after=rng.randint(1, 90))
+        assert code in (0, -signal.SIGKILL), killed.ends
+        kills -= code != 0
+        if code == 0:  # it was faster than its killer: begin anew
+            for path in (folder / "killed").iterdir():
+                path.unlink()
+    assert run(killed, data, folder / "killed", flags) == 0, killed.ends
+    states = [torch.load(folder / name / "checkpoint_last.pt", weights_only=True) for name in ("whole", "killed")]
+    for part in ("model", "last_optimizer_state", "optimizer_history"):
+        assert_equal(states[0][part], states[1][part])
+    assert killed.records == whole.records
+    assert not list((folder / "killed").glob("*.tmp"))
+    return killed
+
+
+def assert_equal(one, other) -> None:
+    """Equal to the last bit, whatever holds the tensors."""
+    if torch.is_tensor(one):
+        assert torch.equal(one, other)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_equal(one[key], other[key])
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other)
+        for ours, theirs in zip(one, other):
+            assert_equal(ours, theirs)
+    else:
+        assert one == other
