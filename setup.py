@@ -32,6 +32,7 @@ setup(
         "plot": ["matplotlib>=3.7"],
         "tensorboard": ["tensorboardX>=2.6"],
         "test": [
+            "hypothesis>=6.100",
             "matplotlib>=3.7",
             "protobuf>=4.21",
             "pytest>=8",

@@ -7,7 +7,8 @@ GPT-2's ``encoder.json`` with ``vocab.bpe``. Special tokens that occur literally
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 
@@ -124,16 +125,28 @@ class FastTokenizer(Tokenizer):
         self.backend.encode_special_tokens = True  # the library does not pickle it
 
     def encode_chunk(self, lines):
-        return _join(e.ids for e in self.backend.encode_batch_fast(lines, add_special_tokens=False))
+        with self._one_line_of_errors():
+            return _join(e.ids for e in self.backend.encode_batch_fast(lines, add_special_tokens=False))
 
     def encode_with_offsets(self, text):
-        encoding = self.backend.encode(_one_line(text), add_special_tokens=False)
+        with self._one_line_of_errors():
+            encoding = self.backend.encode(_one_line(text), add_special_tokens=False)
         offsets = []
         for begin, end in encoding.offsets:
             stripped = text[begin:end].lstrip()
             begin = end - len(stripped)
             offsets.append((begin, begin + len(stripped.rstrip())))
         return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
+
+    @contextmanager
+    def _one_line_of_errors(self) -> Iterator[None]:
+        """Raises InputError for a tokenizer that loads but cannot encode, such as one without its unknown token."""
+        try:
+            yield
+        except Exception as error:  # the library raises nothing narrower
+            raise InputError(
+                f"{self.description}: cannot encode the text ({_first_line(error)}); save the tokenizer anew"
+            ) from None
 
 
 class SentencePieceTokenizer(Tokenizer):

@@ -1,0 +1,164 @@
+"""Good files of every kind that a user hands in, ways to damage them, and what reads them."""
+
+import json
+import random
+import resource
+import signal
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from fairseq.data import Dictionary
+from helpers import WORDS, synonyms_of, write_table
+from test_tokenization import bert_folder, gpt2_folder, sentencepiece_folder
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, pre_tokenizers
+
+from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
+from tn_fairseq.glue import TASKS, read_task
+from tn_fairseq.squad import read_squad
+from tn_fairseq.synonyms.table import load_synonym_table
+from tn_fairseq.synonyms.vectors import nearest_neighbours, read_vectors
+from tn_fairseq.tokenization import load_tokenizer
+
+SECONDS = 10  # in which any of these files is read, or refused
+LINES = ["The cat sat on the mat.", "café 汉字 [MASK]"]
+# what a damaged file is likeliest to trip its reader with
+TOKENS = [b"", b"\x00", b"\xff", b"\n", b"\t", b" ", b'"', b"{", b"]", b"-1", b"NaN", b"1e999", b"99999999999", b"null"]
+
+
+class Kind(NamedTuple):
+    """A kind of file: a good one, and what reads it."""
+
+    path: Path
+    read: Callable[[Path], object]
+
+
+def mutate(content: bytes, rng: random.Random) -> bytes:
+    """One to four random faults: bits, bytes, pieces lost, doubled, moved or put in."""
+    for _ in range(rng.randint(1, 4)):
+        place, length = rng.randint(0, len(content)), rng.choice([1, 1, 4, 30, len(content) // 3])
+        before, piece, after = content[:place], content[place : place + length], content[place + length :]
+        flipped = bytes([piece[0] ^ 1 << rng.randrange(8)]) + piece[1:] if piece else b""
+        content = rng.choice(
+            [
+                before + after,
+                before,
+                before + piece + piece + after,
+                after + piece + before,
+                before + rng.choice(TOKENS) + piece + after,
+                before + rng.choice(TOKENS) + after,
+                before + rng.randbytes(len(piece)) + after,
+                before + flipped + after,
+            ]
+        )
+    return content
+
+
+def check_reads_or_refuses(kind: Kind, content: bytes) -> str:
+    """Read a file of this content: "read", or the one line that refuses it; fails for anything else."""
+    kind.path.write_bytes(content)
+    with _time_limit():
+        try:
+            kind.read(kind.path)
+        except InputError as error:
+            assert "\n" not in str(error), error
+            return str(error)
+        except SystemExit as error:
+            assert str(error).startswith("error: ") and "\n" not in str(error), error
+            return str(error)
+    return "read"
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever held, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextmanager
+def _time_limit():
+    def stop(number, frame):
+        raise AssertionError(f"not read in {SECONDS} seconds")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def kinds(folder: Path) -> dict[str, Kind]:
+    """A good file of each kind, in a folder of its own."""
+    made = {}
+
+    def add(name: str, path: Path, read: Callable[[Path], object]) -> None:
+        made[name] = Kind(path, read)
+
+    def make(name: str) -> Path:
+        (folder / name).mkdir()
+        return folder / name
+
+    text = "".join(f"{word} {number}\n" for number, word in enumerate(WORDS))
+    path = make("dictionary") / "dict.txt"
+    path.write_text(text)
+    add("dict.txt", path, load_dictionary)
+    dictionary = load_dictionary(path)
+
+    path = write_table(make("table") / "t.safetensors", dictionary, {word: synonyms_of(word) for word in WORDS[:20]})
+    add("synonym table", path, lambda path: load_synonym_table(path, dictionary))
+
+    path = make("vectors") / "vectors.txt"
+    path.write_text("".join(f"{word} {n % 7 - 2.5} {n % 5} 0.25\n" for n, word in enumerate(WORDS)))
+    add("vectors", path, lambda path: list(nearest_neighbours(read_vectors(path, WORDS), 3)))
+
+    add("vocab.txt", bert_folder(folder / "bert") / "vocab.txt", use_tokenizer)
+    bert_folder(folder / "configured", do_lower_case=True, strip_accents=False)
+    add(
+        "tokenizer_config.json",
+        folder / "configured" / "tokenizer_config.json",
+        lambda path: use_tokenizer(path.parent),
+    )
+    add("encoder.json", gpt2_folder(folder / "gpt2") / "encoder.json", use_tokenizer)
+    add("vocab.bpe", gpt2_folder(folder / "merges") / "vocab.bpe", lambda path: use_tokenizer(path.parent))
+    add("SentencePiece", sentencepiece_folder(folder / "sp") / "any.model", use_tokenizer)
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "."]
+    backend = Backend(models.WordPiece({name: index for index, name in enumerate(names)}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    path = make("fast") / "tokenizer.json"
+    backend.save(str(path))
+    add("tokenizer.json", path, use_tokenizer)
+
+    folder_of_task = make("glue") / "MRPC"
+    folder_of_task.mkdir()
+    header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+    rows = "".join(f'{n % 2}\t{n}\t{n}\tA cat {n}.\tThe "cat\'s" {n}.\n' for n in range(20))
+    for split in ("train", "dev"):
+        (folder_of_task / f"{split}.tsv").write_text(header + rows)
+    add("GLUE", folder_of_task / "train.tsv", lambda path: read_task(path.parent, TASKS["MRPC"]))
+
+    path = make("squad") / "train.json"
+    questions = [
+        {"id": f"q{n}", "question": "Where?", "answers": [{"text": "the mat", "answer_start": 15}]} for n in range(3)
+    ]
+    paragraphs = [{"context": "The cat sat on the mat.", "qas": questions}]
+    path.write_text(json.dumps({"version": "1.1", "data": [{"title": "Cats", "paragraphs": paragraphs}]}))
+    add("SQuAD", path, read_squad)
+
+    path = make("checkpoint") / "checkpoint.pt"
+    torch.save({"cfg": {"model": {"_name": "x"}}, "model": {"w": torch.arange(20.0)}}, path)
+    add("checkpoint", path, load_checkpoint)
+    return made
+
+
+def use_tokenizer(path: Path) -> None:
+    """Load a tokenizer, and do with it what binarize.py does."""
+    tokenizer = load_tokenizer(path)
+    dictionary: Dictionary = tokenizer.dictionary()
+    table = tokenizer.lookup_table(dictionary)
+    ids, lengths = tokenizer.encode_chunk(LINES)
+    assert len(table[ids]) == lengths.sum()

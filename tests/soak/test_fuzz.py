@@ -1,0 +1,32 @@
+"""Ten thousand random damages to a good file of every kind; prints how many were read, and what refused the others."""
+
+import random
+import re
+from collections import Counter
+
+import pytest
+from fuzzing import check_reads_or_refuses, kinds, mutate, peak_memory
+
+DAMAGES = 10_000
+
+
+@pytest.mark.soak
+def test_ten_thousand_damages_of_every_kind(tmp_path):
+    for name, kind in kinds(tmp_path).items():
+        good, before = kind.path.read_bytes(), peak_memory()
+        rng = random.Random(name)
+        said = Counter()
+        for number in range(DAMAGES):
+            content = mutate(good, rng)
+            try:
+                found = check_reads_or_refuses(kind, content)
+            except BaseException:
+                print(f"{name}, damage {number}: {content[:2000]!r}")
+                raise
+            said[re.sub(r"\d+|'.*?'|\(.*?\)", "…", found.replace(str(kind.path), "FILE"))[:100]] += 1
+        kind.path.write_bytes(good)
+        grown = (peak_memory() - before) / 1e6
+        print(f"\n{name}: {DAMAGES:,} damages, {said.pop('read', 0):,} read; memory grew by {grown:.0f} MB")
+        for message, count in said.most_common(8):
+            print(f"  {count:6,}  {message}")
+        assert grown < 200

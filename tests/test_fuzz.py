@@ -1,0 +1,54 @@
+"""Damaged files are read or refused in one line: no traceback, no hang, no memory out of proportion."""
+
+import random
+
+import pytest
+from fuzzing import check_reads_or_refuses, kinds, mutate
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+NAMES = ["dict.txt", "synonym table", "vectors", "vocab.txt", "tokenizer_config.json", "encoder.json", "vocab.bpe"]
+NAMES += ["SentencePiece", "tokenizer.json", "GLUE", "SQuAD", "checkpoint"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    made = kinds(tmp_path_factory.mktemp("files"))
+    assert sorted(made) == sorted(NAMES)
+    return made
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_good_file_is_read(files, name):
+    assert check_reads_or_refuses(files[name], files[name].path.read_bytes()) == "read"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_damaged_file_is_read_or_refused(files, name):
+    good = files[name].path.read_bytes()
+
+    @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, 1 << 32).map(random.Random))
+    def check(rng):
+        check_reads_or_refuses(files[name], mutate(good, rng))
+
+    try:
+        check()
+    finally:
+        files[name].path.write_bytes(good)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_bytes_are_read_or_refused(files, name):
+    good = files[name].path.read_bytes()
+
+    @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass")))
+    @example(b"")
+    def check(content):
+        check_reads_or_refuses(files[name], content)
+
+    try:
+        check()
+    finally:
+        files[name].path.write_bytes(good)
