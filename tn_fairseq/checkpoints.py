@@ -1,6 +1,5 @@
 """fairseq's checkpoint files, read without unpickling code and written whole or not at all."""
 
-import pickle
 import warnings
 import zipfile
 from argparse import Namespace
@@ -35,8 +34,8 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; name a checkpoint of fairseq-train") from None
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, IndexError):
+        raise InputError(f"{path}: {error.strerror or error}; name a checkpoint of fairseq-train") from None
+    except Exception:  # a damaged file fails in many ways, in torch's readers and in zipfile's
         raise InputError(f"{path}: damaged, or no checkpoint; name a checkpoint of fairseq-train") from None
     if isinstance(state, dict) and not state.get("cfg") and isinstance(state.get("args"), Namespace):
         state = _upgrade(state, path)

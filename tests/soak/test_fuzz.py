@@ -11,7 +11,8 @@ DAMAGES = 10_000
 
 
 @pytest.mark.soak
-def test_ten_thousand_damages_of_every_kind(tmp_path):
+def test_ten_thousand_damages_of_every_kind(tmp_path, caplog):
+    caplog.set_level("CRITICAL")
     for name, kind in kinds(tmp_path).items():
         good, before = kind.path.read_bytes(), peak_memory()
         rng = random.Random(name)

@@ -1,0 +1,53 @@
+"""Checkpoints of earlier versions, committed as they were written, load for ever: to predict and to go on.
+
+The files came from ``fairseq-train`` in the tests' small world, with FLAGS and SIZES below and three updates; the
+numbers beside them are what the models said then. A new version adds files, and never replaces any.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import fairseq_train
+
+from tn_fairseq.analysis.checkpoints import find_checkpoints, load
+
+FOLDER = Path(__file__).parent.parent / "released"
+SIZES = {
+    "bert": "--encoder-layers 1 --encoder-embed-dim 8 --encoder-attention-heads 2 --encoder-ffn-embed-dim 16 "
+    "--max-positions 32"
+}
+SIZES["electra"] = (
+    f"{SIZES['bert']} --embedding-size 8 --generator-layers 1 --generator-embed-dim 8 --generator-attention-heads 1 "
+    "--generator-ffn-embed-dim 16"
+)
+FLAGS = "--task electra --criterion electra --arch"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.pt"))
+
+
+def test_there_are_some():
+    assert {name.split("-")[0] for name in NAMES} == set(SIZES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_released_checkpoint_says_what_it_said(name, dictionary, data_bin):
+    (checkpoint,) = find_checkpoints([str(FOLDER / f"{name}.pt")], dictionary)
+    model = load(checkpoint, data_bin).model.cpu()
+    tokens = torch.arange(4, 20).view(2, 8)
+    with torch.no_grad():
+        logits, _ = model(tokens, masked_tokens=torch.eye(2, 8, dtype=torch.bool))
+        hidden, _ = model(tokens, features_only=True)
+    said = {"logits": logits[:, :6].tolist(), "hidden": hidden[0, 0].tolist()}
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    for key, values in expected.items():
+        assert torch.allclose(torch.tensor(said[key]), torch.tensor(values), atol=1e-4), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_goes_on_from_a_released_checkpoint(name, data_bin, tmp_path):
+    family = name.split("-")[0]
+    flags = [*FLAGS.split(), f"{family}_tiny", *SIZES[family].split(), "--max-update", 4]
+    run = fairseq_train(data_bin, tmp_path, *flags, "--restore-file", FOLDER / f"{name}.pt")
+    assert run.code == 0, run.output
+    assert [record["num_updates"] for record in run.records("train_inner")] == ["4"]
