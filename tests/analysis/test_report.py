@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_a_new_report_replaces_all_of_an_earlier_one_and_nothing_else(tmp_path):
 
 def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    for output in (tmp_path / "file", tmp_path / "file" / "below"):
+    for output in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):
         with pytest.raises(InputError, match="--output .*: cannot be written"), _staging(output):
             pytest.fail("ran")
     assert os.listdir(tmp_path) == ["file"]

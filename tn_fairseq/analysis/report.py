@@ -150,7 +150,8 @@ def _staging(output: Path) -> Iterator[Path]:
         staging.mkdir(parents=True)
         yield staging
     except OSError as error:
-        if error.filename is not None and output not in Path(error.filename).parents:
+        named = Path(error.filename or output).absolute()
+        if not (named.is_relative_to(output.absolute()) or output.absolute().is_relative_to(named)):
             raise
         raise InputError(f"--output {output}: cannot be written ({error.strerror}); name another folder") from None
     finally:
