@@ -5,10 +5,11 @@ import argparse
 import torch
 
 # fairseq itself imports a plugin's tasks and models, but neither its criteria nor its optimizers
-from . import criterions, divergence, durable_checkpoints, models, optim, tasks  # noqa: F401
+from . import background_threads, criterions, divergence, durable_checkpoints, models, optim, tasks  # noqa: F401
 
 # fairseq's checkpoints hold argparse.Namespace, which torch's safe loader refuses unless told: else no run would resume
 torch.serialization.add_safe_globals([argparse.Namespace])
 
+background_threads.install()
 divergence.install()
 durable_checkpoints.install()
