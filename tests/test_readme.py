@@ -103,7 +103,7 @@ OBJECTS = ["the big city.", "an ancient bridge.", "the chief station.", "a littl
 def corpus(tmp_path_factory):
     """A folder with a corpus of its own, and the repository's folders beside it."""
     folder = tmp_path_factory.mktemp("corpus")
-    for name in ("preprocess", "tn_fairseq"):
+    for name in ("preprocess", "tn_fairseq", "examples"):
         (folder / name).symlink_to(ROOT / name)
     sentences = [f"{a} {b} {c}" for a in SUBJECTS for b in VERBS for c in OBJECTS]
     documents = ["\n".join(sentences[start : start + 6]) for start in range(0, len(sentences), 6)]
@@ -123,6 +123,7 @@ def run_section(title: str, folder: Path) -> Run:
     for command in COMMANDS[title]:
         words = [SMALLER.get(word, word) for word in command]
         words[0] = sys.executable if words[0] == "python" else words[0]
+        words[:0] = ["env"] if "=" in words[0] else []
         run = run_command(*words, *(["--cpu", "--num-workers", 0] if words[0] == "fairseq-train" else []), cwd=folder)
         assert run.code == 0, run.output
     return run
@@ -144,6 +145,12 @@ def test_your_own_corpus_in_four_commands(corpus, trained):
     show = re.search(r"`(python preprocess/build_synonym_table.py [^`]*--show[^`]*)`", README).group(1)
     run = run_command(sys.executable, *shlex.split(show)[1:], cwd=corpus)
     assert run.code == 0 and "primary: " in run.output, run.output
+
+
+def test_many_workers(corpus, trained):
+    run = run_section("Many workers", corpus)
+    assert "training on 2 devices" in run.output
+    assert (corpus / "checkpoints-of-two" / "checkpoint_last.pt").exists()
 
 
 def test_released_weights_in_and_out(corpus, tmp_path):
@@ -199,7 +206,7 @@ def test_glue_and_squad(corpus, trained):
 
 def test_no_command_is_left_untried():
     tried = {"Your own corpus in four commands", "Released weights in and out", "See the false negatives"}
-    tried |= {"GLUE and SQuAD"}
+    tried |= {"Many workers", "GLUE and SQuAD"}
     others = [command for title, commands in COMMANDS.items() if title not in tried for command in commands]
     assert others == [["make", "demo"], ["make", "test"]]
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

@@ -13,5 +13,5 @@ CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
 def test_twenty_kills_change_nothing(family, criterion, data_bin, synonym_table, tmp_path):
     flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table]
     attempts = check_that_kills_change_nothing(data_bin, tmp_path, flags, kills=20, seed=len(criterion))
-    print(f"\n{family} {criterion}")
+    print(f"\n{family} {criterion}: resumed from updates {attempts.resumed}")
     print("\n".join(f"  {end}" for end in attempts.ends))

@@ -1,0 +1,157 @@
+"""The launch recipes, run for real on the CPU: machines are processes here, and Slurm is what it tells its jobs."""
+
+import os
+import re
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import FAMILIES, PLUGIN, run_command, training_flags
+
+FOLDER = PLUGIN.parent / "examples" / "launch"
+ONE_MACHINE, MANY_MACHINES, SLURM = (FOLDER / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch"))
+# starts a task on every machine of the job at once, as srun does, and fails with any of them
+SRUN = """#!/usr/bin/env bash
+while [[ $1 == --*=* ]]; do shift; done
+for node in $(seq 0 $((SLURM_NNODES - 1))); do
+    SLURM_STEP_NUM_TASKS=$SLURM_NNODES SLURM_PROCID=$node SLURM_NODEID=$node SLURM_LOCALID=0 "$@" &
+    tasks+=($!)
+done
+for task in "${tasks[@]}"; do wait "$task" || code=$?; done
+exit "${code:-0}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_launcher(monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "WORKERS", "DEVICE", "PORT"))]:
+        monkeypatch.delenv(name)
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("localhost", 0))
+        return listening.getsockname()[1]
+
+
+@pytest.fixture
+def in_slurm(tmp_path, monkeypatch):
+    """A job of two machines, as its batch script finds it."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "srun").write_text(SRUN)
+    (tmp_path / "bin" / "srun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    for name, value in {"JOB_ID": 1, "NNODES": 2, "NTASKS": 2, "PROCID": 0}.items():
+        monkeypatch.setenv(f"SLURM_{name}", str(value))
+
+
+def test_one_run_goes_on_from_recipe_to_recipe(data_bin, synonym_table, in_slurm, tmp_path, monkeypatch):
+    """Two workers each time: the model that a single process trains in one piece from twice the batches."""
+    common = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
+    common += ["--dropout", 0, "--attention-dropout", 0]
+
+    def train(folder: Path, updates: int, *more):
+        return ["fairseq-train", *training_flags(data_bin, folder), *common, "--max-update", updates, *more]
+
+    monkeypatch.setenv("DEVICE", "cpu")
+    folder = tmp_path / "many"
+    monkeypatch.setenv("WORKERS", "2")
+    first = run_command(ONE_MACHINE, *train(folder, 2))
+    monkeypatch.setenv("WORKERS", "1")
+    for name, value in {"MACHINES": 2, "FIRST_MACHINE": "localhost", "PORT": free_port()}.items():
+        monkeypatch.setenv(name, str(value))
+    with ThreadPoolExecutor() as machines:
+        second, beside = machines.map(lambda _: run_command(MANY_MACHINES, *train(folder, 4)), range(2))
+    monkeypatch.setenv("PORT", str(free_port()))
+    third = run_command(SLURM, *train(folder, 6))
+
+    for run in (first, second, beside, third):
+        assert run.code == 0, run.output
+    second, beside = sorted((second, beside), key=lambda run: "training on" not in run.output)
+    for run, before in ((first, None), (second, 2), (third, 4)):
+        assert run.output.count("training on 2 devices") == 1, run.output
+        if before:
+            assert f"Loaded checkpoint {folder}/checkpoint_last.pt (epoch 1 @ {before} updates)" in run.output
+    assert "training on" not in beside.output and "num_updates" not in beside.output
+    one = run_command(*train(tmp_path / "one", 6, "--update-freq", 2))
+    assert one.code == 0, one.output
+    ours, theirs = (torch.load(tmp_path / name / "checkpoint_last.pt", weights_only=True) for name in ("many", "one"))
+    assert ours["optimizer_history"][-1]["num_updates"] == theirs["optimizer_history"][-1]["num_updates"] == 6
+    for name, tensor in theirs["model"].items():
+        torch.testing.assert_close(ours["model"][name], tensor, atol=1e-6, rtol=0)
+
+
+def said(script: Path, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([script, *arguments], capture_output=True, text=True)
+
+
+@pytest.fixture
+def launched(tmp_path, monkeypatch):
+    """What a recipe hands to torchrun, which does not run; on a machine of four GPUs."""
+    (tmp_path / "tools").mkdir()
+    for name, program in {
+        "torchrun": "printf '%s\\n' \"$@\"",
+        "nvidia-smi": "printf 'GPU\\n%.0s' 1 2 3 4",
+        "srun": 'while [[ $1 == --*=* ]]; do shift; done; "$@"',
+    }.items():
+        (tmp_path / "tools" / name).write_text(f"#!/usr/bin/env bash\n{program}\n")
+        (tmp_path / "tools" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"), prepend=os.pathsep)
+
+    def words(script: Path, *arguments: str) -> list[str]:
+        process = said(script, *arguments)
+        assert process.returncode == 0, process.stderr
+        return process.stdout.splitlines()
+
+    return words
+
+
+def test_on_gpus_there_is_a_worker_for_each(launched, monkeypatch):
+    command = ["fairseq-train", "a data-bin", "--fp16"]
+    for name, value in {"MACHINES": "3", "FIRST_MACHINE": "node1", "SLURM_NNODES": "3", "SLURM_JOB_ID": "7"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", "4")
+    for script, machines in ((ONE_MACHINE, 1), (MANY_MACHINES, 3), (SLURM, 3)):
+        words = launched(script, *command)
+        assert words[words.index("--nproc-per-node") + 1] == "4"
+        assert words[words.index("--distributed-world-size") + 1] == str(4 * machines)
+        start = words.index("--no-python") + 1
+        assert words[start : start + len(command)] == command
+        assert not {"--cpu", "--ddp-backend"} & set(words)
+        if machines > 1:
+            host = socket.gethostname() if script == SLURM else "node1"
+            port = "20007" if script == SLURM else "29500"
+            assert words[words.index("--rdzv-endpoint") + 1] == f"{host}:{port}"
+            assert words[words.index("--nnodes") + 1] == "3"
+
+
+@pytest.mark.parametrize("script", [ONE_MACHINE, MANY_MACHINES, SLURM], ids=lambda script: script.name)
+def test_wrong_use_gets_one_line(script, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    good = {"MACHINES": "2", "FIRST_MACHINE": "node1", "WORKERS": "2", "DEVICE": "cpu"}
+    for wrong, arguments in (
+        ({}, []),
+        ({"WORKERS": "0"}, ["fairseq-train"]),
+        ({"WORKERS": "two"}, ["fairseq-train"]),
+        ({"DEVICE": "tpu"}, ["fairseq-train"]),
+        *([({"MACHINES": ""}, ["true"]), ({"FIRST_MACHINE": ""}, ["true"])] if script == MANY_MACHINES else []),
+    ):
+        for name, value in {**good, **wrong}.items():
+            monkeypatch.setenv(name, value)
+        process = said(script, *arguments)
+        assert (process.returncode, process.stdout) == (2, ""), (wrong, process.stderr)
+        assert re.fullmatch(r"usage: .*WORKERS=N.* fairseq-train DATA_BIN FLAG\.\.\.\n", process.stderr), process.stderr
+
+
+def test_readme_and_recipes_agree():
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(
+        ["README.md", ONE_MACHINE.name, MANY_MACHINES.name, SLURM.name]
+    )
+    for script in (ONE_MACHINE, MANY_MACHINES, SLURM):
+        assert f"]({script.name})" in readme and os.access(script, os.X_OK)
+        for flag in re.findall(r"--distributed-[a-z-]+|--ddp-backend|--rdzv-backend", script.read_text()):
+            assert f"`{flag}" in readme, flag

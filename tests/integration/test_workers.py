@@ -1,0 +1,188 @@
+"""Many workers train what one process trains that accumulates their batches: the same sums logged, the same weights."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from helpers import FAMILIES, Run, run_command, training_flags, write_data_bin
+
+pytestmark = pytest.mark.xdist_group("workers")
+CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
+# several runs in one process, which spares imports
+WORKER = """
+import json, os, sys
+from fairseq_cli.train import cli_main
+for name, flags in json.loads(sys.argv[1]).items():
+    if os.environ.get("RANK", "0") == "0":
+        print("run " + name, flush=True)
+    sys.argv = ["fairseq-train", *flags]
+    cli_main()
+"""
+# fairseq starts workers on GPUs only, but they can do without; they log to standard error
+PRETEND_GPUS = "import os, torch; torch.cuda.device_count = lambda: {}; os.dup2(1, 2)\n"
+ON_A_CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
+# by a clock, of another run, or a mean over steps, of which many workers need fewer to validate
+UNLIKE = ("wps", "ups", "train_wall", "wall", "valid_wps", "valid_best_loss", "valid_wpb", "valid_bsz")
+
+
+class Trained(NamedTuple):
+    """What a run logged, and what its last checkpoint holds."""
+
+    run: Run
+    state: dict
+
+    def sums(self, kind: str) -> dict[str, float]:
+        """The sums behind what is logged, over all updates ("default") or over the last validation ("valid")."""
+        meters = self.state["extra_state"]["metrics"][kind]
+        return {key: float(meter["sum"]) for _, key, _, meter in meters if key.startswith("_")}
+
+    def logs(self) -> list[dict[str, float]]:
+        """The records of every update and validation, but for what a clock says."""
+        return [
+            {key: float(value) for key, value in record.items() if not key.startswith(UNLIKE)}
+            for kind in ("train_inner", "valid")
+            for record in self.run.records(kind)
+        ]
+
+
+def train(folder: Path, data: Path, runs: dict[str, list], flags: list, command: list) -> dict[str, Trained]:
+    """Train all runs in one start of a command that ends in the worker's program."""
+    words = {
+        name: [str(word) for word in [*training_flags(data, folder / name), *run, *flags]] for name, run in runs.items()
+    }
+    whole = run_command(*command, json.dumps(words))
+    assert whole.code == 0, whole.output
+    stdout = re.sub(
+        r"^INFO:(\w+):", r" | \1 | ", whole.stdout, flags=re.MULTILINE
+    )  # as workers log that fairseq starts
+    _, *parts = re.split(r"^run (.*)\n", stdout, flags=re.MULTILINE)
+    assert parts[::2] == list(runs), whole.output
+    return {
+        name: Trained(
+            Run(subprocess.CompletedProcess(command, 0, output, "")),
+            torch.load(folder / name / "checkpoint_last.pt", weights_only=True),
+        )
+        for name, output in zip(parts[::2], parts[1::2])
+    }
+
+
+def by_itself(folder: Path, data: Path, runs: dict[str, list]) -> dict[str, Trained]:
+    return train(folder, data, runs, [], [sys.executable, "-c", WORKER])
+
+
+def by_torchrun(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", workers]
+    flags = ["--distributed-init-method", "env://", "--distributed-world-size", workers, "--distributed-rank", -1]
+    flags += ["--distributed-no-spawn", *ON_A_CPU]
+    return train(folder, data, runs, flags, [*launcher, "--no-python", sys.executable, "-c", WORKER])
+
+
+def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
+    """Workers that fairseq starts itself, as many as it believes there are GPUs."""
+    flags = ["--distributed-world-size", workers, *ON_A_CPU]
+    return train(folder, data, runs, flags, [sys.executable, "-c", PRETEND_GPUS.format(workers) + WORKER])
+
+
+def assert_same(many: Trained, one: Trained, workers: int) -> None:
+    """One model was trained, by so many workers, and it is the one that a single process trains."""
+    assert f"training on {workers} devices" in many.run.output and "training on 1 devices" in one.run.output
+    for kind in ("default", "valid"):
+        expected = one.sums(kind)
+        assert len(expected) >= 7 and expected["_masked"] > 0
+        # a loss is divided by the number of masked tokens: 1e-6 of it then
+        assert many.sums(kind) == pytest.approx(expected, rel=1e-6, abs=1e-6 * expected["_masked"])
+    logs = one.logs()
+    assert len(logs) > 2 and len(many.logs()) == len(logs)
+    for ours, theirs in zip(many.logs(), logs):
+        assert ours == pytest.approx(theirs, abs=2e-3, rel=1e-5)  # the last digit shown is a thousandth
+    for name, tensor in one.state["model"].items():
+        torch.testing.assert_close(many.state["model"][name], tensor, atol=1e-6, rtol=0)
+
+
+def every_criterion(synonym_table: Path, updates: int) -> dict[str, list]:
+    """Every criterion on every family, without dropout."""
+    common = ["--synonym-table", synonym_table, "--dropout", 0, "--attention-dropout", 0, "--max-update", updates]
+    return {
+        f"{family}.{criterion}": [*flags.split(), "--criterion", criterion, *common]
+        for family, flags in FAMILIES.items()
+        for criterion in CRITERIA
+    }
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """A corpus that gives the last worker of two or four nothing to do at the end of an epoch and of a validation."""
+    return write_data_bin(tmp_path_factory.mktemp("uneven"), sentences=68)
+
+
+@pytest.fixture(scope="module")
+def runs(synonym_table) -> dict[str, list]:
+    """Each criterion, each family; with few masked tokens in small batches, to the end of an epoch, where "uneven"."""
+    every = every_criterion(synonym_table, updates=3)
+    even = {name: every[name] for name in ("electra.mlm_sent_kl", "bert.electra", "roberta.mlm_soft_reg")}
+    flags = ["--task", "electra", "--tokens-per-sample", 12, "--mask-prob", 0.04]
+    flags += ["--batch-size", 3, "--batch-size-valid", 8]
+    flags += ["--max-update", 1000, "--total-num-update", 1000, "--max-epoch", 1]
+    uneven = {f"uneven.{name}": [*every[name], *flags] for name in ("electra.mlm_hard_correction", "bert.mlm_soft_reg")}
+    ragged = [*uneven["uneven.bert.mlm_soft_reg"], "--batch-size", 6, "--update-freq", 2]
+    return {**even, **uneven, "ragged.bert.mlm_soft_reg": ragged}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, data, runs) -> dict[tuple[str, int], Trained]:
+    """One process, which accumulates 2 or 4 batches, or does not learn from single ones."""
+    folder = tmp_path_factory.mktemp("alone")
+    freqs = {name: {"uneven": (1, 2, 4), "ragged": (4,)}.get(name.split(".")[0], (2,)) for name in runs}
+    accumulating = {
+        f"{name} {freq}": [*runs[name], "--update-freq", freq, *(["--lr", 0] if freq == 1 else [])]
+        for name in runs
+        for freq in freqs[name]
+    }
+    trained = by_itself(folder, data, accumulating)
+    return {(name, freq): trained[f"{name} {freq}"] for name in runs for freq in freqs[name]}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory, data, runs) -> dict[str, Trained]:
+    return by_torchrun(tmp_path_factory.mktemp("two"), data, runs, 2)
+
+
+def test_two_workers_train_what_one_process_does(alone, two, runs):
+    assert {part for name in two for part in name.split(".")} == {*FAMILIES, *CRITERIA, "uneven", "ragged"}
+    for name in runs:
+        assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
+
+
+def test_four_workers_and_those_that_fairseq_starts_do_so_too(alone, data, runs, tmp_path):
+    name = "uneven.electra.mlm_hard_correction"
+    for launch, workers in ((by_torchrun, 4), (by_fairseq, 2)):
+        many = launch(tmp_path / launch.__name__, data, {name: runs[name]}, workers)
+        assert_same(many[name], alone[name, workers], workers)
+
+
+def test_the_runs_above_were_uneven(alone, two, runs):
+    """One worker without masked tokens, without false negatives, or without a batch, beside one that has them."""
+
+    def one_of_two(batches: list[dict], key: str) -> bool:
+        has = [float(batch[key]) > 0 for batch in batches]
+        return any(first != second for first, second in zip(has[::2], has[1::2]))
+
+    single = {name: alone[name, 1].run for name in runs if name.startswith("uneven")}
+    for name, run in single.items():
+        batches = run.records("train_inner")
+        assert len(batches) % 4 == 1, (name, len(batches))
+        assert len(two[name].run.records("train_inner")) == len(batches) // 2 + 1
+        blocks = int(re.search(r"valid: (\d+) blocks", run.output).group(1))
+        assert math.ceil(blocks / 8) % 4 == 1, blocks
+        assert one_of_two(batches, "nll_loss"), name
+    # the second worker's last update has one batch where the first has two
+    blocks = int(re.search(r"train: (\d+) blocks", two["ragged.bert.mlm_soft_reg"].run.output).group(1))
+    assert math.ceil(blocks / 6) % 4 == 3
+    corrected = single["uneven.electra.mlm_hard_correction"].records("train_inner")
+    assert one_of_two(corrected, "false_negative_sequences")
