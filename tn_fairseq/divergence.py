@@ -1,30 +1,58 @@
-"""A run that diverges stops in one line that says at which update.
+"""A run that diverges stops in one line that says at which update; one in half precision says which update it skips.
 
-fairseq looks at the gradients of every update, and ends in a traceback where they are NaN or infinite (in half
-precision: where they still are at the least loss scale; until then it skips such updates and says so).
+fairseq looks at the gradients of every update, and ends in a traceback where they are NaN or infinite. In half
+precision it first halves the loss scale and tries again with the next batch, down to the least loss scale; the note
+that it logs then does not say at which update.
 """
 
 import sys
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 
+import torch
 from fairseq.trainer import Trainer
 
-_fairseq_train_step = Trainer.train_step
+_fairseq_train_step, _fairseq_clip_grad_norm = Trainer.train_step, Trainer.clip_grad_norm
 
 
 def install() -> None:
-    """Put ``train_step`` in the place of fairseq's own."""
-    Trainer.train_step = train_step
+    """Put ``train_step`` and ``clip_grad_norm`` in the place of fairseq's own."""
+    Trainer.train_step, Trainer.clip_grad_norm = train_step, clip_grad_norm
 
 
 @wraps(_fairseq_train_step)
 def train_step(trainer: Trainer, *args, **options):
     """fairseq's own step; exits in one line where it finds that the gradients are no numbers."""
     try:
-        return _fairseq_train_step(trainer, *args, **options)
+        with nullcontext() if trainer.cuda or not trainer.cfg.common.fp16 else _overflows_without_a_gpu():
+            return _fairseq_train_step(trainer, *args, **options)
     except FloatingPointError as error:
         reason = str(error).splitlines()[0].rstrip(".")
         sys.exit(
-            f"error: update {trainer.get_num_updates() + 1:,}: {reason}; go on from the last checkpoint with a lower "
+            f"error: update {_next_update(trainer)}: {reason}; go on from the last checkpoint with a lower "
             "--lr, a longer --warmup-updates or --clip-norm 1"
         )
+
+
+@wraps(_fairseq_clip_grad_norm)
+def clip_grad_norm(trainer: Trainer, *args, **options):
+    """fairseq's own clipping; what it raises to have an update skipped says which, and with it the note in the log."""
+    try:
+        return _fairseq_clip_grad_norm(trainer, *args, **options)
+    except OverflowError as error:
+        raise OverflowError(f"at update {_next_update(trainer)}, {error}") from error
+
+
+def _next_update(trainer: Trainer) -> str:
+    return f"{trainer.get_num_updates() + 1:,}"
+
+
+@contextmanager
+def _overflows_without_a_gpu():
+    """Let fairseq skip an update on a CPU, too, although it makes a zero on the GPU then, which nothing reads."""
+    to_gpu = torch.Tensor.cuda
+    torch.Tensor.cuda = torch.Tensor.cpu
+    try:
+        yield
+    finally:
+        torch.Tensor.cuda = to_gpu

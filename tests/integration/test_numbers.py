@@ -1,10 +1,12 @@
-"""Numbers at their limits: gradients that are none, a corpus of one word, and a table in which all are synonyms."""
+"""Numbers at their limits: half precision, gradients that are none, a corpus of one word, a table full of synonyms."""
 
 import math
 
 import pytest
+import torch
 from fairseq.data import Dictionary
 from helpers import FAMILIES, WORDS, fairseq_train, write_split, write_table
+from integration.test_workers import by_itself, every_criterion
 
 from tn_fairseq.dictionary import load_dictionary
 
@@ -14,6 +16,43 @@ def test_a_run_that_diverges_stops_in_one_line_that_names_the_update(data_bin, t
     run = fairseq_train(data_bin, tmp_path, *flags, "--lr", 1e30, "--clip-norm", 0)
     last = int(run.records("train_inner")[-1]["num_updates"])
     assert run.error().startswith(f"error: update {last + 1}: gradients are Nan/Inf; go on from the last checkpoint")
+
+
+def test_half_precision_follows_float32_on_every_family_with_every_criterion(data_bin, synonym_table, tmp_path):
+    runs = every_criterion(synonym_table, updates=3)
+    assert len(runs) == 12
+    scale = 8.0
+    half = ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", int(scale)]
+    both = {f"{name} float": run for name, run in runs.items()} | {
+        f"{n} half": [*run, *half] for n, run in runs.items()
+    }
+    trained = by_itself(tmp_path, data_bin, {name: [*run, "--warmup-updates", 0] for name, run in both.items()})
+    for name in runs:
+        exact, rounded = trained[f"{name} float"], trained[f"{name} half"]
+        weights = rounded.state["model"]
+        assert weights.keys() == exact.state["model"].keys()
+        for key, tensor in weights.items():
+            assert torch.isfinite(tensor).all() and torch.equal(tensor, tensor.half().to(tensor.dtype)), (name, key)
+        assert rounded.state["last_optimizer_state"]["loss_scale"] == scale
+        for kind, updates in (("train_inner", 3), ("valid", 1)):
+            records = [trainings.run.records(kind) for trainings in (exact, rounded)]
+            assert len(records[0]) == len(records[1]) == updates
+            prefix = "valid_" if kind == "valid" else ""
+            # a token that is predicted otherwise for a rounded logit moves the loss and its gradient more than half
+            # precision's 0.05 %
+            for key, tolerance in (("nll_loss", 1e-3), ("loss", 5e-3), ("gnorm", 2e-2)):
+                if prefix + key in records[0][0]:
+                    shown = [[float(record[prefix + key]) for record in part] for part in records]
+                    assert shown[1] == pytest.approx(shown[0], rel=tolerance), (name, kind, key)
+
+
+def test_at_the_least_loss_scale_a_run_stops_in_one_line(data_bin, tmp_path):
+    flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--fp16", "--fp16-no-flatten-grads"]
+    run = fairseq_train(data_bin, tmp_path, *flags, "--fp16-init-scale", 1 << 30, "--min-loss-scale", 1 << 28)
+    assert run.error().startswith(f"error: update 1: Minimum loss scale reached ({2.0**28})")
+    assert run.output.count("overflow detected") == 1
+    assert f"ignoring gradient, at update 1, setting loss scale to: {2.0**29}\n" in run.output
+    assert not run.records("train_inner")
 
 
 @pytest.mark.parametrize(("family", "criterion"), [("electra", "mlm_hard_correction"), ("bert", "mlm_sent_kl")])
