@@ -12,10 +12,17 @@ class InputError(ValueError):
 def one_line_errors() -> Iterator[None]:
     """Turn an ``InputError`` into a one-line message on standard error and exit code 1.
 
-    ``SystemExit`` passes through ``fairseq-train`` and Hydra without a traceback, where any other exception would be
-    dressed in one. Works as a decorator, too.
+    So is a name that can be neither printed nor stored, for its bytes are no text. ``SystemExit`` passes through
+    ``fairseq-train`` and Hydra without a traceback, where any other exception would be dressed in one. Works as a
+    decorator, too.
     """
     try:
         yield
     except InputError as error:
-        raise SystemExit(f"error: {error}") from None
+        message = str(error).replace("\r", r"\r").replace("\n", r"\n")  # a file's name may hold them
+        raise SystemExit(f"error: {message}") from None
+    except UnicodeEncodeError as error:
+        part = error.object[max(error.start - 40, 0) : error.end + 40]
+        raise SystemExit(
+            f"error: {part!a} cannot be written as {error.encoding}; rename the file or folder, or set PYTHONUTF8=1"
+        ) from None

@@ -252,6 +252,8 @@ def _load_tokenizer_json(path: Path) -> Tokenizer:
     files = {"tokenizer.json": content}
     for name in ("tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
         if (path.parent / name).exists():
+            # whoever gets the copy reads them
+            (_decode if name == "vocab.txt" else _read_json)(path.parent / name)
             files[name] = _read(path.parent / name)
     description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):

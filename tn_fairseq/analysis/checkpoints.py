@@ -42,7 +42,7 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
     """
     paths: dict[Path, Path] = {}
     for pattern in patterns:
-        matches = [Path(pattern)] if Path(pattern).exists() else sorted(map(Path, glob.glob(pattern, recursive=True)))
+        matches = _matches(pattern)
         if not matches:
             raise InputError(f"--path {pattern}: no such checkpoint; name files of fairseq-train or a quoted pattern")
         for path in matches:
@@ -75,6 +75,15 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
         raise InputError(f"{checkpoint.path}: does not hold the model it describes ({reason})") from None
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return Loaded(model, task, cfg.dataset)
+
+
+def _matches(pattern: str) -> list[Path]:
+    """The file of this name or, in the deepest folder of it that is there, those that the rest of it matches."""
+    folder = Path(pattern)
+    while not folder.exists():
+        folder = folder.parent
+    rest = Path(pattern).relative_to(folder)
+    return sorted(map(Path, glob.glob(str(Path(glob.escape(str(folder)), rest)), recursive=True)))
 
 
 def _check(path: Path, dictionary: Dictionary) -> Checkpoint:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
         raise InputError("drawing needs matplotlib, which is missing: pip install 'tn_fairseq[plot]'") from None
 
     # neither pyplot, which looks for a display, nor what the user has set up for other plots
-    with style.context(["default", STYLE]):
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks: boxes in the .png
         figure = Figure(figsize=(9, 6.4), dpi=200, layout="constrained")
         FigureCanvasAgg(figure)
         _draw(figure, rows)

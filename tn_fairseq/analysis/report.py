@@ -12,6 +12,7 @@ import torch
 from fairseq.data import Dictionary
 from tqdm import tqdm
 
+from ..configuration import check_data_folder
 from ..dictionary import load_dictionary
 from ..errors import InputError
 from ..synonyms.table import load_synonym_table, read_description
@@ -53,6 +54,7 @@ def write_report(
     Cases, pairs and firing tables are those of the checkpoint that was trained longest. Raises InputError before
     anything runs for a table or a checkpoint that does not fit the data, and for an output that cannot be written.
     """
+    check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
     forms = surface_forms(dictionary, encoder_json)
     names = _table_names(table_paths)

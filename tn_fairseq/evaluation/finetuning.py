@@ -18,6 +18,7 @@ from tqdm import tqdm
 import tn_fairseq
 
 from ..checkpoints import load_checkpoint
+from ..configuration import as_argument
 from ..errors import InputError
 from ..files import write_whole
 from ..models.base import EncoderModel
@@ -107,8 +108,9 @@ class Run:
         else:
             self._write(SETTINGS, {"checkpoint": self.model.digest, "flags": self.flags})
         checkpoints = self.folder / CHECKPOINTS
-        command = [sys.executable, "-m", "fairseq_cli.train", *self.flags, "--finetune-from-model", self.model.path]
-        command += ["--user-dir", Path(tn_fairseq.__file__).parent, "--save-dir", checkpoints]
+        command = [sys.executable, "-m", "fairseq_cli.train", *self.flags]
+        command += ["--finetune-from-model", as_argument(self.model.path), "--save-dir", as_argument(checkpoints)]
+        command += ["--user-dir", Path(tn_fairseq.__file__).parent]
         command += ["--no-epoch-checkpoints", "--disable-validation", "--log-format", "json", "--log-interval", 10]
         command += [] if torch.cuda.is_available() else ["--cpu", "--num-workers", 0]
         last = ""

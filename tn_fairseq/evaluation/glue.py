@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairseq.data import data_utils
 
+from ..configuration import as_argument
+from ..data import load_sentences
 from ..errors import InputError
 from ..files import write_whole
 from ..glue import HIGHEST_SCORE, TASKS, GlueTask
@@ -66,11 +67,11 @@ def choose_tasks(names: str, data: Path) -> list[GlueTask]:
 def plan(model: Pretrained, task: GlueTask, data: Path, seed: int, output: Path, recipe: Recipe) -> Run:
     """One run, with the flags of fairseq's own task and criterion for sentences."""
     folder = data / task.name
-    train = data_utils.load_indexed_dataset(str(folder / "input0" / "train"))
-    if train is None:
-        raise InputError(f"{folder}: holds no training data; write it anew with preprocess/glue.py")
+    train = load_sentences(folder / "input0" / "train", "preprocess/glue.py")
+    for index in sorted(folder.glob("*/*.idx")):  # training reads but the first split
+        load_sentences(index.with_suffix(""), "preprocess/glue.py")
     updates = recipe.updates(len(train), task.epochs)
-    flags = [str(folder), "--task", "sentence_prediction", "--init-token", "0"]
+    flags = [as_argument(folder), "--task", "sentence_prediction", "--init-token", "0"]
     flags += ["--num-classes", str(len(task.labels) or 1), "--criterion", "sentence_prediction"]
     flags += [] if task.labels else ["--regression-target"]
     flags += [*model.model_flags, *recipe.flags(model, updates), "--seed", str(seed)]

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq.data import data_utils
 from safetensors.numpy import load_file
 
-from ..errors import InputError
+from ..configuration import as_argument
+from ..data import load_sentences
 from ..files import write_whole
-from ..squad import read_squad
+from ..squad import SPLITS, read_squad
 from ..tasks.squad import HEAD
 from .answers import best_answers
 from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all, write_report
@@ -49,11 +49,10 @@ def evaluate_squad(
 
 def plan(model: Pretrained, data: Path, seed: int, output: Path, recipe: Recipe) -> Run:
     """One run, with the flags of our task and criterion."""
-    train = data_utils.load_indexed_dataset(str(data / "train"))
-    if train is None or not (data / "valid.bin").exists():
-        raise InputError(f"--data {data}: holds no train and valid; write them with preprocess/squad.py")
-    updates = recipe.updates(len(train), EPOCHS)
-    flags = [str(data), "--task", "squad", "--criterion", "squad", *model.model_flags]
+    splits = [split for split in SPLITS if split != "test" or (data / "test.bin").exists()]
+    rows = {split: load_sentences(data / split, "preprocess/squad.py") for split in splits}
+    updates = recipe.updates(len(rows["train"]), EPOCHS)
+    flags = [as_argument(data), "--task", "squad", "--criterion", "squad", *model.model_flags]
     flags += [*recipe.flags(model, updates), "--seed", str(seed)]
     return Run(model, "SQuAD", seed, output / model.name / "SQuAD" / f"seed{seed}", updates, tuple(flags))
 

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..configuration import as_argument
 from ..errors import one_line_errors
 from .exporting import export_model
 from .importing import import_model
@@ -61,9 +62,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     if imported.fresh:
         print(f"fresh: no --generator, so ours starts on the same embeddings with {len(imported.fresh)} new tensors")
     print(f"wrote {args.output}: {imported.arch}, {imported.parameters:,} parameters")
-    words = ["fairseq-train", args.data, "--user-dir", "tn_fairseq", "--task", "electra", "--arch", imported.arch]
-    words += [*imported.size_flags, "--finetune-from-model", args.output]
-    print(f"go on with: {shlex.join(map(str, words))} ...")
+    words = ["fairseq-train", as_argument(args.data), "--user-dir", "tn_fairseq"]
+    words += ["--task", "electra", "--arch", imported.arch, *imported.size_flags]
+    words += ["--finetune-from-model", as_argument(args.output)]
+    print(f"go on with: {shlex.join(words)} ...")
 
 
 if __name__ == "__main__":

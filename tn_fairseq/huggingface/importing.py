@@ -11,7 +11,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 
 from ..checkpoints import save_checkpoint
-from ..configuration import training_config
+from ..configuration import as_argument, check_data_folder, training_config
 from ..errors import InputError
 from ..models.base import EncoderModel
 from ..models.bert import BertModel
@@ -62,6 +62,7 @@ def import_model(
     InputError for a model that is neither BERT nor ELECTRA, does not hold just the tensors it should, has another
     vocabulary than the data, or fewer than ``max_positions`` positions.
     """
+    check_data_folder(data_bin)
     source = read_folder(folder)
     model_type = source.config.get("model_type")
     if model_type not in MODELS:
@@ -228,7 +229,7 @@ def _default_generator(sizes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _training_config(data_bin: Path, arch: str, size_flags: list[str], max_positions: int):
     """fairseq's configuration as if the model had been trained on the data-bin."""
-    flags = [str(data_bin), "--task", "electra", "--arch", arch, *size_flags, "--criterion", "electra"]
+    flags = [as_argument(data_bin), "--task", "electra", "--arch", arch, *size_flags, "--criterion", "electra"]
     flags += ["--optimizer", "electra_adamw", "--tokens-per-sample", str(min(128, max_positions))]
     return training_config(flags)
 

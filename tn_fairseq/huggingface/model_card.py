@@ -1,5 +1,6 @@
 """The model card of an exported model, filled from the configuration that it was trained with."""
 
+import json
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +28,7 @@ def model_card(name: str, architecture: str, state: Mapping[str, Any]) -> str:
     loaded_by, does = _LOADED_BY[architecture]
     tower = {"ElectraForPreTraining": "discriminator", "ElectraForMaskedLM": "generator"}.get(architecture)
     location = f"{name}/{tower}" if tower else name
+    quoted = json.dumps(location, ensure_ascii=False)
     tags = ["electra" if tower else "bert", "tn_fairseq", "true-negatives"]
     front_matter = ["library_name: transformers"]
     if loaded_by == "AutoModelForMaskedLM":
@@ -46,8 +48,8 @@ def model_card(name: str, architecture: str, state: Mapping[str, Any]) -> str:
 ```python
 from transformers import AutoTokenizer, {loaded_by}
 
-tokenizer = AutoTokenizer.from_pretrained("{location}")
-model = {loaded_by}.from_pretrained("{location}")
+tokenizer = AutoTokenizer.from_pretrained({quoted})
+model = {loaded_by}.from_pretrained({quoted})
 ```
 
 ## Training

@@ -2,18 +2,18 @@
 
 import logging
 import os
-import struct
 from dataclasses import dataclass, field
 
 from fairseq import utils
-from fairseq.data import PrependTokenDataset, TokenBlockDataset, data_utils
-from fairseq.data.indexed_dataset import MMapIndexedDataset
+from fairseq.data import PrependTokenDataset, TokenBlockDataset
 from fairseq.data.shorten_dataset import TruncateDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import register_task
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import II, MISSING, OmegaConf
 
+from ..configuration import check_data_folder
+from ..data import load_sentences
 from ..data.masked_tokens_dataset import MaskedTokensDataset
 from ..dictionary import load_dictionary
 from ..errors import InputError, one_line_errors
@@ -65,6 +65,7 @@ class ElectraTask(MaskedLMTask):
 
     @classmethod
     def load_dict(cls, cfg):
+        check_data_folder(cfg.data)
         return load_dictionary(os.path.join(utils.split_paths(cfg.data)[0], "dict.txt"))
 
     @one_line_errors()
@@ -85,19 +86,9 @@ class ElectraTask(MaskedLMTask):
     def _load_dataset_split(self, split, epoch, combine):
         folders = utils.split_paths(self.cfg.data)
         path = os.path.join(folders[(epoch - 1) % len(folders)], split)
-        try:
-            sentences = data_utils.load_indexed_dataset(path, self.source_dictionary, combine=combine)
-        except (OSError, ValueError, AssertionError, struct.error) as error:
-            raise InputError(f"{path}.idx: not a fairseq dataset ({error}); run binarize.py again") from None
-        if sentences is None:
-            raise InputError(f"there is no {path}.bin with its {path}.idx; write them with binarize.py")
+        sentences = load_sentences(path, "binarize.py", self.source_dictionary, combine)
         if not len(sentences):
             raise InputError(f"{path}.bin holds no text; binarize a corpus that does")
-        if isinstance(sentences, MMapIndexedDataset):
-            expected = int(sentences.sizes.sum()) * sentences._index.dtype().itemsize
-            if os.path.getsize(f"{path}.bin") != expected:
-                raise InputError(f"{path}.bin is not the {expected:,} bytes that its .idx says; run binarize.py again")
-
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
         blocks = TokenBlockDataset(
             sentences,

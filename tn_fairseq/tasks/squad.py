@@ -22,6 +22,7 @@ from omegaconf import II, MISSING
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from ..data import load_sentences
 from ..dictionary import load_dictionary
 from ..errors import InputError, one_line_errors
 
@@ -60,9 +61,7 @@ class SquadTask(FairseqTask):
         Raises InputError (as a one-line exit) where the split is missing, or its files do not belong together.
         """
         path = os.path.join(self.cfg.data, split)
-        rows = data_utils.load_indexed_dataset(path, self.dictionary)
-        if rows is None:
-            raise InputError(f"there is no {path}.bin with its {path}.idx; write them with preprocess/squad.py")
+        rows = load_sentences(path, "preprocess/squad.py", self.dictionary)
         try:
             answers = load_file(f"{path}.safetensors")["answer"]
         except (OSError, SafetensorError, KeyError) as error:

@@ -1,0 +1,331 @@
+"""Files that would run code where they are unpickled, in every place where a file is handed in: refused in one line."""
+
+import json
+import pickle
+import shutil
+import sys
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from helpers import FAMILIES, PLUGIN, WORDS, Bomb, random_sentences, training_flags
+from tokenizers import pre_tokenizers
+
+from tn_fairseq.analysis.__main__ import main as analysis
+from tn_fairseq.configuration import training_config
+from tn_fairseq.evaluation.__main__ import main as evaluation
+from tn_fairseq.huggingface.__main__ import main as huggingface
+
+sys.path.insert(0, str(PLUGIN.parent / "preprocess"))
+import binarize  # noqa: E402
+import build_synonym_table  # noqa: E402
+import glue  # noqa: E402
+import squad  # noqa: E402
+import train_tokenizer  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("hostile files")  # the world is made once
+HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
+LETTERS = {letter: number for number, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
+ASCII = "a pickle in ASCII"
+
+
+def objects(bomb: Bomb) -> np.ndarray:
+    return np.array([bomb], dtype=object)
+
+
+def parts(bomb: Bomb) -> dict:
+    """What looks like a checkpoint, and like weights."""
+    return {"cfg": bomb, "model": {"weight": torch.zeros(2)}, "weight": bomb}
+
+
+# how such a file can be wrapped up: what writes it, and what would set it off
+CONTAINERS: dict[str, tuple[Callable, Callable]] = {
+    "a bare pickle": (lambda bomb, file: pickle.dump(bomb, file), pickle.load),
+    ASCII: (lambda bomb, file: pickle.dump(bomb, file, protocol=0), pickle.load),
+    "torch's zip file": (
+        lambda bomb, file: torch.save(parts(bomb), file),
+        lambda file: torch.load(file, weights_only=False),
+    ),
+    "torch's older format": (
+        lambda bomb, file: torch.save(parts(bomb), file, _use_new_zipfile_serialization=False),
+        lambda file: torch.load(file, weights_only=False),
+    ),
+    ".npy": (lambda bomb, file: np.save(file, objects(bomb)), lambda file: np.load(file, allow_pickle=True)),
+    ".npz": (
+        lambda bomb, file: np.savez(file, words=objects(bomb)),
+        lambda file: np.load(file, allow_pickle=True)["words"],
+    ),
+    "joblib, compressed": (
+        lambda bomb, file: file.write(zlib.compress(pickle.dumps(bomb))),
+        lambda file: pickle.loads(zlib.decompress(file.read())),
+    ),
+}
+
+
+def write(path: Path, container: str, marker: Path) -> None:
+    with open(path, "wb") as file:
+        CONTAINERS[container][0](Bomb(marker), file)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_each_of_these_files_would_run_code(container, tmp_path):
+    write(tmp_path / "file", container, tmp_path / "marker")
+    with open(tmp_path / "file", "rb") as file:
+        CONTAINERS[container][1](file)
+    assert (tmp_path / "marker").exists()
+
+
+def prepare_training(data: Path, save_dir: Path, *flags: object) -> Callable[[], None]:
+    """fairseq-train in this process, its words parsed once."""
+    words = training_flags(data, save_dir)
+    del words[1:3]  # the plugin is loaded already
+    cfg = training_config([*words, "--distributed-world-size", 1, *flags])
+    from fairseq_cli.train import main  # sets up logging, unless pytest did
+
+    return lambda: main(cfg)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """Good files of every kind."""
+    folder = tmp_path_factory.mktemp("world")
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
+    sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
+    (folder / "text").write_text("\n".join(sentences) + "\n")
+    (folder / "vectors").write_text("".join(f"{word} {n % 7 - 2.5} {n % 5}\n" for n, word in enumerate(WORDS)))
+    (folder / "numbers.txt").write_text("".join(f"{number} 1\n" for number in LETTERS.values()))
+    (folder / "glue" / "SST-2").mkdir(parents=True)
+    for split in ("train", "dev"):
+        rows = [f"{sentence}\t{n % 2}" for n, sentence in enumerate(sentences)]
+        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
+    questions = [{"id": "q", "question": "What?", "answers": [{"text": sentences[0], "answer_start": 0}]}]
+    paragraphs = [{"context": sentences[0], "qas": questions}]
+    (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
+    (folder / "predictions.json").write_text('{"q": "noun1"}')
+
+    def run(main, *words):
+        main([str(word) for word in words])
+
+    tokenizer = "--tokenizer", folder / "vocab.txt", "--destdir"
+    data, table = folder / "data-bin", folder / "synonyms.safetensors"
+    run(binarize.main, "--train", folder / "text", "--valid", folder / "text", *tokenizer, data)
+    source = "--source", "vectors", "--vectors", folder / "vectors", "--output", table
+    run(build_synonym_table.main, "--dict", data / "dict.txt", *source)
+    run(glue.main, "--glue-dir", folder / "glue", "--task", "all", *tokenizer, folder / "glue-bin")
+    run(
+        squad.main, "--train", folder / "squad.json", "--valid", folder / "squad.json", *tokenizer, folder / "squad-bin"
+    )
+    prepare_training(data, folder, *HARD_CORRECTION, "--synonym-table", table, "--max-update", 1)()
+    run(huggingface, "export", folder / "checkpoint_last.pt", "--output", folder / "huggingface")
+    return folder
+
+
+class Offer(NamedTuple):
+    """Where the file is to lie, and what reads it there."""
+
+    path: Path
+    read: Callable[[], None]
+
+
+class Offers:
+    """A command for every place in which a file can be handed in; each has a folder of its own."""
+
+    def __init__(self, world: Path, folder: Path):
+        self.world, self.folder = world, folder
+        self.data, self.dict = world / "data-bin", ("--dict", world / "data-bin" / "dict.txt")
+        self.table = "--synonym-table", world / "synonyms.safetensors"
+        self.checkpoint = world / "checkpoint_last.pt"
+        self.output = folder / "output"
+
+    def copy(self, name: str, inside: str) -> Path:
+        """The place of a file in a copy of a good folder, to be overwritten."""
+        shutil.copytree(self.world / name, self.folder / name)
+        return self.folder / name / inside
+
+    def command(self, path: Path, main: Callable, *words: object, output: str = "--output") -> Offer:
+        words = [*words, *([output, self.output] if output else [])]
+        return Offer(path, lambda: main([str(word) for word in words]))
+
+    def training(self, path: Path, *flags: object, data: Path | None = None, save_dir: Path | None = None) -> Offer:
+        flags = [*HARD_CORRECTION, *self.table, *flags]  # of flags given twice the later wins
+        return Offer(path, prepare_training(data or self.data, save_dir or self.output, *flags))
+
+    def fine_tuning(self, path: Path, kind: str, checkpoint: Path, data: Path, output: Path | None = None) -> Offer:
+        words = kind, checkpoint, "--data", data, "--seeds", "1", "--max-update", 1, "--output", output or self.output
+        return self.command(path, evaluation, *words, output="")
+
+    def tokenizer(self, path: Path, main: Callable = binarize.main, whole_folder: bool = False) -> Offer:
+        source = self.world / ("squad.json" if main is squad.main else "text")
+        words = "--train", source, "--valid", source, "--tokenizer", path.parent if whole_folder else path
+        return self.command(path, main, *words, output="--destdir")
+
+    def table_of(self, path: Path, *words: object) -> Offer:
+        return self.command(path, build_synonym_table.main, *words)
+
+    def imported(self, path: Path, *generator: object) -> Offer:
+        folder = self.world / "huggingface" / "discriminator" if generator else path.parent
+        return self.command(path, huggingface, "import", folder, *generator, "--data", self.data)
+
+    def weights_bin(self) -> Offer:
+        path = self.copy("huggingface", "discriminator/pytorch_model.bin")
+        path.with_name("model.safetensors").unlink()
+        return self.imported(path)
+
+    def beside_gpt2(self) -> Offer:
+        (self.folder / "encoder.json").write_text(json.dumps(LETTERS))
+        return self.tokenizer(self.folder / "vocab.bpe", whole_folder=True)
+
+    def beside_vocabulary(self) -> Offer:
+        shutil.copy(self.world / "vocab.txt", self.folder)
+        return self.tokenizer(self.folder / "tokenizer_config.json", whole_folder=True)
+
+    def of_a_finished_run(self, name: str) -> Offer:
+        folder = self.output / "model" / "SST-2" / "seed1"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text("{}")
+        path = folder / name
+        return self.fine_tuning(path, "glue", f"model={self.checkpoint}", self.world / "glue-bin")
+
+
+VECTORS = ("--source", "vectors", "--vectors")
+TEXT = {"text to binarise", "text to train a tokenizer on", "stop words"}  # where ASCII is as good as any other text
+OFFERS: dict[str, Callable[[Offers], Offer]] = {
+    # checkpoints
+    "--restore-file": lambda o: o.training(p := o.folder / "a.pt", "--restore-file", p),
+    "--finetune-from-model": lambda o: o.training(p := o.folder / "a.safetensors", "--finetune-from-model", p),
+    "the last checkpoint": lambda o: o.training(o.folder / "checkpoint_last.pt", save_dir=o.folder),
+    "analysis --path": lambda o: o.command(p := o.folder / "a.pt", analysis, o.data, "--path", p, *o.table),
+    "evaluation glue": lambda o: o.fine_tuning(p := o.folder / "a.pt", "glue", p, o.world / "glue-bin"),
+    "evaluation squad": lambda o: o.fine_tuning(p := o.folder / "a.pt", "squad", p, o.world / "squad-bin"),
+    "export": lambda o: o.command(p := o.folder / "a.pt", huggingface, "export", p),
+    "--source model": lambda o: o.table_of(p := o.folder / "a.pt", *o.dict, "--source", "model", "--path", p),
+    # synonym tables and what they are made of
+    "--synonym-table": lambda o: o.training(p := o.folder / "a.safetensors", "--synonym-table", p),
+    "analysis --synonym-table": lambda o: o.command(
+        p := o.folder / "a.safetensors", analysis, o.data, "--path", o.checkpoint, "--synonym-table", p
+    ),
+    "--table": lambda o: o.table_of(p := o.folder / "a.safetensors", *o.dict, "--table", p, "--show", "noun1"),
+    "--vectors": lambda o: o.table_of(p := o.folder / "glove.txt", *o.dict, *VECTORS, p),
+    "stop words": lambda o: o.table_of(
+        p := o.folder / "stop.txt", *o.dict, *VECTORS, o.world / "vectors", "--stop-words", p
+    ),
+    "build_synonym_table --dict": lambda o: o.table_of(
+        p := o.folder / "dict.txt", "--dict", p, *VECTORS, o.world / "vectors"
+    ),
+    "build_synonym_table --encoder-json": lambda o: o.table_of(
+        p := o.folder / "encoder.json",
+        *("--dict", o.world / "numbers.txt", "--encoder-json", p),
+        *(*VECTORS, o.world / "vectors"),
+    ),
+    # folders of save_pretrained
+    "model.safetensors": lambda o: o.imported(o.copy("huggingface", "discriminator/model.safetensors")),
+    "pytorch_model.bin": lambda o: o.weights_bin(),
+    "--generator": lambda o: o.imported(
+        p := o.copy("huggingface", "generator/model.safetensors"), "--generator", p.parent
+    ),
+    "config.json": lambda o: o.imported(o.copy("huggingface", "discriminator/config.json")),
+    "the tokenizer beside weights": lambda o: o.imported(o.copy("huggingface", "discriminator/tokenizer.json")),
+    # tokenizers
+    "tokenizer.json": lambda o: o.tokenizer(o.folder / "tokenizer.json"),
+    "vocab.txt": lambda o: o.tokenizer(o.folder / "vocab.txt"),
+    "vocab.txt for SQuAD": lambda o: o.tokenizer(o.folder / "vocab.txt", squad.main),
+    "SentencePiece": lambda o: o.tokenizer(o.folder / "a.model"),
+    "encoder.json": lambda o: o.tokenizer(o.folder / "encoder.json"),
+    "vocab.bpe": lambda o: o.beside_gpt2(),
+    "tokenizer_config.json": lambda o: o.beside_vocabulary(),
+    "special_tokens_map.json": lambda o: o.tokenizer(
+        o.copy("huggingface", "generator/special_tokens_map.json"), whole_folder=True
+    ),
+    "a tokenizer of no known kind": lambda o: o.tokenizer(o.folder / "tokenizer.pkl"),
+    "export --data, its tokenizer": lambda o: o.command(
+        p := o.copy("data-bin", "tokenizer/vocab.txt"), huggingface, "export", o.checkpoint, "--data", p.parents[1]
+    ),
+    # text, and sets of examples
+    "text to binarise": lambda o: o.command(
+        p := o.folder / "text",
+        binarize.main,
+        *("--train", p, "--valid", o.world / "text", "--tokenizer", o.world / "vocab.txt"),
+        output="--destdir",
+    ),
+    "binarize --dict": lambda o: o.command(
+        p := o.folder / "dict.txt",
+        binarize.main,
+        *("--train", o.world / "text", "--valid", o.world / "text"),
+        *("--tokenizer", o.world / "vocab.txt", "--dict", p),
+        output="--destdir",
+    ),
+    "text to train a tokenizer on": lambda o: o.command(
+        p := o.folder / "text", train_tokenizer.main, "--input", p, "--type", "wordpiece", "--vocab-size", 60
+    ),
+    "GLUE": lambda o: o.command(
+        p := o.copy("glue", "SST-2/dev.tsv"),
+        glue.main,
+        *("--glue-dir", p.parents[1], "--task", "all", "--tokenizer", o.world / "vocab.txt"),
+        output="--destdir",
+    ),
+    "SQuAD": lambda o: o.command(
+        p := o.folder / "squad.json",
+        squad.main,
+        *("--train", o.world / "squad.json", "--valid", p, "--tokenizer", o.world / "vocab.txt"),
+        output="--destdir",
+    ),
+    "squad-score, the data": lambda o: o.command(
+        p := o.folder / "a.json", evaluation, "squad-score", p, o.world / "predictions.json", output=""
+    ),
+    "squad-score, the predictions": lambda o: o.command(
+        p := o.folder / "a.json", evaluation, "squad-score", o.world / "squad.json", p, output=""
+    ),
+    # binarised data
+    "dict.txt": lambda o: o.training(p := o.copy("data-bin", "dict.txt"), data=p.parent),
+    "train.idx": lambda o: o.training(p := o.copy("data-bin", "train.idx"), data=p.parent),
+    "train.bin": lambda o: o.training(p := o.copy("data-bin", "train.bin"), data=p.parent),
+    "valid.idx": lambda o: o.training(p := o.copy("data-bin", "valid.idx"), data=p.parent),
+    "analysis, valid.idx": lambda o: o.command(
+        p := o.copy("data-bin", "valid.idx"), analysis, p.parent, "--path", o.checkpoint, *o.table
+    ),
+    "analysis, valid.bin": lambda o: o.command(
+        p := o.copy("data-bin", "valid.bin"), analysis, p.parent, "--path", o.checkpoint, *o.table
+    ),
+    "analysis, dict.txt": lambda o: o.command(
+        p := o.copy("data-bin", "dict.txt"), analysis, p.parent, "--path", o.checkpoint, *o.table
+    ),
+    "evaluation glue, train.idx": lambda o: o.fine_tuning(
+        p := o.copy("glue-bin", "SST-2/input0/train.idx"), "glue", o.checkpoint, p.parents[2]
+    ),
+    "evaluation glue, valid.bin": lambda o: o.fine_tuning(
+        p := o.copy("glue-bin", "SST-2/label/valid.bin"), "glue", o.checkpoint, p.parents[2]
+    ),
+    "evaluation squad, train.bin": lambda o: o.fine_tuning(
+        p := o.copy("squad-bin", "train.bin"), "squad", o.checkpoint, p.parent
+    ),
+    "evaluation squad, valid.idx": lambda o: o.fine_tuning(
+        p := o.copy("squad-bin", "valid.idx"), "squad", o.checkpoint, p.parent
+    ),
+    "an earlier run's settings": lambda o: o.of_a_finished_run("settings.json"),
+}
+
+
+@pytest.mark.parametrize("place", OFFERS)
+def test_no_place_takes_a_file_that_would_run_code(world, tmp_path, monkeypatch, place):
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would last for the tests to come
+    marker = tmp_path / "marker"
+    folder = tmp_path / "files"
+    folder.mkdir()
+    path, read = OFFERS[place](Offers(world, folder))
+    for container in CONTAINERS:
+        write(path, container, marker)
+        if container == ASCII and place in TEXT:
+            with suppress(SystemExit):
+                read()
+        else:
+            with pytest.raises(SystemExit) as stopped:
+                read()
+            message = stopped.value.code
+            assert isinstance(message, str) and message.startswith("error: "), (container, message)
+            assert "\n" not in message and str(path) in message, (container, message)
+        assert not marker.exists(), container

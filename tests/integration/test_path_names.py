@@ -1,0 +1,272 @@
+"""Names of files and folders that a shell, a pattern or an option parser could take for something else.
+
+Every command is given such names for all that it reads and writes, and does what it does with plain ones.
+"""
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import FAMILIES, PLUGIN, WORDS, random_sentences, training_flags
+from safetensors.torch import load_file
+
+from tn_fairseq.analysis.__main__ import main as analysis
+from tn_fairseq.configuration import training_config
+from tn_fairseq.evaluation.__main__ import main as evaluation
+from tn_fairseq.huggingface.__main__ import main as huggingface
+
+sys.path.insert(0, str(PLUGIN.parent / "preprocess"))
+import binarize  # noqa: E402
+import build_synonym_table  # noqa: E402
+import glue  # noqa: E402
+import squad  # noqa: E402
+import train_tokenizer  # noqa: E402
+
+PLAIN = "plain"
+# a leading dash, quotes, patterns, formats, a precomposed and a combining accent, what shells, YAML or HTML would read,
+# a line end, and white space at the end
+ODD = """-x it's  "a" [x]*?{y} 100%s %(z)d café cafe\u0301 漢字 😀 a=b,$c;&#~|<i>\\n\n """
+DASH = "-x"  # argparse takes what holds a space for no option
+
+
+@pytest.fixture(autouse=True)
+def keep_logging(monkeypatch):
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would last for the tests to come
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> Path:
+    """What a user has before the first command."""
+    folder = tmp_path_factory.mktemp("sources")
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
+    sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
+    (folder / "text").write_text("\n".join(sentences) + "\n")
+    (folder / "vectors").write_text("".join(f"{word} {n % 7 - 2.5} {n % 5}\n" for n, word in enumerate(WORDS)))
+    (folder / "stop-words").write_text("noun1\n")
+    (folder / "glue" / "SST-2").mkdir(parents=True)
+    for split in ("train", "dev"):
+        rows = [f"{sentence}\t{n % 2}" for n, sentence in enumerate(sentences[:16])]
+        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
+    answers = [{"text": sentences[0].split()[0], "answer_start": 0}]
+    paragraphs = [{"context": sentences[0], "qas": [{"id": "q", "question": "noun1?", "answers": answers}]}]
+    (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
+    (folder / "predictions.json").write_text('{"q": "noun1"}')
+    return folder
+
+
+def train(data: object, save_dir: object, *flags: object) -> None:
+    """fairseq-train in this process, which has the plugin already."""
+    words = training_flags(data, save_dir)
+    words[1:5] = [f"--save-dir={save_dir}"]
+    cfg = training_config([*words, "--distributed-world-size", 1, *flags])
+    from fairseq_cli.train import main  # sets up logging, unless pytest did
+
+    main(cfg)
+
+
+class Names:
+    """Relative paths of which every part has the odd name in it."""
+
+    def __init__(self, name: str, sources: Path):
+        self.name, self.sources = name, sources
+
+    def __call__(self, kind: str, ending: str = "") -> str:
+        return os.path.join(f"{self.name}{kind}", f"{self.name}{ending}")
+
+    def source(self, kind: str, ending: str = "") -> str:
+        """A copy of a source under such a name."""
+        path, source = Path(self(kind, ending)), self.sources / kind
+        path.parent.mkdir()
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, path)
+        return str(path)
+
+    def argument(self, path: str) -> str:
+        """The path as an argument without an option, as a user has to give it."""
+        return f"./{path}"
+
+
+def digest(folder: str | Path) -> dict[str, str]:
+    """Name and content of each file."""
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def parameters(path: str) -> dict[str, list]:
+    state = torch.load(path, weights_only=True)
+    return {name: tensor.tolist() for name, tensor in state["model"].items()}
+
+
+def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
+    """Every command in turn, in the current folder; what came out."""
+    names = Names(name, sources)
+    found: dict[str, object] = {}
+
+    def run(main: Callable, *words: object) -> str:
+        main([str(word) for word in words])
+        return capsys.readouterr().out
+
+    text, vocabulary = names.source("text"), names.source("vocab.txt", ".txt")
+    run(train_tokenizer.main, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
+    found["tokenizer"] = digest(names("trained"))
+
+    data, tokenizer = names("data-bin"), f"--tokenizer={vocabulary}"
+    run(binarize.main, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
+    found["data-bin"] = digest(data)
+
+    table, dictionary = names("synonyms", ".safetensors"), f"--dict={data}/dict.txt"
+    source = f"--vectors={names.source('vectors')}", f"--stop-words={names.source('stop-words')}"
+    run(build_synonym_table.main, dictionary, "--source=vectors", *source, f"--output={table}")
+    shown = run(build_synonym_table.main, dictionary, f"--table={table}", "--show", "noun1", "noun2")
+    found["synonyms"] = load_file(table)["synonyms"].tolist(), shown.splitlines()[-2:]
+
+    flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", f"--synonym-table={table}"]
+    folder = names("checkpoints")
+    train(names.argument(data), folder, *flags, "--max-update", 1)
+    train(names.argument(data), folder, *flags, "--max-update", 2)  # resumes
+    checkpoint = f"{folder}/checkpoint_last.pt"
+    found["trained"] = parameters(checkpoint)
+
+    run(build_synonym_table.main, dictionary, "--source=model", f"--path={checkpoint}", f"--output={names('near')}")
+    found["near"] = load_file(names("near"))["synonyms"].tolist()
+
+    report = names("report")
+    words = f"--path={folder}/checkpoint_l*.pt", f"--synonym-table={table}", "--mask-seeds=1", f"--output={report}"
+    analysis([names.argument(data), *words])
+    assert "Glyph" not in capsys.readouterr().err
+    (row,) = json.loads(Path(report, "false_negatives.json").read_text())
+    assert (row.pop("checkpoint"), row.pop("table")) == (checkpoint, Path(table).stem)
+    found["report"] = row, [*digest(report)]
+
+    exported = names("exported")
+    run(huggingface, "export", names.argument(checkpoint), f"--output={exported}", f"--data={data}")
+    found["exported"] = {file: sum for file, sum in digest(exported).items() if not file.endswith("README.md")}
+    imported = names("imported", ".pt")
+    words = f"--generator={exported}/generator", f"--data={data}", f"--output={imported}"
+    told = run(huggingface, "import", names.argument(f"{exported}/discriminator"), *words)
+    found["imported"] = parameters(imported)
+    # the command that it prints is one
+    first, data_folder, _, _, *flags = shlex.split(told.split("go on with: ")[1])[:-1]
+    assert first == "fairseq-train" and Path(data_folder) == Path(data)
+    folder = names("continued")
+    train(data_folder, folder, *flags, "--criterion", "electra", "--max-update", 1)
+    found["continued"] = parameters(f"{folder}/checkpoint_last.pt")
+
+    for command, words in (
+        (glue, (f"--glue-dir={names.source('glue')}", "--task=all")),
+        (squad, (f"--train={names.source('squad.json')}", f"--valid={names('squad.json')}")),
+    ):
+        output = names(f"{command.__name__}-bin")
+        run(command.main, *words, tokenizer, f"--destdir={output}")
+        found[command.__name__] = digest(output)
+    scored = names("squad.json"), names.source("predictions.json")
+    found["score"] = run(evaluation, "squad-score", *map(names.argument, scored))
+    return found
+
+
+def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkeypatch, capsys):
+    found = {}
+    for name in (PLAIN, ODD):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        found[name] = all_commands(name, sources, capsys)
+        assert all(path.name.startswith(name) for path in folder.iterdir())  # nothing went elsewhere
+    assert found[ODD].keys() == found[PLAIN].keys()
+    for part in found[PLAIN]:
+        assert found[ODD][part] == found[PLAIN][part], part
+
+
+@pytest.mark.parametrize(("kind", "name"), [("glue", ODD), ("squad", DASH)], ids=["odd", "dash"])
+def test_fine_tuning_starts_fairseq_train_with_such_names(kind, name, sources, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = Names(name, sources)
+    vocabulary = names.source("vocab.txt", ".txt")
+    text, data = names.source("text"), names("data-bin")
+    tokenizer = f"--tokenizer={vocabulary}"
+    binarize.main([f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}"])
+    folder = names("pretrained")
+    flags = [*FAMILIES["bert"].split(), "--task=electra", "--criterion=electra", "--max-update=1"]
+    train(names.argument(data), folder, *flags)
+    examples = f"--destdir={names('examples')}"
+    if kind == "glue":
+        glue.main([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
+    else:
+        questions = names.source("squad.json")
+        squad.main([f"--train={questions}", f"--valid={questions}", tokenizer, examples])
+    exported, imported = names("exported"), names("imported", ".pt")
+    huggingface(["export", names.argument(f"{folder}/checkpoint_last.pt"), f"--output={exported}", f"--data={data}"])
+    huggingface(["import", names.argument(exported), f"--data={data}", f"--output={imported}"])
+    words = [kind, names.argument(imported), f"--data={names('examples')}", f"--output={names('scores')}"]
+    evaluation([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
+    assert f"{name}imported-{name}" in capsys.readouterr().out
+    (result,) = json.loads(Path(names("scores"), f"{kind}.json").read_text())
+    assert result["checkpoint"] == f"{name}imported-{name}" and result["valid"]
+
+
+def refusal(main: Callable, *words: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    message = str(stopped.value.code)
+    assert message.startswith("error: ") and "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(("name", "sign"), [("a:b", ":"), ("${x}", "${")])
+def test_a_data_folder_that_means_something_else_to_fairseq(name, sign, data_bin, synonym_table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(data_bin, name)
+    expected = f"error: {name}: fairseq takes {sign} for"
+    words = "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
+    assert refusal(analysis, name, *words).startswith(expected)
+    assert refusal(huggingface, "import", "bert", "--data", name, "--output", "model.pt").startswith(expected)
+    if sign == ":":  # fairseq reads the other before it has seen the plugin
+        words = name, "checkpoints", *FAMILIES["electra"].split(), "--criterion", "electra"
+        assert refusal(lambda words: train(*words), *words).startswith(expected)
+    os.symlink(name, "link")  # as the message has it
+    assert "model.pt" in refusal(
+        analysis, "link", "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
+    )
+
+
+def test_a_line_end_in_a_name_leaves_the_message_one_line(tmp_path):
+    path = tmp_path / "no\r\nsuch" / "dict.txt"
+    error = refusal(build_synonym_table.main, "--dict", path, "--table", "t", "--show", "noun1")
+    assert r"no\r\nsuch/dict.txt: No such file" in error
+
+
+def test_a_name_that_is_no_text_gets_one_line(sources, data_bin, tmp_path):
+    vectors = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")  # Latin-1
+    shutil.copy(sources / "vectors", vectors)
+    words = "--dict", data_bin / "dict.txt", "--source", "vectors", "--vectors", os.fsdecode(vectors)
+    error = refusal(build_synonym_table.main, *words, "--output", tmp_path / "table.safetensors")
+    assert r"caf\udce9.txt" in error and "cannot be written as utf-8; rename" in error
+    assert [path.suffix for path in tmp_path.iterdir()] == [".txt"]
+
+
+@pytest.mark.parametrize(
+    ("main", "option"),
+    [
+        (train_tokenizer.main, "--input"),
+        (binarize.main, "--destdir"),
+        (build_synonym_table.main, "--output"),
+        (glue.main, "--tokenizer"),
+        (squad.main, "--train"),
+        (analysis, "--path"),
+        (lambda words: huggingface(["import", "bert", *words]), "--data"),
+        (lambda words: evaluation(["glue", "model.pt", *words]), "--output"),
+    ],
+)
+def test_a_bare_leading_dash_is_an_option_to_argparse(main, option, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([option, "-x"])
+    assert stopped.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert sum("error: " in line for line in lines) == 1
+    assert f"error: argument {option}: expected" in lines[-1]
