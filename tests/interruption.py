@@ -1,6 +1,7 @@
 """Runs of fairseq-train that are killed and started again, and how they compare with a run in one piece."""
 
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -83,9 +85,50 @@ def check_that_kills_change_nothing(data: Path, folder: Path, flags: list, kills
     for part in ("model", "last_optimizer_state"):
         assert_equal(states[0][part], states[1][part])
     assert_equal(states[0]["optimizer_history"][-1], states[1]["optimizer_history"][-1])  # before it one for each start
-    assert killed.records == whole.records
+    assert killed.records.keys() == whole.records.keys(), (killed.records.keys() ^ whole.records.keys(), killed.ends)
+    differ = {
+        key: (killed.records[key], record) for key, record in whole.records.items() if killed.records[key] != record
+    }
+    assert not differ, (differ, killed.ends)
     assert not list((folder / "killed").glob("*.tmp"))
     return killed
+
+
+# what changes a folder; pathlib and shutil call these, too
+FILE_OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir", "link", "fsync")
+
+
+def kill_at_every_step(function: Callable[[], object]) -> Iterator[int]:
+    """Call a function in a process of its own that is killed -9 before its first change of a folder, then its second,
+    and so on; yields after each killed one, and ends when it gets through.
+    """
+    fork = multiprocessing.get_context("fork")
+    for step in range(1, 1000):
+        process = fork.Process(target=_call_and_die, args=(function, step))
+        process.start()
+        process.join()
+        if process.exitcode == 0:
+            return
+        assert process.exitcode == -signal.SIGKILL, process.exitcode
+        yield step
+    raise AssertionError("it never ends")
+
+
+def _call_and_die(function: Callable[[], object], step: int) -> None:
+    left = [step]
+
+    def counted(operation):
+        def call(*args, **options):
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return operation(*args, **options)
+
+        return call
+
+    for name in FILE_OPERATIONS:
+        setattr(os, name, counted(getattr(os, name)))
+    function()
 
 
 def assert_equal(one, other) -> None:

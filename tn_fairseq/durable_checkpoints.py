@@ -1,13 +1,14 @@
 """fairseq-train's checkpoints, made to survive what happens to runs of days: kills, full disks, damaged files.
 
 fairseq copies each new checkpoint over ``checkpoint_last.pt``, which a kill in the middle leaves cut off; a damaged
-file or a full disk ends in a traceback. It has no hook for its files, so ``install`` puts these functions in the place
-of fairseq's own.
+file or a full disk ends in a traceback; and a run that is started again after its end makes one more update each time.
+It has no hook for its files, so ``install`` puts these functions in the place of fairseq's own.
 """
 
 import logging
 import os
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import IO, Any
 import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
+from fairseq.trainer import Trainer
 
 from .checkpoints import load_checkpoint
 from .errors import InputError, one_line_errors
@@ -24,12 +26,14 @@ logger = logging.getLogger(__name__)
 
 _fairseq_save = checkpoint_utils.torch_persistent_save
 _fairseq_load = checkpoint_utils.load_checkpoint_to_cpu
+_fairseq_resume = checkpoint_utils.load_checkpoint
 
 
 def install() -> None:
     """Make fairseq write checkpoints whole or not at all, and read the one before where the last is damaged."""
     checkpoint_utils.torch_persistent_save = save
     checkpoint_utils.load_checkpoint_to_cpu = load
+    checkpoint_utils.load_checkpoint = resume
     PathManager.copy = staticmethod(copy)
 
 
@@ -65,6 +69,16 @@ def load(path: str, arg_overrides: dict[str, Any] | None = None, load_on_all_ran
             raise
         path = _newest_whole_beside(Path(path), error)
     return _fairseq_load(str(path), arg_overrides, load_on_all_ranks)
+
+
+def resume(cfg: Any, trainer: Trainer, **options) -> tuple[dict[str, Any] | None, Any]:
+    """Go on from a checkpoint as fairseq does; a run that has made all of its updates ends at once, and well."""
+    resumed = _fairseq_resume(cfg, trainer, **options)
+    limit = trainer.cfg.optimization.max_update
+    if 0 < limit <= trainer.get_num_updates():
+        logger.info(f"done before: {trainer.get_num_updates():,} updates; to train on, raise --max-update {limit}")
+        sys.exit(0)
+    return resumed
 
 
 def _replace(path: str, write: Callable[[IO[bytes]], Any]) -> None:

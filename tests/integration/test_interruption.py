@@ -23,6 +23,14 @@ def trained(tmp_path_factory, data_bin):
     return folder
 
 
+def test_a_run_that_was_done_stays_as_it_is(trained, data_bin, tmp_path):
+    folder = copy_of(trained, tmp_path)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    run = fairseq_train(data_bin, folder, *FLAGS, "--save-interval-updates", 2)
+    assert run.code == 0 and "done before: 6 updates; to train on, raise --max-update 6" in run.output, run.output
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def copy_of(folder, path):
     for file in folder.iterdir():
         (path / file.name).write_bytes(file.read_bytes())
