@@ -1,11 +1,10 @@
-"""Other ways to run than fairseq-train on one CPU in float32: recipes, half precision, accumulation, workers."""
+"""Other ways to run than fairseq-train: recipes in YAML, what they log to."""
 
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, fairseq_train, run_command, training_flags
+from helpers import FAMILIES, PLUGIN, fairseq_train, run_command
 
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 
@@ -45,39 +44,6 @@ def test_a_recipe_and_its_flags_are_one_model(data_bin, synonym_table, quickstar
     assert {name: tensor.shape for name, tensor in recipe.items()} == {
         name: tensor.shape for name, tensor in command_line.items()
     }
-
-
-def test_half_precision_follows_float32(data_bin, synonym_table, tmp_path):
-    flags = ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", 4]
-    common = [*HARD_CORRECTION, "--synonym-table", synonym_table, "--dropout", 0, "--attention-dropout", 0]
-    runs = [
-        fairseq_train(data_bin, tmp_path / name, *common, "--max-update", 3, *more)
-        for name, more in (("float", []), ("half", flags))
-    ]
-    curves = []
-    for run in runs:
-        assert run.code == 0, run.output
-        curves.append([float(record["nll_loss"]) for record in run.records("train_inner")])
-    assert len(curves[0]) == 3 and curves[1] == pytest.approx(curves[0], rel=0.01)
-
-
-def test_two_workers_equal_one_that_accumulates(data_bin, synonym_table, tmp_path):
-    """Hard correction on BERT, without dropout: the same logged sums, and the same weights within 1e-6."""
-    common = ["--task", "electra", "--arch", "bert_tiny", "--dropout", 0, "--attention-dropout", 0]
-    common += ["--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
-    one = fairseq_train(data_bin, tmp_path / "one", *common, "--update-freq", 2)
-    assert one.code == 0, one.output
-
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, "--no-python"]
-    worker = [sys.executable, Path(__file__).with_name("worker.py")]
-    two = run_command(*launcher, *worker, *training_flags(data_bin, tmp_path / "two"), *common)
-    assert two.code == 0, two.output
-    keys = ["loss", "nll_loss", "mlm_accuracy", "false_negative_rate", "false_negative_sequences", "bsz", "wpb"]
-    expected = [{key: record[key] for key in keys} for record in one.records("train_inner")]
-    assert [{key: record[key] for key in keys} for record in two.records("train_inner")] == expected
-    ours, theirs = weights(tmp_path / "one"), weights(tmp_path / "two")
-    for name in ours:
-        torch.testing.assert_close(theirs[name], ours[name], atol=1e-6, rtol=0)
 
 
 def test_tensorboard_through_fairseqs_own_option(data_bin, synonym_table, tmp_path):

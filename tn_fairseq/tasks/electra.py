@@ -66,7 +66,15 @@ class ElectraTask(MaskedLMTask):
     @classmethod
     def load_dict(cls, cfg):
         check_data_folder(cfg.data)
-        return load_dictionary(os.path.join(utils.split_paths(cfg.data)[0], "dict.txt"))
+        first, *others = utils.split_paths(cfg.data)
+        dictionary = load_dictionary(os.path.join(first, "dict.txt"))
+        for shard in others:  # now rather than when their epoch comes
+            own = os.path.join(shard, "dict.txt")
+            if os.path.exists(own) and load_dictionary(own) != dictionary:
+                raise InputError(f"{own}: another dictionary than that of {first}; binarize all shards in one run")
+            if not os.path.exists(os.path.join(shard, "train.idx")):
+                raise InputError(f"there is no {shard}/train.idx; write all shards with binarize.py --shards")
+        return dictionary
 
     @one_line_errors()
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
