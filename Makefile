@@ -1,6 +1,6 @@
 # make demo   install everything, then pre-train a small ELECTRA and show the false negatives it found
 # make test   install everything, then lint and run all tests
-# make soak   install everything, then the tests that take long: runs killed at random moments, files with random damage
+# make soak   install everything, then the tests that take long: kills, many workers, overflows, files with random damage
 # make bench  install everything, then measure speed and memory beside a loop over the classes of transformers
 
 PYTHON ?= python3

@@ -27,11 +27,14 @@ setup(
         "tqdm>=4.64",
     ],
     extras_require={
+        "dask": ["dask>=2024.5", "distributed>=2024.5"],
         "hub": ["datasets>=3"],
         "hf": ["protobuf>=4.21", "transformers>=4.45"],
         "plot": ["matplotlib>=3.7"],
         "tensorboard": ["tensorboardX>=2.6"],
         "test": [
+            "dask-jobqueue>=0.9",
+            "distributed>=2024.5",
             "hypothesis>=6.100",
             "matplotlib>=3.7",
             "protobuf>=4.21",

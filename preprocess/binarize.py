@@ -12,14 +12,18 @@ With --text-only the pieces are written as text, to be binarized with fairseq it
 
     fairseq-preprocess --only-source --srcdict text/dict.txt --trainpref text/train.txt --validpref text/valid.txt \\
         --destdir data-bin
+
+With --shards N, fairseq-train reads one part of the text an epoch: fairseq-train data-bin/shard0:data-bin/shard1 ...
+With --dask, the workers of a Dask cluster do the work; they need tn_fairseq, but not the files.
 """
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tn_fairseq.binarization import SplitCounts, binarize
+from tn_fairseq.binarization import SplitCounts, binarize, shard_names
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
 from tn_fairseq.tokenization import load_tokenizer
@@ -33,7 +37,12 @@ def get_parser() -> argparse.ArgumentParser:
     parser.add_argument("--test", nargs="+", type=Path, metavar="FILE", help="text to test on")
     parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
     parser.add_argument("--destdir", type=Path, required=True, metavar="DATA_BIN", help="folder for the output")
-    parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="processes (default: %(default)s)")
+    engine = parser.add_mutually_exclusive_group()
+    engine.add_argument("--workers", type=_positive, default=1, metavar="N", help="processes (default: %(default)s)")
+    engine.add_argument(
+        "--dask", metavar="ADDRESS", help="a Dask scheduler, whose workers to use instead, such as tcp://10.0.0.1:8786"
+    )
+    parser.add_argument("--shards", type=_positive, metavar="N", help="folders to spread the training text over")
     parser.add_argument("--text-only", action="store_true", help="write pieces as text instead of .bin and .idx")
     parser.add_argument(
         "--dict",
@@ -51,14 +60,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     tokenizer = load_tokenizer(args.tokenizer)
     print(f"tokenizer: {tokenizer.description}", flush=True)
     start = time.perf_counter()
-    counts = binarize(splits, tokenizer, args.destdir, args.workers, args.text_only, args.dict)
+    counts = binarize(splits, tokenizer, args.destdir, args.workers, args.text_only, args.dict, args.dask, args.shards)
     seconds = time.perf_counter() - start
-    size = len(load_dictionary(args.destdir / "dict.txt"))
+    folders = [args.destdir / name for name in shard_names(args.shards)]
+    size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols with fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
     kinds = ("txt",) if args.text_only else ("bin", "idx")
     names = ", ".join(f"{split}.{kind}" for split in splits for kind in kinds)
-    print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {seconds:.1f} s")
+    if args.shards is None:
+        print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {seconds:.1f} s")
+        return
+    tokens = counts["train"].shard_tokens
+    print(
+        f"wrote {args.shards} shards of {min(tokens):,} to {max(tokens):,} training tokens in {seconds:.1f} s, each "
+        f"with dict.txt, {names} and tokenizer/; fairseq-train reads one an epoch:"
+    )
+    print(*folders, sep=os.pathsep)
 
 
 def _table(counts: dict[str, SplitCounts]) -> list[str]:

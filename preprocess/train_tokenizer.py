@@ -29,6 +29,7 @@ from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.tokenization import BERT_SPECIAL_TOKENS, load_tokenizer, wordpiece_tokenizer
 
+FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
 # The most frequent characters are pieces, all others unknown: BERT's own limit in the tokenizers library.
 MAX_CHARACTERS = 1000
 # A merge seen once is a word of the corpus, not a piece of the language.
@@ -182,13 +183,15 @@ def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
-    """Write all files under temporary names, then put them in place and remove another kind of tokenizer's."""
+    """Write all files under temporary names, remove an earlier tokenizer's, then put them in place."""
     temporary = {name: folder / f".{name}.tmp" for name in files}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             temporary[name].write_bytes(content)
-        for name in files:
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        for name in reversed(files):  # the configuration before what it is for
             os.replace(temporary[name], folder / name)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}; give an --output folder you can write to") from None
@@ -196,9 +199,6 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
         for path in temporary.values():
             with suppress(OSError):
                 path.unlink()
-    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab"):
-        if name not in files:
-            (folder / name).unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

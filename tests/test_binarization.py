@@ -1,5 +1,6 @@
 """Binarized text: byte for byte what fairseq-preprocess writes, whatever the tokenizer and the number of workers."""
 
+import multiprocessing
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from fairseq_cli import preprocess
 from test_tokenization import REAL_DATA, TEXT, bert_folder, gpt2_folder, sentencepiece_folder, with_real_data
 
 from tn_fairseq import binarization
-from tn_fairseq.binarization import STAGING, binarize, map_in_order, read_chunks
+from tn_fairseq.binarization import STAGING, binarize, read_chunks
 from tn_fairseq.errors import InputError
 from tn_fairseq.tokenization import load_tokenizer
 
@@ -245,38 +246,79 @@ def test_binarizing_with_the_copied_tokenizer_again(tmp_path, tokenizer):
     assert contents(tmp_path / "out") == before
 
 
-def test_map_in_order_looks_ahead_no_further_than_told():
-    class Pool:
-        """Runs a task when its result is asked for."""
-
-        def submit(self, function, item):
-            self.waiting = getattr(self, "waiting", 0) + 1
-            pool = self
-
-            class Future:
-                def result(self):
-                    pool.waiting -= 1
-                    return function(item)
-
-            return Future()
-
-    pool = Pool()
-    highest = 0
-    results = []
-    for result in map_in_order(str, range(10), pool, look_ahead=3):
-        highest = max(highest, pool.waiting)
-        results.append(result)
-    assert (results, highest) == (list("0123456789"), 3)
+# Shards
 
 
-def _kill_this_process(chunk):
-    os._exit(9)
+def documents(folder: Path) -> list[list[str]]:
+    """The sentences of each document that fairseq reads."""
+    found: list[list[str]] = [[]]
+    for sentence in sentences(folder):
+        if sentence == "</s>":
+            found.append([])
+        else:
+            found[-1].append(sentence)
+    return found
 
 
-def test_a_killed_worker_is_an_error_not_a_hang(tmp_path, bert, monkeypatch):
-    monkeypatch.setattr(binarization, "_encode_in_worker", _kill_this_process)
-    with pytest.raises(InputError, match="a worker was killed"):
-        binarize({"train": [write(tmp_path / "a", "the")]}, bert, tmp_path / "out", workers=2)
+@pytest.mark.parametrize("chunk_bytes", [1, 50, 1 << 18])
+@pytest.mark.parametrize("shards", [1, 2, 5])
+def test_shards_hold_the_documents_in_their_order(tmp_path, tokenizer, shards, chunk_bytes, monkeypatch):
+    monkeypatch.setattr(read_chunks, "__defaults__", (chunk_bytes,))
+    splits = {"train": [write(tmp_path / "a", MESSY * 3), write(tmp_path / "b", MESSY)], "valid": [tmp_path / "b"]}
+    whole = binarize(splits, tokenizer, tmp_path / "whole")
+    counts = binarize(splits, tokenizer, tmp_path / "out", shards=shards)
+    folders = [tmp_path / "out" / f"shard{number}" for number in range(shards)]
+    assert sorted((tmp_path / "out").iterdir()) == folders
+    assert [document for folder in folders for document in documents(folder)] == documents(tmp_path / "whole")
+    assert counts["valid"] == whole["valid"]
+    for name in ("documents", "sentences", "pieces", "unknown", "nothing_kept"):
+        assert getattr(counts["train"], name) == getattr(whole["train"], name)
+    dropped = [count["train"].repeated_blanks + count["train"].outer_blanks for count in (counts, whole)]
+    assert dropped[0] == dropped[1] + shards - 1  # a boundary between shards is none within one
+    assert counts["train"].shard_tokens == [sum(len(line.split()) for line in sentences(folder)) for folder in folders]
+    files = [{k: v for k, v in contents(folder).items() if not k.startswith("train")} for folder in folders]
+    assert files == [{k: v for k, v in contents(tmp_path / "whole").items() if not k.startswith("train")}] * shards
+
+
+def test_shards_are_about_equally_large(tmp_path, bert):
+    text = write(tmp_path / "text", "\n\n".join(["the cat " * (number % 7 + 1) for number in range(300)]))
+    counts = binarize({"train": [text]}, bert, tmp_path / "out", shards=4)["train"]
+    longest = 2 * 7 + 1
+    assert all(abs(tokens - counts.tokens / 4) <= 2 * longest for tokens in counts.shard_tokens), counts.shard_tokens
+
+
+def test_shards_that_cannot_be(tmp_path, bert):
+    text = write(tmp_path / "text", "the\n\ncat\nthe\n")
+    with pytest.raises(InputError, match=r"text: 2 documents do not fill 3 shards; give fewer --shards"):
+        binarize({"train": [text]}, bert, tmp_path / "out", shards=3)
+    with pytest.raises(InputError, match="fairseq separates shards by ':'; give a --destdir without it"):
+        binarize({"train": [text]}, bert, tmp_path / "a:b", shards=2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: not a regular file; --shards must know the size"):
+        binarize({"train": [tmp_path / "pipe"]}, bert, tmp_path / "out", shards=2)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_two_runs_do_not_write_to_one_folder(tmp_path, bert):
+    text = [write(tmp_path / "text", "the cat\n")]
+    (tmp_path / "out").mkdir()
+    fork = multiprocessing.get_context("fork")
+    locked, done = fork.Event(), fork.Event()
+
+    def hold() -> None:
+        with binarization._only_run(tmp_path / "out"):
+            locked.set()
+            done.wait(20)
+
+    other = fork.Process(target=hold)
+    other.start()
+    assert locked.wait(20)
+    with pytest.raises(InputError, match="out: another run is writing there; wait for it, or give another --destdir"):
+        binarize({"train": text}, bert, tmp_path / "out")
+    done.set()
+    other.join()
+    binarize({"train": text}, bert, tmp_path / "out")
+    assert sentences(tmp_path / "out") == ["the cat </s>"]
 
 
 @with_real_data

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import run_command
 
 SCRIPT = Path(__file__).parents[2] / "preprocess" / "binarize.py"
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
@@ -99,3 +100,10 @@ def test_an_error_in_the_shell(flags, tmp_path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, "Traceback" in run.stderr) == (1, False)
     assert run.stderr.splitlines()[-1].startswith(f"error: {tmp_path}/valid.txt: not UTF-8 at byte 0")
+
+
+def test_without_a_dask_scheduler_nothing_more_is_said_than_that(flags, tmp_path):
+    pytest.importorskip("distributed")
+    run = run_command(sys.executable, SCRIPT, *flags, "--dask", "tcp://127.0.0.1:1")
+    assert "--dask tcp://127.0.0.1:1: no Dask scheduler there (" in run.error() and len(run.stderr.splitlines()) == 1
+    assert not list((tmp_path / "out").iterdir())

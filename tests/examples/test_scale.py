@@ -1,0 +1,73 @@
+"""The page on scale: its example for Slurm runs, and its commands are such that exist."""
+
+import importlib.util
+import os
+import re
+import shlex
+import sys
+
+import pytest
+from helpers import PLUGIN, run_command
+
+FOLDER = PLUGIN.parent / "examples" / "scale"
+SLURM_EXAMPLE = FOLDER / "dask_on_slurm.py"
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A machine on which sbatch starts a job at once and scancel kills it."""
+    for name, script in {
+        "sbatch": f'cp "$1" {tmp_path}/job.sh\nsetsid sh {tmp_path}/job.sh >{tmp_path}/job.log 2>&1 &\n'
+        'echo "Submitted batch job $!"\n',
+        "scancel": 'kill -- -"$1"\n',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    return tmp_path
+
+
+def test_the_example_for_slurm(slurm):
+    pytest.importorskip("dask_jobqueue")
+    (slurm / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]) + "\n")
+    (slurm / "text").write_text("the cat\n\nthe the cat\n")
+    options = ["--train", slurm / "text", "--valid", slurm / "text", "--tokenizer", slurm / "vocab.txt"]
+    flags = ["--cores", 1, "--partition", "night", "--interface", "lo", "--", *options, "--destdir", slurm / "out"]
+    run = run_command(sys.executable, SLURM_EXAMPLE, *flags)
+    assert run.code == 0, run.output
+    assert (slurm / "out" / "train.bin").stat().st_size == 2 * (3 + 1 + 4)
+    job = (slurm / "job.sh").read_text()
+    for line in ("#SBATCH -p night", "#SBATCH --cpus-per-task=1", "#SBATCH --requeue"):
+        assert line in job.splitlines()
+    assert sys.executable in job
+
+
+def test_the_example_for_slurm_without_slurm():
+    pytest.importorskip("dask_jobqueue")
+    assert "no sbatch" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
+
+
+def script(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_commands_of_the_page_exist(monkeypatch):
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", readme, flags=re.DOTALL)).replace("\\\n", " ")
+    commands = [shlex.split(line) for line in blocks.splitlines() if line and not line.startswith("#")]
+    assert [command[1] for command in commands] == [
+        *["preprocess/binarize.py"] * 2,
+        "examples/scale/dask_on_slurm.py",
+        "examples/benchmark_scale.py",
+    ]
+    binarize = script(PLUGIN.parent / "preprocess" / "binarize.py").get_parser()
+    for _, _, *words in commands[:2]:
+        assert binarize.parse_args(words).shards == 10
+    monkeypatch.setattr(sys, "argv", commands[2][1:])
+    args = script(SLURM_EXAMPLE).parse_args()
+    assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", readme):
+        assert (FOLDER / link).exists(), link

@@ -1,0 +1,210 @@
+"""Preprocessing that is killed: what it leaves never passes for whole, and the next run writes it as if not killed."""
+
+import importlib.util
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from helpers import PLUGIN, run_command
+from interruption import kill_at_every_step
+from test_binarization import bert_folder, contents, write
+
+from tn_fairseq import binarization
+from tn_fairseq.binarization import LOCK, STAGING, binarize
+from tn_fairseq.errors import InputError
+from tn_fairseq.tokenization import load_tokenizer
+
+PREPROCESS = PLUGIN.parent / "preprocess"
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran"]
+
+
+def text(path: Path, documents: int, seed: int) -> Path:
+    rng = random.Random(seed)
+    lines = (
+        " ".join(rng.choices(WORDS, k=rng.randint(3, 30))) + "\n" * rng.choice((1, 1, 1, 2)) for _ in range(documents)
+    )
+    return write(path, "".join(lines))
+
+
+def shown(folder: Path) -> dict[str, bytes]:
+    """What a reader of the folder sees, who does not look at hidden files."""
+    return {name: content for name, content in contents(folder).items() if not name.startswith((STAGING, LOCK))}
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({}, {}),
+        ({"seed": 2}, {}),
+        ({"seed": 2, "words": 5}, {}),
+        ({}, {"shards": 2}),
+        ({"seed": 2, "shards": 3}, {"shards": 2}),
+    ],
+    ids=["first", "again", "another dictionary", "shards", "fewer shards"],
+)
+def test_killed_at_every_step(before, now, tmp_path):
+    """Also over the output of an earlier run, with another text, other tokens or other shards."""
+
+    def run(destdir: Path, seed: int = 1, words: int = 8, shards: int | None = None) -> None:
+        tokenizer = load_tokenizer(bert_folder(tmp_path / f"tokenizer{words}", WORDS[:words]))
+        path = text(tmp_path / f"text{seed}", 20, seed)
+        binarize({"train": [path], "valid": [path]}, tokenizer, destdir, shards=shards)
+
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    if before:
+        run(old, **before)
+    run(new, **now)
+    steps = 0
+    first = "shard0/dict.txt" if now else "dict.txt"  # without it fairseq takes nothing for whole
+    out = tmp_path / "out"
+    for steps in kill_at_every_step(partial(_over, old, out, partial(run, out, **now))):
+        if first in shown(out):
+            assert shown(out) in (contents(old), contents(new)), steps
+        run(out, **now)
+        assert contents(out) == contents(new), steps
+        subprocess.run(["rm", "-r", out], check=True)
+    assert steps > 20
+    assert contents(out) == contents(new)
+
+
+def _over(old: Path, out: Path, run) -> None:
+    # not counted among the steps: a copy by another process
+    subprocess.run(["cp", "-r", old, out], check=True)
+    run()
+
+
+def test_a_tokenizer_killed_at_every_step(tmp_path):
+    """Over one of another kind: a tokenizer that can be loaded is the old or the new one."""
+    path = text(tmp_path / "text", 200, 1)
+
+    sizes = {"wordpiece": "32", "sentencepiece": "24"}
+
+    def train(output: Path, kind: str) -> None:
+        script("train_tokenizer").main(
+            [*["--input", str(path), "--type", kind], *["--vocab-size", sizes[kind], "--output", str(output)]]
+        )
+
+    def tokens(folder: Path) -> list[str] | None:
+        try:
+            tokenizer = load_tokenizer(folder)
+        except InputError:
+            return None
+        return [tokenizer.description.split()[0], *tokenizer.encode_chunk(["the cat sat"])[0]]
+
+    old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
+    for before, now in (("sentencepiece", "wordpiece"), ("wordpiece", "sentencepiece")):
+        train(old, before)
+        train(new, now)
+        allowed = (None, tokens(old), tokens(new))
+        assert len(set(map(str, allowed))) == 3
+        seen = []
+        for _ in kill_at_every_step(partial(_over, old, out, partial(train, out, now))):
+            seen.append(allowed.index(tokens(out)))
+            train(out, now)
+            assert contents(out) == contents(new)
+            subprocess.run(["rm", "-r", out], check=True)
+        assert seen == sorted(seen, key=[1, 0, 2].index) and set(seen) == {0, 1, 2}
+        for folder in (old, new, out):
+            subprocess.run(["rm", "-r", folder], check=True)
+
+
+def script(name: str):
+    spec = importlib.util.spec_from_file_location(name, PREPROCESS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_killed_worker_changes_no_byte(tmp_path, monkeypatch, capsys):
+    path = text(tmp_path / "text", 2000, 1)
+    tokenizer = load_tokenizer(bert_folder(tmp_path / "tokenizer", WORDS))
+    binarize({"train": [path]}, tokenizer, tmp_path / "whole")
+    read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
+
+    def read_and_kill(paths):
+        for number, chunk in enumerate(read_chunks(paths)):
+            if number in (10, 40):
+                os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+            yield chunk
+
+    monkeypatch.setattr(binarization, "read_chunks", read_and_kill)
+    binarize({"train": [path]}, tokenizer, tmp_path / "killed", workers=2)
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    assert capsys.readouterr().err.count("warning: a worker was killed") == 2
+
+
+def test_on_dask_a_killed_worker_changes_no_byte_either(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    path = text(tmp_path / "text", 2000, 1)
+    bert_folder(tmp_path / "tokenizer", WORDS)
+    flags = ["--train", path, "--valid", path, "--tokenizer", tmp_path / "tokenizer", "--shards", 3]
+    binarize_main = script("binarize").main
+    read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+
+        def read_and_kill(paths):
+            for number, chunk in enumerate(read_chunks(paths)):
+                if number == 10:
+                    os.kill(cluster.workers[0].pid, signal.SIGKILL)
+                yield chunk
+
+        monkeypatch.setattr(binarization, "read_chunks", read_and_kill)
+        address = ["--dask", cluster.scheduler_address, "--destdir", tmp_path / "dask"]
+        binarize_main(list(map(str, [*flags, *address])))
+    monkeypatch.setattr(binarization, "read_chunks", read_chunks)
+    binarize_main(list(map(str, [*flags, "--destdir", tmp_path / "here"])))
+    assert contents(tmp_path / "dask") == contents(tmp_path / "here")
+
+
+@pytest.fixture
+def command(tmp_path) -> list:
+    """binarize.py on a text that takes a while, on two workers."""
+    path = text(tmp_path / "text", 100_000, 1)
+    bert_folder(tmp_path / "tokenizer", WORDS)
+    command = [sys.executable, PREPROCESS / "binarize.py", "--train", path, "--valid", path]
+    return list(map(str, [*command, "--tokenizer", tmp_path / "tokenizer", "--workers", 2, "--shards", 2]))
+
+
+def kill_at_random(command: list, destdir: Path, kills: int, seed: int) -> list[str]:
+    """Start a command so many times and kill it, workers and all, while it writes; what it had done."""
+    rng, ends = random.Random(seed), []
+    for _ in range(kills):
+        process = subprocess.Popen([*command, "--destdir", destdir], stderr=subprocess.DEVNULL, start_new_session=True)
+        while process.poll() is None and not (destdir / STAGING).exists():
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 1))
+        staged = sum(path.stat().st_size for path in (destdir / STAGING).rglob("*.bin"))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert process.returncode == -signal.SIGKILL
+        ends.append(f"killed with {staged:,} bytes staged")
+        assert not list(destdir.glob("shard*/dict.txt"))
+    return ends
+
+
+def test_killed_at_random_moments(command, tmp_path):
+    kill_at_random(command, tmp_path / "killed", kills=2, seed=1)
+    for name in ("killed", "whole"):
+        run = run_command(*command, "--destdir", tmp_path / name)
+        assert run.code == 0, run.output
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_a_full_disk_is_one_line_and_leaves_what_was_there(command, tmp_path):
+    small = text(tmp_path / "small", 20, 2)
+    flags = ["--train", small, "--valid", small, "--destdir", tmp_path / "out"]
+    assert run_command(*command, *flags).code == 0
+    before = contents(tmp_path / "out")
+    # files can grow to a megabyte, as on a disk that fills up
+    limit = "ulimit -f 1024; trap '' XFSZ; exec \"$@\""
+    run = run_command("bash", "-c", limit, "bash", *command, "--destdir", tmp_path / "out")
+    assert "File too large; give a --destdir you can write to" in run.error()
+    assert contents(tmp_path / "out") == before

@@ -1,0 +1,75 @@
+"""Text spread over shards: fairseq-train reads one an epoch, and goes on inside the second as if it had not stopped."""
+
+import re
+import sys
+
+import pytest
+import torch
+from helpers import FAMILIES, PLUGIN, WORDS, fairseq_train, random_sentences, run_command, write_data_bin
+from interruption import assert_equal
+from test_tokenization import bert_folder
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.tasks.electra import ElectraTask, ElectraTaskConfig
+
+FLAGS = [*FAMILIES["electra"].split(), "--criterion", "electra"]
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> str:
+    """Two shards, in the words that binarize.py prints for fairseq-train."""
+    folder = tmp_path_factory.mktemp("shards")
+    text = "\n".join(" ".join(words) for words in random_sentences(400, seed=1))
+    (folder / "train.txt").write_text(text)
+    (folder / "valid.txt").write_text(text[:2000])
+    bert_folder(folder / "tokenizer", WORDS)
+    flags = [f"--{name}={folder / name}.txt" for name in ("train", "valid")]
+    flags += [f"--tokenizer={folder / 'tokenizer'}", f"--destdir={folder / 'bin'}", "--shards", 2]
+    run = run_command(sys.executable, PLUGIN.parent / "preprocess" / "binarize.py", *flags)
+    assert run.code == 0 and "wrote 2 shards of " in run.stdout, run.output
+    return run.stdout.splitlines()[-1]
+
+
+def read_from(run) -> list[str]:
+    """The shards that a run trained on, in its order."""
+    assert run.code == 0, run.output
+    return re.findall(r"train: [\d,]+ blocks .* from \S+/(\w+)/train$", run.output, flags=re.MULTILINE)
+
+
+def updates_by_epoch(run) -> dict[int, list[int]]:
+    updates: dict[int, list[int]] = {}
+    for record in run.records("train_inner"):
+        updates.setdefault(int(record["epoch"]), []).append(int(record["num_updates"]))
+    return updates
+
+
+def test_training_goes_from_shard_to_shard_and_resumes_inside_the_second(shards, tmp_path):
+    def train(name: str, updates: int):
+        return fairseq_train(shards, tmp_path / name, *FLAGS, "--max-update", updates, "--total-num-update", 100)
+
+    whole = train("whole", 22)
+    epochs = updates_by_epoch(whole)
+    assert read_from(whole) == ["shard0", "shard1", "shard0"] and sorted(epochs) == [1, 2, 3]
+    inside = epochs[2][len(epochs[2]) // 2]
+    assert read_from(train("parts", inside)) == ["shard0", "shard1"]
+    rest = train("parts", 22)
+    assert read_from(rest) == ["shard1", "shard0"]
+    assert updates_by_epoch(rest)[2][0] == inside + 1
+
+    states = [torch.load(tmp_path / name / "checkpoint_last.pt", weights_only=True) for name in ("whole", "parts")]
+    for part in ("model", "last_optimizer_state"):
+        assert_equal(states[0][part], states[1][part])
+    logged = {record["num_updates"]: record["loss"] for record in whole.records("train_inner")}
+    assert {record["num_updates"]: record["loss"] for record in rest.records("train_inner")}.items() <= logged.items()
+
+
+def test_no_shard_may_be_missing_or_of_another_dictionary(shards, tmp_path):
+    """Which is said at once, not when its epoch comes."""
+    first = shards.split(":")[0]
+    foreign = write_data_bin(tmp_path / "foreign", WORDS[::-1])
+    for other, said in (
+        (f"{first}/none", f"there is no {first}/none/train.idx; "),
+        (foreign, f"{foreign}/dict.txt: another dictionary than that of {first}; "),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            ElectraTask.load_dict(ElectraTaskConfig(data=f"{first}:{other}"))
