@@ -1,6 +1,7 @@
 """Preprocessing that is killed: what it leaves never passes for whole, and the next run writes it as if not killed."""
 
 import importlib.util
+import json
 import multiprocessing
 import os
 import random
@@ -17,7 +18,7 @@ from interruption import kill_at_every_step
 from test_binarization import bert_folder, contents, write
 
 from tn_fairseq import binarization
-from tn_fairseq.binarization import LOCK, STAGING, binarize
+from tn_fairseq.binarization import STAGING, binarize
 from tn_fairseq.errors import InputError
 from tn_fairseq.tokenization import load_tokenizer
 
@@ -35,7 +36,7 @@ def text(path: Path, documents: int, seed: int) -> Path:
 
 def shown(folder: Path) -> dict[str, bytes]:
     """What a reader of the folder sees, who does not look at hidden files."""
-    return {name: content for name, content in contents(folder).items() if not name.startswith((STAGING, LOCK))}
+    return {name: content for name, content in contents(folder).items() if not name.startswith(".")}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,50 @@ def test_a_tokenizer_killed_at_every_step(tmp_path):
         assert seen == sorted(seen, key=[1, 0, 2].index) and set(seen) == {0, 1, 2}
         for folder in (old, new, out):
             subprocess.run(["rm", "-r", folder], check=True)
+
+
+SENTENCES = "gj04\t1\t\tthe cat sat\ngj04\t0\t*\tsat the dog sat\n"
+SQUAD = {"context": "the cat sat on a mat", "qas": [{"id": "1", "question": "the cat", "answers": []}]}
+ANSWER = {"text": "cat", "answer_start": 4}
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"), [("glue", "CoLA"), ("squad", "dict.txt"), ("build_synonym_table", "table.safetensors")]
+)
+def test_the_other_commands_killed_at_every_step(command, needed, tmp_path):
+    """Over other output, which may be there or the new one, where the file or folder is that readers need."""
+    main = script(command).main
+
+    def flags(output: Path, words: list[str], sentences: str) -> list:
+        if command == "build_synonym_table":
+            dictionary = write(tmp_path / "dict.txt", "".join(f"{word} 1\n" for word in words))
+            return ["--dict", dictionary, "--source", "wordnet", "--output", output / needed]
+        tokenizer = ["--tokenizer", bert_folder(tmp_path / "tokenizer", words), "--destdir", output]
+        if command == "glue":
+            (tmp_path / "glue" / "CoLA").mkdir(parents=True, exist_ok=True)
+            for split in ("train", "dev"):
+                write(tmp_path / "glue" / "CoLA" / f"{split}.tsv", sentences)
+            return ["--glue-dir", tmp_path / "glue", "--task", "CoLA", *tokenizer]
+        SQUAD["qas"][0]["answers"] = [ANSWER]
+        path = write(tmp_path / "squad.json", json.dumps({"data": [{"paragraphs": [SQUAD]}]}))
+        return ["--train", path, "--valid", path, *tokenizer]
+
+    def run(output: Path, words: list[str] = WORDS, sentences: str = SENTENCES) -> None:
+        main(list(map(str, flags(output, words, sentences))))
+
+    old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
+    # glue.py itself refuses to mix vocabularies
+    run(old, **({"sentences": SENTENCES * 2} if command == "glue" else {"words": ["the", "cat", "run", "dog", "sat"]}))
+    run(new)
+    assert contents(old) != contents(new)
+    steps = 0
+    for steps in kill_at_every_step(partial(_over, old, out, partial(run, out))):
+        if (out / needed).exists():
+            assert shown(out) in (contents(old), contents(new)), steps
+        run(out)
+        assert shown(out) == contents(new), steps
+        subprocess.run(["rm", "-r", out], check=True)
+    assert steps > 1
 
 
 def script(name: str):

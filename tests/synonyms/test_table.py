@@ -81,6 +81,16 @@ def test_saving_and_loading_gives_the_same_table_and_description(dictionary, sav
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_saving_again_gives_the_same_bytes_whatever_is_in_the_description(dictionary, tmp_path):
+    table, _ = build_table(dictionary, WORDS, CANDIDATES)
+    description = {f"key {number}": 'é 雪 " \\ / \n \t \x01 \x7f \u2028 😀' for number in range(20)}
+    paths = [tmp_path / name for name in ("one.safetensors", "two.safetensors")]
+    for path in paths:
+        save_synonym_table(path, table, dictionary, description)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert description.items() <= read_description(paths[0]).items()
+
+
 def test_a_failing_save_keeps_the_old_table(dictionary, saved, monkeypatch):
     path = saved()
     before = path.read_bytes()

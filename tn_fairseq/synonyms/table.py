@@ -8,6 +8,7 @@ holds i, and a special symbol neither has nor is a synonym. Hence
 The file is safetensors with one tensor, ``synonyms``, and a description (names and values, all text) in its header.
 """
 
+import json
 from pathlib import Path
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
@@ -78,6 +79,16 @@ def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, 
     }
     with write_whole(path) as temporary:
         save_file({"synonyms": table.contiguous()}, temporary, metadata=metadata)
+        _sort_header(temporary)
+
+
+def _sort_header(path: Path) -> None:
+    """Put a file's description in order, for safetensors writes it in another one each time."""
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        file.seek(8)
+        file.write(json.dumps(header, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode().ljust(size))
 
 
 def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tensor:
