@@ -1,16 +1,20 @@
 """A small world for the tests: words that have synonyms, a corpus of them, and fairseq runs."""
 
+import importlib.util
 import json
 import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from fairseq.data import Dictionary, indexed_dataset
 
 import tn_fairseq
+from tn_fairseq.configuration import training_config
 from tn_fairseq.synonyms.table import PADDING, save_synonym_table
 
 PLUGIN = Path(tn_fairseq.__file__).parent
@@ -57,6 +61,23 @@ def write_data_bin(folder: Path, words: list[str] = WORDS, sentences: int = 400)
     dictionary = Dictionary.load(str(folder / "dict.txt"))
     write_split(folder, "train", dictionary, random_sentences(sentences, seed=1))
     write_split(folder, "valid", dictionary, random_sentences(40, seed=2))
+    return folder
+
+
+def write_sources(folder: Path) -> Path:
+    """What a user has before the first command: a vocabulary, text, vectors, GLUE, SQuAD with predictions."""
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
+    sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
+    (folder / "text").write_text("\n".join(sentences) + "\n")
+    (folder / "vectors").write_text("".join(f"{word} {n % 7 - 2.5} {n % 5}\n" for n, word in enumerate(WORDS)))
+    (folder / "glue" / "SST-2").mkdir(parents=True)
+    for split in ("train", "dev"):
+        rows = [f"{sentence}\t{n % 2}" for n, sentence in enumerate(sentences[:16])]
+        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
+    answers = [{"text": sentences[0].split()[0], "answer_start": 0}]
+    paragraphs = [{"context": sentences[0], "qas": [{"id": "q", "question": "noun1?", "answers": answers}]}]
+    (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
+    (folder / "predictions.json").write_text('{"q": "noun1"}')
     return folder
 
 
@@ -132,3 +153,21 @@ def training_flags(data: object, save_dir: Path) -> list[object]:
         *["--total-num-update", 20, "--max-update", 6, "--batch-size", 8, "--tokens-per-sample", 32, "--clip-norm", 1],
         *["--log-format", "json", "--log-interval", 1, "--no-epoch-checkpoints"],
     ]
+
+
+def prepare_training(data: object, save_dir: object, *flags: object) -> Callable[[], None]:
+    """fairseq-train in this process, which has the plugin already; its words are parsed once."""
+    words = training_flags(data, save_dir)
+    words[1:5] = [f"--save-dir={save_dir}"]
+    cfg = training_config([*words, "--distributed-world-size", 1, *flags])
+    from fairseq_cli.train import main  # sets up logging, unless pytest did
+
+    return lambda: main(cfg)
+
+
+def load_script(path: str) -> ModuleType:
+    """A script of the repository as a module, by its path there."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, PLUGIN.parent / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

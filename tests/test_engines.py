@@ -152,6 +152,15 @@ def test_leaving_ends_the_workers():
     assert not any(map(running, pids))
 
 
+def start_process(function) -> tuple[multiprocessing.Process, object]:
+    """A process that calls the function with a queue, and the first that comes through it."""
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=function, args=(queue,))
+    process.start()
+    return process, queue.get(timeout=20)
+
+
 def work_for_ever(pids: multiprocessing.Queue) -> None:
     with LocalProcesses(time.sleep, 2) as engine:
         results = engine.map([0.01] * 1_000_000)
@@ -161,11 +170,7 @@ def work_for_ever(pids: multiprocessing.Queue) -> None:
 
 
 def test_workers_end_when_their_parent_is_killed():
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    parent = context.Process(target=work_for_ever, args=(queue,))
-    parent.start()
-    pids = queue.get(timeout=20)
+    parent, pids = start_process(work_for_ever)
     assert len(pids) == 2 and all(map(running, pids))
     parent.kill()
     parent.join()
@@ -181,11 +186,7 @@ def start_too_many(queue: multiprocessing.Queue) -> None:
 
 
 def test_more_processes_than_the_machine_allows():
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    process = context.Process(target=start_too_many, args=(queue,))
-    process.start()
-    message = queue.get(timeout=20)
+    process, message = start_process(start_too_many)
     assert message == "100 processes cannot be started (Too many open files); try fewer --workers"
     process.join()
 

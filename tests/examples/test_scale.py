@@ -1,13 +1,12 @@
 """The page on scale: its example for Slurm runs, and its commands are such that exist."""
 
-import importlib.util
 import os
 import re
 import shlex
 import sys
 
 import pytest
-from helpers import PLUGIN, run_command
+from helpers import PLUGIN, load_script, run_command
 
 FOLDER = PLUGIN.parent / "examples" / "scale"
 SLURM_EXAMPLE = FOLDER / "dask_on_slurm.py"
@@ -47,13 +46,6 @@ def test_the_example_for_slurm_without_slurm():
     assert "no sbatch" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
 
 
-def script(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```bash\n(.*?)```", readme, flags=re.DOTALL)).replace("\\\n", " ")
@@ -63,11 +55,11 @@ def test_the_commands_of_the_page_exist(monkeypatch):
         "examples/scale/dask_on_slurm.py",
         "examples/benchmark_scale.py",
     ]
-    binarize = script(PLUGIN.parent / "preprocess" / "binarize.py").get_parser()
+    binarize = load_script("preprocess/binarize.py").get_parser()
     for _, _, *words in commands[:2]:
         assert binarize.parse_args(words).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
-    args = script(SLURM_EXAMPLE).parse_args()
+    args = load_script("examples/scale/dask_on_slurm.py").parse_args()
     assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10
     for link in re.findall(r"\]\((?!http)([^)]+)\)", readme):
         assert (FOLDER / link).exists(), link

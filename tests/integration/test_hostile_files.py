@@ -3,7 +3,6 @@
 import json
 import pickle
 import shutil
-import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,21 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, WORDS, Bomb, random_sentences, training_flags
+from helpers import FAMILIES, Bomb, load_script, prepare_training, write_sources
 from tokenizers import pre_tokenizers
 
 from tn_fairseq.analysis.__main__ import main as analysis
-from tn_fairseq.configuration import training_config
 from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.huggingface.__main__ import main as huggingface
 
-sys.path.insert(0, str(PLUGIN.parent / "preprocess"))
-import binarize  # noqa: E402
-import build_synonym_table  # noqa: E402
-import glue  # noqa: E402
-import squad  # noqa: E402
-import train_tokenizer  # noqa: E402
-
+binarize, build_synonym_table, glue, squad, train_tokenizer = (
+    load_script(f"preprocess/{name}.py").main
+    for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
+)
 pytestmark = pytest.mark.xdist_group("hostile files")  # the world is made once
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 LETTERS = {letter: number for number, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
@@ -80,46 +75,22 @@ def test_each_of_these_files_would_run_code(container, tmp_path):
     assert (tmp_path / "marker").exists()
 
 
-def prepare_training(data: Path, save_dir: Path, *flags: object) -> Callable[[], None]:
-    """fairseq-train in this process, its words parsed once."""
-    words = training_flags(data, save_dir)
-    del words[1:3]  # the plugin is loaded already
-    cfg = training_config([*words, "--distributed-world-size", 1, *flags])
-    from fairseq_cli.train import main  # sets up logging, unless pytest did
-
-    return lambda: main(cfg)
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Path:
     """Good files of every kind."""
-    folder = tmp_path_factory.mktemp("world")
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
-    sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
-    (folder / "text").write_text("\n".join(sentences) + "\n")
-    (folder / "vectors").write_text("".join(f"{word} {n % 7 - 2.5} {n % 5}\n" for n, word in enumerate(WORDS)))
+    folder = write_sources(tmp_path_factory.mktemp("world"))
     (folder / "numbers.txt").write_text("".join(f"{number} 1\n" for number in LETTERS.values()))
-    (folder / "glue" / "SST-2").mkdir(parents=True)
-    for split in ("train", "dev"):
-        rows = [f"{sentence}\t{n % 2}" for n, sentence in enumerate(sentences)]
-        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
-    questions = [{"id": "q", "question": "What?", "answers": [{"text": sentences[0], "answer_start": 0}]}]
-    paragraphs = [{"context": sentences[0], "qas": questions}]
-    (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
-    (folder / "predictions.json").write_text('{"q": "noun1"}')
 
     def run(main, *words):
         main([str(word) for word in words])
 
     tokenizer = "--tokenizer", folder / "vocab.txt", "--destdir"
     data, table = folder / "data-bin", folder / "synonyms.safetensors"
-    run(binarize.main, "--train", folder / "text", "--valid", folder / "text", *tokenizer, data)
+    run(binarize, "--train", folder / "text", "--valid", folder / "text", *tokenizer, data)
     source = "--source", "vectors", "--vectors", folder / "vectors", "--output", table
-    run(build_synonym_table.main, "--dict", data / "dict.txt", *source)
-    run(glue.main, "--glue-dir", folder / "glue", "--task", "all", *tokenizer, folder / "glue-bin")
-    run(
-        squad.main, "--train", folder / "squad.json", "--valid", folder / "squad.json", *tokenizer, folder / "squad-bin"
-    )
+    run(build_synonym_table, "--dict", data / "dict.txt", *source)
+    run(glue, "--glue-dir", folder / "glue", "--task", "all", *tokenizer, folder / "glue-bin")
+    run(squad, "--train", folder / "squad.json", "--valid", folder / "squad.json", *tokenizer, folder / "squad-bin")
     prepare_training(data, folder, *HARD_CORRECTION, "--synonym-table", table, "--max-update", 1)()
     run(huggingface, "export", folder / "checkpoint_last.pt", "--output", folder / "huggingface")
     return folder
@@ -159,13 +130,13 @@ class Offers:
         words = kind, checkpoint, "--data", data, "--seeds", "1", "--max-update", 1, "--output", output or self.output
         return self.command(path, evaluation, *words, output="")
 
-    def tokenizer(self, path: Path, main: Callable = binarize.main, whole_folder: bool = False) -> Offer:
-        source = self.world / ("squad.json" if main is squad.main else "text")
+    def tokenizer(self, path: Path, main: Callable = binarize, whole_folder: bool = False) -> Offer:
+        source = self.world / ("squad.json" if main is squad else "text")
         words = "--train", source, "--valid", source, "--tokenizer", path.parent if whole_folder else path
         return self.command(path, main, *words, output="--destdir")
 
     def table_of(self, path: Path, *words: object) -> Offer:
-        return self.command(path, build_synonym_table.main, *words)
+        return self.command(path, build_synonym_table, *words)
 
     def imported(self, path: Path, *generator: object) -> Offer:
         folder = self.world / "huggingface" / "discriminator" if generator else path.parent
@@ -233,7 +204,7 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     # tokenizers
     "tokenizer.json": lambda o: o.tokenizer(o.folder / "tokenizer.json"),
     "vocab.txt": lambda o: o.tokenizer(o.folder / "vocab.txt"),
-    "vocab.txt for SQuAD": lambda o: o.tokenizer(o.folder / "vocab.txt", squad.main),
+    "vocab.txt for SQuAD": lambda o: o.tokenizer(o.folder / "vocab.txt", squad),
     "SentencePiece": lambda o: o.tokenizer(o.folder / "a.model"),
     "encoder.json": lambda o: o.tokenizer(o.folder / "encoder.json"),
     "vocab.bpe": lambda o: o.beside_gpt2(),
@@ -248,29 +219,29 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     # text, and sets of examples
     "text to binarise": lambda o: o.command(
         p := o.folder / "text",
-        binarize.main,
+        binarize,
         *("--train", p, "--valid", o.world / "text", "--tokenizer", o.world / "vocab.txt"),
         output="--destdir",
     ),
     "binarize --dict": lambda o: o.command(
         p := o.folder / "dict.txt",
-        binarize.main,
+        binarize,
         *("--train", o.world / "text", "--valid", o.world / "text"),
         *("--tokenizer", o.world / "vocab.txt", "--dict", p),
         output="--destdir",
     ),
     "text to train a tokenizer on": lambda o: o.command(
-        p := o.folder / "text", train_tokenizer.main, "--input", p, "--type", "wordpiece", "--vocab-size", 60
+        p := o.folder / "text", train_tokenizer, "--input", p, "--type", "wordpiece", "--vocab-size", 60
     ),
     "GLUE": lambda o: o.command(
         p := o.copy("glue", "SST-2/dev.tsv"),
-        glue.main,
+        glue,
         *("--glue-dir", p.parents[1], "--task", "all", "--tokenizer", o.world / "vocab.txt"),
         output="--destdir",
     ),
     "SQuAD": lambda o: o.command(
         p := o.folder / "squad.json",
-        squad.main,
+        squad,
         *("--train", o.world / "squad.json", "--valid", p, "--tokenizer", o.world / "vocab.txt"),
         output="--destdir",
     ),

@@ -8,27 +8,22 @@ import json
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, WORDS, random_sentences, training_flags
+from helpers import FAMILIES, load_script, prepare_training, write_sources
 from safetensors.torch import load_file
 
 from tn_fairseq.analysis.__main__ import main as analysis
-from tn_fairseq.configuration import training_config
 from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.huggingface.__main__ import main as huggingface
 
-sys.path.insert(0, str(PLUGIN.parent / "preprocess"))
-import binarize  # noqa: E402
-import build_synonym_table  # noqa: E402
-import glue  # noqa: E402
-import squad  # noqa: E402
-import train_tokenizer  # noqa: E402
-
+binarize, build_synonym_table, glue, squad, train_tokenizer = (
+    load_script(f"preprocess/{name}.py").main
+    for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
+)
 PLAIN = "plain"
 # a leading dash, quotes, patterns, formats, a precomposed and a combining accent, what shells, YAML or HTML would read,
 # a line end, and white space at the end
@@ -44,31 +39,13 @@ def keep_logging(monkeypatch):
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Path:
     """What a user has before the first command."""
-    folder = tmp_path_factory.mktemp("sources")
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
-    sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
-    (folder / "text").write_text("\n".join(sentences) + "\n")
-    (folder / "vectors").write_text("".join(f"{word} {n % 7 - 2.5} {n % 5}\n" for n, word in enumerate(WORDS)))
+    folder = write_sources(tmp_path_factory.mktemp("sources"))
     (folder / "stop-words").write_text("noun1\n")
-    (folder / "glue" / "SST-2").mkdir(parents=True)
-    for split in ("train", "dev"):
-        rows = [f"{sentence}\t{n % 2}" for n, sentence in enumerate(sentences[:16])]
-        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
-    answers = [{"text": sentences[0].split()[0], "answer_start": 0}]
-    paragraphs = [{"context": sentences[0], "qas": [{"id": "q", "question": "noun1?", "answers": answers}]}]
-    (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
-    (folder / "predictions.json").write_text('{"q": "noun1"}')
     return folder
 
 
 def train(data: object, save_dir: object, *flags: object) -> None:
-    """fairseq-train in this process, which has the plugin already."""
-    words = training_flags(data, save_dir)
-    words[1:5] = [f"--save-dir={save_dir}"]
-    cfg = training_config([*words, "--distributed-world-size", 1, *flags])
-    from fairseq_cli.train import main  # sets up logging, unless pytest did
-
-    main(cfg)
+    prepare_training(data, save_dir, *flags)()
 
 
 class Names:
@@ -113,17 +90,17 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
         return capsys.readouterr().out
 
     text, vocabulary = names.source("text"), names.source("vocab.txt", ".txt")
-    run(train_tokenizer.main, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
+    run(train_tokenizer, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
     found["tokenizer"] = digest(names("trained"))
 
     data, tokenizer = names("data-bin"), f"--tokenizer={vocabulary}"
-    run(binarize.main, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
+    run(binarize, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
     found["data-bin"] = digest(data)
 
     table, dictionary = names("synonyms", ".safetensors"), f"--dict={data}/dict.txt"
     source = f"--vectors={names.source('vectors')}", f"--stop-words={names.source('stop-words')}"
-    run(build_synonym_table.main, dictionary, "--source=vectors", *source, f"--output={table}")
-    shown = run(build_synonym_table.main, dictionary, f"--table={table}", "--show", "noun1", "noun2")
+    run(build_synonym_table, dictionary, "--source=vectors", *source, f"--output={table}")
+    shown = run(build_synonym_table, dictionary, f"--table={table}", "--show", "noun1", "noun2")
     found["synonyms"] = load_file(table)["synonyms"].tolist(), shown.splitlines()[-2:]
 
     flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", f"--synonym-table={table}"]
@@ -133,7 +110,7 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     checkpoint = f"{folder}/checkpoint_last.pt"
     found["trained"] = parameters(checkpoint)
 
-    run(build_synonym_table.main, dictionary, "--source=model", f"--path={checkpoint}", f"--output={names('near')}")
+    run(build_synonym_table, dictionary, "--source=model", f"--path={checkpoint}", f"--output={names('near')}")
     found["near"] = load_file(names("near"))["synonyms"].tolist()
 
     report = names("report")
@@ -163,7 +140,7 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
         (squad, (f"--train={names.source('squad.json')}", f"--valid={names('squad.json')}")),
     ):
         output = names(f"{command.__name__}-bin")
-        run(command.main, *words, tokenizer, f"--destdir={output}")
+        run(command, *words, tokenizer, f"--destdir={output}")
         found[command.__name__] = digest(output)
     scored = names("squad.json"), names.source("predictions.json")
     found["score"] = run(evaluation, "squad-score", *map(names.argument, scored))
@@ -190,16 +167,16 @@ def test_fine_tuning_starts_fairseq_train_with_such_names(kind, name, sources, t
     vocabulary = names.source("vocab.txt", ".txt")
     text, data = names.source("text"), names("data-bin")
     tokenizer = f"--tokenizer={vocabulary}"
-    binarize.main([f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}"])
+    binarize([f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}"])
     folder = names("pretrained")
     flags = [*FAMILIES["bert"].split(), "--task=electra", "--criterion=electra", "--max-update=1"]
     train(names.argument(data), folder, *flags)
     examples = f"--destdir={names('examples')}"
     if kind == "glue":
-        glue.main([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
+        glue([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
     else:
         questions = names.source("squad.json")
-        squad.main([f"--train={questions}", f"--valid={questions}", tokenizer, examples])
+        squad([f"--train={questions}", f"--valid={questions}", tokenizer, examples])
     exported, imported = names("exported"), names("imported", ".pt")
     huggingface(["export", names.argument(f"{folder}/checkpoint_last.pt"), f"--output={exported}", f"--data={data}"])
     huggingface(["import", names.argument(exported), f"--data={data}", f"--output={imported}"])
@@ -237,7 +214,7 @@ def test_a_data_folder_that_means_something_else_to_fairseq(name, sign, data_bin
 
 def test_a_line_end_in_a_name_leaves_the_message_one_line(tmp_path):
     path = tmp_path / "no\r\nsuch" / "dict.txt"
-    error = refusal(build_synonym_table.main, "--dict", path, "--table", "t", "--show", "noun1")
+    error = refusal(build_synonym_table, "--dict", path, "--table", "t", "--show", "noun1")
     assert r"no\r\nsuch/dict.txt: No such file" in error
 
 
@@ -245,7 +222,7 @@ def test_a_name_that_is_no_text_gets_one_line(sources, data_bin, tmp_path):
     vectors = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")  # Latin-1
     shutil.copy(sources / "vectors", vectors)
     words = "--dict", data_bin / "dict.txt", "--source", "vectors", "--vectors", os.fsdecode(vectors)
-    error = refusal(build_synonym_table.main, *words, "--output", tmp_path / "table.safetensors")
+    error = refusal(build_synonym_table, *words, "--output", tmp_path / "table.safetensors")
     assert r"caf\udce9.txt" in error and "cannot be written as utf-8; rename" in error
     assert [path.suffix for path in tmp_path.iterdir()] == [".txt"]
 
@@ -253,11 +230,11 @@ def test_a_name_that_is_no_text_gets_one_line(sources, data_bin, tmp_path):
 @pytest.mark.parametrize(
     ("main", "option"),
     [
-        (train_tokenizer.main, "--input"),
-        (binarize.main, "--destdir"),
-        (build_synonym_table.main, "--output"),
-        (glue.main, "--tokenizer"),
-        (squad.main, "--train"),
+        (train_tokenizer, "--input"),
+        (binarize, "--destdir"),
+        (build_synonym_table, "--output"),
+        (glue, "--tokenizer"),
+        (squad, "--train"),
         (analysis, "--path"),
         (lambda words: huggingface(["import", "bert", *words]), "--data"),
         (lambda words: evaluation(["glue", "model.pt", *words]), "--output"),

@@ -1,10 +1,10 @@
 """Preprocessing that is killed: what it leaves never passes for whole, and the next run writes it as if not killed."""
 
-import importlib.util
 import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers import PLUGIN, run_command
+from helpers import PLUGIN, load_script, run_command
 from interruption import kill_at_every_step
 from test_binarization import bert_folder, contents, write
 
@@ -72,7 +72,7 @@ def test_killed_at_every_step(before, now, tmp_path):
             assert shown(out) in (contents(old), contents(new)), steps
         run(out, **now)
         assert contents(out) == contents(new), steps
-        subprocess.run(["rm", "-r", out], check=True)
+        shutil.rmtree(out)
     assert steps > 20
     assert contents(out) == contents(new)
 
@@ -90,7 +90,7 @@ def test_a_tokenizer_killed_at_every_step(tmp_path):
     sizes = {"wordpiece": "32", "sentencepiece": "24"}
 
     def train(output: Path, kind: str) -> None:
-        script("train_tokenizer").main(
+        load_script("preprocess/train_tokenizer.py").main(
             [*["--input", str(path), "--type", kind], *["--vocab-size", sizes[kind], "--output", str(output)]]
         )
 
@@ -112,10 +112,10 @@ def test_a_tokenizer_killed_at_every_step(tmp_path):
             seen.append(allowed.index(tokens(out)))
             train(out, now)
             assert contents(out) == contents(new)
-            subprocess.run(["rm", "-r", out], check=True)
+            shutil.rmtree(out)
         assert seen == sorted(seen, key=[1, 0, 2].index) and set(seen) == {0, 1, 2}
         for folder in (old, new, out):
-            subprocess.run(["rm", "-r", folder], check=True)
+            shutil.rmtree(folder)
 
 
 SENTENCES = "gj04\t1\t\tthe cat sat\ngj04\t0\t*\tsat the dog sat\n"
@@ -128,7 +128,7 @@ ANSWER = {"text": "cat", "answer_start": 4}
 )
 def test_the_other_commands_killed_at_every_step(command, needed, tmp_path):
     """Over other output, which may be there or the new one, where the file or folder is that readers need."""
-    main = script(command).main
+    main = load_script(f"preprocess/{command}.py").main
 
     def flags(output: Path, words: list[str], sentences: str) -> list:
         if command == "build_synonym_table":
@@ -158,15 +158,8 @@ def test_the_other_commands_killed_at_every_step(command, needed, tmp_path):
             assert shown(out) in (contents(old), contents(new)), steps
         run(out)
         assert shown(out) == contents(new), steps
-        subprocess.run(["rm", "-r", out], check=True)
+        shutil.rmtree(out)
     assert steps > 1
-
-
-def script(name: str):
-    spec = importlib.util.spec_from_file_location(name, PREPROCESS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_a_killed_worker_changes_no_byte(tmp_path, monkeypatch, capsys):
@@ -192,7 +185,7 @@ def test_on_dask_a_killed_worker_changes_no_byte_either(tmp_path, monkeypatch):
     path = text(tmp_path / "text", 2000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
     flags = ["--train", path, "--valid", path, "--tokenizer", tmp_path / "tokenizer", "--shards", 3]
-    binarize_main = script("binarize").main
+    binarize_main = load_script("preprocess/binarize.py").main
     read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
 
@@ -247,7 +240,7 @@ def check_that_kills_change_nothing(command: list, folder: Path, kills: int, see
         if (destdir / "shard0" / "dict.txt").exists():  # it was faster than its killer: begin anew
             assert shown(destdir) == contents(folder / "whole")
             seconds = min(seconds, time.monotonic() - start)
-            subprocess.run(["rm", "-r", destdir], check=True)
+            shutil.rmtree(destdir)
     run = run_command(*command, "--destdir", destdir)
     assert run.code == 0, run.output
     assert contents(destdir) == contents(folder / "whole")

@@ -1,6 +1,5 @@
 """The command binarize.py: what it prints, and how it fails."""
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -8,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import run_command
+from helpers import load_script, run_command
 
 SCRIPT = Path(__file__).parents[2] / "preprocess" / "binarize.py"
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
@@ -16,10 +15,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
 
 @pytest.fixture(scope="module")
 def main():
-    spec = importlib.util.spec_from_file_location("binarize", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
+    return load_script("preprocess/binarize.py").main
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import nltk
 import pytest
 import torch
+from helpers import load_script
 from nltk.corpus.reader import CorpusReader
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
@@ -16,9 +17,7 @@ from tn_fairseq.synonyms.table import load_synonym_table, read_description
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 SCRIPT = Path(__file__).parents[2] / "preprocess" / "build_synonym_table.py"
-sys.path.insert(0, str(SCRIPT.parent))
-
-from build_synonym_table import main  # noqa: E402
+main = load_script("preprocess/build_synonym_table.py").main
 
 PRIMARY = {"main", "chief", "principal", "master", "elementary", "elemental", "basal"}
 STAY = {"remain", "continue", "stop", "halt", "delay", "persist", "abide", "bide", "detain", "arrest", "check", "quell"}

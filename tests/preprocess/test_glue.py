@@ -1,13 +1,12 @@
 """The command glue.py: what it prints, and how it fails."""
 
-import importlib.util
 import re
 import sys
 import types
 from pathlib import Path
 
 import pytest
-from helpers import run_command
+from helpers import load_script, run_command
 
 SCRIPT = Path(__file__).parents[2] / "preprocess" / "glue.py"
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
@@ -15,10 +14,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
 
 @pytest.fixture(scope="module")
 def main():
-    spec = importlib.util.spec_from_file_location("preprocess_glue", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
+    return load_script("preprocess/glue.py").main
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The command squad.py: what it prints, and how it fails."""
 
-import importlib.util
 import json
 import re
 import sys
@@ -8,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import run_command
+from helpers import load_script, run_command
 
 from tn_fairseq.dictionary import load_dictionary
 
@@ -19,10 +18,7 @@ CONTEXT = "the cat sat, the cat sat, the cats"  # 10 tokens, 3 of them unknown
 
 @pytest.fixture(scope="module")
 def main():
-    spec = importlib.util.spec_from_file_location("preprocess_squad", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
+    return load_script("preprocess/squad.py").main
 
 
 def squad_file(path: Path, *answers: str | None) -> Path:

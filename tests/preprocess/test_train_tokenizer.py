@@ -1,12 +1,12 @@
 """The command train_tokenizer.py: its files, that they are always the same, and how it fails."""
 
-import importlib.util
 import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers import load_script
 
 from tn_fairseq.tokenization import load_tokenizer
 
@@ -16,10 +16,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 @pytest.fixture(scope="module")
 def main():
-    spec = importlib.util.spec_from_file_location("train_tokenizer", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
+    return load_script("preprocess/train_tokenizer.py").main
 
 
 @pytest.fixture(scope="module")
