@@ -53,11 +53,7 @@ def main() -> None:
     args = parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_num_threads(args.threads)
-    results: dict[str, Any] = {
-        "command": shlex.join(["python", *sys.argv]),
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine(device, args.threads),
-    }
+    results = circumstances(device, args.threads)
     with tempfile.TemporaryDirectory() as folder:
         data_bin, sizes = write_data(Path(folder), args)
         for precision in ("float32", "float16", "bfloat16") if device == "cuda" else ("float32",):
@@ -67,10 +63,7 @@ def main() -> None:
             )
             results[precision] = compare(title, common, args)
         results["fairseq-train"] = measure_trainer(data_bin, device, args)
-    path = args.output.with_suffix(".json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(f"\nwrote {path}")
+    write_results(results, args.output)
 
 
 def parse_args() -> argparse.Namespace:
@@ -472,8 +465,13 @@ def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, 
     return folder, {name: value for name, value in cfg.model.items() if isinstance(value, int)}
 
 
-def machine(device: str, threads: int) -> dict[str, str]:
-    """What was measured on."""
+def circumstances(device: str, threads: int) -> dict[str, Any]:
+    """Which command measured, when, and on what machine: the beginning of a benchmark's results."""
+    command, date = shlex.join(["python", *sys.argv]), time.strftime("%Y-%m-%d")
+    return {"command": command, "date": date, "machine": _machine(device, threads)}
+
+
+def _machine(device: str, threads: int) -> dict[str, str]:
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists() and (named := re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text())):
@@ -481,6 +479,14 @@ def machine(device: str, threads: int) -> dict[str, str]:
     described = torch.cuda.get_device_name() if device == "cuda" else f"{processor}, {threads} threads"
     versions = {name: version(name) for name in ("torch", "transformers", "fairseq-fixed", "numpy")}
     return {"device": described, "system": platform.platform(), "python": platform.python_version(), **versions}
+
+
+def write_results(results: dict[str, Any], output: Path) -> None:
+    """Write a benchmark's results to OUTPUT.json, and say so."""
+    path = output.with_suffix(".json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwrote {path}")
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -10,7 +10,6 @@ ones). Printed, and written to OUTPUT.json, are times, rates and the peak of mem
 """
 
 import argparse
-import json
 import os
 import shlex
 import shutil
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmark import machine, show
+from benchmark import circumstances, show, write_results
 from tqdm import tqdm
 
 PREPROCESS = Path(__file__).resolve().parent.parent / "preprocess"
@@ -45,18 +44,11 @@ def main() -> None:
         print(encode(*sys.argv[2:]))
         return
     args = parse_args()
-    results: dict[str, Any] = {
-        "command": shlex.join(["python", *sys.argv]),
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine("cpu", os.cpu_count()),
-    }
+    results = circumstances("cpu", os.cpu_count())
     with tempfile.TemporaryDirectory() as folder:
         results["binarize"] = measure_binarize(args, Path(folder))
         results["synonym tables"] = measure_tables(args, Path(folder))
-    path = args.output.with_suffix(".json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(f"\nwrote {path}")
+    write_results(results, args.output)
 
 
 def parse_args() -> argparse.Namespace:
@@ -74,12 +66,17 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def read_text(path: Path) -> bytes:
+    """The text to measure with; ends in one line where there is none."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SystemExit(f"error: {path}: {error.strerror}; name a text file") from None
+
+
 def measure_binarize(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """binarize.py beside the library, for each size of the text and number of cores."""
-    try:
-        text = args.text.read_bytes()
-    except OSError as error:
-        raise SystemExit(f"error: {args.text}: {error.strerror}; name a text file") from None
+    text = read_text(args.text)
     texts = {times: folder / f"text{times}" for times in args.sizes}
     for times, path in texts.items():
         path.write_bytes(text * times)

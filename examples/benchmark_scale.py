@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import resource
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmark import machine, show
+from benchmark import circumstances, show, write_results
+from benchmark_preprocessing import read_text
 from tqdm import tqdm
 
 # gigabytes of text, by RoBERTa's paper
@@ -38,10 +38,7 @@ def main() -> None:
         print(json.dumps(measure(*sys.argv[2:])))
         return
     args = parse_args()
-    try:
-        text = args.text.read_bytes()
-    except OSError as error:
-        raise SystemExit(f"error: {args.text}: {error.strerror}; name a text file") from None
+    text = read_text(args.text)
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for copies in tqdm(args.copies, desc="binarizing", leave=False, disable=None):
@@ -53,17 +50,12 @@ def main() -> None:
                 runs.append(run_one(engine, args.workers, path, args.tokenizer, Path(folder)))
             path.unlink()
     results = {
-        "command": shlex.join(["python", *sys.argv]),
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine("cpu", os.cpu_count()),
+        **circumstances("cpu", os.cpu_count()),
         "runs": runs,
         "costs": {engine: costs([run for run in runs if run["engine"] == engine]) for engine in ENGINES},
     }
     report(results)
-    output = args.output.with_suffix(".json")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(f"\nwrote {output}")
+    write_results(results, args.output)
 
 
 def parse_args() -> argparse.Namespace:
