@@ -60,7 +60,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     tokenizer = load_tokenizer(args.tokenizer)
     print(f"tokenizer: {tokenizer.description}", flush=True)
     start = time.perf_counter()
-    counts = binarize(splits, tokenizer, args.destdir, args.workers, args.text_only, args.dict, args.dask, args.shards)
+    counts = binarize(
+        splits,
+        tokenizer,
+        args.destdir,
+        workers=args.workers,
+        text_only=args.text_only,
+        dict_path=args.dict,
+        dask=args.dask,
+        shards=args.shards,
+    )
     seconds = time.perf_counter() - start
     folders = [args.destdir / name for name in shard_names(args.shards)]
     size = len(load_dictionary(folders[0] / "dict.txt"))

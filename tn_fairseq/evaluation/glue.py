@@ -38,7 +38,13 @@ def evaluate_glue(
     """
     models = read_checkpoints(checkpoints, baseline)
     chosen = choose_tasks(tasks, data)
-    runs = [plan(model, task, data, seed, output, recipe) for task in chosen for model in models for seed in seeds]
+    rows = {task.name: count_training_rows(data / task.name) for task in chosen}
+    runs = [
+        plan(model, task, data, rows[task.name], seed, output, recipe)
+        for task in chosen
+        for model in models
+        for seed in seeds
+    ]
     results = run_all(runs, score, keep_checkpoints)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
@@ -64,13 +70,18 @@ def choose_tasks(names: str, data: Path) -> list[GlueTask]:
     return [TASKS[name] for name in names.split(",")]
 
 
-def plan(model: Pretrained, task: GlueTask, data: Path, seed: int, output: Path, recipe: Recipe) -> Run:
-    """One run, with the flags of fairseq's own task and criterion for sentences."""
-    folder = data / task.name
-    train = load_sentences(folder / "input0" / "train", "preprocess/glue.py")
+def count_training_rows(folder: Path) -> int:
+    """The sentences or pairs to train on; raises InputError where any split is damaged."""
+    rows = len(load_sentences(folder / "input0" / "train", "preprocess/glue.py"))
     for index in sorted(folder.glob("*/*.idx")):  # training reads but the first split
         load_sentences(index.with_suffix(""), "preprocess/glue.py")
-    updates = recipe.updates(len(train), task.epochs)
+    return rows
+
+
+def plan(model: Pretrained, task: GlueTask, data: Path, rows: int, seed: int, output: Path, recipe: Recipe) -> Run:
+    """One run, with the flags of fairseq's own task and criterion for sentences."""
+    folder = data / task.name
+    updates = recipe.updates(rows, task.epochs)
     flags = [as_argument(folder), "--task", "sentence_prediction", "--init-token", "0"]
     flags += ["--num-classes", str(len(task.labels) or 1), "--criterion", "sentence_prediction"]
     flags += [] if task.labels else ["--regression-target"]

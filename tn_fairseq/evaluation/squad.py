@@ -36,7 +36,8 @@ def evaluate_squad(
     Raises InputError for checkpoints and data that cannot be used.
     """
     models = read_checkpoints(checkpoints, baseline)
-    runs = [plan(model, data, seed, output, recipe) for model in models for seed in seeds]
+    rows = count_training_rows(data)
+    runs = [plan(model, data, rows, seed, output, recipe) for model in models for seed in seeds]
     results = run_all(runs, score, keep_checkpoints)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
@@ -47,11 +48,16 @@ def evaluate_squad(
     return table
 
 
-def plan(model: Pretrained, data: Path, seed: int, output: Path, recipe: Recipe) -> Run:
-    """One run, with the flags of our task and criterion."""
+def count_training_rows(data: Path) -> int:
+    """The windows to train on; raises InputError where any split is damaged."""
     splits = [split for split in SPLITS if split != "test" or (data / "test.bin").exists()]
-    rows = {split: load_sentences(data / split, "preprocess/squad.py") for split in splits}
-    updates = recipe.updates(len(rows["train"]), EPOCHS)
+    rows = {split: len(load_sentences(data / split, "preprocess/squad.py")) for split in splits}
+    return rows["train"]
+
+
+def plan(model: Pretrained, data: Path, rows: int, seed: int, output: Path, recipe: Recipe) -> Run:
+    """One run, with the flags of our task and criterion."""
+    updates = recipe.updates(rows, EPOCHS)
     flags = [as_argument(data), "--task", "squad", "--criterion", "squad", *model.model_flags]
     flags += [*recipe.flags(model, updates), "--seed", str(seed)]
     return Run(model, "SQuAD", seed, output / model.name / "SQuAD" / f"seed{seed}", updates, tuple(flags))
