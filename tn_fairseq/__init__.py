@@ -5,15 +5,22 @@ import argparse
 import torch
 
 # fairseq itself imports a plugin's tasks and models, but neither its criteria nor its optimizers
-from . import background_threads, criterions, divergence, durable_checkpoints, models, optim, tasks  # noqa: F401
-from .distributed import check_training_command, count_every_batch, let_workers_resume
+from . import (  # noqa: F401
+    background_threads,
+    criterions,
+    distributed,
+    divergence,
+    durable_checkpoints,
+    models,
+    optim,
+    tasks,
+)
 
 # fairseq's checkpoints hold argparse.Namespace, which torch's safe loader refuses unless told: else no run would resume
 torch.serialization.add_safe_globals([argparse.Namespace])
 
 background_threads.install()
+distributed.install()
 divergence.install()
 durable_checkpoints.install()
-count_every_batch()
-let_workers_resume()
-check_training_command()
+distributed.check_training_command()

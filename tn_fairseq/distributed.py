@@ -196,35 +196,36 @@ def find_launch(environment: Mapping[str, str]) -> Launch:
     return Launch("", "", "", "")
 
 
-def let_workers_resume() -> None:
-    """Make fairseq hand a checkpoint from the first worker to the others, which torch's safe loader breaks.
+def install() -> None:
+    """Make fairseq's workers resume together and count every batch; it has no hook for either."""
+    Trainer.train_step = count_every_batch(Trainer.train_step)
+    distributed_utils._broadcast_object_slow = broadcast_object
 
-    The first worker has read the file with the safe loader; what it sends holds OmegaConf's classes, too, which that
-    loader refuses. fairseq has no hook for it: hence a function in the place of its own.
+
+def broadcast_object(obj: Any, src_rank: int, group: Any, dist_device: torch.device) -> Any:
+    """Hand a checkpoint from the first worker to the others.
+
+    The first worker has read the file with torch's safe loader. With that one fairseq's own function reads what comes
+    from the first worker, too; but it holds OmegaConf's classes, which that loader refuses.
     """
-    distributed_utils._broadcast_object_slow = _broadcast_object
-
-
-def _broadcast_object(obj: Any, src_rank: int, group: Any, dist_device: torch.device) -> Any:
     received = [obj]
     torch.distributed.broadcast_object_list(received, src=src_rank, group=group, device=dist_device)
     return received[0]
 
 
-def count_every_batch() -> None:
-    """Make fairseq count the batches of a worker that has fewer of them than others in the last update of an epoch.
+def count_every_batch(step: Callable) -> Callable:
+    """``Trainer.train_step``, made to count the batches of a worker that has fewer than others as an epoch ends.
 
-    With ``--update-freq`` above 1 it lays an empty batch behind them, and forgets them all in what it logs and in what
-    it divides the gradient by, though not in the gradient. Without empty batches it has nothing to forget.
+    With ``--update-freq`` above 1 fairseq lays an empty batch behind them, and forgets them all in what it logs and in
+    what it divides the gradient by, though not in the gradient. Without empty batches it has nothing to forget.
     """
-    fairseq_train_step = Trainer.train_step
 
-    @wraps(fairseq_train_step)
+    @wraps(step)
     def train_step(trainer: Trainer, samples: Sequence, *args, **options):
         # a worker without any still has to meet the others
-        return fairseq_train_step(trainer, [sample for sample in samples if sample] or samples[:1], *args, **options)
+        return step(trainer, [sample for sample in samples if sample] or samples[:1], *args, **options)
 
-    Trainer.train_step = train_step
+    return train_step
 
 
 def _number(environment: Mapping[str, str], variable: str) -> int:

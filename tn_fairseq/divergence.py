@@ -6,41 +6,49 @@ that it logs then does not say at which update.
 """
 
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 
 import torch
 from fairseq.trainer import Trainer
 
-_fairseq_train_step, _fairseq_clip_grad_norm = Trainer.train_step, Trainer.clip_grad_norm
-
 
 def install() -> None:
-    """Put ``train_step`` and ``clip_grad_norm`` in the place of fairseq's own."""
-    Trainer.train_step, Trainer.clip_grad_norm = train_step, clip_grad_norm
+    """Have fairseq's trainer say the update; around whatever stands in the place of its functions already."""
+    Trainer.train_step = stop_in_one_line(Trainer.train_step)
+    Trainer.clip_grad_norm = name_the_update(Trainer.clip_grad_norm)
 
 
-@wraps(_fairseq_train_step)
-def train_step(trainer: Trainer, *args, **options):
-    """fairseq's own step; exits in one line where it finds that the gradients are no numbers."""
-    try:
-        with nullcontext() if trainer.cuda or not trainer.cfg.common.fp16 else _overflows_without_a_gpu():
-            return _fairseq_train_step(trainer, *args, **options)
-    except FloatingPointError as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        sys.exit(
-            f"error: update {_next_update(trainer)}: {reason}; go on from the last checkpoint with a lower "
-            "--lr, a longer --warmup-updates or --clip-norm 1"
-        )
+def stop_in_one_line(step: Callable) -> Callable:
+    """``Trainer.train_step``, which exits in one line where it finds that the gradients are no numbers."""
+
+    @wraps(step)
+    def train_step(trainer: Trainer, *args, **options):
+        try:
+            with nullcontext() if trainer.cuda or not trainer.cfg.common.fp16 else _overflows_without_a_gpu():
+                return step(trainer, *args, **options)
+        except FloatingPointError as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            sys.exit(
+                f"error: update {_next_update(trainer)}: {reason}; go on from the last checkpoint with a lower "
+                "--lr, a longer --warmup-updates or --clip-norm 1"
+            )
+
+    return train_step
 
 
-@wraps(_fairseq_clip_grad_norm)
-def clip_grad_norm(trainer: Trainer, *args, **options):
-    """fairseq's own clipping; what it raises to have an update skipped says which, and with it the note in the log."""
-    try:
-        return _fairseq_clip_grad_norm(trainer, *args, **options)
-    except OverflowError as error:
-        raise OverflowError(f"at update {_next_update(trainer)}, {error}") from error
+def name_the_update(clip: Callable) -> Callable:
+    """``Trainer.clip_grad_norm``; what it raises to have an update skipped says which, and with it the log."""
+
+    @wraps(clip)
+    def clip_grad_norm(trainer: Trainer, *args, **options):
+        try:
+            return clip(trainer, *args, **options)
+        except OverflowError as error:
+            raise OverflowError(f"at update {_next_update(trainer)}, {error}") from error
+
+    return clip_grad_norm
 
 
 def _next_update(trainer: Trainer) -> str:
