@@ -202,9 +202,8 @@ def make_cluster():
 
     clusters = []
 
-    def make(workers: int, **options):
-        # One killed worker is enough to suspect what lay with it.
-        with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+    def make(workers: int, allowed_failures: int = 3, **options):
+        with dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}):
             cluster = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, **options
             )
@@ -218,13 +217,15 @@ def make_cluster():
 
 @pytest.fixture(scope="module")
 def cluster(make_cluster):
-    return make_cluster(2)
+    # One killed worker is enough to suspect what lay with it.
+    return make_cluster(2, allowed_failures=0)
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """Where nothing comes, do not wait for it long."""
-    monkeypatch.setattr(engines, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(engines, "ANSWER_SECONDS", 5)
     monkeypatch.setattr(engines, "PATIENCE_SECONDS", 1)
     monkeypatch.setattr(engines, "POLL_SECONDS", 0.2)
 
@@ -250,7 +251,7 @@ def test_dask_workers_with_other_versions(cluster, monkeypatch):
         list(engine.map(SQUARES))
 
 
-def test_a_dask_worker_is_no_scheduler(cluster, impatient):
+def test_a_dask_worker_is_no_scheduler(cluster):
     with pytest.raises(InputError, match="no Dask scheduler there .but a Worker"):
         DaskCluster(call, cluster.workers[1].worker_address)
 

@@ -34,7 +34,8 @@ from .errors import InputError
 
 LOOK_AHEAD = 2  # items, or Dask's tasks, on their way for each worker
 ATTEMPTS = 3  # an item that kills as many workers is given up
-CONNECT_SECONDS = 10  # for a scheduler to answer, and for it to have a worker
+CONNECT_SECONDS = 10  # to reach a scheduler, and for it to have a worker
+ANSWER_SECONDS = 20  # includes the connecting, whose own limit comes first: it knows what was wrong
 PATIENCE_SECONDS = 600  # for a new worker where none is left
 POLL_SECONDS = 5
 # Scheduler and client spend some milliseconds on a task: little beside the half second that so much text takes.
@@ -224,7 +225,7 @@ class DaskCluster(Engine):
         async def find() -> dict[str, Any]:
             async with self._dask.rpc(self._address, timeout=CONNECT_SECONDS, connection_args=arguments) as scheduler:
                 while True:
-                    identity = await asyncio.wait_for(scheduler.identity(), CONNECT_SECONDS)
+                    identity = await asyncio.wait_for(scheduler.identity(), ANSWER_SECONDS)
                     if identity["type"] != "Scheduler":
                         raise ValueError(f"but a {identity['type']}")
                     if identity["workers"] or time.monotonic() > deadline:
