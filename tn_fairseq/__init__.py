@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     divergence,
     durable_checkpoints,
     models,
+    moving_average,
     optim,
     tasks,
 )
@@ -23,4 +24,5 @@ background_threads.install()
 distributed.install()
 divergence.install()
 durable_checkpoints.install()
+moving_average.install()
 distributed.check_training_command()

@@ -5,6 +5,7 @@ precision it first halves the loss scale and tries again with the next batch, do
 that it logs then does not say at which update.
 """
 
+import logging
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
@@ -18,6 +19,8 @@ def install() -> None:
     """Have fairseq's trainer say the update; around whatever stands in the place of its functions already."""
     Trainer.train_step = stop_in_one_line(Trainer.train_step)
     Trainer.clip_grad_norm = name_the_update(Trainer.clip_grad_norm)
+    # its warnings say in which module numbers end; its notes print the norms and gradients of all parameters
+    logging.getLogger("fairseq.nan_detector").setLevel(logging.WARNING)
 
 
 def stop_in_one_line(step: Callable) -> Callable:

@@ -24,6 +24,8 @@ from .errors import InputError, one_line_errors
 
 logger = logging.getLogger(__name__)
 
+DEFAULT = "checkpoint_last.pt"  # of --restore-file: in --save-dir, and not there at first
+
 _fairseq_save = checkpoint_utils.torch_persistent_save
 _fairseq_load = checkpoint_utils.load_checkpoint_to_cpu
 _fairseq_resume = checkpoint_utils.load_checkpoint
@@ -71,12 +73,33 @@ def load(path: str, arg_overrides: dict[str, Any] | None = None, load_on_all_ran
     return _fairseq_load(str(path), arg_overrides, load_on_all_ranks)
 
 
+@one_line_errors()
 def resume(cfg: Any, trainer: Trainer, **options) -> tuple[dict[str, Any] | None, Any]:
-    """Go on from a checkpoint as fairseq does; a run that has made all of its updates ends at once, and well."""
-    resumed = _fairseq_resume(cfg, trainer, **options)
+    """Go on from a checkpoint as fairseq does; a run that has made all of its updates ends at once, and well.
+
+    Exits in one line where a checkpoint that was named is not there, or has been trained in another way.
+    """
+    if cfg.restore_file != DEFAULT and not PathManager.exists(cfg.restore_file):
+        raise InputError(f"--restore-file {cfg.restore_file}: no such file; name a checkpoint of fairseq-train")
+    try:
+        resumed = _fairseq_resume(cfg, trainer, **options)
+    except (AssertionError, ValueError) as error:
+        reason = str(error)
+        if reason.startswith("--finetune-from-model"):
+            raise InputError(reason) from None
+        if "--reset-optimizer" not in reason:
+            raise
+        raise InputError(
+            f"the checkpoint was trained with another criterion, optimizer or precision ({reason.rsplit('. ', 1)[1]}); "
+            "to go on with its weights alone, add --reset-optimizer, or give --finetune-from-model FILE and another "
+            "--save-dir"
+        ) from None
     limit = trainer.cfg.optimization.max_update
     if 0 < limit <= trainer.get_num_updates():
-        logger.info(f"done before: {trainer.get_num_updates():,} updates; to train on, raise --max-update {limit}")
+        logger.info(
+            f"done before: {trainer.get_num_updates():,} updates; to train on, raise --max-update {limit}, and the "
+            "schedule's --total-num-update"
+        )
         sys.exit(0)
     return resumed
 

@@ -95,6 +95,21 @@ def test_a_step_never_waits_for_a_value(build, synonym_table, family, criterion,
     assert any(parameter.grad is not None for parameter in model.parameters())
 
 
+@pytest.mark.parametrize(
+    "criterion, name",
+    [
+        *[(criterion, f"--{tower}-loss-weight") for criterion in CRITERIA for tower in ("generator", "discriminator")],
+        ("mlm_soft_reg", "--soft-reg-weight"),
+        ("mlm_sent_kl", "--sent-kl-weight"),
+    ],
+)
+def test_a_negative_weight_is_refused(build, synonym_table, criterion, name):
+    flags = ["--criterion", criterion, "--synonym-table", synonym_table]
+    build("electra", *flags, name, 0)
+    with pytest.raises(SystemExit, match=f"error: {name} -1.5 "):
+        build("electra", *flags, name, -1.5)
+
+
 @families
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_a_batch_without_a_masked_token_has_loss_zero_and_finite_gradients(build, synonym_table, family, criterion):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import FAMILIES, Bomb, fairseq_train, run_command, training_flags
+from helpers import FAMILIES, Bomb, fairseq_train, prepare_training, run_command, training_flags
 from interruption import assert_equal, check_that_kills_change_nothing
 
 from tn_fairseq import durable_checkpoints
@@ -29,6 +29,28 @@ def test_a_run_that_was_done_stays_as_it_is(trained, data_bin, tmp_path):
     run = fairseq_train(data_bin, folder, *FLAGS, "--save-interval-updates", 2)
     assert run.code == 0 and "done before: 6 updates; to train on, raise --max-update 6" in run.output, run.output
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_what_cannot_be_gone_on_from(trained, data_bin, tmp_path):
+    (tmp_path / "trained").mkdir()
+    folder = copy_of(trained, tmp_path / "trained")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    error = prepared_error(data_bin, folder, *FLAGS, "--criterion", "mlm_soft_reg")
+    assert "ElectraCriterion vs SoftRegularizationCriterion" in error and "--reset-optimizer" in error
+    error = prepared_error(data_bin, folder, *FLAGS, "--optimizer", "adam")
+    assert "ElectraAdamW vs FairseqAdam" in error and "--finetune-from-model" in error
+    error = prepared_error(data_bin, folder, *FLAGS, "--restore-file", folder / "nowhere.pt")
+    assert f"--restore-file {folder}/nowhere.pt: no such file" in error
+    error = prepared_error(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", "nowhere.pt")
+    assert "--finetune-from-model nowhere.pt does not exist" in error
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert not list((tmp_path / "new").iterdir())
+
+
+def prepared_error(*words) -> str:
+    with pytest.raises(SystemExit, match="^error: ") as caught:
+        prepare_training(*words)()
+    return str(caught.value)
 
 
 def copy_of(folder, path):

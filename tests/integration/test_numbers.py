@@ -16,6 +16,7 @@ def test_a_run_that_diverges_stops_in_one_line_that_names_the_update(data_bin, t
     run = fairseq_train(data_bin, tmp_path, *flags, "--lr", 1e30, "--clip-norm", 0)
     last = int(run.records("train_inner")[-1]["num_updates"])
     assert run.error().startswith(f"error: update {last + 1}: gradients are Nan/Inf; go on from the last checkpoint")
+    assert "norms:" not in run.output and "gradients:" not in run.output  # of every parameter
 
 
 def test_half_precision_follows_float32_on_every_family_with_every_criterion(data_bin, synonym_table, tmp_path):

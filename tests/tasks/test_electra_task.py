@@ -78,6 +78,22 @@ def broken(tmp_path, data_bin, build):
     return folder, load
 
 
+def test_fewer_tokens_a_batch_than_a_block_has(build):
+    task = build("electra", "--criterion", "electra")[0]
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    batches = task.get_batch_iterator(dataset, max_tokens=32).next_epoch_itr()
+    assert sum(batch["nsentences"] for batch in batches) == len(dataset)
+    with pytest.raises(SystemExit, match=r"--max-tokens .* 31 is less than a block of 32 tokens"):
+        task.get_batch_iterator(dataset, max_tokens=31)
+
+
+@pytest.mark.parametrize("criterion", ["masked_lm", "cross_entropy"])
+def test_a_criterion_that_trains_no_discriminator(build, criterion):
+    with pytest.raises(SystemExit, match=rf"--criterion {criterion} .* give electra .*mlm_sent_kl"):
+        build("electra", "--criterion", criterion)
+
+
 def test_a_missing_split(broken):
     folder, load = broken
     (folder / "train.idx").unlink()

@@ -49,10 +49,16 @@ class MaskedLMCriterion(FairseqCriterion):
     Works on every model that takes ``masked_tokens`` and answers with the logits there: ours, and fairseq's RoBERTa.
     """
 
+    weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
+
     @one_line_errors()
     def __init__(self, cfg: MaskedLMCriterionConfig, task):
         super().__init__(task)
         self.cfg = cfg
+        for name in self.weights:
+            if getattr(cfg, name) < 0:
+                flag = f"--{name.replace('_', '-')}"
+                raise InputError(f"{flag} {getattr(cfg, name)} rewards what is wrong; give 0 or more")
         if cfg.generator_temperature <= 0:
             raise InputError(f"--generator-temperature {cfg.generator_temperature} is not above 0")
         table = load_synonym_table(cfg.synonym_table, task.source_dictionary) if cfg.synonym_table else None

@@ -29,6 +29,8 @@ class SentenceKLConfig(MaskedLMCriterionConfig):
 class SentenceKLCriterion(MaskedLMCriterion):
     """Masked LM plus the divergence between the hidden states of the predicted and of the original sentence."""
 
+    weights = (*MaskedLMCriterion.weights, "sent_kl_weight")
+
     @one_line_errors()
     def __init__(self, cfg: SentenceKLConfig, task):
         if cfg.sent_kl_temperature <= 0:

@@ -22,6 +22,8 @@ class SoftRegularizationConfig(MaskedLMCriterionConfig):
 class SoftRegularizationCriterion(MaskedLMCriterion):
     """Masked LM plus the cosine distance between the input embeddings of prediction and gold."""
 
+    weights = (*MaskedLMCriterion.weights, "soft_reg_weight")
+
     def regularization(self, model, sample, masked):
         embeddings = input_word_embeddings(model)
         target_rows, prediction_rows = embeddings(masked.targets), embeddings(masked.predictions)

@@ -53,7 +53,7 @@ class ElectraTask(MaskedLMTask):
         if OmegaConf.is_missing(cfg, "data"):
             raise InputError("task.data is not given; name the folder that binarize.py wrote")
         if not 0 < cfg.mask_prob < 1:
-            raise InputError(f"--mask-prob {cfg.mask_prob} is not between 0 and 1; ELECTRA and BERT use 0.15")
+            raise InputError(f"--mask-prob {cfg.mask_prob} is not above 0 and below 1; ELECTRA and BERT use 0.15")
         shares = cfg.leave_unmasked_prob, cfg.random_token_prob
         if min(shares) < 0 or sum(shares) > 1:
             raise InputError(
@@ -90,6 +90,28 @@ class ElectraTask(MaskedLMTask):
             leave_unmasked_prob=self.cfg.leave_unmasked_prob,
             random_token_prob=self.cfg.random_token_prob,
         )
+
+    @one_line_errors()
+    def get_batch_iterator(self, dataset, max_tokens=None, **options):
+        """Raises InputError (as a one-line exit) where fairseq would leave out all blocks but a few short ones."""
+        longest = dataset.sizes.max()
+        if max_tokens is not None and longest > max_tokens:
+            raise InputError(
+                f"--max-tokens (or --max-tokens-valid) {max_tokens} is less than a block of {longest} tokens; give "
+                "more, or fewer --tokens-per-sample"
+            )
+        return super().get_batch_iterator(dataset, max_tokens=max_tokens, **options)
+
+    @one_line_errors()
+    def build_criterion(self, cfg, *args, **options):
+        """Raises InputError (as a one-line exit) for fairseq's own criteria, which leave a discriminator untrained."""
+        criterion = super().build_criterion(cfg, *args, **options)
+        if type(criterion).__module__.startswith("fairseq."):
+            raise InputError(
+                f"--criterion {cfg._name} trains no discriminator; give electra (on BERT it is plain masked LM), "
+                "mlm_hard_correction, mlm_soft_reg or mlm_sent_kl"
+            )
+        return criterion
 
     def _load_dataset_split(self, split, epoch, combine):
         folders = utils.split_paths(self.cfg.data)
