@@ -5,7 +5,7 @@ import pytest
 from helpers import fairseq_train
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.evaluation.__main__ import get_parser
+from tn_fairseq.evaluation.__main__ import get_parser, main
 from tn_fairseq.evaluation.finetuning import (
     Pretrained,
     Recipe,
@@ -130,6 +130,27 @@ def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
     assert [run.result().get("seed") for run in runs] == [1, None, 3]
     assert not (tmp_path / "seed1" / "checkpoints").exists()
     assert json.loads((tmp_path / "seed2" / "result.json").read_text()) == {"old": True}
+
+
+@pytest.mark.parametrize("command", ["glue", "squad"])
+def test_how_flags_of_fairseq_train_are_given_is_said(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # where argparse breaks lines
+    with pytest.raises(SystemExit) as exit:
+        main([command, "--help"])
+    assert exit.value.code == 0 and 'fairseq-train may follow behind a lone "--"' in capsys.readouterr().out
+    with pytest.raises(SystemExit) as exit:
+        main([command, "model.pt", "--data", "bin", "--output", "out", "--cpu", "--dropout", "0"])
+    *_, line = capsys.readouterr().err.splitlines()
+    assert exit.value.code == 2
+    assert line.endswith(
+        'unrecognized arguments: --cpu --dropout 0; flags for fairseq-train go last, behind a lone "--"'
+    )
+
+
+def test_scoring_names_no_flags_of_fairseq_train(capsys):
+    with pytest.raises(SystemExit):
+        main(["squad-score", "data.json", "predictions.json", "--cpu"])
+    assert capsys.readouterr().err.endswith("unrecognized arguments: --cpu\n")
 
 
 @pytest.mark.parametrize("seeds", ["a", "1,1", "-1", "1,,2", ""])
