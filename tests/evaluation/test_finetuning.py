@@ -105,11 +105,33 @@ def test_a_finished_run_is_known_by_its_settings(tmp_path):
     assert a_run(tmp_path).result() == {"valid": {"accuracy": 50.0}}
     with pytest.raises(InputError, match="belongs to another checkpoint named small"):
         a_run(tmp_path, digest="1").result()
-    with pytest.raises(InputError, match=r"other settings \(differing: 1 2\)"):
-        a_run(tmp_path, flags=("data", "--lr", "2")).result()
     (tmp_path / "seed1" / "result.json").write_text("{")
     with pytest.raises(InputError, match="result.json: damaged .* remove its folder"):
         a_run(tmp_path).result()
+
+
+@pytest.mark.parametrize(
+    "before, now, message",
+    [
+        ("data --max-update 6 --seed 1", "data --max-update 7 --seed 1", "--max-update 6 there, 7 here"),
+        (
+            "data --warmup-updates 0 --lr 6",
+            "data --warmup-updates 6 --lr 0",
+            "--warmup-updates 0 there, 6 here; --lr 6 there, 0 here",
+        ),
+        ("data --stop-min-lr -1", "data --stop-min-lr 0", "--stop-min-lr -1 there, 0 here"),
+        ("data --lr 1", "data --lr 1 --lr 2", "--lr 1 there, 1 2 here"),  # of flags given twice the later wins
+        ("data --lr 1", "data --fp16 --lr 1", "--fp16 absent there, given here"),
+        ("data --lr 1 --seed 2", "data --lr 1", "--seed 2 there, absent here"),
+        ("old/RTE --lr 1", "new/RTE --lr 1", "--data old/RTE there, new/RTE here"),
+        ("data --lr 1 --seed 2", "data --seed 2 --lr 1", "the order of flags"),
+    ],
+)
+def test_differing_flags_are_named_with_both_values(tmp_path, before, now, message):
+    finish(a_run(tmp_path, flags=tuple(before.split())), {})
+    with pytest.raises(InputError) as error:
+        a_run(tmp_path, flags=tuple(now.split())).result()
+    assert str(error.value).endswith(f"seed1 was fine-tuned with other settings ({message}); give another --output")
 
 
 def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):

@@ -189,7 +189,8 @@ def test_it_learns(world, checkpoints):
 
 def test_runs_of_other_settings_are_not_mixed(world, glue, checkpoints):
     words = ["--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1", "--output", world / "scores", *SHORT]
-    assert "fine-tuned with other settings" in evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
+    error = evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
+    assert "fine-tuned with other settings (--lr 0.0003 there, 1e-05 here); give another --output" in error
     swapped = f"electra={world / 'bert' / 'checkpoint_last.pt'}"
     assert "belongs to another checkpoint" in evaluation("glue", swapped, *words).error()
 
