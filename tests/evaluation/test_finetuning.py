@@ -1,4 +1,6 @@
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,9 +136,9 @@ def test_differing_flags_are_named_with_both_values(tmp_path, before, now, messa
     assert str(error.value).endswith(f"seed1 was fine-tuned with other settings ({message}); give another --output")
 
 
-def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
-    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
-    finish(runs[1], {"old": True})
+@pytest.fixture
+def trained(monkeypatch):
+    """The seeds for which training was asked, which here takes no time."""
     trained = []
 
     def train(self, advance):
@@ -147,11 +149,43 @@ def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
         return self.folder / "checkpoints" / "checkpoint_last.pt"
 
     monkeypatch.setattr(Run, "train", train)
-    run_all(runs, lambda run, path: {"seed": run.seed, "path": str(path)}, keep_checkpoints=False)
+    return trained
+
+
+def score(run, checkpoint):
+    return {"updates": 10, "valid": {"accuracy": 90 + run.seed / 3, "f1": 80.0}, "seed": run.seed}
+
+
+def test_only_what_is_not_finished_is_run(tmp_path, trained):
+    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
+    finish(runs[1], {"old": True})
+    run_all(runs, score, keep_checkpoints=False)
     assert trained == [1, 3]
     assert [run.result().get("seed") for run in runs] == [1, None, 3]
     assert not (tmp_path / "seed1" / "checkpoints").exists()
     assert json.loads((tmp_path / "seed2" / "result.json").read_text()) == {"old": True}
+
+
+def test_without_a_terminal_each_finished_run_is_a_line_on_standard_error(tmp_path, trained, capsys):
+    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
+    finish(runs[1], {"old": True})
+    run_all(runs, score, keep_checkpoints=False)
+    output = capsys.readouterr()
+    assert output.err.splitlines() == [
+        "[2/3] small RTE seed 1: accuracy 90.33, f1 80.00",
+        "[3/3] small RTE seed 3: accuracy 91.00, f1 80.00",
+    ]
+    assert output.out == ""
+    run_all(runs, score, keep_checkpoints=False)
+    assert capsys.readouterr().err == ""  # nothing was left to do
+
+
+def test_on_a_terminal_there_is_a_bar_alone(tmp_path, trained, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    run_all([a_run(tmp_path)], score, keep_checkpoints=False)
+    assert "small RTE seed 1, loss 1.0" in terminal.getvalue() and "accuracy" not in terminal.getvalue()
 
 
 @pytest.mark.parametrize("command", ["glue", "squad"])

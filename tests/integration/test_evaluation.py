@@ -95,6 +95,9 @@ def test_glue_fine_tunes_scores_and_compares(world, glue):
     _, run = glue
     assert "SST-2" in run.stdout and "STS-B" in run.stdout and "electra" in run.stdout and "paper" in run.stdout
     assert (world / "scores" / "glue.txt").read_text() == run.stdout
+    lines = [line for line in run.stderr.splitlines() if line.startswith("[")]
+    assert [line.split()[0] for line in lines] == [f"[{number}/8]" for number in range(1, 9)]
+    assert lines[0].startswith("[1/8] electra SST-2 seed 1: accuracy ")
     results = json.loads((world / "scores" / "glue.json").read_text())
     assert {(r["checkpoint"], r["task"], r["seed"]) for r in results} == {
         (checkpoint, task, seed) for checkpoint in ("electra", "bert") for task in ("SST-2", "STS-B") for seed in (1, 2)

@@ -212,7 +212,10 @@ def read_checkpoints(arguments: Sequence[str], baseline: str | None) -> list[Pre
 def run_all(
     runs: Sequence[Run], score: Callable[[Run, Path], dict[str, Any]], keep_checkpoints: bool
 ) -> list[dict[str, Any]]:
-    """Train and score what is not finished, with a bar over the updates of all; the results of all, in their order."""
+    """Train and score what is not finished; the results of all, in their order.
+
+    A terminal shows a bar over the updates of all; otherwise each run that is finished is a line on standard error.
+    """
     results = [run.result() for run in runs]
     finished = sum(run.updates for run, result in zip(runs, results) if result is not None)
     with tqdm(total=sum(run.updates for run in runs), unit="update", disable=None, initial=finished) as bar:
@@ -229,6 +232,11 @@ def run_all(
             results[index] = score(run, checkpoint)
             run.finish(results[index], keep_checkpoints)
             bar.update(before + run.updates - bar.n)
+            if bar.disable:  # standard error is no terminal
+                scores = ", ".join(f"{name} {value:.2f}" for name, value in results[index]["valid"].items())
+                count = sum(result is not None for result in results)
+                name = f"{run.model.name} {run.task} seed {run.seed}"
+                print(f"[{count}/{len(runs)}] {name}: {scores}", file=sys.stderr)
     return results
 
 
