@@ -1,11 +1,13 @@
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from helpers import fairseq_train
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.evaluation.__main__ import get_parser
+from tn_fairseq.evaluation.__main__ import get_parser, main
 from tn_fairseq.evaluation.finetuning import (
     Pretrained,
     Recipe,
@@ -105,16 +107,38 @@ def test_a_finished_run_is_known_by_its_settings(tmp_path):
     assert a_run(tmp_path).result() == {"valid": {"accuracy": 50.0}}
     with pytest.raises(InputError, match="belongs to another checkpoint named small"):
         a_run(tmp_path, digest="1").result()
-    with pytest.raises(InputError, match=r"other settings \(differing: 1 2\)"):
-        a_run(tmp_path, flags=("data", "--lr", "2")).result()
     (tmp_path / "seed1" / "result.json").write_text("{")
     with pytest.raises(InputError, match="result.json: damaged .* remove its folder"):
         a_run(tmp_path).result()
 
 
-def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
-    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
-    finish(runs[1], {"old": True})
+@pytest.mark.parametrize(
+    "before, now, message",
+    [
+        ("data --max-update 6 --seed 1", "data --max-update 7 --seed 1", "--max-update 6 there, 7 here"),
+        (
+            "data --warmup-updates 0 --lr 6",
+            "data --warmup-updates 6 --lr 0",
+            "--warmup-updates 0 there, 6 here; --lr 6 there, 0 here",
+        ),
+        ("data --stop-min-lr -1", "data --stop-min-lr 0", "--stop-min-lr -1 there, 0 here"),
+        ("data --lr 1", "data --lr 1 --lr 2", "--lr 1 there, 1 2 here"),  # of flags given twice the later wins
+        ("data --lr 1", "data --fp16 --lr 1", "--fp16 absent there, given here"),
+        ("data --lr 1 --seed 2", "data --lr 1", "--seed 2 there, absent here"),
+        ("old/RTE --lr 1", "new/RTE --lr 1", "--data old/RTE there, new/RTE here"),
+        ("data --lr 1 --seed 2", "data --seed 2 --lr 1", "the order of flags"),
+    ],
+)
+def test_differing_flags_are_named_with_both_values(tmp_path, before, now, message):
+    finish(a_run(tmp_path, flags=tuple(before.split())), {})
+    with pytest.raises(InputError) as error:
+        a_run(tmp_path, flags=tuple(now.split())).result()
+    assert str(error.value).endswith(f"seed1 was fine-tuned with other settings ({message}); give another --output")
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The seeds for which training was asked, which here takes no time."""
     trained = []
 
     def train(self, advance):
@@ -125,11 +149,64 @@ def test_only_what_is_not_finished_is_run(tmp_path, monkeypatch):
         return self.folder / "checkpoints" / "checkpoint_last.pt"
 
     monkeypatch.setattr(Run, "train", train)
-    run_all(runs, lambda run, path: {"seed": run.seed, "path": str(path)}, keep_checkpoints=False)
+    return trained
+
+
+def score(run, checkpoint):
+    return {"updates": 10, "valid": {"accuracy": 90 + run.seed / 3, "f1": 80.0}, "seed": run.seed}
+
+
+def test_only_what_is_not_finished_is_run(tmp_path, trained):
+    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
+    finish(runs[1], {"old": True})
+    run_all(runs, score, keep_checkpoints=False)
     assert trained == [1, 3]
     assert [run.result().get("seed") for run in runs] == [1, None, 3]
     assert not (tmp_path / "seed1" / "checkpoints").exists()
     assert json.loads((tmp_path / "seed2" / "result.json").read_text()) == {"old": True}
+
+
+def test_without_a_terminal_each_finished_run_is_a_line_on_standard_error(tmp_path, trained, capsys):
+    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
+    finish(runs[1], {"old": True})
+    run_all(runs, score, keep_checkpoints=False)
+    output = capsys.readouterr()
+    assert output.err.splitlines() == [
+        "[2/3] small RTE seed 1: accuracy 90.33, f1 80.00",
+        "[3/3] small RTE seed 3: accuracy 91.00, f1 80.00",
+    ]
+    assert output.out == ""
+    run_all(runs, score, keep_checkpoints=False)
+    assert capsys.readouterr().err == ""  # nothing was left to do
+
+
+def test_on_a_terminal_there_is_a_bar_alone(tmp_path, trained, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    run_all([a_run(tmp_path)], score, keep_checkpoints=False)
+    assert "small RTE seed 1, loss 1.0" in terminal.getvalue() and "accuracy" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize("command", ["glue", "squad"])
+def test_how_flags_of_fairseq_train_are_given_is_said(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # where argparse breaks lines
+    with pytest.raises(SystemExit) as exit:
+        main([command, "--help"])
+    assert exit.value.code == 0 and 'fairseq-train may follow behind a lone "--"' in capsys.readouterr().out
+    with pytest.raises(SystemExit) as exit:
+        main([command, "model.pt", "--data", "bin", "--output", "out", "--cpu", "--dropout", "0"])
+    *_, line = capsys.readouterr().err.splitlines()
+    assert exit.value.code == 2
+    assert line.endswith(
+        'unrecognized arguments: --cpu --dropout 0; flags for fairseq-train go last, behind a lone "--"'
+    )
+
+
+def test_scoring_names_no_flags_of_fairseq_train(capsys):
+    with pytest.raises(SystemExit):
+        main(["squad-score", "data.json", "predictions.json", "--cpu"])
+    assert capsys.readouterr().err.endswith("unrecognized arguments: --cpu\n")
 
 
 @pytest.mark.parametrize("seeds", ["a", "1,1", "-1", "1,,2", ""])

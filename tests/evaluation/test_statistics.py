@@ -80,8 +80,12 @@ def test_a_single_seed_tells_nothing_but_a_difference():
     assert compare([82.0, 83.0], [80.0]) == Comparison(2.5)
 
 
-def test_no_spread_on_either_side_or_on_one():
-    assert compare([82.0] * 3, [80.0] * 2) == Comparison(2.0, 2.0, 2.0, 2)
+def test_no_spread_on_either_side_tells_nothing_but_a_difference():
+    assert compare([82.0] * 3, [80.0] * 2) == Comparison(2.0)
+    assert compare([0.0] * 2, [0.0] * 2) == Comparison(0.0)
+
+
+def test_no_spread_on_one_side():
     # as of one sample: standard error sqrt(1/3), 2 degrees of freedom
     one = compare([4, 5, 6], [4] * 5)
     half = stats.t.ppf(0.975, 2) * math.sqrt(1 / 3)

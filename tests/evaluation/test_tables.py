@@ -107,6 +107,18 @@ def test_one_seed_has_no_spread():
     assert cells(table, "difference") == ["+1.00", "+3.00", "+2.00"]
 
 
+def test_seeds_that_agree_have_no_interval():
+    table = glue_table(
+        {"plain": {"CoLA": [0.0] * 2, "RTE": [1.0, 2.0]}, "other": {"CoLA": [0.0] * 2, "RTE": [2.0, 4.0]}}, "plain"
+    )
+    assert cells(table, "sd")[0] == cells(table, "sd", 1)[0] == "0.00"
+    assert cells(table, "difference")[0] == "+0.00"
+    for label in ("95 % from", "95 % to", "seeds for 1.0"):
+        agreeing, *spread = cells(table, label)
+        assert agreeing == "-" and "-" not in spread
+    assert "the seeds of each side agree (sd 0)" in table
+
+
 def test_rows_are_json():
     rows = glue_rows({"plain": {"CoLA": [50.0]}}, "plain") + squad_rows({"plain": {"EM": [1.0], "F1": [2.0]}})
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows

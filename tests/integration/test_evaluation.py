@@ -95,6 +95,9 @@ def test_glue_fine_tunes_scores_and_compares(world, glue):
     _, run = glue
     assert "SST-2" in run.stdout and "STS-B" in run.stdout and "electra" in run.stdout and "paper" in run.stdout
     assert (world / "scores" / "glue.txt").read_text() == run.stdout
+    lines = [line for line in run.stderr.splitlines() if line.startswith("[")]
+    assert [line.split()[0] for line in lines] == [f"[{number}/8]" for number in range(1, 9)]
+    assert lines[0].startswith("[1/8] electra SST-2 seed 1: accuracy ")
     results = json.loads((world / "scores" / "glue.json").read_text())
     assert {(r["checkpoint"], r["task"], r["seed"]) for r in results} == {
         (checkpoint, task, seed) for checkpoint in ("electra", "bert") for task in ("SST-2", "STS-B") for seed in (1, 2)
@@ -189,7 +192,8 @@ def test_it_learns(world, checkpoints):
 
 def test_runs_of_other_settings_are_not_mixed(world, glue, checkpoints):
     words = ["--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1", "--output", world / "scores", *SHORT]
-    assert "fine-tuned with other settings" in evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
+    error = evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
+    assert "fine-tuned with other settings (--lr 0.0003 there, 1e-05 here); give another --output" in error
     swapped = f"electra={world / 'bert' / 'checkpoint_last.pt'}"
     assert "belongs to another checkpoint" in evaluation("glue", swapped, *words).error()
 

@@ -23,7 +23,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run what is asked for, and print its table."""
     argv = list(sys.argv[1:] if argv is None else argv)
     own, more_flags = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
-    args = get_parser().parse_args(own)
+    parser = get_parser()
+    args, unknown = parser.parse_known_args(own)
+    if unknown:
+        hint = "" if args.command == "squad-score" else '; flags for fairseq-train go last, behind a lone "--"'
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     if args.command == "squad-score":
         if more_flags:
             raise InputError("squad-score takes no flags of fairseq-train")
@@ -51,8 +55,9 @@ def get_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    glue = commands.add_parser("glue", help="fine-tune on GLUE's tasks")
-    squad = commands.add_parser("squad", help="fine-tune on SQuAD")
+    epilog = 'Flags for fairseq-train may follow behind a lone "--": -- --dropout 0.2'
+    glue = commands.add_parser("glue", help="fine-tune on GLUE's tasks", epilog=epilog)
+    squad = commands.add_parser("squad", help="fine-tune on SQuAD", epilog=epilog)
     for command, data in ((glue, "preprocess/glue.py"), (squad, "preprocess/squad.py")):
         command.add_argument("checkpoints", nargs="+", metavar="[NAME=]CHECKPOINT.pt", help="what to fine-tune")
         command.add_argument("--data", type=Path, required=True, metavar="DIR", help=f"what {data} wrote")

@@ -91,10 +91,15 @@ class Run:
                 f"{self.folder} belongs to another checkpoint named {self.model.name}; give NAME=CHECKPOINT or --output"
             )
         if before.get("flags") != list(self.flags):
-            differing = sorted(set(before.get("flags", ())) ^ set(self.flags)) or ["their order"]
+            there, here = _values(before.get("flags", ())), _values(self.flags)
+            differing = [
+                f"{flag} {there.get(flag, 'absent')} there, {here.get(flag, 'absent')} here"
+                for flag in {**there, **here}
+                if there.get(flag) != here.get(flag)
+            ]
             raise InputError(
-                f"{self.folder} was fine-tuned with other settings (differing: {' '.join(differing)}); give another "
-                "--output"
+                f"{self.folder} was fine-tuned with other settings ({'; '.join(differing) or 'the order of flags'}); "
+                "give another --output"
             )
 
     def train(self, advance: Callable[[int, str], None]) -> Path:
@@ -139,6 +144,19 @@ class Run:
     def _write(self, name: str, content: dict[str, Any]) -> None:
         with write_whole(self.folder / name) as temporary:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _values(flags: Sequence[str]) -> dict[str, str]:
+    """Of each flag the words behind it; the first words of all are the data."""
+    values: dict[str, list[str]] = {}
+    flag = "--data"
+    for word in flags:
+        if word.startswith("--"):
+            flag = word
+            values.setdefault(flag, [])
+        else:
+            values.setdefault(flag, []).append(word)
+    return {flag: " ".join(words) or "given" for flag, words in values.items()}
 
 
 def default_learning_rate(model: Pretrained) -> float:
@@ -194,7 +212,10 @@ def read_checkpoints(arguments: Sequence[str], baseline: str | None) -> list[Pre
 def run_all(
     runs: Sequence[Run], score: Callable[[Run, Path], dict[str, Any]], keep_checkpoints: bool
 ) -> list[dict[str, Any]]:
-    """Train and score what is not finished, with a bar over the updates of all; the results of all, in their order."""
+    """Train and score what is not finished; the results of all, in their order.
+
+    A terminal shows a bar over the updates of all; otherwise each run that is finished is a line on standard error.
+    """
     results = [run.result() for run in runs]
     finished = sum(run.updates for run, result in zip(runs, results) if result is not None)
     with tqdm(total=sum(run.updates for run in runs), unit="update", disable=None, initial=finished) as bar:
@@ -211,6 +232,11 @@ def run_all(
             results[index] = score(run, checkpoint)
             run.finish(results[index], keep_checkpoints)
             bar.update(before + run.updates - bar.n)
+            if bar.disable:  # standard error is no terminal
+                scores = ", ".join(f"{name} {value:.2f}" for name, value in results[index]["valid"].items())
+                count = sum(result is not None for result in results)
+                name = f"{run.model.name} {run.task} seed {run.seed}"
+                print(f"[{count}/{len(runs)}] {name}: {scores}", file=sys.stderr)
     return results
 
 

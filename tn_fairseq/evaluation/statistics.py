@@ -25,7 +25,7 @@ class Summary:
 class Comparison:
     """A difference of means, its 95 % interval, and the seeds a side to see a true difference of 1.0.
 
-    All but the difference are None where one side has a single seed.
+    All but the difference are None where one side has a single seed, and where the seeds of each side agree.
     """
 
     difference: float
@@ -55,13 +55,12 @@ def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
     """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
     ours, theirs = summarise(values), summarise(baseline)
     difference = ours.mean - theirs.mean
-    if min(ours.n, theirs.n) < 2:
+    # a few seeds that happen to agree do not show that there is no spread
+    if min(ours.n, theirs.n) < 2 or ours.sd == theirs.sd == 0:
         return Comparison(difference)
     variances = ours.sd**2 / ours.n, theirs.sd**2 / theirs.n
-    low = high = difference
-    if sum(variances) > 0:
-        freedom = sum(variances) ** 2 / (variances[0] ** 2 / (ours.n - 1) + variances[1] ** 2 / (theirs.n - 1))
-        low, high = stats.t.interval(CONFIDENCE, freedom, difference, math.sqrt(sum(variances)))
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / (ours.n - 1) + variances[1] ** 2 / (theirs.n - 1))
+    low, high = stats.t.interval(CONFIDENCE, freedom, difference, math.sqrt(sum(variances)))
     squares = (ours.n - 1) * ours.sd**2 + (theirs.n - 1) * theirs.sd**2
     pooled_sd = math.sqrt(squares / (ours.n + theirs.n - 2))
     return Comparison(difference, float(low), float(high), seeds_needed(pooled_sd))

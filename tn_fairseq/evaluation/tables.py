@@ -29,7 +29,8 @@ COMPARISON = (
 PAPER_HEADING = "from the paper (not ours)"
 LEGEND = """\
 95 %: Welch's interval of the difference. It tells of fine-tuning seeds alone: pre-training anew would add to it.
-seeds for 1.0: fine-tunings a side with which a two-sided 5 % t test sees a true difference of 1.0 with power 0.8."""
+seeds for 1.0: fine-tunings a side with which a two-sided 5 % t test sees a true difference of 1.0 with power 0.8.
+Neither is given for a single seed, nor where the seeds of each side agree (sd 0): these tell nothing of the spread."""
 
 
 def glue_table(results: Results, baseline: str | None = None, show_paper: bool = False) -> str:
