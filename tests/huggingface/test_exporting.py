@@ -64,6 +64,7 @@ def test_what_lies_in_a_folder(exported):
     assert (config["hidden_size"], config["embedding_size"], config["vocab_size"]) == (64, 128, len(PIECES))
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (PIECES.index("[PAD]"), 512)
     assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # nothing half-written beside it
+    assert len({path.stat().st_mode for path in (exported / "generator").iterdir()}) == 1
 
 
 def test_the_card_tells_how_it_was_trained(exported, wordpiece_bin):
