@@ -75,14 +75,22 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
 
 def show_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> None:
-    """Print the description of a table and the rows asked for."""
+    """Print the description of a table and the rows asked for.
+
+    Raises InputError, at the end, for words that are no whole words of the dictionary.
+    """
     table = load_synonym_table(args.table, dictionary)
     description = read_description(args.table)
     for name, value in sorted(description.items()):
         print(f"{name:24}{value}")
     ours = {"lang", "stop_words"}.isdisjoint(json.loads(description.get("options", "{}")))
+    known = set(words.values())
     for word in args.show:
-        print(row_of(word, words, table, STOP_WORDS if ours else ()))
+        if word in known:
+            print(row_of(word, words, table, STOP_WORDS if ours else ()))
+    if unknown := [repr(word) for word in args.show if word not in known]:
+        problem = "is no whole word" if len(unknown) == 1 else "are no whole words"
+        raise InputError(f"--show: {', '.join(unknown)} {problem} of {args.dict}")
 
 
 def make_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> None:
@@ -225,10 +233,8 @@ def read_stop_words(path: Optional[str], language: str) -> Collection[str]:
 
 
 def row_of(word: str, words: Mapping[int, str], table: Tensor, stop_words: Collection[str]) -> str:
-    """The row of ``word`` in a line of text; raises InputError for a word that is no whole word of the dictionary."""
-    index = next((index for index, entry in words.items() if entry == word), None)
-    if index is None:
-        raise InputError(f"--show: {word!r} is not a whole word of the dictionary")
+    """The row of ``word`` in a line of text."""
+    index = next(index for index, entry in words.items() if entry == word)
     synonyms = [words[synonym] for synonym in table[index].tolist() if synonym != PADDING]
     nothing = "(a stop word)" if word.lower() in stop_words else "(no synonym)"
     return f"{word}: {', '.join(synonyms) or nothing}"

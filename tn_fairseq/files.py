@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
 
 from .errors import InputError
 
@@ -30,3 +32,11 @@ def write_whole(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
         with suppress(OSError):
             temporary.unlink()
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str]) -> None:
+    """Write a safetensors file with the permissions of any other new file; safetensors would keep it to its owner."""
+    path.touch()
+    mode = path.stat().st_mode  # as the umask has it, which itself can only be read by setting it
+    save_file(tensors, path, metadata)
+    path.chmod(mode)

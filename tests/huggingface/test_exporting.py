@@ -9,10 +9,12 @@ import torch
 from helpers import FAMILIES, fairseq_train, write_table
 from huggingface_models import PIECES, refusal, write_bin, write_vocabulary
 
+from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.huggingface.exporting import export_model
 from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.huggingface.model_card import model_card
 
 transformers = pytest.importorskip("transformers")
 
@@ -64,6 +66,7 @@ def test_what_lies_in_a_folder(exported):
     assert (config["hidden_size"], config["embedding_size"], config["vocab_size"]) == (64, 128, len(PIECES))
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (PIECES.index("[PAD]"), 512)
     assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # nothing half-written beside it
+    assert len({path.stat().st_mode for path in (exported / "generator").iterdir()}) == 1
 
 
 def test_the_card_tells_how_it_was_trained(exported, wordpiece_bin):
@@ -83,6 +86,28 @@ def test_the_card_tells_how_it_was_trained(exported, wordpiece_bin):
         assert told in card, (told, card)
     assert str(wordpiece_bin.parent) not in card  # the folders of one's machine are nobody's business
     assert "AutoModelForPreTraining" in (exported / "discriminator" / "README.md").read_text()
+
+
+def test_the_card_keeps_options_that_are_zero_and_leaves_out_flags_that_are_not_given(checkpoint):
+    state = load_checkpoint(checkpoint)
+    state["cfg"]["criterion"].update(hard_correction_weight=0.0, discriminator_loss_weight=0, a_flag=False, unset=None)
+    card = model_card("electra", "ElectraForMaskedLM", state)
+    assert "hard_correction_weight 0.0, " in card and "discriminator_loss_weight 0, " in card
+    assert "a_flag" not in card and "unset" not in card
+
+
+@pytest.mark.parametrize(
+    ("sequences", "tokens", "told"),
+    [
+        (8, None, "| batch | 8 sequences x 1 accumulated"),
+        (None, 4096, "| batch | at most 4,096 tokens x 1 accumulated"),
+        (8, 4096, "| batch | 8 sequences, at most 4,096 tokens x 1 accumulated"),
+    ],
+)
+def test_the_card_tells_the_size_of_a_batch(checkpoint, sequences, tokens, told):
+    state = load_checkpoint(checkpoint)
+    state["cfg"]["dataset"].update(batch_size=sequences, max_tokens=tokens)
+    assert told in model_card("electra", "ElectraForMaskedLM", state)
 
 
 def test_the_card_of_weights_that_were_only_imported(tmp_path, released, wordpiece_bin):

@@ -39,6 +39,29 @@ def test_heads_must_divide_the_hidden_size(build):
         build("electra", "--generator-attention-heads", 3)
 
 
+@pytest.mark.parametrize("family", ["bert", "electra"])
+@pytest.mark.parametrize("flag", ["--dropout", "--attention-dropout"])
+@pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, "nan"])
+def test_dropout_is_a_probability(build, family, flag, value):
+    with pytest.raises(SystemExit, match=rf"^error: {flag} {value} is not in \[0, 1\)"):
+        build(family, flag, value)
+
+
+@pytest.mark.parametrize("fine_tuning", [False, True])
+def test_a_checkpoint_of_another_architecture_is_told_by_its_kind(build, fine_tuning):
+    (_, bert, _), (_, electra, _), (_, roberta, _) = map(build, ("bert", "electra", "roberta"))
+    states = [model.state_dict() for model in (bert, electra, roberta)]
+    if fine_tuning:
+        bert.register_classification_head("sentences", 2)
+        electra.register_classification_head("sentences", 2)
+    with pytest.raises(SystemExit, match="another model: ELECTRA, where --arch bert_tiny is BERT; give"):
+        bert.load_state_dict(states[1])
+    with pytest.raises(SystemExit, match="another model: BERT, where --arch electra_tiny is ELECTRA; give"):
+        electra.load_state_dict(states[0])
+    with pytest.raises(SystemExit, match="another model: fairseq's RoBERTa, where --arch bert_tiny is BERT; give"):
+        bert.load_state_dict(states[2])
+
+
 def test_a_checkpoint_of_another_model_is_told_by_its_first_differing_parameter(build):
     _, model, _ = build("bert")
     _, other, _ = build("bert", "--max-positions", 64)

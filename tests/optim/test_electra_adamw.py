@@ -1,3 +1,6 @@
+import math
+import re
+
 import pytest
 import torch
 from omegaconf import OmegaConf
@@ -101,15 +104,24 @@ def test_depths_survive_half_precision():
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay"),
-        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay"),
-        ({"adam_betas": "(0.9, x)"}, "--adam-betas"),
-        ({"adam_betas": "0.9"}, "--adam-betas"),
-        ({"adam_betas": "(0.9, 1.5)"}, "--adam-betas"),
+        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay 0.0"),
+        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay 1.5"),
+        ({"layerwise_lr_decay": -0.5}, "--layerwise-lr-decay -0.5"),
+        ({"adam_betas": "(0.9, x)"}, "--adam-betas '(0.9, x)' is not two numbers"),
+        ({"adam_betas": "0.9"}, "--adam-betas '0.9' is not two numbers"),
+        ({"adam_betas": "(0.9, 0.99, 0.999)"}, "--adam-betas '(0.9, 0.99, 0.999)' is not two numbers"),
+        ({"adam_betas": "(0.9, 1.5)"}, "--adam-betas '(0.9, 1.5)' is not two numbers"),
+        ({"adam_betas": "(-0.1, 0.999)"}, "--adam-betas '(-0.1, 0.999)' is not two numbers"),
+        ({"adam_eps": -1e-6}, "--adam-eps -1e-06"),
+        ({"adam_eps": 0.0}, "--adam-eps 0.0"),
+        ({"adam_eps": math.nan}, "--adam-eps nan"),
+        ({"weight_decay": -1.0}, "--weight-decay -1.0"),
+        ({"weight_decay": math.inf}, "--weight-decay inf"),
+        ({"lr": -0.1}, "--lr -0.1"),
     ],
 )
 def test_wrong_options_are_named(options, said):
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=f"^error: {re.escape(said)}"):
         optimizer(matrix_and_vector(), **options)
 
 

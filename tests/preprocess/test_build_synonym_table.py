@@ -253,10 +253,13 @@ def test_stop_words_that_are_not_utf8_are_one_line(dict_txt, tmp_path):
         build(dict_txt, "--source", "wordnet", "--stop-words", tmp_path / "stop.txt")
 
 
-def test_showing_a_word_that_is_none_is_one_line(dict_txt, vectors_txt):
+def test_words_that_cannot_be_shown_are_named_in_one_line_after_those_that_can(dict_txt, vectors_txt, capsys):
     output = build(dict_txt, "--source", "vectors", "--vectors", vectors_txt)
-    with pytest.raises(SystemExit, match="'##s' is not a whole word"):
-        main(["--dict", str(dict_txt), "--table", str(output), "--show", "##s"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as raised:
+        main(["--dict", str(dict_txt), "--table", str(output), "--show", "##s", "primary", "zzz", "halt"])
+    assert raised.value.code == f"error: --show: '##s', 'zzz' are no whole words of {dict_txt}"
+    assert capsys.readouterr().out.splitlines()[-2:] == ["primary: main, chief, stay", "halt: (no synonym)"]
 
 
 @pytest.mark.parametrize(

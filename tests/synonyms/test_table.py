@@ -79,6 +79,8 @@ def test_saving_and_loading_gives_the_same_table_and_description(dictionary, sav
     assert description["source_version"] == "WordNet 3.0"
     assert description["dictionary_size"] == str(len(dictionary))
     assert list(path.parent.iterdir()) == [path]
+    (path.parent / "other").touch()
+    assert path.stat().st_mode == (path.parent / "other").stat().st_mode  # no one is kept from reading it
 
 
 def test_saving_again_gives_the_same_bytes_whatever_is_in_the_description(dictionary, tmp_path):
@@ -99,7 +101,7 @@ def test_a_failing_save_keeps_the_old_table(dictionary, saved, monkeypatch):
         filename.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tn_fairseq.synonyms.table.save_file", disk_full)
+    monkeypatch.setattr("tn_fairseq.files.save_file", disk_full)
     with pytest.raises(InputError, match="No space left"):
         saved()
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fairseq.models import ARCH_MODEL_REGISTRY
-from safetensors.torch import save_file
 
 from ..checkpoints import load_checkpoint
 from ..dictionary import fingerprint
 from ..errors import InputError
-from ..files import write_whole
+from ..files import save_tensors, write_whole
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
 from .config import huggingface_config
@@ -53,7 +52,7 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
             folder = staging / name
             folder.mkdir(parents=True)
             tensors = to_huggingface(parameters, names, vocabulary.token_ids)
-            save_file(tensors, folder / SAFETENSORS, metadata={"format": "pt"})
+            save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
             config = _config(cfg["model"], architecture, tower, vocabulary)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
             files = tokenizer_files(vocabulary.tokenizer, vocabulary.dictionary, cfg["model"]["max_positions"])

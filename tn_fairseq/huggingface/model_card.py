@@ -73,9 +73,11 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
     options = {
         key: value
         for key, value in criterion.items()
-        if key not in ("_name", "synonym_table") and value not in (None, False)
+        if key not in ("_name", "synonym_table") and value is not None and value is not False
     }
-    batch = cfg["dataset"].get("batch_size")
+    sequences, tokens = (cfg["dataset"].get(key) for key in ("batch_size", "max_tokens"))
+    limits = [f"{sequences} sequences"] if sequences else []
+    limits += [f"at most {tokens:,} tokens"] if tokens else []
     workers = cfg["distributed_training"]["distributed_world_size"]
     accumulated = optimization["update_freq"][0]
     rows = {
@@ -85,7 +87,7 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
         "architecture": f"`{cfg['model']['_name']}`",
         "data": _last_part(task["data"]),
         "steps": f"{steps:,}",
-        "batch": f"{batch} sequences x {accumulated} accumulated x {workers} workers" if batch else "by tokens",
+        "batch": f"{', '.join(limits)} x {accumulated} accumulated x {workers} workers",
         "sequence length": f"{task['tokens_per_sample']} tokens" if "tokens_per_sample" in task else "?",
         "learning rate": ", ".join(f"{rate:g}" for rate in optimization["lr"]),
         "seed": str(cfg["common"]["seed"]),

@@ -1,6 +1,7 @@
 """What BERT and ELECTRA share as fairseq models: sizes, limits, the vocabulary they were made for, and fine-tuning."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Optional
 
@@ -22,6 +23,9 @@ from ..modules.memory import keep_freed_memory
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder, init_parameters
 
 logger = logging.getLogger(__name__)
+
+# what parameters are called in each kind of model: of a checkpoint fairseq hands over no more than these
+_KINDS = {"discriminator.": "ELECTRA", "encoder.layers.": "BERT", "encoder.sentence_encoder.": "fairseq's RoBERTa"}
 
 
 @dataclass
@@ -59,7 +63,8 @@ class EncoderModel(BaseFairseqModel):
     def build_model(cls, cfg, task):
         """Build the model for a task's dictionary.
 
-        Raises InputError (as a one-line exit) where sizes do not fit each other or the task's sequences.
+        Raises InputError (as a one-line exit) where sizes do not fit each other or the task's sequences, and for a
+        dropout that is no probability.
         """
         cls.check_sizes(cfg)
         if not torch.cuda.is_available():
@@ -75,6 +80,9 @@ class EncoderModel(BaseFairseqModel):
     @classmethod
     def check_sizes(cls, cfg) -> None:
         check_heads(cfg.encoder_embed_dim, cfg.encoder_attention_heads, "encoder")
+        for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
+            if not 0 <= share < 1:
+                raise InputError(f"{flag} {share} is not in [0, 1)")
 
     def encode(self, encoder: TransformerEncoder, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
         """Last-layer hidden states of one encoder: (B, T) -> (B, T, H)."""
@@ -123,6 +131,12 @@ class EncoderModel(BaseFairseqModel):
                 "with the checkpoint's own tokenizer (a copy lies in tokenizer/ beside the data it was trained on)"
             )
         own = self.state_dict()
+        kind, their_kind = _kind(own), _kind(state_dict)
+        if strict and their_kind and kind != their_kind:
+            raise InputError(
+                f"the checkpoint holds another model: {their_kind}, where --arch {type(self).__name__} is {kind}; give "
+                "the --arch and the sizes that it was trained with"
+            )
         if self.classification_heads:
             state_dict = self._for_fine_tuning(state_dict, own)
         for key in sorted(own.keys() | state_dict.keys()) if strict else []:
@@ -143,6 +157,10 @@ class EncoderModel(BaseFairseqModel):
                 logger.warning(f"{name} of the checkpoint belongs to another task and is left out")
                 del kept[name]
         return {**{key: value for key, value in own.items() if key.startswith("classification_heads.")}, **kept}
+
+
+def _kind(state: Mapping[str, Any]) -> str | None:
+    return next((kind for prefix, kind in _KINDS.items() if any(key.startswith(prefix) for key in state)), None)
 
 
 def build_encoder(

@@ -1,5 +1,6 @@
 """ELECTRA's optimizer: ``--optimizer electra_adamw``."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -47,6 +48,16 @@ def parameter_groups(
     return [{"params": members, "weight_decay": decay, "lr_scale": scale} for (decay, scale), members in groups.items()]
 
 
+def _betas(text: str) -> tuple[float, float]:
+    try:
+        beta1, beta2 = map(float, text.strip("()[] ").split(","))
+        if 0 <= beta1 < 1 and 0 <= beta2 < 1:
+            return beta1, beta2
+    except ValueError:  # not numbers, or not two
+        pass
+    raise InputError(f"--adam-betas {text!r} is not two numbers in [0, 1), such as '(0.9, 0.999)'")
+
+
 @register_optimizer("electra_adamw", dataclass=ElectraAdamWConfig)
 class ElectraAdamW(FairseqOptimizer):
     """AdamW with decoupled weight decay that spares biases and LayerNorm, by default without bias correction.
@@ -65,12 +76,16 @@ class ElectraAdamW(FairseqOptimizer):
             )
         if not 0 < cfg.layerwise_lr_decay <= 1:
             raise InputError(f"--layerwise-lr-decay {cfg.layerwise_lr_decay} is not in (0, 1]")
+        if not 0 <= cfg.weight_decay < math.inf:
+            raise InputError(f"--weight-decay {cfg.weight_decay} is not a number of 0 or more")
+        if not 0 < cfg.adam_eps < math.inf:  # with 0, what has no gradient becomes 0 / 0
+            raise InputError(f"--adam-eps {cfg.adam_eps} is not a number above 0")
+        for rate in cfg.lr:
+            if not 0 <= rate < math.inf:
+                raise InputError(f"--lr {rate} is not a number of 0 or more")
         groups = parameter_groups(params, cfg.weight_decay, cfg.layerwise_lr_decay)
-        try:
-            beta1, beta2 = map(float, cfg.adam_betas.strip("()[] ").split(","))
-            self._optimizer = torch.optim.AdamW(groups, cfg.lr[0], (beta1, beta2), cfg.adam_eps, fused=True)
-        except ValueError as error:
-            raise InputError(f"--adam-betas {cfg.adam_betas!r}, --adam-eps {cfg.adam_eps}: {error}") from None
+        betas = _betas(cfg.adam_betas)
+        self._optimizer = torch.optim.AdamW(groups, cfg.lr[0], betas, cfg.adam_eps, fused=True)
         if not cfg.adam_bias_correction:
             for parameter in params:
                 self._optimizer.state[parameter] = {

@@ -15,12 +15,11 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 import torch
 from fairseq.data import Dictionary
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from ..dictionary import MASK, fingerprint
 from ..errors import InputError
-from ..files import write_whole
+from ..files import save_tensors, write_whole
 from .vocabulary import match_case
 
 PADDING = -1
@@ -78,7 +77,7 @@ def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, 
         **description,
     }
     with write_whole(path) as temporary:
-        save_file({"synonyms": table.contiguous()}, temporary, metadata=metadata)
+        save_tensors({"synonyms": table.contiguous()}, temporary, metadata)
         _sort_header(temporary)
 
 
