@@ -37,6 +37,9 @@ def test_heads_must_divide_the_hidden_size(build):
         build("bert", "--encoder-attention-heads", 3)
     with pytest.raises(SystemExit, match="--generator-embed-dim 64 .* --generator-attention-heads 3"):
         build("electra", "--generator-attention-heads", 3)
+    for heads in (0, -2):
+        with pytest.raises(SystemExit, match=f"--encoder-attention-heads {heads}"):
+            build("bert", "--encoder-attention-heads", heads)
 
 
 @pytest.mark.parametrize("family", ["bert", "electra"])

@@ -170,7 +170,7 @@ def build_encoder(
 
 
 def check_heads(hidden_size: int, heads: int, owner: str) -> None:
-    if hidden_size % heads:
+    if heads < 1 or hidden_size % heads:
         raise InputError(f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}")
 
 
