@@ -41,7 +41,7 @@ def build(data_bin):
     """Build (task, model, criterion) from a family and more of fairseq-train's flags."""
 
     def build_all(family: str, *flags: object):
-        flags = [data_bin, *FAMILIES[family].split(), "--tokens-per-sample", 32, *flags]
+        flags = [data_bin, *FAMILIES[family].split(), "--criterion", "electra", "--tokens-per-sample", 32, *flags]
         args = options.parse_args_and_arch(options.get_training_parser(), [str(flag) for flag in flags])
         cfg = convert_namespace_to_omegaconf(args)
         torch.manual_seed(1)
