@@ -94,8 +94,7 @@ class ElectraTask(MaskedLMTask):
     @one_line_errors()
     def get_batch_iterator(self, dataset, max_tokens=None, **options):
         """Raises InputError (as a one-line exit) where fairseq would leave out all blocks but a few short ones."""
-        longest = dataset.sizes.max()
-        if max_tokens is not None and longest > max_tokens:
+        if max_tokens is not None and (longest := dataset.sizes.max()) > max_tokens:
             raise InputError(
                 f"--max-tokens (or --max-tokens-valid) {max_tokens} is less than a block of {longest} tokens; give "
                 "more, or fewer --tokens-per-sample"
