@@ -1,7 +1,7 @@
-# make demo   install everything, then pre-train a small ELECTRA and show the false negatives it found
-# make test   install everything, then lint and run all tests
-# make soak   install everything, then the tests that take long: kills, many workers, overflows, files with random damage
-# make bench  install everything, then measure speed and memory beside a loop over the classes of transformers
+# make demo   install everything, pre-train a small ELECTRA and show its false negatives
+# make test   install everything, lint and run all tests
+# make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files
+# make bench  install everything, compare speed and memory with a training loop over the classes of transformers
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,19 +29,20 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# torch and what fairseq is built with come first: fairseq's source build needs them at hand (about 6 minutes on Python
-# 3.11; Python 3.12 has a wheel). fairseq also asks for torchaudio, which it imports for speech only; beside a torch
-# without CUDA it cannot load its library, and then transformers fails too: a broken one is taken out again.
-$(VENV)/.ready: setup.py constraints.txt
+# fairseq has no wheel except on x86-64 Linux. Elsewhere pip builds it from source, which needs torch, numpy, cython and
+# setuptools to be installed first. fairseq requires torchaudio, but uses it for speech only. torchaudio from PyPI needs
+# CUDA: with a CPU torch it cannot be imported, and then the models of transformers cannot be imported either.
+$(VENV)/.ready: setup.py constraints.txt fairseq.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 13) else \
-		"error: $(PYTHON) is Python %d.%d; name a Python 3.11 or 3.12: make PYTHON=python3.11" % sys.version_info[:2])'
-	@echo "installing into $(VENV): torch, fairseq (built from source on Python 3.11: about 6 minutes), and the rest"
+		"error: $(PYTHON) is Python %d.%d; use Python 3.11 or 3.12: make PYTHON=python3.12; or with uv: " \
+		"uv run --no-project --python 3.12 make" % sys.version_info[:2])'
+	@echo "installing torch, fairseq and other packages into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt torch numpy cython setuptools wheel
-	$(PIP) install --quiet --constraint constraints.txt --no-build-isolation --no-deps fairseq-fixed
+	$(PIP) install --quiet --constraint constraints.txt torch numpy cython setuptools
+	$(PIP) install --quiet --no-build-isolation --no-deps --require-hashes --requirement fairseq.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
 	@$(BIN)/python -c 'import torchaudio' 2>/dev/null || $(PIP) uninstall --quiet --yes torchaudio
-	$(BIN)/python -c 'from tn_fairseq.synonyms.wordnet import ensure_wordnet; ensure_wordnet()'
+	$(BIN)/python -m tn_fairseq.synonyms.fetch_wordnet
 	@touch $@
 
 clean:

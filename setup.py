@@ -13,8 +13,10 @@ setup(
     packages=find_packages(include=["tn_fairseq", "tn_fairseq.*"]),
     package_data={"tn_fairseq.analysis": ["page.html"]},
     install_requires=[
-        # the fairseq that imports and installs on today's Python; the import name is fairseq
-        "fairseq-fixed>=0.12.3.1,<0.13",
+        # Both are fairseq with fixes for Python 3.11, and install the package fairseq. fairseq.txt has their hashes.
+        # ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
+        "ve-fairseq==0.12.3; sys_platform == 'linux' and platform_machine == 'x86_64'",
+        "fairseq-fixed==0.12.3.1; sys_platform != 'linux' or platform_machine != 'x86_64'",
         "nltk>=3.9",
         "numpy>=1.26",
         "omegaconf>=2.3",

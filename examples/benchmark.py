@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Speed and memory of pre-training, beside the loop over the classes of transformers that one would write instead.
+"""Speed and memory of pre-training, compared with a plain training loop over the classes of transformers.
 
     python examples/benchmark.py --output benchmark
 
-Every subject lives in a process of its own, and all of them take turns, a few seconds each, for several rounds: what
-else the machine is doing meets them alike. Printed, and written to OUTPUT.json, are tokens per second (median, least
-and most of the rounds), the peak of memory, and the share of the machine's own rate of matrix products; then the step
-of each criterion beside plain ELECTRA's; then fairseq-train as a whole beside the bare step. On a GPU the same is
-measured in each precision.
+Each subject runs in its own process. They take turns of a few seconds for several rounds, so other load on the machine
+slows all of them alike. The script prints, and writes to OUTPUT.json, the tokens per second (median, least and most of
+the rounds), the peak memory, and the share of the machine's rate of matrix products. Then it compares the step of each
+criterion with plain ELECTRA's, and fairseq-train with the bare step. On a GPU it measures each precision.
 """
 
 import argparse
@@ -27,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,14 @@ TRAINING = """
     --optimizer electra_adamw --lr 5e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 10000 --total-num-update 1000000
 """
-TRAINER_INTERVAL = 5  # updates between two lines of fairseq-train's log
+TRAINER_INTERVAL = 5  # updates between two log lines of fairseq-train
 
 Step = Callable[[], None]
 
 
 def main() -> None:
     """Measure, print tables, and write them."""
-    logging.disable(logging.INFO)  # here as in the subjects: what is measured is what there is to say
+    logging.disable(logging.INFO)  # as in the subjects: print only the measurements
     args = parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_num_threads(args.threads)
@@ -70,21 +69,21 @@ def parse_args() -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
-    parser.add_argument("--arch", default="electra_small", help="one of our electra_* (default: %(default)s)")
+    parser.add_argument("--arch", default="electra_small", help="an electra_* architecture (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=16, metavar="N", help="sequences (default: %(default)s)")
     parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in each (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of each (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=10, metavar="S", help="a turn's length (default: %(default)s)")
-    parser.add_argument("--updates", type=int, default=40, metavar="N", help="of fairseq-train (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns per subject (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=10, metavar="S", help="time per turn (default: %(default)s)")
+    parser.add_argument("--updates", type=int, default=40, metavar="N", help="for fairseq-train (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
     return parser.parse_args()
 
 
-# The subjects. Each is built in a process of its own, and gives a function that makes one step.
+# The subjects. Each is built in its own process and returns a function that runs one step.
 
 
 def build_peer(common: dict[str, Any]) -> Step:
-    """The plain loop over the classes of transformers: both towers, tied embeddings, replaced token detection."""
+    """A plain loop over the classes of transformers: two towers, tied embeddings, replaced token detection."""
     from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
     batches, sizes, towers = endless_batches(common), common["sizes"], []
@@ -144,7 +143,7 @@ def build_ours(common: dict[str, Any], criterion: str, compiled: bool = False) -
 
 
 def build_generator_passes(common: dict[str, Any], compiled: bool = False) -> Step:
-    """What sentence KL has to add by count: the generator once without gradient, and once with."""
+    """The extra passes of sentence KL: the generator once without gradients and once with them."""
     batches = endless_batches(common)
     model, _ = our_parts(common, "electra", compiled)
 
@@ -164,13 +163,13 @@ BUILDERS = {"peer": build_peer, "ours": build_ours, "generator passes": build_ge
 
 
 def endless_batches(common: dict[str, Any]) -> Iterator[dict]:
-    """The same few batches, on the device, for ever."""
+    """The same few batches on the device, repeated without end."""
     batches = torch.load(common["data_bin"] / "batches.pt", map_location=common["device"], weights_only=True)
     return itertools.cycle(batches)
 
 
 def our_parts(common: dict[str, Any], criterion: str, compiled: bool):
-    """Model and criterion as fairseq-train would build them."""
+    """The model and criterion that fairseq-train builds."""
     cfg, task = set_up(common["data_bin"], common["arch"], common["length"], criterion, compiled)
     torch.manual_seed(1)
     model = task.build_model(cfg.model).to(common["device"]).train()
@@ -202,16 +201,16 @@ def build_optimizer(parameters: list[torch.nn.Parameter]):
 
 
 def autocast(common: dict[str, Any]):
-    """Half precision for the products where it is asked for."""
+    """Autocast to the requested precision; disabled for float32."""
     dtype = getattr(torch, common["precision"])
     return torch.autocast(common["device"], dtype, enabled=dtype != torch.float32)
 
 
-# The measuring
+# Measurement
 
 
 class Subject:
-    """A process that makes steps of one kind when told to."""
+    """A process that runs steps of one kind on request."""
 
     def __init__(self, common: dict[str, Any], builder: str, options: dict[str, Any], environment: dict[str, str]):
         context = multiprocessing.get_context("spawn")
@@ -224,16 +223,16 @@ class Subject:
         theirs.close()
 
     def ask(self, *request: Any) -> Any:
-        """Send a request, and wait for its answer."""
+        """Send a request and wait for the answer."""
         self.connection.send(request)
         try:
             return self.connection.recv()
         except EOFError:
-            raise SystemExit("error: a subject's process has stopped; the lines above say why") from None
+            raise SystemExit("error: a subject's process stopped; see the lines above") from None
 
 
 def serve(connection, common: dict[str, Any], builder: str, options: dict[str, Any]) -> None:
-    """A subject's process: build it, then answer until the other end is closed."""
+    """Build a subject, then answer requests until the connection is closed."""
     logging.disable(logging.INFO)
     torch.set_num_threads(common["threads"])
     step = None
@@ -257,7 +256,7 @@ def serve(connection, common: dict[str, Any], builder: str, options: dict[str, A
 
 
 def seconds_per_step(step: Step, common: dict[str, Any], seconds: float) -> float:
-    """Make steps for about so long, after one that does not count; the mean time of one."""
+    """The mean time of a step, over about ``seconds`` of steps after one that is not counted."""
     step()
     synchronise(common)
     start, steps = time.perf_counter(), 0
@@ -290,7 +289,7 @@ def count_flops(step: Step) -> int:
 
 
 def peak_memory(common: dict[str, Any]) -> int:
-    """The most bytes this process ever held: of the GPU's memory, or of the machine's."""
+    """The peak memory of this process in bytes: GPU memory on a GPU, main memory on a CPU."""
     if common["device"] == "cuda":
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status").read_text()
@@ -299,7 +298,7 @@ def peak_memory(common: dict[str, Any]) -> int:
 
 @contextmanager
 def running(subjects: dict[str, tuple[str, dict]], common: dict[str, Any]) -> Iterator[dict[str, Subject]]:
-    """Start the subjects and build them one after the other."""
+    """Start the subjects and build them one after another."""
     started = {
         name: Subject(common, builder, options, *(environment or [{}]))
         for name, (builder, options, *environment) in subjects.items()
@@ -325,10 +324,10 @@ def take_turns(subjects: dict[str, Subject], rounds: int, seconds: float) -> dic
 
 
 def compare(title: str, common: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
-    """Ours against the peer, then criterion against criterion."""
+    """Compare ours with the peer, then the criteria with each other."""
     from tn_fairseq.modules.memory import MMAP_THRESHOLD, TRIM_THRESHOLD
 
-    # what tn_fairseq asks of the C library on a CPU by itself, as one may ask for any program
+    # tn_fairseq sets these limits itself on a CPU; environment variables set them for any program
     kept = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}
     rate = matrix_product_rate(common)
     tokens = args.batch_size * args.length
@@ -377,7 +376,7 @@ def compare(title: str, common: dict[str, Any], args: argparse.Namespace) -> dic
         ["", "ms", "ratio", ""],
         [
             [name, f"{1e3 * statistics.median(times[name]):,.1f}", f"{over[name]:.3f}"]
-            + [f"{allowed:.3f} is what its extra passes cost by count" if name == "mlm_sent_kl" else ""]
+            + [f"{allowed:.3f} is the cost of its extra passes alone" if name == "mlm_sent_kl" else ""]
             for name in CRITERIA
         ],
     )
@@ -386,7 +385,7 @@ def compare(title: str, common: dict[str, Any], args: argparse.Namespace) -> dic
 
 
 def matrix_product_rate(common: dict[str, Any]) -> float:
-    """The most floating-point operations a second that products of two square matrices were seen to do."""
+    """The highest measured floating-point operations per second of a product of two square matrices."""
     from tn_fairseq.modules.linear import linear
 
     size = 2048 if common["device"] == "cpu" else 8192
@@ -398,7 +397,7 @@ def matrix_product_rate(common: dict[str, Any]) -> float:
 
 
 def measure_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> dict[str, Any]:
-    """fairseq-train as one types it, beside the bare step before and after it."""
+    """Run fairseq-train between runs of the bare step, and compare their speed."""
     common = {"data_bin": data_bin, "device": device, "precision": "float32", **vars(args)}
     tokens = args.batch_size * args.length
     bare, whole = [], []
@@ -407,9 +406,9 @@ def measure_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> di
             bare.append(tokens / started["bare"].ask("run", args.seconds))
             whole.append(run_trainer(data_bin, device, args))
         bare.append(tokens / started["bare"].ask("run", args.seconds))
-    # each run of the trainer beside the mean of the bare steps before and after it
+    # compare each run of the trainer with the mean of the bare steps before and after it
     shares = [trainer / statistics.mean(pair) for trainer, pair in zip(whole, zip(bare, bare[1:]))]
-    print("\nfairseq-train beside the bare step, tokens/s")
+    print("\nfairseq-train compared with the bare step, tokens/s")
     show(
         ["bare step", "fairseq-train", "share"],
         [[f"{statistics.median(bare):,.0f}", f"{statistics.median(whole):,.0f}", f"{statistics.median(shares):.1%}"]],
@@ -418,7 +417,7 @@ def measure_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> di
 
 
 def run_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> float:
-    """Tokens per second in fairseq-train's own log: the median of its intervals after the first."""
+    """Tokens per second from fairseq-train's log: the median of the intervals after the first."""
     command = ["fairseq-train", data_bin, "--user-dir", ROOT / "tn_fairseq", "--task", "electra", "--arch", args.arch]
     command += ["--tokens-per-sample", args.length, "--criterion", "electra", *TRAINING.split()]
     command += ["--max-update", args.updates, "--batch-size", args.batch_size]
@@ -433,26 +432,26 @@ def run_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> float:
     return statistics.median(float(record["wps"]) for record in records[1:])
 
 
-# Data, machine, tables
+# Data, machine and tables
 
 
 def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
-    """Random text over a vocabulary of BERT's size, synonyms for a third of it, and batches; the model's sizes, too."""
-    from tn_fairseq.binarization import BinaryWriter
+    """Write batches of random text with as many words as BERT, and a synonym table; also return the model's sizes."""
     from tn_fairseq.dictionary import load_dictionary
+    from tn_fairseq.preprocessing.writers import BinaryWriter
     from tn_fairseq.synonyms.table import PADDING, save_synonym_table
 
     (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
     dictionary = load_dictionary(folder / "dict.txt")
     rng = np.random.default_rng(1)
-    tokens = args.length - 1  # one less for <s>
+    tokens = args.length - 1  # one is <s>
     for split, blocks in (("train", args.batch_size * (args.updates + 1)), ("valid", args.batch_size * 2)):
         writer = BinaryWriter(folder / split, dictionary)
         ids = rng.integers(dictionary.nspecial, len(dictionary) - 1, size=blocks * tokens)
         writer.append(ids, np.full(blocks, tokens))
         writer.close()
     words = len(dictionary) - dictionary.nspecial - 1
-    away = rng.integers(1, words, size=(len(dictionary), 20))  # a word is no synonym of itself
+    away = rng.integers(1, words, size=(len(dictionary), 20))  # a word is not its own synonym
     table = dictionary.nspecial + (np.arange(len(dictionary))[:, None] - dictionary.nspecial + away) % words
     table[rng.random(len(dictionary)) < 2 / 3] = PADDING
     table[: dictionary.nspecial] = table[-1] = PADDING
@@ -466,7 +465,7 @@ def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, 
 
 
 def circumstances(device: str, threads: int) -> dict[str, Any]:
-    """Which command measured, when, and on what machine: the beginning of a benchmark's results."""
+    """The command, the date and the machine, which come first in a benchmark's results."""
     command, date = shlex.join(["python", *sys.argv]), time.strftime("%Y-%m-%d")
     return {"command": command, "date": date, "machine": _machine(device, threads)}
 
@@ -477,12 +476,13 @@ def _machine(device: str, threads: int) -> dict[str, str]:
     if cpuinfo.exists() and (named := re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text())):
         processor = named[1]
     described = torch.cuda.get_device_name() if device == "cuda" else f"{processor}, {threads} threads"
-    versions = {name: version(name) for name in ("torch", "transformers", "fairseq-fixed", "numpy")}
+    fairseq = packages_distributions()["fairseq"]  # several distributions on PyPI install this package
+    versions = {name: version(name) for name in ("torch", "transformers", *fairseq, "numpy")}
     return {"device": described, "system": platform.platform(), "python": platform.python_version(), **versions}
 
 
 def write_results(results: dict[str, Any], output: Path) -> None:
-    """Write a benchmark's results to OUTPUT.json, and say so."""
+    """Write a benchmark's results to OUTPUT.json and print the path."""
     path = output.with_suffix(".json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -490,11 +490,10 @@ def write_results(results: dict[str, Any], output: Path) -> None:
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: the first column to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows)]
-    for row in (header, *rows):
-        first, *others = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
-        print("  ".join([first, *others]).rstrip())
+    """Print a table with the first column left-aligned and the numbers right-aligned."""
+    from tn_fairseq.reporting.layout import align
+
+    print(*align([header, *rows]), sep="\n")
 
 
 if __name__ == "__main__":

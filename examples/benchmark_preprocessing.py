@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speed, memory and growth of preprocessing, on your own text.
+"""Speed and memory of preprocessing, and how they grow with the text.
 
     python examples/benchmark_preprocessing.py --text wiki.txt --tokenizer vocab.txt --output preprocessing
 
-First binarize.py, a whole command, takes turns with the bare `encode_batch` of the tokenizers library on the same text
-and as many cores, at 1, 2 and 4 times the text. Then build_synonym_table.py makes a table from WordNet for the
-tokenizer's dictionary, and one from as many word vectors as GloVe's smallest file has (400,000 of 50 dimensions, random
-ones). Printed, and written to OUTPUT.json, are times, rates and the peak of memory of the largest process.
+First the complete binarize command takes turns with the bare `encode_batch` of the tokenizers library, on the same
+cores and on 1, 2 and 4 copies of the text. Then build-synonym-table makes a table from WordNet for the tokenizer's
+dictionary, and one from 400,000 random word vectors of 50 dimensions, as many as GloVe's smallest file has. The script
+prints, and writes to OUTPUT.json, times, rates and the peak memory of the largest process.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from benchmark import circumstances, show, write_results
 from tqdm import tqdm
 
 PREPROCESS = Path(__file__).resolve().parent.parent / "preprocess"
-BATCH = 1000  # lines that the library encodes at once
+BATCH = 1000  # lines per call of the library
 
 
 class Measured(NamedTuple):
@@ -55,19 +55,19 @@ def parse_args() -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="FILE", help="UTF-8, one sentence a line")
-    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as binarize.py takes it")
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as for binarize")
     parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of each (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="runs of each (default: %(default)s)")
     cores = sorted({1, os.cpu_count()})
     parser.add_argument("--workers", type=int, nargs="+", default=cores, metavar="N", help="(default: 1 and all cores)")
-    sizes = "times the text, the smallest first (default: %(default)s)"
+    sizes = "copies of the text, the fewest first (default: %(default)s)"
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 4], metavar="N", help=sizes)
-    parser.add_argument("--vectors", type=int, default=400_000, metavar="N", help="words (default: %(default)s)")
+    parser.add_argument("--vectors", type=int, default=400_000, metavar="N", help="word vectors (default: %(default)s)")
     return parser.parse_args()
 
 
 def read_text(path: Path) -> bytes:
-    """The text to measure with; ends in one line where there is none."""
+    """The text to measure with. Raises ``SystemExit`` with one line if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -75,7 +75,7 @@ def read_text(path: Path) -> bytes:
 
 
 def measure_binarize(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """binarize.py beside the library, for each size of the text and number of cores."""
+    """Compare binarize with the library, for each number of cores and copies of the text."""
     text = read_text(args.text)
     texts = {times: folder / f"text{times}" for times in args.sizes}
     for times, path in texts.items():
@@ -113,22 +113,22 @@ def measure_binarize(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
             + [f"{row['binarize.py MB/s']:.1f}", f"{row['ratio']:.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}"]
             + [f"{row['peak bytes'] / 1e6:.0f}"]
         )
-    print(f"\nbinarize.py, the whole command, beside encode_batch alone; medians of {args.rounds} rounds")
-    header = ["cores", "MB of text", "encode_batch MB/s", "binarize.py s", "MB/s", "ratio", "least to most", "peak MB"]
+    print(f"\nthe complete binarize command compared with encode_batch alone; medians of {args.rounds} rounds")
+    header = ["cores", "MB of text", "encode_batch MB/s", "binarize s", "MB/s", "ratio", "least to most", "peak MB"]
     show(header, table)
     further = {}
     for cores in args.workers if len(args.sizes) > 1 else []:
         smallest, *_, largest = (row for row in rows if row["cores"] == cores)
-        # what starting Python and importing fairseq take is the same for every size
+        # Starting Python and importing fairseq takes the same time for every size.
         rate = (largest["MB"] - smallest["MB"]) / (largest["binarize.py seconds"] - smallest["binarize.py seconds"])
         further[cores] = {"MB/s": rate, "ratio": rate / largest["encode_batch MB/s"]}
-        print(f"{cores} cores, once started: {rate:.1f} MB/s, {further[cores]['ratio']:.2f} of encode_batch's rate")
+        print(f"{cores} cores, after startup: {rate:.1f} MB/s, {further[cores]['ratio']:.2f} of encode_batch's rate")
     return {"rows": rows, "once started": further}
 
 
 def encode(text: str, tokenizer: str) -> float:
-    """Seconds in which the library encodes a file's lines, a batch at a time; on as many threads as RAYON_ says."""
-    from tn_fairseq.tokenization import load_tokenizer
+    """Seconds that the library takes to encode a file in batches of lines. RAYON_NUM_THREADS sets the threads."""
+    from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 
     backend = load_tokenizer(tokenizer).backend
     lines = Path(text).read_text(encoding="utf-8").split("\n")
@@ -139,7 +139,7 @@ def encode(text: str, tokenizer: str) -> float:
 
 
 def measure_tables(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """build_synonym_table.py for the dictionary that binarize.py left behind."""
+    """Measure build-synonym-table with the dictionary that binarize wrote."""
     dictionary = folder / "bin" / "dict.txt"
     vectors = write_vectors(folder / "vectors.txt", dictionary, args.vectors)
     sources = {
@@ -155,13 +155,13 @@ def measure_tables(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
         rows[name] = {"seconds": seconds, "peak bytes": peak}
         table.append([name, f"{seconds:.1f}", f"{peak / 1e6:.0f}"])
     size = len(dictionary.read_text(encoding="utf-8").splitlines())
-    print(f"\nbuild_synonym_table.py, the whole command, for a dict.txt of {size:,} lines; medians")
+    print(f"\nthe complete build-synonym-table command for a dict.txt of {size:,} lines; medians")
     show(["source", "seconds", "peak MB"], table)
     return {"dict.txt lines": size, **rows}
 
 
 def write_vectors(path: Path, dictionary: Path, count: int) -> Path:
-    """Random vectors in the format of GloVe: for the dictionary's words, and for made-up ones."""
+    """Write random vectors in GloVe's format, for the dictionary's words and for made-up ones."""
     words = [line.split(" ")[0] for line in dictionary.read_text(encoding="utf-8").splitlines()][:count]
     words += [f"made-up-{n}" for n in range(count - len(words))]
     rng = np.random.default_rng(1)
@@ -172,12 +172,12 @@ def write_vectors(path: Path, dictionary: Path, count: int) -> Path:
 
 
 def run(command: Sequence[object], environment: dict[str, str] | None = None) -> Measured:
-    """Run a Python script as one types it, and wait for it."""
+    """Run a Python script and wait for it."""
     words = [sys.executable, *map(str, command)]
     start = time.perf_counter()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(words, stdout=output, stderr=output, env={**os.environ, **(environment or {})})
-        _, status, usage = os.wait4(process.pid, 0)  # its peak of memory is the largest process's, workers included
+        _, status, usage = os.wait4(process.pid, 0)  # its peak memory is that of the largest process, workers included
         seconds = time.perf_counter() - start
         output.seek(0)
         printed = output.read().decode()

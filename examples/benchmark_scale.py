@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a billion tokens cost to binarize, and what that makes of corpora that are too large to try.
+"""The cost of binarizing a billion tokens, and estimates for corpora that are too large to try.
 
     python examples/benchmark_scale.py --text wiki.txt --tokenizer vocab.txt --output scale
 
-The text is binarized so many times over, by this machine's processes and by as many workers of a Dask cluster that is
-started here. Measured apart are the processor time of the workers, which can be many and anywhere, and that of the one
-process that reads the text, sends it to them and writes the output: no number of workers is faster than that. Printed,
-and written to OUTPUT.json, are costs for a billion tokens, and the time, disk and memory that known corpora would take.
+The script binarizes several copies of the text, with processes and with as many workers of a local Dask cluster. It
+measures the CPU time of the workers and that of the single process that reads the text, sends it to the workers and
+writes the output. More workers cannot make that process faster. The script prints, and writes to OUTPUT.json, the cost
+of a billion tokens. It also prints the estimated time and disk space for known corpora.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmark import circumstances, show, write_results
 from benchmark_preprocessing import read_text
 from tqdm import tqdm
 
-# gigabytes of text, by RoBERTa's paper
+# gigabytes of text, from the RoBERTa paper
 CORPORA = {"Wikipedia + BooksCorpus": 16, "OpenWebText": 38, "100 times both": 5400}
 WORKERS = (2, 16, 128)
 BILLION = 1e9
@@ -62,21 +62,21 @@ def parse_args() -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="FILE", help="UTF-8, one sentence a line")
-    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as binarize.py takes it")
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as for binarize")
     parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
-    sizes = "times the text, two or more, the smallest first (default: %(default)s)"
+    sizes = "copies of the text, two or more increasing numbers (default: %(default)s)"
     parser.add_argument("--copies", type=int, nargs="+", default=[4, 16], metavar="N", help=sizes)
     args = parser.parse_args()
     if len(args.copies) < 2 or sorted(set(args.copies)) != args.copies or args.copies[0] < 1:
-        parser.error("--copies: give two or more growing numbers")
+        parser.error("--copies must be two or more positive, increasing numbers")
     if args.workers < 1:
-        parser.error("--workers: give one or more")
+        parser.error("--workers must be positive")
     return args
 
 
 def run_one(engine: str, workers: int, text: Path, tokenizer: Path, folder: Path) -> dict[str, Any]:
-    """Measure one run in a process of its own, whose peak of memory is nobody else's."""
+    """Measure one run in its own process, so that its peak memory is its own."""
     words = [sys.executable, __file__, "--one", engine, workers, text, tokenizer, folder]
     process = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     if process.returncode:
@@ -85,10 +85,10 @@ def run_one(engine: str, workers: int, text: Path, tokenizer: Path, folder: Path
 
 
 def measure(engine: str, workers: str, text: str, tokenizer: str, folder: str) -> dict[str, Any]:
-    """Binarize once: seconds, processor time and bytes."""
-    from tn_fairseq.binarization import binarize
+    """Binarize once; return seconds, CPU time and bytes."""
     from tn_fairseq.errors import one_line_errors
-    from tn_fairseq.tokenization import load_tokenizer
+    from tn_fairseq.preprocessing.binarization import binarize
+    from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 
     with ExitStack() as stack:
         stack.enter_context(one_line_errors())
@@ -102,7 +102,7 @@ def measure(engine: str, workers: str, text: str, tokenizer: str, folder: str) -
         valid = Path(folder, "valid")
         with open(text, "rb") as file:
             valid.write_bytes(file.readline())
-        # what starting the workers takes is the same for every size, and is not counted
+        # Starting the workers takes the same time for every size and is not counted.
         before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
         out = stack.enter_context(tempfile.TemporaryDirectory(dir=folder))
         counts = binarize({"train": [Path(text)], "valid": [valid]}, loaded, out, **where)["train"]
@@ -124,7 +124,7 @@ def measure(engine: str, workers: str, text: str, tokenizer: str, folder: str) -
 
 
 def costs(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """What a billion tokens more cost, from the smallest and the largest run."""
+    """The cost of another billion tokens, from the smallest and the largest run."""
     less, more = runs[0], runs[-1]
     tokens = (more["tokens"] - less["tokens"]) / BILLION
     return {
@@ -134,8 +134,8 @@ def costs(runs: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def report(results: dict[str, Any]) -> None:
-    """Print what was measured and what it makes of the corpora."""
-    print("measured; peak MB of the process that writes, and of the largest worker")
+    """Print the measurements and the estimates."""
+    print("measured; peak MB of the writer process and of the largest worker")
     header = ["engine", "workers", "MB of text", "M tokens", "s", "tokens/s", "writer MB", "worker MB"]
     rows = []
     for run in results["runs"]:
@@ -145,7 +145,7 @@ def report(results: dict[str, Any]) -> None:
         rows.append(row + [f"{rate:,.0f}" for rate in rates])
     show(header, rows)
 
-    print("\na billion tokens more, in minutes of one core; workers that keep the writer busy")
+    print("\nanother billion tokens, in minutes of one core; workers that keep the writer busy")
     rows = []
     for engine, cost in results["costs"].items():
         busy = cost["worker seconds"] / cost["writer seconds"]
@@ -154,7 +154,7 @@ def report(results: dict[str, Any]) -> None:
         rows.append([engine, *(f"{number:.1f}" for number in (*minutes, busy, *size))])
     show(["engine", "workers' min", "writer's min", "workers", "GB of text", "GB written"], rows)
 
-    print("\nestimated hours, by the number of workers, as long as the writer keeps up")
+    print("\nestimated hours by number of workers, with the writer's limit")
     rows = []
     for corpus, gigabytes in CORPORA.items():
         for engine, cost in results["costs"].items():

@@ -1,5 +1,7 @@
-"""Fixtures of the small world that helpers.py describes."""
+"""Fixtures for the toy language of helpers.py."""
 
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,12 @@ from fairseq import options, tasks
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from helpers import FAMILIES, WORDS, synonyms_of, write_data_bin, write_table
+from omegaconf import DictConfig
 
-import tn_fairseq  # noqa: F401  registers what the tests build
+import tn_fairseq  # noqa: F401  registers the plugin's models, tasks and criteria
 from tn_fairseq.dictionary import load_dictionary
 
-torch.set_num_threads(1)  # more threads cost more than they give at this size, and sums stay in one order
+torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
 
 
 @pytest.fixture(scope="session")
@@ -36,14 +39,19 @@ def empty_table(tmp_path_factory, dictionary) -> Path:
     return write_table(tmp_path_factory.mktemp("table") / "empty.safetensors", dictionary, {})
 
 
+@cache  # Hydra takes a second
+def configuration(flags: tuple[str, ...]) -> DictConfig:
+    args = options.parse_args_and_arch(options.get_training_parser(), list(flags))
+    return convert_namespace_to_omegaconf(args)
+
+
 @pytest.fixture
 def build(data_bin):
-    """Build (task, model, criterion) from a family and more of fairseq-train's flags."""
+    """Build (task, model, criterion) from a family of models and additional flags of fairseq-train."""
 
     def build_all(family: str, *flags: object):
         flags = [data_bin, *FAMILIES[family].split(), "--criterion", "electra", "--tokens-per-sample", 32, *flags]
-        args = options.parse_args_and_arch(options.get_training_parser(), [str(flag) for flag in flags])
-        cfg = convert_namespace_to_omegaconf(args)
+        cfg = deepcopy(configuration(tuple(map(str, flags))))
         torch.manual_seed(1)
         task = tasks.setup_task(cfg.task)
         return task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)

@@ -1,4 +1,4 @@
-"""Good files of every kind that a user hands in, ways to damage them, and what reads them."""
+"""Valid files of every kind of user input, ways to damage them, and functions that read them."""
 
 import json
 import random
@@ -12,34 +12,34 @@ from typing import NamedTuple
 import torch
 from fairseq.data import Dictionary
 from helpers import WORDS, synonyms_of, write_table
-from test_tokenization import bert_folder, gpt2_folder, sentencepiece_folder
+from tokenizer_folders import bert_folder, gpt2_folder, sentencepiece_folder
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
 from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
-from tn_fairseq.glue import TASKS, read_task
-from tn_fairseq.squad import read_squad
+from tn_fairseq.preprocessing.glue_data import TASKS, read_task
+from tn_fairseq.preprocessing.squad_data import read_squad
+from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 from tn_fairseq.synonyms.table import load_synonym_table
 from tn_fairseq.synonyms.vectors import nearest_neighbours, read_vectors
-from tn_fairseq.tokenization import load_tokenizer
 
-SECONDS = 10  # in which any of these files is read, or refused
+SECONDS = 10  # time limit to read or refuse a file
 LINES = ["The cat sat on the mat.", "café 汉字 [MASK]"]
-# what a damaged file is likeliest to trip its reader with
+# strings that are likely to confuse a reader
 TOKENS = [b"", b"\x00", b"\xff", b"\n", b"\t", b" ", b'"', b"{", b"]", b"-1", b"NaN", b"1e999", b"99999999999", b"null"]
 
 
 class Kind(NamedTuple):
-    """A kind of file: a good one, and what reads it."""
+    """A kind of file: a valid example, and the function that reads it."""
 
     path: Path
     read: Callable[[Path], object]
 
 
 def mutate(content: bytes, rng: random.Random) -> bytes:
-    """One to four random faults: bits, bytes, pieces lost, doubled, moved or put in."""
+    """Apply one to four random faults: flip bits or bytes; delete, duplicate, move or insert pieces."""
     for _ in range(rng.randint(1, 4)):
         place, length = rng.randint(0, len(content)), rng.choice([1, 1, 4, 30, len(content) // 3])
         before, piece, after = content[:place], content[place : place + length], content[place + length :]
@@ -60,7 +60,7 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
 
 
 def check_reads_or_refuses(kind: Kind, content: bytes) -> str:
-    """Read a file of this content: "read", or the one line that refuses it; fails for anything else."""
+    """Read a file with this content; returns "read" or a one-line error, and fails on anything else."""
     kind.path.write_bytes(content)
     with _time_limit():
         try:
@@ -75,7 +75,7 @@ def check_reads_or_refuses(kind: Kind, content: bytes) -> str:
 
 
 def peak_memory() -> int:
-    """The most memory that this process ever held, in bytes."""
+    """The peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -93,7 +93,7 @@ def _time_limit():
 
 
 def kinds(folder: Path) -> dict[str, Kind]:
-    """A good file of each kind, in a folder of its own."""
+    """A valid file of each kind, each in its own folder."""
     made = {}
 
     def add(name: str, path: Path, read: Callable[[Path], object]) -> None:
@@ -156,7 +156,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
 
 def use_tokenizer(path: Path) -> None:
-    """Load a tokenizer, and do with it what binarize.py does."""
+    """Load a tokenizer and use it as binarize does."""
     tokenizer = load_tokenizer(path)
     dictionary: Dictionary = tokenizer.dictionary()
     table = tokenizer.lookup_table(dictionary)

@@ -1,17 +1,21 @@
-"""A small world for the tests: words that have synonyms, a corpus of them, and fairseq runs."""
+"""A toy language for the tests, with words, synonyms and a corpus, and functions that run fairseq."""
 
 import importlib.util
 import json
+import multiprocessing
 import os
 import random
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import torch
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary, indexed_dataset
+from fork_server import Served, start
 
 import tn_fairseq
 from tn_fairseq.configuration import training_config
@@ -25,10 +29,12 @@ FAMILIES = {
     "roberta": "--task masked_lm --arch roberta_base --encoder-layers 2 --encoder-embed-dim 32 "
     "--encoder-ffn-embed-dim 64 --encoder-attention-heads 2",
 }
+# every objective; mlm is an alias
+CRITERIA = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "objective") and name != "mlm"]
 
 
 def synonyms_of(word: str) -> list[str]:
-    """In this world ten words are synonyms of each other: noun0 to noun9, noun10 to noun19, and so on."""
+    """Ten words at a time are synonyms of each other: noun0 to noun9, noun10 to noun19, and so on."""
     kind, number = word.rstrip("0123456789"), int(word.lstrip("abcdefghijklmnopqrstuvwxyz"))
     first = number // 10 * 10
     return [other for other in (f"{kind}{member}" for member in range(first, first + 10)) if other != word]
@@ -47,7 +53,7 @@ def random_sentences(count: int, seed: int) -> list[list[str]]:
 
 
 def write_split(folder: Path, split: str, dictionary: Dictionary, sentences: list[list[str]]) -> None:
-    """Write one split as fairseq-preprocess does; an empty sentence is a document's end."""
+    """Write one split as fairseq-preprocess does; an empty sentence ends a document."""
     builder = indexed_dataset.make_builder(str(folder / f"{split}.bin"), "mmap", vocab_size=len(dictionary))
     for words in sentences:
         builder.add_item(dictionary.encode_line(" ".join(words), add_if_not_exist=False))
@@ -55,7 +61,7 @@ def write_split(folder: Path, split: str, dictionary: Dictionary, sentences: lis
 
 
 def write_data_bin(folder: Path, words: list[str] = WORDS, sentences: int = 400) -> Path:
-    """Write dict.txt, train and valid of the small world."""
+    """Write dict.txt, train and valid in the toy language."""
     folder.mkdir(exist_ok=True)
     (folder / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
     dictionary = Dictionary.load(str(folder / "dict.txt"))
@@ -65,7 +71,7 @@ def write_data_bin(folder: Path, words: list[str] = WORDS, sentences: int = 400)
 
 
 def write_sources(folder: Path) -> Path:
-    """What a user has before the first command: a vocabulary, text, vectors, GLUE, SQuAD with predictions."""
+    """Write a user's input files: a vocabulary, text, vectors, GLUE, and SQuAD with predictions."""
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
     sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
     (folder / "text").write_text("\n".join(sentences) + "\n")
@@ -82,7 +88,7 @@ def write_sources(folder: Path) -> Path:
 
 
 def write_table(path: Path, dictionary: Dictionary, rows: dict[str, list[str]]) -> Path:
-    """Write a synonym table with the given rows, and none for every other word."""
+    """Write a synonym table with the given rows; all other words have no synonyms."""
     columns = max(map(len, rows.values()), default=1)
     table = torch.full((len(dictionary), columns), PADDING, dtype=torch.int32)
     for word, synonyms in rows.items():
@@ -100,7 +106,7 @@ def first_batch(task, size: int = 8) -> dict:
 
 
 class Bomb:
-    """Leaves a file behind where it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -110,9 +116,10 @@ class Bomb:
 
 
 class Run:
-    """What a command left behind."""
+    """The result of a command."""
 
-    def __init__(self, process: subprocess.CompletedProcess):
+    def __init__(self, process: subprocess.CompletedProcess, served: bool = False):
+        self.served = served  # whether the fork server ran it
         self.code = process.returncode
         self.stdout, self.stderr = process.stdout, process.stderr
         self.output = self.stdout + self.stderr
@@ -124,7 +131,7 @@ class Run:
         return [json.loads("{" + line.split(marker, 1)[1]) for line in lines]
 
     def error(self) -> str:
-        """The one line that a refused command says; fails where it says more or nothing at all."""
+        """The one-line error of a refused command; fails if there is no such line or anything after it."""
         assert self.code != 0, self.output
         assert "Traceback" not in self.output, self.output
         lines = [line for line in self.stderr.splitlines() if line.startswith("error: ")]
@@ -132,23 +139,33 @@ class Run:
         return lines[0]
 
 
-def run_command(*command: object, cwd: Path | None = None) -> Run:
-    """Run a command of this environment as a user would, on one thread."""
+def run_command(*command: object, cwd: Path | None = None, fresh: bool = False) -> Run:
+    """Run a command of this environment as a user would, on one thread; forked from a server unless ``fresh``."""
+    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+        process = start_command(*command, cwd=cwd, stdout=stdout, stderr=stderr, fresh=fresh)
+        code = process.wait()
+        for file in (stdout, stderr):
+            file.seek(0)
+        result = subprocess.CompletedProcess(command, code, stdout.read(), stderr.read())
+        return Run(result, served=isinstance(process, Served))
+
+
+def start_command(*command: object, **options) -> subprocess.Popen | Served:
+    """Start a command of this environment as a user would, on one thread; with ``fork_server.start``'s options."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    words = [str(word) for word in command]
-    return Run(subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=environment))
+    return start([str(word) for word in command], env=environment, **options)
 
 
 def fairseq_train(data: object, save_dir: Path, *flags: object) -> Run:
-    """Run fairseq-train with the plugin on the CPU; of flags given twice the later wins."""
+    """Run fairseq-train with the plugin on the CPU; later flags override earlier ones."""
     return run_command("fairseq-train", *training_flags(data, save_dir), *flags)
 
 
 def training_flags(data: object, save_dir: Path) -> list[object]:
-    """What the tests' runs have in common."""
+    """The flags that all test runs share."""
     return [
-        *[data, "--user-dir", PLUGIN, "--save-dir", save_dir, "--cpu", "--num-workers", 0],
+        *[data, "--user-dir", PLUGIN, "--save-dir", save_dir, "--cpu"],
         *["--optimizer", "electra_adamw", "--lr", 1e-3, "--lr-scheduler", "polynomial_decay", "--warmup-updates", 2],
         *["--total-num-update", 20, "--max-update", 6, "--batch-size", 8, "--tokens-per-sample", 32, "--clip-norm", 1],
         *["--log-format", "json", "--log-interval", 1, "--no-epoch-checkpoints"],
@@ -156,17 +173,25 @@ def training_flags(data: object, save_dir: Path) -> list[object]:
 
 
 def prepare_training(data: object, save_dir: object, *flags: object) -> Callable[[], None]:
-    """fairseq-train in this process, which has the plugin already; its words are parsed once."""
+    """Parse fairseq-train's flags and return a function that trains in this process."""
     words = training_flags(data, save_dir)
     words[1:5] = [f"--save-dir={save_dir}"]
     cfg = training_config([*words, "--distributed-world-size", 1, *flags])
     from fairseq_cli.train import main  # sets up logging, unless pytest did
 
-    return lambda: main(cfg)
+    def run() -> None:
+        try:
+            main(cfg)
+        finally:
+            # a run that stops within an epoch leaves loader processes, each of which takes five seconds to end
+            for loader in multiprocessing.active_children():
+                loader.terminate()
+
+    return run
 
 
 def load_script(path: str) -> ModuleType:
-    """A script of the repository as a module, by its path there."""
+    """Load a script of the repository as a module, by its path in the repository."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, PLUGIN.parent / path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Models that ``transformers`` made, over a WordPiece vocabulary in BERT's own order, and text binarised with it."""
+"""Models made by ``transformers`` with a WordPiece vocabulary in BERT's order, and text binarized with it."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import pytest
 import torch
 from helpers import WORDS, random_sentences
 
-from tn_fairseq.binarization import binarize
 from tn_fairseq.huggingface.__main__ import main
-from tn_fairseq.tokenization import load_tokenizer
+from tn_fairseq.preprocessing.binarization import binarize
+from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 
 transformers = pytest.importorskip("transformers")
 
-# special tokens lie where they lie in released vocabularies: neither first nor last, and in another order than ours
+# special tokens are placed as in released vocabularies: neither first nor last, and in another order than ours
 PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "the", *WORDS[:60], "[MASK]", *WORDS[60:], "##s", "##ed"]
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 48}
 
@@ -25,7 +25,7 @@ def write_vocabulary(folder: Path, pieces: list[str] = PIECES) -> Path:
 
 
 def write_bin(folder: Path, tokenizer: Path) -> Path:
-    """A data-bin of the small world's sentences."""
+    """A data-bin of random sentences."""
     folder.mkdir(parents=True, exist_ok=True)
     text = folder / "corpus.txt"
     text.write_text("".join(" ".join(words) + "\n" for words in random_sentences(200, seed=3)))
@@ -34,7 +34,7 @@ def write_bin(folder: Path, tokenizer: Path) -> Path:
 
 
 def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
-    """Weights and biases that no two of can be taken for each other, and logits of a trained model's size."""
+    """Set all parameters to distinct random values, scaled so that logits are as large as in a trained model."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -44,7 +44,7 @@ def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
 
 
 def make_electra(vocab_size: int, seed: int = 1, generator_sizes: dict | None = None, **sizes):
-    """Discriminator and generator of ``transformers`` with one set of embeddings."""
+    """Discriminator and generator of ``transformers`` with shared embeddings."""
     sizes = {**SIZES, "embedding_size": 16, **sizes}
     discriminator = transformers.ElectraForPreTraining(transformers.ElectraConfig(vocab_size=vocab_size, **sizes))
     sizes |= generator_sizes or {"hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3}
@@ -61,7 +61,7 @@ def make_bert(vocab_size: int, seed: int = 1, **sizes):
 
 
 def refusal(*words: object) -> str:
-    """What ``python -m tn_fairseq.huggingface`` says when it refuses: one line."""
+    """The one-line error of ``python -m tn_fairseq.huggingface``."""
     with pytest.raises(SystemExit) as stopped:
         main([str(word) for word in words])
     message = stopped.value.code

@@ -1,4 +1,4 @@
-"""Runs of fairseq-train that are killed and started again, and how they compare with a run in one piece."""
+"""Kill and restart runs of fairseq-train, and compare them with an uninterrupted run."""
 
 import json
 import multiprocessing
@@ -7,26 +7,29 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from helpers import training_flags
+from helpers import start_command, training_flags
+
+from tn_fairseq.checkpoints import load_checkpoint
 
 MAX_UPDATE = 24
+# seven updates per epoch, so that kills and restarts happen in all four epochs
+LENGTHS = ["--batch-size", 16, "--total-num-update", MAX_UPDATE + 2, "--max-update", MAX_UPDATE]
 INTERVALS = ["--save-interval-updates", 2, "--validate-interval-updates", 4, "--keep-interval-updates", 2]
 
 
 class Attempts:
-    """What all attempts at one run logged, and how each of them ended."""
+    """The log of all attempts at one run, and how each of them ended."""
 
     def __init__(self):
-        self.records: dict[tuple[str, int], dict] = {}  # the last of each kind and update
+        self.records: dict[tuple[str, int], dict] = {}  # the last record of each kind and update
         self.lines = 0
         self.ends: list[str] = []
-        self.resumed: list[int] = []  # the updates of the checkpoints that they went on from
+        self.resumed: list[int] = []  # the updates of the checkpoints that they resumed from
 
     def read(self, line: str) -> None:
         self.lines += 1
@@ -43,32 +46,26 @@ class Attempts:
 
 
 def run(attempts: Attempts, data: Path, folder: Path, flags: list, kill_after: int | None = None) -> int:
-    """Run once, and kill it -9 some milliseconds after so many lines of output; its exit code."""
-    command = [Path(sys.executable).with_name("fairseq-train"), *training_flags(data, folder), *flags, *INTERVALS]
-    command += ["--max-update", MAX_UPDATE]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        list(map(str, command)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
+    """Run once and return the exit code; kills it -9 a few milliseconds after ``kill_after`` lines of output."""
+    command = ["fairseq-train", *training_flags(data, folder), *flags, *LENGTHS, *INTERVALS]
+    reading, writing = os.pipe()
+    process = start_command(*command, stdout=writing, stderr=subprocess.STDOUT, start_new_session=True)
+    os.close(writing)
     last = ""
-    for number, line in enumerate(process.stdout, start=1):
-        attempts.read(line)
-        last = line.strip() or last
-        if number == kill_after:
-            time.sleep(random.Random(number).uniform(0, 0.05))
-            os.killpg(process.pid, signal.SIGKILL)
+    with open(reading) as output:
+        for number, line in enumerate(output, start=1):
+            attempts.read(line)
+            last = line.strip() or last
+            if number == kill_after:
+                time.sleep(random.Random(number).uniform(0, 0.05))
+                os.killpg(process.pid, signal.SIGKILL)
     code = process.wait()
     attempts.ends.append(f"{'killed' if code < 0 else f'ended with {code}'} after: {last[:150]}")
     return code
 
 
 def check_that_kills_change_nothing(data: Path, folder: Path, flags: list, kills: int, seed: int) -> Attempts:
-    """Kill a run so many times at random moments; fails where its end or its log differs from a run in one piece."""
+    """Kill a run ``kills`` times at random; fails if its result or log differs from an uninterrupted run."""
     whole, killed = Attempts(), Attempts()
     assert run(whole, data, folder / "whole", flags) == 0, whole.ends
     rng = random.Random(seed)
@@ -76,15 +73,15 @@ def check_that_kills_change_nothing(data: Path, folder: Path, flags: list, kills
         code = run(killed, data, folder / "killed", flags, kill_after=rng.randint(1, whole.lines))
         assert code in (0, -signal.SIGKILL), killed.ends
         kills -= code != 0
-        if code == 0:  # it was faster than its killer: begin anew
+        if code == 0:  # it finished before it was killed: start over
             for path in (folder / "killed").iterdir():
                 path.unlink()
     assert run(killed, data, folder / "killed", flags) == 0, killed.ends
     assert killed.resumed, killed.ends
-    states = [torch.load(folder / name / "checkpoint_last.pt", weights_only=True) for name in ("whole", "killed")]
+    states = [load_checkpoint(folder / name / "checkpoint_last.pt") for name in ("whole", "killed")]
     for part in ("model", "last_optimizer_state"):
         assert_equal(states[0][part], states[1][part])
-    assert_equal(states[0]["optimizer_history"][-1], states[1]["optimizer_history"][-1])  # before it one for each start
+    assert_equal(states[0]["optimizer_history"][-1], states[1]["optimizer_history"][-1])  # before it, one per start
     assert killed.records.keys() == whole.records.keys(), (killed.records.keys() ^ whole.records.keys(), killed.ends)
     differ = {
         key: (killed.records[key], record) for key, record in whole.records.items() if killed.records[key] != record
@@ -94,13 +91,13 @@ def check_that_kills_change_nothing(data: Path, folder: Path, flags: list, kills
     return killed
 
 
-# what changes a folder; pathlib and shutil call these, too
+# functions that change a folder; pathlib and shutil call these as well
 FILE_OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir", "link", "fsync")
 
 
 def kill_at_every_step(function: Callable[[], object]) -> Iterator[int]:
-    """Call a function in a process of its own that is killed -9 before its first change of a folder, then its second,
-    and so on; yields after each killed one, and ends when it gets through.
+    """Call a function in a new process that is killed -9 before its first change of a folder, then before its second,
+    and so on; yields after each kill, and stops when the function finishes.
     """
     fork = multiprocessing.get_context("fork")
     for step in range(1, 1000):
@@ -111,7 +108,7 @@ def kill_at_every_step(function: Callable[[], object]) -> Iterator[int]:
             return
         assert process.exitcode == -signal.SIGKILL, process.exitcode
         yield step
-    raise AssertionError("it never ends")
+    raise AssertionError("it never finishes")
 
 
 def _call_and_die(function: Callable[[], object], step: int) -> None:
@@ -132,7 +129,7 @@ def _call_and_die(function: Callable[[], object], step: int) -> None:
 
 
 def assert_equal(one, other) -> None:
-    """Equal to the last bit, whatever holds the tensors."""
+    """Compare bit for bit, including tensors inside dicts, lists and tuples."""
     if torch.is_tensor(one):
         assert torch.equal(one, other)
     elif isinstance(one, dict):

@@ -11,7 +11,7 @@ def mask(tokens, maskable, seed=0, mask_prob=0.15, leave_unmasked_prob=0.15, ran
     return corruption.mask_tokens(
         tokens,
         maskable,
-        np.random.default_rng(seed),
+        corruption.masking_numbers(seed, 1, range(len(tokens)), [tokens.shape[1]] * len(tokens)),
         mask_index=MASK,
         mask_prob=mask_prob,
         leave_unmasked_prob=leave_unmasked_prob,
@@ -22,7 +22,7 @@ def mask(tokens, maskable, seed=0, mask_prob=0.15, leave_unmasked_prob=0.15, ran
 
 @pytest.fixture(scope="module")
 def text():
-    """800 rows of 128 tokens, with <s> in front and </s> at the end of each."""
+    """800 rows of 128 tokens, each with <s> at the start and </s> at the end."""
     tokens = np.random.default_rng(1).integers(*ORDINARY, size=(800, 128))
     tokens[:, 0], tokens[:, -1] = 0, 2
     return tokens, tokens >= 4
@@ -48,7 +48,7 @@ def test_bert_masking_over_100_000_tokens(text):
     kept = corrupted[masked] == tokens[masked]
     other = corrupted[masked][~became_mask & ~kept]
     assert became_mask.mean() == pytest.approx(0.8, abs=0.01)
-    # one random token in 95 is the token itself
+    # one in 95 random tokens is the original token
     assert kept.mean() == pytest.approx(0.1 + 0.1 / 95, abs=0.01)
     assert other.min() >= ORDINARY[0] and other.max() < ORDINARY[1]
     assert len(set(other)) == 95
@@ -60,14 +60,49 @@ def test_every_position_is_masked_equally_often():
     assert masked.mean(axis=0) == pytest.approx(np.full(10, 0.25), abs=0.015)
 
 
-def test_masking_depends_on_nothing_but_its_generator(text):
+def test_numbers_of_a_block_depend_only_on_the_seed_the_epoch_and_the_block():
+    together = corruption.masking_numbers(1, 2, [7, 3], [5, 8])
+    alone = corruption.masking_numbers(1, 2, [7], [5])
+    for name in together._fields:
+        ours, theirs = getattr(together, name), getattr(alone, name)
+        assert np.array_equal(ours[:1, :5] if ours.ndim == 2 else ours[:1], theirs)
+        assert ours.min() >= 0 and ours.max() < 1 and len(np.unique(ours)) > ours.size / 2
+        if ours.ndim == 2:
+            assert (ours[0, 5:] == 0).all() and (ours[1] > 0).all()
+    for other in ((2, 2, [7], [5]), (1, 3, [7], [5]), (1, 2, [8], [5])):
+        assert not any(map(np.array_equal, corruption.masking_numbers(*other), alone))
+
+
+def test_masking_by_hand():
+    numbers = corruption.MaskingNumbers(
+        count=np.array([0.5]),  # 0.5 * 5 + 0.5 = 3 of the five maskable positions
+        order=np.array([[0.0, 0.9, 0.1, 0.2, 0.8, 0.3]]),  # the first is not maskable
+        fate=np.array([[0.0, 0.0, 0.29, 0.3, 0.0, 0.5]]),
+        token=np.array([[0.0, 0.0, 0.999, 0.0, 0.0, 0.0]]),
+        draw=np.zeros((1, 6)),
+    )
+    corrupted, masked = corruption.mask_tokens(
+        np.array([[0, 11, 12, 13, 14, 15]]),
+        np.array([[False, True, True, True, True, True]]),
+        numbers,
+        mask_index=MASK,
+        mask_prob=0.5,
+        leave_unmasked_prob=0.2,
+        random_token_prob=0.3,
+        random_token_range=ORDINARY,
+    )
+    assert masked.tolist() == [[False, False, True, True, False, True]]
+    assert corrupted.tolist() == [[0, 11, 98, 13, 14, MASK]]  # random, unchanged, masked
+
+
+def test_masking_depends_only_on_its_numbers(text):
     tokens, maskable = text
     first, second, other = mask(tokens, maskable), mask(tokens, maskable), mask(tokens, maskable, seed=1)
     assert np.array_equal(first[0], second[0]) and np.array_equal(first[1], second[1])
     assert not np.array_equal(first[1], other[1])
 
 
-def test_a_row_without_maskable_tokens_stays_as_it_is():
+def test_a_row_without_maskable_tokens_is_unchanged():
     tokens = np.array([[0, 2, 1, 1], [0, 7, 8, 2]])
     corrupted, masked = mask(tokens, tokens >= 4, mask_prob=0.99, leave_unmasked_prob=0.0)
     assert corrupted[0].tolist() == [0, 2, 1, 1] and not masked[0].any()
@@ -78,13 +113,13 @@ def uniform(count, seed):
     return torch.rand(count, generator=torch.Generator().manual_seed(seed))
 
 
-def test_a_draw_is_where_the_cumulative_distribution_passes_the_uniform_number():
+def test_draws_invert_the_cumulative_distribution():
     logits = torch.tensor([0.25, 0.0, 0.5, 0.25]).log().expand(6, 4)
     numbers = torch.tensor([0.0, 0.2499, 0.25, 0.7499, 0.75, 0.99999994], dtype=torch.float64)
     assert corruption.draw_replacements(logits, uniform=numbers).tolist() == [0, 0, 2, 2, 3, 3]
 
 
-def test_without_numbers_the_draws_are_torchs():
+def test_without_numbers_torchs_generator_is_used():
     logits = torch.randn(50, 20)
     torch.manual_seed(7)
     numbers = torch.rand(50)
@@ -101,7 +136,7 @@ def test_draws_follow_the_softmax():
     assert frequencies[1] == 0
 
 
-def test_draws_follow_the_softmax_of_a_whole_dictionary():
+def test_draws_follow_the_softmax_of_a_complete_dictionary():
     logits = torch.randn(1, 30_522, generator=torch.Generator().manual_seed(4)).expand(4_000, -1)
     drawn = corruption.draw_replacements(logits, uniform=uniform(4_000, seed=5))
     # the expected share of the more likely half of the probability mass
@@ -119,18 +154,50 @@ def test_temperature_sharpens_and_flattens_the_draw():
         assert drawn.float().mean().item() == pytest.approx(expected, abs=0.01)
 
 
-def test_draws_have_no_gradient_and_no_rows_give_no_draws():
+def test_draws_in_half_precision_equal_those_in_float32():
+    logits = torch.randn(1, 30_522, generator=torch.Generator().manual_seed(7)).bfloat16().expand(500, -1)
+    numbers = uniform(500, seed=8)
+    drawn = corruption.draw_replacements(logits, uniform=numbers)
+    assert torch.equal(drawn, corruption.draw_replacements(logits.float(), uniform=numbers))
+    assert len(drawn.unique()) > 400
+
+
+def test_draws_are_scaled_to_the_sum_of_the_rounded_probabilities():
+    logits = torch.randn(1, 30_522, generator=torch.Generator().manual_seed(9))
+    cumulative = logits.softmax(-1).cumsum(-1)[0]
+    assert cumulative[-1] != 1
+    numbers = uniform(4_000, seed=10)
+    expected = [(cumulative <= number * cumulative[-1]).sum().item() for number in numbers]
+    assert corruption.draw_replacements(logits.expand(4_000, -1), uniform=numbers).tolist() == expected
+
+
+def test_a_number_that_rounds_to_1_draws_the_last_token():
+    drawn = corruption.draw_replacements(torch.zeros(1, 4), uniform=torch.tensor([1 - 2.0**-30], dtype=torch.float64))
+    assert drawn.tolist() == [3]
+
+
+def test_exact_sums_do_not_depend_on_the_order_of_additions():
+    probabilities = torch.randn(3, 30_522, generator=torch.Generator().manual_seed(11)).softmax(-1)
+    cumulative = corruption.exact_cumsum(probabilities)
+    backwards = corruption.exact_cumsum(probabilities.flip(-1))
+    assert torch.equal(cumulative[:, -1], backwards[:, -1])
+    assert torch.equal(cumulative, cumulative.round()) and cumulative.max() > 2.0**39  # integers
+    in_units = torch.full_like(cumulative, 2.0**40)
+    torch.testing.assert_close(cumulative / in_units, probabilities.double().cumsum(-1), atol=1e-7, rtol=0)
+
+
+def test_draws_have_no_gradient_and_may_be_empty():
     assert not corruption.draw_replacements(torch.randn(3, 4, requires_grad=True)).requires_grad
     assert corruption.draw_replacements(torch.empty(0, 4)).shape == (0,)
 
 
 def test_fill_in_and_original_tokens():
     src_tokens = torch.tensor([[0, MASK, 6, 2], [0, 7, MASK, 2]])
-    targets = torch.tensor([[1, 5, 1, 1], [1, 7, 8, 1]])  # 1 is padding: not masked; 7 was masked and left as it is
+    targets = torch.tensor([[1, 5, 1, 1], [1, 7, 8, 1]])  # 1 is padding: not masked; 7 was masked and left unchanged
     masked = targets.ne(1)
     assert corruption.original_tokens(src_tokens, targets, masked).tolist() == [[0, 5, 6, 2], [0, 7, 8, 2]]
     assert corruption.take_masked(src_tokens, masked).tolist() == [MASK, 7, MASK]
     assert corruption.take_masked(src_tokens, masked, torch.tensor([1, 5, 6])).tolist() == [MASK, 7, MASK]
     filled = corruption.fill_in(src_tokens, masked, torch.tensor([10, 11, 12]))
     assert filled.tolist() == [[0, 10, 6, 2], [0, 11, 12, 2]]
-    assert src_tokens[0, 1] == MASK  # the batch itself is not touched
+    assert src_tokens[0, 1] == MASK  # the batch itself is unchanged

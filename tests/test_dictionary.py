@@ -15,7 +15,7 @@ def test_mask_comes_last(tmp_path):
     assert dictionary.symbols == ["<s>", "<pad>", "</s>", "<unk>", "one", "two", MASK]
 
 
-def test_the_fingerprint_is_of_symbols_and_order_not_of_counts(tmp_path):
+def test_the_fingerprint_depends_on_symbols_and_order_but_not_on_counts(tmp_path):
     prints = [
         fingerprint(load_dictionary(write(tmp_path, content)))
         for content in (b"one 5\ntwo 3\n", b"one 1\ntwo 1\n", b"two 3\none 5\n", b"one 5\ntwo 3\nthree 1\n")
@@ -27,14 +27,14 @@ def test_the_fingerprint_is_of_symbols_and_order_not_of_counts(tmp_path):
 @pytest.mark.parametrize(
     "content, said",
     [
-        (b"one 5\nb\xffd 3\n", "not UTF-8"),
+        (b"one 5\nb\xffd 3\n", "line 2: not UTF-8 .byte 7.;"),
         (b"", "no symbols"),
         (b"one\n", "not a fairseq dictionary"),
         (b"one five\n", "not a fairseq dictionary"),
         (b"one 1\none 1\n", "Duplicate"),
     ],
 )
-def test_wrong_files_are_named_in_one_line(tmp_path, content, said):
+def test_invalid_files_are_named_in_one_line(tmp_path, content, said):
     path = write(tmp_path, content)
     with pytest.raises(InputError, match=said) as error:
         load_dictionary(path)

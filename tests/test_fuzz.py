@@ -1,4 +1,4 @@
-"""Damaged files are read or refused in one line: no traceback, no hang, no memory out of proportion."""
+"""Damaged files are read or refused with a one-line error: no traceback, no hang, no excessive memory."""
 
 import random
 
@@ -19,7 +19,7 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_good_file_is_read(files, name):
+def test_a_valid_file_is_read(files, name):
     assert check_reads_or_refuses(files[name], files[name].path.read_bytes()) == "read"
 
 

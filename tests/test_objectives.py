@@ -17,7 +17,7 @@ def test_masked_lm_by_hand():
 
 
 @pytest.mark.parametrize("positions", [0, 1, 7, 64, 1000])
-def test_total_of_masked_lm_is_fairseqs_sum_to_the_last_bit(positions):
+def test_total_of_masked_lm_is_bitwise_equal_to_fairseqs_sum(positions):
     logits = torch.randn(positions, 321, generator=torch.Generator().manual_seed(positions), requires_grad=True)
     targets = torch.arange(positions) % 321
     ours = objectives.total(objectives.masked_lm(logits, targets))
@@ -31,7 +31,7 @@ def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself(
     table[4, 0], table[4, 1], table[5, 0] = 5, 3, 4
     targets = torch.tensor([4, 4, 4, 5, 5, 3])
     predictions = torch.tensor([5, 3, 4, 4, 3, 4])
-    expected = [True, True, False, True, False, False]  # synonymy goes from the gold token to the prediction only
+    expected = [True, True, False, True, False, False]  # the table is read only in the row of the gold token
     assert objectives.false_negatives(predictions, targets, table).tolist() == expected
 
 
@@ -46,7 +46,7 @@ def test_hard_correction_drops_false_negatives_and_their_gradients():
     torch.testing.assert_close(gradient[2], torch.tensor([0.25, 0.25, -0.75, 0.25]))
 
 
-def test_hard_correction_weights_lie_between_dropping_and_plain_masked_lm():
+def test_hard_correction_weights_between_0_and_1():
     false_negative = torch.tensor([True, False])
     assert objectives.hard_correction(false_negative, 0.25).tolist() == [0.25, 1.0]
     assert objectives.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
@@ -92,9 +92,28 @@ def test_replaced_token_detection_by_hand():
 
 
 @pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16])
-def test_losses_are_computed_in_float32(precision):
-    hidden = torch.randn(4, 9).to(precision)
-    assert objectives.masked_lm(hidden, torch.tensor([1, 2, 3, 4])).dtype == torch.float32
-    assert objectives.soft_regularization(hidden, hidden.flip(0)).dtype == torch.float32
-    assert objectives.sentence_kl(hidden, hidden.flip(0)).dtype == torch.float32
-    assert objectives.replaced_token_detection(hidden, hidden > 0).dtype == torch.float32
+def test_losses_in_half_precision_equal_those_in_float32(precision):
+    hidden = 5 * torch.randn(4, 2_000, generator=torch.Generator().manual_seed(12)).to(precision)
+    other, targets = hidden.flip(0), torch.tensor([1, 2, 3, 4])
+    for loss in (
+        lambda x, y: objectives.masked_lm(x, targets),
+        objectives.soft_regularization,
+        objectives.sentence_kl,
+        lambda x, y: objectives.sentence_kl(x, y, temperature=3.0),
+        lambda x, y: objectives.replaced_token_detection(x, y > 0),
+    ):
+        found = loss(hidden, other)
+        assert found.dtype == torch.float32
+        assert torch.equal(found, loss(hidden.float(), other.float()))
+
+
+@pytest.mark.parametrize("zero", ["target", "prediction", "both"])
+def test_soft_regularization_of_a_row_of_zeros_has_cost_1_and_no_gradient(zero):
+    rows = {name: torch.tensor([[3.0, 4.0], [0.0, 2.0]]) for name in ("target", "prediction")}
+    for name in rows if zero == "both" else [zero]:
+        rows[name][0] = 0.0
+    target, prediction = (rows[name].requires_grad_() for name in ("target", "prediction"))
+    cost = objectives.soft_regularization(target, prediction)
+    assert cost.tolist() == [1.0, 0.0]
+    cost.sum().backward()
+    assert target.grad[0].eq(0).all() and prediction.grad[0].eq(0).all()

@@ -1,4 +1,4 @@
-"""The README keeps its word: its commands run, its options exist, and no option of the plugin is missing from it."""
+"""The pages keep their word: commands run, options and links exist, and no option of the plugin is missing."""
 
 import json
 import re
@@ -14,28 +14,42 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from helpers import PLUGIN, Run, load_script, run_command
+from helpers import CRITERIA, PLUGIN, Run, run_command
 from huggingface_models import make_electra, write_vocabulary
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.analysis.report import FILES
+from tn_fairseq.criterions.base import MaskedLMCriterionConfig
 from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.huggingface.__main__ import main as huggingface
+from tn_fairseq.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
+from tn_fairseq.preprocessing.__main__ import main as preprocessing
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-# title of a section -> the commands in it
-COMMANDS = {
-    section.split("\n", 1)[0]: [
-        shlex.split(command)
-        for block in re.findall(r"```bash\n(.*?)```", section, flags=re.DOTALL)
-        for command in block.replace("\\\n", " ").splitlines()
-        if command.strip()
-    ]
-    for section in README.split("\n## ")
+FRONT = "README.md"
+FOLDERS = ("preprocess", "tn_fairseq", "examples")
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 }
+TEXT = "\n".join(PAGES.values())
+# options of torchrun, Slurm, Dask, pip, the hub, and Hydra
+FOREIGN = "--nnodes --nproc-per-node --no-python --rdzv-backend --rdzv-endpoint --standalone --requeue --nworkers "
+FOREIGN += "--nthreads --no-deps --force-reinstall --local-dir --config-dir --config-name "
+
+
+def commands(page: str, section: str | None = None) -> list[list[str]]:
+    """The words of each command in a page, or in one of its sections."""
+    text = PAGES[page]
+    if section is not None:
+        (text,) = (part for part in text.split("\n## ") if part.startswith(f"{section}\n"))
+    blocks = re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if line.strip()]
+    return [shlex.split(line, comments=True) for line in lines if not line.startswith("make ")]
+
+
 OURS = [
     dataclass
     for registry in (
@@ -47,6 +61,7 @@ OURS = [
     for name, dataclass in registry.items()
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
+SHARED = {field.name for field in fields(MaskedLMCriterionConfig)}  # options of every criterion
 INTERPOLATED = {"_name", "data", "seed", "lr"}  # positional, or fairseq's own options
 
 
@@ -54,43 +69,60 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def test_every_option_of_the_plugin_is_in_the_readme_with_its_default():
-    assert len(OURS) == 4 + 7 + 1 + 2  # criteria, models, optimizer, tasks
-    mentioned = set(re.findall(r"--[a-z][a-z0-9-]*", README))
+def test_the_front_page_is_short():
+    assert len(PAGES[FRONT].splitlines()) <= 170
+
+
+def test_every_option_of_the_plugin_is_in_the_pages_with_its_default():
+    mentioned = set(re.findall(r"--[a-z][a-z0-9-]*", TEXT))
     missing = {flag(field.name) for dataclass in OURS for field in fields(dataclass)} - mentioned
     assert missing == {flag(name) for name in INTERPOLATED} - mentioned
-    for dataclass in OURS:
+    for dataclass in map(CRITERION_DATACLASS_REGISTRY.get, CRITERIA):
         for field in fields(dataclass):
-            if field.name.startswith(("soft_reg", "sent_kl", "hard_correction", "rtd_")) and field.default is not False:
+            if field.name not in SHARED and field.default is not False:
                 default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
-                assert f"`{flag(field.name)} {default}`" in README, field.name
+                assert f"`{flag(field.name)} {default}`" in TEXT, field.name
 
 
-def test_every_option_in_the_readme_exists(capsys):
-    commands = [[load_script(f"preprocess/{script.name}").main] for script in (ROOT / "preprocess").glob("*.py")]
-    commands += [[huggingface, command] for command in ("import", "export")]
-    commands += [[analysis]]
-    commands += [[evaluation, command] for command in ("glue", "squad", "squad-score")]
-    commands += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
-    for main, *words in commands:
+def test_every_option_in_the_pages_exists(capsys):
+    parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
+    parsers += [[huggingface, command] for command in ("import", "export")]
+    parsers += [[analysis]]
+    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score")]
+    parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
+    for main, *words in parsers:
         with pytest.raises(SystemExit, match="0"):
             main([*words, "--help"])
-    known = capsys.readouterr().out
+    known = capsys.readouterr().out + FOREIGN
     known += " ".join(flag(field.name) for dataclass in OURS for field in fields(dataclass))
     known += " --warmup-updates --total-num-update"  # of --lr-scheduler polynomial_decay, hidden like a plugin's
+    known += " --init-token --num-classes"  # of fairseq's --task sentence_prediction
+    known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
-    assert set(re.findall(r"--[a-z][a-z0-9-]*", README)) - existing == set()
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", TEXT)) - existing == set()
 
 
-def test_names_in_the_readme_exist():
-    for module, name in re.findall(r"`(objectives|corruption)\.(\w+)`", README):
+@pytest.mark.parametrize("page", PAGES)
+def test_names_and_links_in_the_pages_exist(page):
+    text = PAGES[page]
+    for module, name in re.findall(r"`(objectives|corruption)\.(\w+)`", text):
         assert hasattr(import_module(f"tn_fairseq.{module}"), name), name
-    for path in re.findall(r"`((?:synonyms|criterions|models|tasks|optim)/\w+\.py)`", README):
+    for path in re.findall(r"`((?:synonyms|criterions|models|tasks|optim)/\w+\.py)`", text):
         assert (PLUGIN / path).exists(), path
-    for link in re.findall(r"\]\((?!http)([^)]+)\)", README):
-        assert (ROOT / link).exists(), link
-    for target in re.findall(r"make (\w+)", README):
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", text):
+        path, _, heading = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), link
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            assert heading in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings], link
+    for target in re.findall(r"`make (\w+)", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE), target
+
+
+def test_the_front_page_leads_to_every_page():
+    linked = {link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", PAGES[FRONT])}
+    assert set(PAGES) - linked == {FRONT}
 
 
 SUBJECTS = [
@@ -107,9 +139,9 @@ OBJECTS = ["the big city.", "an ancient bridge.", "the chief station.", "a littl
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """A folder with a corpus of its own, and the repository's folders beside it."""
+    """A folder with a corpus of its own, the plugin and the examples."""
     folder = tmp_path_factory.mktemp("corpus")
-    for name in ("preprocess", "tn_fairseq", "examples"):
+    for name in ("tn_fairseq", "examples"):
         (folder / name).symlink_to(ROOT / name)
     sentences = [f"{a} {b} {c}" for a in SUBJECTS for b in VERBS for c in OBJECTS]
     documents = ["\n".join(sentences[start : start + 6]) for start in range(0, len(sentences), 6)]
@@ -120,48 +152,57 @@ def corpus(tmp_path_factory):
 
 SMALLER = {"30522": "160", "electra_small": "electra_tiny", "128": "16", "1000000": "4", "10000": "2", "100": "1"}
 SMALLER |= {"1,2,3,4,5": "1", "1,2,3": "1"}
-SMALLER |= {"electra_base": "electra_tiny", "512": "16", "200000": "4"}
+SMALLER |= {"electra_base": "electra_tiny", "bert_base": "bert_tiny", "512": "16", "200000": "4"}
 ELECTRA_TINY = {"embedding_size": 128, "hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
 
 
-def run_section(title: str, folder: Path) -> Run:
-    """Run a section's commands as they stand there, but for the sizes; what the last one said."""
-    for command in COMMANDS[title]:
+def run_all(commands: list[list[str]], folder: Path) -> Run:
+    """Run commands as they stand on their page, but for the sizes; what the last one said."""
+    assert commands
+    for command in commands:
         words = [SMALLER.get(word, word) for word in command]
         words[0] = sys.executable if words[0] == "python" else words[0]
-        words[:0] = ["env"] if "=" in words[0] else []
-        run = run_command(*words, *(["--cpu", "--num-workers", 0] if words[0] == "fairseq-train" else []), cwd=folder)
+        run = run_command(*words, *(["--cpu"] if words[0] == "fairseq-train" else []), cwd=folder)
         assert run.code == 0, run.output
     return run
 
 
 @pytest.fixture(scope="module")
 def trained(corpus):
-    """What the last of the four commands said; its checkpoints lie in the corpus' folder."""
-    title = "Your own corpus in four commands"
-    assert len(COMMANDS[title]) == 4
-    return run_section(title, corpus)
+    """What the last of the front page's four commands said; its checkpoints are in the corpus' folder."""
+    words = commands(FRONT, "Train on your own text")
+    assert len(words) == 4
+    return run_all(words, corpus)
 
 
-def test_your_own_corpus_in_four_commands(corpus, trained):
-    run = trained
+def test_train_on_your_own_text(corpus, trained):
     assert (corpus / "checkpoints" / "checkpoint_last.pt").exists()
-    assert "num_updates 4" in run.output and "false_negative_rate" in run.output
-
-    show = re.search(r"`(python preprocess/build_synonym_table.py [^`]*--show[^`]*)`", README).group(1)
-    run = run_command(sys.executable, *shlex.split(show)[1:], cwd=corpus)
-    assert run.code == 0 and "primary: " in run.output, run.output
+    assert "num_updates 4" in trained.output and "false_negative_rate" in trained.output
 
 
-def test_many_workers(corpus, trained):
-    run = run_section("Many workers", corpus)
-    assert "training on 2 devices" in run.output
-    assert (corpus / "checkpoints-of-two" / "checkpoint_last.pt").exists()
+def test_prepare_data(corpus, trained):
+    page = "preprocess/README.md"
+    written = {path: path.read_bytes() for path in (corpus / "data-bin").iterdir() if path.is_file()}
+    run_all(commands(page, "Text"), corpus)
+    assert {path: path.read_bytes() for path in written} == written  # the commands are those of the front page
+    run = run_all(commands(page, "Synonyms"), corpus)
+    assert "primary: " in run.output
 
 
-def test_released_weights_in_and_out(corpus, tmp_path):
+def test_train(corpus, trained):
+    run = run_all(commands("tn_fairseq/README.md"), corpus)
+    assert "num_updates 4" in run.output and "bert_tiny" in run.output
+
+
+def test_objectives(corpus, trained):
+    run = run_all(commands("tn_fairseq/criterions/README.md"), corpus)
+    assert "num_updates 4" in run.output and "soft_reg" in run.output
+
+
+def test_coming_from_transformers(corpus, tmp_path, monkeypatch):
     transformers = pytest.importorskip("transformers")
-    for name in ("preprocess", "tn_fairseq", "corpus.train.txt", "corpus.valid.txt"):
+    page = "tn_fairseq/huggingface/README.md"
+    for name in ("tn_fairseq", "corpus.train.txt", "corpus.valid.txt"):
         (tmp_path / name).symlink_to(corpus / name)
     # the released models' names, with a vocabulary of this corpus and tiny sizes
     words = re.findall(r"\w+|[.]", (corpus / "corpus.train.txt").read_text().lower())
@@ -169,17 +210,23 @@ def test_released_weights_in_and_out(corpus, tmp_path):
     discriminator, generator = make_electra(len(pieces), **ELECTRA_TINY, generator_sizes={"hidden_size": 128})
     for name, model in (("discriminator", discriminator), ("generator", generator)):
         model.save_pretrained(write_vocabulary(tmp_path / f"electra-base-{name}", pieces))
-    run = run_section("Released weights in and out", tmp_path)
+    run = run_all(commands(page), tmp_path)
     assert "my-electra/discriminator" in run.stdout and "my-electra/generator" in run.stdout
     transformers.AutoModelForPreTraining.from_pretrained(tmp_path / "my-electra" / "discriminator")
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES[page], flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(snippet, names)
+    assert names["model"](**names["tokenizer"]("the main road", return_tensors="pt")).logits.shape == (1, 5, 9)
 
 
 def test_see_the_false_negatives(corpus, trained):
-    run = run_section("See the false negatives", corpus)
+    page = "tn_fairseq/analysis/README.md"
+    run = run_all(commands(page), corpus)
     assert "from the paper (not ours)" in run.stdout
-    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", README.split("## See the false negatives")[1]))
-    assert {name for name in FILES if name.endswith((".html", ".csv"))} < named
+    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", PAGES[page]))
+    assert set(FILES) == named
     assert all((corpus / "false-negatives" / name).exists() for name in FILES)
 
 
@@ -203,16 +250,17 @@ def test_glue_and_squad(corpus, trained):
     for name in ("train-v1.1.json", "dev-v1.1.json"):
         data = [{"title": "Roads", "paragraphs": paragraphs}]
         (corpus / name).write_text(json.dumps({"version": "1.1", "data": data}))
-    run = run_section("GLUE and SQuAD", corpus)
+    run_all(commands("preprocess/README.md", "GLUE and SQuAD"), corpus)
+    run = run_all(commands("tn_fairseq/evaluation/README.md"), corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
     table = (corpus / "scores" / "glue.txt").read_text()
-    assert "less plain" in table and "from the paper (not ours)" in table
+    assert "compared with plain" in table and "from the paper (not ours)" in table
     assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
 
 
 def test_no_command_is_left_untried():
-    tried = {"Your own corpus in four commands", "Released weights in and out", "See the false negatives"}
-    tried |= {"Many workers", "GLUE and SQuAD"}
-    others = [command for title, commands in COMMANDS.items() if title not in tried for command in commands]
-    assert others == [["make", "demo"], ["make", "test"]]
+    elsewhere = {f"examples/{name}/README.md" for name in ("launch", "scale", "pretraining", "own_objective")}
+    here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq"))}
+    here |= {f"tn_fairseq/{name}/README.md" for name in ("criterions", "analysis", "evaluation", "huggingface")}
+    assert {page for page in PAGES if commands(page)} == here | elsewhere
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

@@ -1,28 +1,11 @@
 """Pre-training on true negatives, as a fairseq plugin: ``fairseq-train DATA_BIN --user-dir tn_fairseq ...``."""
 
-import argparse
+import sys
 
-import torch
+# `python -m tn_fairseq` only prints this folder and should not wait seconds for the imports. Python sets sys.argv[0] to
+# "-m" while it imports the parent packages of the module to run.
+if not (sys.argv == ["-m"] and sys.orig_argv[-1] == __name__):
+    # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
+    from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
 
-# fairseq itself imports a plugin's tasks and models, but neither its criteria nor its optimizers
-from . import (  # noqa: F401
-    background_threads,
-    criterions,
-    distributed,
-    divergence,
-    durable_checkpoints,
-    models,
-    moving_average,
-    optim,
-    tasks,
-)
-
-# fairseq's checkpoints hold argparse.Namespace, which torch's safe loader refuses unless told: else no run would resume
-torch.serialization.add_safe_globals([argparse.Namespace])
-
-background_threads.install()
-distributed.install()
-divergence.install()
-durable_checkpoints.install()
-moving_average.install()
-distributed.check_training_command()
+    fairseq_patches.install()

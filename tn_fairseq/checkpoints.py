@@ -1,12 +1,17 @@
-"""fairseq's checkpoint files, read without unpickling code and written whole or not at all."""
+"""fairseq's checkpoint files, read without unpickling code and written completely or not at all."""
 
+import os
+import pickle
+import re
 import warnings
 import zipfile
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
@@ -14,34 +19,87 @@ from torch import Tensor
 
 from .dictionary import fingerprint
 from .errors import InputError
-from .files import write_whole
+from .files import write_atomically
 
-# what the input word embeddings are called: in our models, in fairseq's RoBERTa, and in its older files
+# the name of the input word embeddings in our models, in fairseq's RoBERTa, and in older RoBERTa checkpoints
 _WORD_EMBEDDINGS = (
     "embeddings.word_embeddings.weight",
     "encoder.sentence_encoder.embed_tokens.weight",
     "decoder.sentence_encoder.embed_tokens.weight",
 )
 
+_NUMPY_SCALAR = np.float64(0).__reduce__()[0]
+# fairseq's checkpoints hold namespaces, and numpy scalars as best scores, in addition to tensors and plain values
+_SAFE_GLOBALS = [
+    Namespace,
+    (_NUMPY_SCALAR, "numpy.core.multiarray.scalar"),  # in numpy 1
+    (_NUMPY_SCALAR, "numpy._core.multiarray.scalar"),  # in numpy 2
+    np.dtype,
+    *dict.fromkeys(type(np.dtype(code)) for code in "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]),
+]
+_TRUST = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"  # torch's own variable; torch ignores it if weights_only is given
+
+
+class RefusedObjects(InputError):
+    """A file is not damaged, but reading it would require unpickling."""
+
+
+@contextmanager
+def harmless_objects() -> Iterator[None]:
+    """Let torch's safe loader accept the namespaces and numpy scalars of fairseq's checkpoints inside this context."""
+    known = torch.serialization.get_safe_globals()  # on exit, safe_globals would remove these too
+    with torch.serialization.safe_globals([safe for safe in _SAFE_GLOBALS if safe not in known]):
+        yield
+
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:
     """Read a checkpoint of fairseq-train with torch's safe loader: a dict that holds at least ``cfg`` and ``model``.
 
-    Tensors are read from the file when they are looked at, so that the optimizer's cost nothing. fairseq's older
-    checkpoints, such as the released RoBERTa, get the ``cfg`` that fairseq itself gives them.
-    Raises InputError for a file that is missing, damaged, no checkpoint, or holds more than tensors and plain values.
+    Nothing is unpickled unless the user sets torch's variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD.
+
+    Tensors are memory-mapped, so unused ones, such as the optimizer's, are never read. Older checkpoints, such as the
+    released RoBERTa, get the ``cfg`` that fairseq itself gives them.
+    Raises InputError if the file is missing, damaged, or not a checkpoint, and RefusedObjects (an InputError) if it
+    holds Python objects other than tensors and plain values.
     """
+    trusted = os.environ.get(_TRUST, "").lower() in ("1", "y", "yes", "true")
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        with harmless_objects():
+            state = torch.load(path, map_location="cpu", weights_only=not trusted, mmap=zipfile.is_zipfile(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}; name a checkpoint of fairseq-train") from None
-    except Exception:  # a damaged file fails in many ways, in torch's readers and in zipfile's
-        raise InputError(f"{path}: damaged, or no checkpoint; name a checkpoint of fairseq-train") from None
+    except Exception as error:  # a damaged file can raise almost anything in torch or zipfile
+        if trusted and isinstance(error, (ImportError, AttributeError)):
+            raise InputError(f"{path}: holds Python objects that cannot be imported here ({error})") from None
+        name = _refused_object(error)
+        if name is None or archive_damage(path) is not None:
+            raise InputError(f"{path}: damaged, or not a checkpoint; name a checkpoint of fairseq-train") from None
+        raise RefusedObjects(
+            f"{path}: holds Python objects that torch's safe loader refuses ({name}); if you trust the file, set "
+            f"{_TRUST}=1, which lets the file run any code"
+        ) from None
     if isinstance(state, dict) and not state.get("cfg") and isinstance(state.get("args"), Namespace):
         state = _upgrade(state, path)
     if not isinstance(state, dict) or not state.get("cfg") or not isinstance(state.get("model"), dict):
-        raise InputError(f"{path}: holds no model with its configuration; name a checkpoint of fairseq-train")
+        raise InputError(f"{path}: holds no model with a configuration; name a checkpoint of fairseq-train")
     return state
+
+
+def archive_damage(path: str | Path) -> object | None:
+    """What is damaged in a file in torch's zip format, or None; torch itself does not verify checksums."""
+    if not zipfile.is_zipfile(path):
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip()
+    except (zipfile.BadZipFile, OSError) as error:
+        return error
+
+
+def _refused_object(error: Exception) -> str | None:
+    """The class or function for which torch's safe loader refused a file, or None for any other error."""
+    found = re.search(r"GLOBAL (\S+) (?:was not an allowed|whose module)", str(error))
+    return found[1] if found and isinstance(error, pickle.UnpicklingError) else None
 
 
 def _upgrade(state: dict[str, Any], path: str | Path) -> dict[str, Any]:
@@ -49,29 +107,29 @@ def _upgrade(state: dict[str, Any], path: str | Path) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return checkpoint_utils._upgrade_state_dict(state)
-    except Exception as error:  # it takes for granted what it finds
-        raise InputError(f"{path}: a checkpoint that fairseq cannot bring up to date ({error!r})") from None
+    except Exception as error:  # fairseq does not check what it reads
+        raise InputError(f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r})") from None
 
 
 def word_embeddings(state: Mapping[str, Any]) -> Tensor | None:
-    """The input word embeddings (V, E) of a checkpoint of ELECTRA, BERT or fairseq's RoBERTa, None in any other."""
+    """The input word embeddings (V, E) of a checkpoint of ELECTRA, BERT or fairseq's RoBERTa; None for any other."""
     found = map(state["model"].get, _WORD_EMBEDDINGS)
     return next((tensor for tensor in found if isinstance(tensor, Tensor)), None)
 
 
 def check_dictionary(path: str | Path, state: Mapping[str, Any], dictionary: Dictionary) -> None:
-    """Raises InputError where a checkpoint was trained with another dictionary, as far as it knows its own."""
+    """Raises InputError if the checkpoint was trained with another dictionary, judged by its size and fingerprint."""
     embeddings, theirs = word_embeddings(state), state["model"].get("dictionary_fingerprint")
     size = 0 if embeddings is None else len(embeddings)
-    # fairseq's RoBERTa has no fingerprint
+    # fairseq's RoBERTa has no fingerprint, only a size
     if size != len(dictionary) or theirs is not None and bytes(theirs.tolist()).hex() != fingerprint(dictionary):
         raise InputError(
             f"{path}: the model of another dictionary (of {size:,} symbols; yours has {len(dictionary):,}, not the "
-            "same); name the dict.txt or the data-bin that it was trained with, or other text of the same tokenizer"
+            "same); name the dict.txt or data-bin that it was trained with, or data made with the same tokenizer"
         )
 
 
 def save_checkpoint(state: dict[str, Any], path: str | Path) -> None:
-    """Write a checkpoint that fairseq can read; raises InputError where that is impossible."""
-    with write_whole(path) as temporary:
+    """Write a checkpoint that fairseq can read; raises InputError if it cannot be written."""
+    with write_atomically(path) as temporary:
         torch.save(state, temporary)

@@ -1,4 +1,4 @@
-"""fairseq-train's configuration, made in a program instead of on a command line."""
+"""fairseq-train's configuration, built in Python instead of on the command line."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from .errors import InputError
 
 
 def training_config(flags: Sequence[object]) -> DictConfig:
-    """The configuration that fairseq-train makes of these words, without the warnings of its ways with Hydra."""
+    """The configuration that fairseq-train makes from these flags, without Hydra's warnings."""
     logging.getLogger("hydra").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -23,12 +23,12 @@ def training_config(flags: Sequence[object]) -> DictConfig:
 
 
 def as_argument(path: str | Path) -> str:
-    """The path as a word of fairseq-train's command line, where a leading dash would make it an option."""
+    """The path as an argument of fairseq-train, with ``./`` before a leading dash, which would make it an option."""
     return os.path.join(os.curdir, path) if str(path).startswith("-") else str(path)
 
 
 def check_data_folder(path: str | Path) -> None:
-    """Raises InputError for a folder that is there, but whose name means something else to fairseq."""
-    for sign, meaning in ((os.pathsep, "the gap between two data folders"), ("${", "the name of an option")):
+    """Raises InputError if the folder exists but fairseq would misread its name."""
+    for sign, meaning in ((os.pathsep, "the separator of two data folders"), ("${", "the name of an option")):
         if sign in str(path) and os.path.isdir(path):
-            raise InputError(f"{path}: fairseq takes {sign} for {meaning}; rename the folder, or give a link to it")
+            raise InputError(f"{path}: fairseq takes {sign} for {meaning}; rename the folder, or make a link to it")

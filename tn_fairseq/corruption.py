@@ -1,19 +1,45 @@
-"""How text is corrupted: masking, drawing replacements, and filling them in. Pure functions of tensors and arrays."""
+"""Corruption of text: mask tokens, draw replacements, and fill them in. Pure functions of tensors and arrays."""
 
-from typing import Optional
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
 
 import numpy as np
 import torch
 from torch import Tensor
 
-# probabilities in memory together: few on a CPU, whose caches are small
-_CPU_ENTRIES, _GPU_ENTRIES = 1 << 21, 1 << 27
+# how many probabilities are in memory at a time: fewer on a CPU, because its caches are small
+_CPU_ENTRIES, _GPU_ENTRIES = 1 << 21, 1 << 25
+_UNITS = 2.0**40  # the integer that stands for a probability of 1
+
+
+class MaskingNumbers(NamedTuple):
+    """The random numbers in [0, 1) that decide how a batch is masked: one per row, or one per position."""
+
+    count: np.ndarray  # (B), whether the number of masked positions is rounded up or down
+    order: np.ndarray  # (B, T), which positions are masked: those with the smallest numbers
+    fate: np.ndarray  # (B, T), whether a masked position gets <mask>, a random token, or keeps its token
+    token: np.ndarray  # (B, T), which random token it gets
+    draw: np.ndarray  # (B, T), which token the generator draws
+
+
+def masking_numbers(seed: int, epoch: int, indices: Sequence[int], lengths: Sequence[int]) -> MaskingNumbers:
+    """Random numbers for blocks of the given indices and lengths, (B) each; padding gets 0.
+
+    They depend only on the seed, the epoch and the block's index, not on its batch.
+    """
+    count = np.zeros(len(indices), dtype=np.float32)
+    of_positions = np.zeros((4, len(indices), max(lengths)), dtype=np.float32)
+    for row, (index, length) in enumerate(zip(indices, lengths)):
+        rng = np.random.default_rng([seed, epoch, index])
+        count[row] = rng.random(dtype=np.float32)
+        of_positions[:, row, :length] = rng.random((4, length), dtype=np.float32)
+    return MaskingNumbers(count, *of_positions)
 
 
 def mask_tokens(
     tokens: np.ndarray,
     maskable: np.ndarray,
-    rng: np.random.Generator,
+    numbers: MaskingNumbers,
     *,
     mask_index: int,
     mask_prob: float,
@@ -21,32 +47,30 @@ def mask_tokens(
     random_token_prob: float,
     random_token_range: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask a share of the maskable positions of each row: (B, T) -> masked tokens (B, T), which are masked (B, T).
+    """Mask a share of the maskable positions of each row: (B, T) -> masked tokens (B, T), masked positions (B, T).
 
-    Each row loses `mask_prob` of its maskable positions, rounded up or down at random so that the share is exact on
-    average. Of these, `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open
+    `mask_prob` of each row's maskable positions are masked, rounded up or down at random so that the share is exact
+    on average. Of these, `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open
     `random_token_range`, and the rest become `mask_index`; all count as masked (Devlin et al. 2019, section 3.1).
     """
-    count = np.floor(mask_prob * maskable.sum(axis=1) + rng.random(len(tokens))).astype(int)
-    # a random order of each row, its maskable positions first, of which the first `count` are taken
-    order = np.where(maskable, rng.random(tokens.shape), 2.0).argsort(axis=1)
+    count = np.floor(mask_prob * maskable.sum(axis=1) + numbers.count).astype(int)
+    # shuffle each row with its maskable positions first, and take the first `count`
+    order = np.where(maskable, numbers.order, 2.0).argsort(axis=1, kind="stable")
     masked = np.zeros(tokens.shape, dtype=bool)
     np.put_along_axis(masked, order, np.arange(tokens.shape[1]) < count[:, None], axis=1)
 
-    fate = rng.random(tokens.shape)
-    is_random = masked & (fate < random_token_prob)
-    is_mask = masked & (fate >= random_token_prob + leave_unmasked_prob)
-    corrupted = np.where(is_mask, mask_index, tokens)
-    corrupted[is_random] = rng.integers(*random_token_range, size=is_random.sum())
-    return corrupted, masked
+    is_random = masked & (numbers.fate < random_token_prob)
+    is_mask = masked & (numbers.fate >= random_token_prob + leave_unmasked_prob)
+    low, high = random_token_range
+    random_tokens = low + np.floor(numbers.token.astype(np.float64) * (high - low)).astype(tokens.dtype)
+    return np.where(is_mask, mask_index, np.where(is_random, random_tokens, tokens)), masked
 
 
 def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optional[Tensor] = None) -> Tensor:
     """Draw one token from the softmax of each row: (N, V) -> (N), without gradient (Clark et al. 2020, section 2).
 
-    By inversion of the cumulative distribution, in float32, at `uniform`, (N) in [0, 1), or at numbers of torch's
-    generator: one random number a row instead of one an entry. Some rows at a time, so that the probabilities of all
-    are never in memory together.
+    Inverts the cumulative distribution at `uniform`, (N) in [0, 1), or at random numbers from torch's generator. This
+    takes one random number per row instead of one per entry. Works in float32 on a few rows at a time to save memory.
     """
     if uniform is None:
         uniform = torch.rand(len(logits), device=logits.device)
@@ -55,16 +79,26 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optiona
     rows = max(1, entries // logits.size(-1))
     drawn = []
     for some_logits, some_uniform in zip(logits.detach().split(rows), uniform.split(rows)):
-        cumulative = torch.softmax(some_logits.float() / temperature, dim=-1).cumsum(dim=-1)
-        # the probabilities sum to 1 only up to rounding: scale to what was summed, and stay inside the dictionary
-        drawn.append(torch.searchsorted(cumulative, some_uniform * cumulative[:, -1:], right=True))
+        probabilities = torch.softmax(some_logits.float() / temperature, dim=-1)
+        cumulative = probabilities.cumsum(dim=-1) if logits.device.type == "cpu" else exact_cumsum(probabilities)
+        # the probabilities sum to 1 only up to rounding: scale to the actual sum, and stay inside the dictionary
+        thresholds = some_uniform.to(cumulative.dtype) * cumulative[:, -1:]
+        drawn.append(torch.searchsorted(cumulative, thresholds, right=True))
     return torch.cat(drawn).squeeze(-1).clamp_(max=logits.size(-1) - 1)
+
+
+def exact_cumsum(probabilities: Tensor) -> Tensor:
+    """Running sums of probabilities that do not depend on the order of additions: (N, V) -> (N, V), float64.
+
+    On a GPU, the order of additions varies from run to run, and so does rounding. Sums of integers are exact.
+    """
+    return (probabilities * _UNITS).long().cumsum(dim=-1).double()
 
 
 def take_masked(values: Tensor, masked_tokens: Tensor, masked_indices: Optional[Tensor] = None) -> Tensor:
     """The values at the masked positions, row by row: (B, T, ...), (B, T) boolean -> (N, ...).
 
-    `masked_indices`, (N), are the same positions in the flattened batch. With them a GPU need not stop to count.
+    `masked_indices`, (N), are the same positions in the flattened batch. They spare a GPU the synchronization.
     """
     if masked_indices is None:
         return values[masked_tokens]

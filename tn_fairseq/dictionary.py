@@ -1,12 +1,15 @@
 """The model's dictionary: fairseq's ``dict.txt`` with ``<mask>`` as its last symbol."""
 
 import hashlib
+import io
 from pathlib import Path
 from typing import Union
 
 from fairseq.data import Dictionary
 
-from .errors import InputError
+from .errors import InputError, first_line
+from .files import read_text
+from .preprocessing import PREPROCESSING
 
 MASK = "<mask>"
 
@@ -14,24 +17,18 @@ MASK = "<mask>"
 def load_dictionary(path: Union[str, Path]) -> Dictionary:
     """Read ``dict.txt`` and append ``<mask>``, as fairseq's masked-LM tasks do.
 
-    Raises InputError for a file that is missing, is not UTF-8, or is not lines of ``<symbol> <count>``.
+    Raises InputError if the file is missing, is not UTF-8, or does not consist of lines ``<symbol> <count>``.
     """
     path = Path(path)
+    remedy = f"name the dict.txt of a folder that {PREPROCESSING} binarize wrote, or run it again"
+    text = read_text(path, remedy)
+    dictionary = Dictionary()
     try:
-        with open(path, encoding="utf-8") as lines:
-            dictionary = Dictionary()
-            dictionary.add_from_file(lines)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; name the dict.txt that binarize.py wrote") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start}); run binarize.py again to write it anew") from None
+        dictionary.add_from_file(io.StringIO(text, newline=None))
     except (RuntimeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"{path}: not a fairseq dictionary ({reason}); run binarize.py again to write it anew"
-        ) from None
+        raise InputError(f"{path}: not a fairseq dictionary ({first_line(error)}); {remedy}") from None
     if len(dictionary) == dictionary.nspecial:
-        raise InputError(f"{path}: holds no symbols; run binarize.py again to write it anew")
+        raise InputError(f"{path}: holds no symbols; {remedy}")
     dictionary.add_symbol(MASK)
     return dictionary
 

@@ -1,25 +1,29 @@
-"""Bad input gets one line: what is wrong, where, and how to mend it."""
+"""One-line errors for bad input: what is wrong, where, and how to fix it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class InputError(ValueError):
-    """Something a user handed in cannot be used; the message is one line and says how to mend it."""
+    """Input from the user is invalid; the message is one line and says how to fix it."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or the name of its class if it has none."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn an ``InputError`` into a one-line message on standard error and exit code 1.
 
-    So is a name that can be neither printed nor stored, for its bytes are no text. ``SystemExit`` passes through
-    ``fairseq-train`` and Hydra without a traceback, where any other exception would be dressed in one. Works as a
-    decorator, too.
+    The same applies to a file name that is not valid text and so cannot be printed or stored. ``SystemExit`` passes
+    through ``fairseq-train`` and Hydra without a traceback, unlike any other exception. Also works as a decorator.
     """
     try:
         yield
     except InputError as error:
-        message = str(error).replace("\r", r"\r").replace("\n", r"\n")  # a file's name may hold them
+        message = str(error).replace("\r", r"\r").replace("\n", r"\n")  # file names may contain them
         raise SystemExit(f"error: {message}") from None
     except UnicodeEncodeError as error:
         part = error.object[max(error.start - 40, 0) : error.end + 40]

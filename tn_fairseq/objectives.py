@@ -15,9 +15,9 @@ def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def total(values: Tensor) -> Tensor:
-    """The sum of one value per position, (N) -> (), added up in the order in which torch's ``nll_loss`` adds.
+    """The sum of one value per position, (N) -> (), in the same order of additions as torch's ``nll_loss``.
 
-    With it the plain masked LM equals fairseq's ``masked_lm`` to the last bit, which ``values.sum()`` would not.
+    It makes the plain masked LM bitwise equal to fairseq's ``masked_lm``, unlike ``values.sum()``.
     """
     first = torch.zeros(len(values), dtype=torch.long, device=values.device)
     return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
@@ -26,7 +26,7 @@ def total(values: Tensor) -> Tensor:
 def false_negatives(predictions: Tensor, targets: Tensor, synonym_table: Tensor) -> Tensor:
     """True where the prediction is a synonym of the gold token, r_k in V[w_k]: (N), (N), (V, S) -> (N) (section 3.2).
 
-    The table is right-padded and no row holds its own token, so that a correct prediction is never a false negative.
+    The table is right-padded and no row holds its own token, so a correct prediction is never a false negative.
     """
     return (synonym_table[targets] == predictions.unsqueeze(-1)).any(dim=-1)
 
@@ -34,15 +34,20 @@ def false_negatives(predictions: Tensor, targets: Tensor, synonym_table: Tensor)
 def hard_correction(false_negative: Tensor, weight: float = 0.0) -> Tensor:
     """The weight of each position in the masked-LM loss: `weight` at false negatives, 1 elsewhere: (N) -> (N) (Eq. 2).
 
-    A weight of 0 drops the false negatives, with their gradients; a weight of 1 is the plain masked LM.
+    A weight of 0 drops the false negatives and their gradients; a weight of 1 is the plain masked LM.
     """
     kept = torch.ones_like(false_negative, dtype=torch.float32)
     return kept.masked_fill(false_negative, weight)
 
 
 def soft_regularization(target_embeddings: Tensor, prediction_embeddings: Tensor) -> Tensor:
-    """1 - cos(e_k, e'_k) at each masked position: (N, E), (N, E) -> (N), in [0, 2] (Eq. 3)."""
-    return 1.0 - F.cosine_similarity(target_embeddings.float(), prediction_embeddings.float(), dim=-1)
+    """1 - cos(e_k, e'_k) at each masked position: (N, E), (N, E) -> (N), in [0, 2] (Eq. 3).
+
+    For a row of zeros, the cosine is 0 and has no gradient, which would otherwise be near 1e8.
+    """
+    has_direction = target_embeddings.ne(0).any(dim=-1) & prediction_embeddings.ne(0).any(dim=-1)
+    cosine = F.cosine_similarity(target_embeddings.float(), prediction_embeddings.float(), dim=-1)
+    return 1.0 - torch.where(has_direction, cosine, 0.0)
 
 
 def sentence_kl(predicted_hidden: Tensor, original_hidden: Tensor, temperature: float = 1.0) -> Tensor:

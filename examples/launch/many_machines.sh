@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# One model, workers on several machines, one a GPU. Start it on each machine, with the same variables and the same
-# command. The machines share the data, the synonym table and the folder of the checkpoints.
+# Train one model on several machines, with one worker per GPU. Start this on each machine with the same variables and
+# the same command. The machines must share the data, the synonym table and the checkpoint folder.
 #
 #   MACHINES=2 FIRST_MACHINE=node1 examples/launch/many_machines.sh fairseq-train data-bin --user-dir tn_fairseq ...
 
 set -eu
-MACHINES=${MACHINES:-}           # how many
-FIRST_MACHINE=${FIRST_MACHINE:-} # the name of one of them, as the others know it
-PORT=${PORT:-29500}              # free on that one
+MACHINES=${MACHINES:-}           # number of machines
+FIRST_MACHINE=${FIRST_MACHINE:-} # name of one of them, as the others know it
+PORT=${PORT:-29500}              # must be free on that machine
 DEVICE=${DEVICE:-gpu}            # or cpu
-WORKERS=${WORKERS:-$(nvidia-smi --list-gpus 2>/dev/null | wc -l)} # on this machine, and on each of the others
+WORKERS=${WORKERS:-$(nvidia-smi --list-gpus 2>/dev/null | wc -l)} # on each machine
 
 if [[ $# -eq 0 || ! $DEVICE =~ ^(gpu|cpu)$ || ! $WORKERS =~ ^[1-9][0-9]*$ || ! $MACHINES =~ ^[1-9][0-9]*$ ||
     -z $FIRST_MACHINE ]]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# One model, several workers on this machine, one a GPU. Put it before the command that would train with one:
+# Train one model on this machine, with one worker per GPU. Put this before the command that trains with one worker:
 #
 #   examples/launch/one_machine.sh fairseq-train data-bin --user-dir tn_fairseq ...
-#   examples/launch/one_machine.sh examples/pretraining/bert_base/baseline.sh wikibooks bert_base.pt checkpoints
+#   examples/launch/one_machine.sh examples/pretraining/run.sh electra_small/baseline data=data-bin save_dir=checkpoints
 #   DEVICE=cpu WORKERS=2 examples/launch/one_machine.sh fairseq-train data-bin --user-dir tn_fairseq ...
 
 set -eu

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The quickstart: pre-train a small ELECTRA with hard correction on WordNet's glosses, and show what it found.
+"""The quickstart: pre-train a small ELECTRA with hard correction on WordNet's glosses, and report its false negatives.
 
     python examples/quickstart/quickstart.py --output demo
 
-Six stages, each of which prints the command it runs and is skipped where its output is already there: the corpus, a
-tokenizer, binarised data, the synonym table, pre-training, which resumes where it was interrupted, and the analysis of
-its false negatives. Then a report.
+It has six stages: the corpus, a tokenizer, binarized data, the synonym table, pre-training, and the analysis of the
+false negatives. Each stage prints its command, and is skipped if its output already exists. Interrupted pre-training
+resumes. At the end it prints a report.
 """
 
 import argparse
@@ -25,13 +25,14 @@ from tn_fairseq.errors import InputError, one_line_errors
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "tn_fairseq"
+PREPROCESSING = ["python", "-m", "tn_fairseq.preprocessing"]
 
 VOCABULARY_SIZE = 8192
 LOG_INTERVAL = 20
-# After so short a training the likeliest word is nearly always a function word, which has no synonyms: hence the demo
-# takes as prediction what the generator puts in. Dropout is left out because no text is seen twice. Without bias
-# correction Adam's first steps are three times as large; after a warm-up of 10,000 updates that does no harm, but after
-# so short a one the discriminator's hidden states would all become one.
+# After such short training the most likely word is nearly always a function word, which has no synonyms. So the demo
+# takes the generator's samples as predictions. There is no dropout because no text is repeated. Without bias correction
+# Adam's first steps are three times as large. That is harmless with a warm-up of 10,000 updates, but with this short
+# one the discriminator's hidden states would all become equal.
 PRETRAINING = """
     --task electra --arch electra_tiny --dropout 0 --attention-dropout 0
     --criterion mlm_hard_correction --prediction-mode sample
@@ -45,7 +46,7 @@ PRETRAINING = """
 @one_line_errors()
 def main(argv: Optional[Sequence[str]] = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for everything it makes")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
     parser.add_argument(
         "--max-update", type=int, default=2500, metavar="N", help="updates of pre-training (default: %(default)s)"
     )
@@ -62,19 +63,19 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     run(
         "2/6 tokenizer: WordPiece, trained on the corpus",
         tokenizer / "tokenizer_config.json",
-        ["python", ROOT / "preprocess/train_tokenizer.py", "--input", corpus / "train.txt", "--type", "wordpiece"]
+        [*PREPROCESSING, "train-tokenizer", "--input", corpus / "train.txt", "--type", "wordpiece"]
         + ["--vocab-size", VOCABULARY_SIZE, "--output", tokenizer],
     )
     run(
-        "3/6 data: the corpus as fairseq reads it",
+        "3/6 data: the corpus in fairseq's format",
         data_bin / "dict.txt",
-        ["python", ROOT / "preprocess/binarize.py", "--train", corpus / "train.txt", "--valid", corpus / "valid.txt"]
+        [*PREPROCESSING, "binarize", "--train", corpus / "train.txt", "--valid", corpus / "valid.txt"]
         + ["--tokenizer", tokenizer, "--destdir", data_bin, "--workers", os.cpu_count() or 1],
     )
     run(
         "4/6 synonym table: from WordNet, for this vocabulary",
         table,
-        ["python", ROOT / "preprocess/build_synonym_table.py", "--dict", data_bin / "dict.txt"]
+        [*PREPROCESSING, "build-synonym-table", "--dict", data_bin / "dict.txt"]
         + ["--source", "wordnet", "--output", table],
     )
     pretrain(
@@ -96,7 +97,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
 
 def run_report(folder: Path) -> None:
-    from report import write_report  # imports fairseq, which takes seconds: not before it is needed
+    from report import write_report  # imported late because it imports fairseq, which takes seconds
 
     logging.getLogger().setLevel(logging.WARNING)
     write_report(folder)
@@ -107,7 +108,7 @@ def stage(title: str) -> None:
 
 
 def shown(command: Sequence[object]) -> str:
-    """The command as one would type it, with paths relative to where one stands."""
+    """The command as a user would type it, with paths relative to the current folder."""
     here = Path.cwd()
     words = []
     for word in command:
@@ -118,7 +119,7 @@ def shown(command: Sequence[object]) -> str:
 
 
 def run(title: str, output: Path, command: Sequence[object], newer_than: Optional[Path] = None) -> None:
-    """Run one stage, unless the file is there that it puts in place last, when all others are whole."""
+    """Run one stage, unless ``output``, the file that it writes last, already exists."""
     stage(title)
     if output.exists() and (newer_than is None or output.stat().st_mtime >= newer_than.stat().st_mtime):
         print(f"already there: {output}")
@@ -126,11 +127,11 @@ def run(title: str, output: Path, command: Sequence[object], newer_than: Optiona
     print(f"$ {shown(command)}", flush=True)
     code = subprocess.call([sys.executable, *map(str, command[1:])])
     if code:
-        raise InputError(f"{title} failed with exit code {code}; the lines above say why")
+        raise InputError(f"{title} failed with exit code {code}; see the lines above")
 
 
 def pretrain(title: str, log: Path, max_update: int, command: Sequence[object]) -> None:
-    """Run fairseq-train with its output in a log file, and a progress bar instead."""
+    """Run fairseq-train with a progress bar, and write its output to a log file."""
     stage(title)
     finished = log.with_suffix(".done")
     if finished.exists() and finished.read_text() == str(max_update):
@@ -152,12 +153,12 @@ def pretrain(title: str, log: Path, max_update: int, command: Sequence[object]) 
                 bar.set_postfix_str(f"loss {record['loss']}, false negatives {record['false_negative_rate']} %")
         code = process.wait()
     if code:
-        raise InputError(f"fairseq-train stopped with exit code {code}; {log} says why; run this again to go on")
+        raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
     finished.write_text(str(max_update))
 
 
 def json_record(line: str, name: str) -> Optional[dict]:
-    """The JSON record in a line of fairseq's log, if it is one of the given name."""
+    """The JSON record in a line of fairseq's log, or ``None`` if the line has no record of this name."""
     marker = f" | {name} | {{"
     return json.loads("{" + line.split(marker, 1)[1]) if marker in line else None
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the quickstart's run learned, and which false negatives its generator finds in held-out text.
+"""Report what the quickstart learned, and the false negatives of its generator in held-out text.
 
     python examples/quickstart/report.py demo
 
@@ -19,7 +19,7 @@ from tn_fairseq.errors import one_line_errors
 from tn_fairseq.synonyms.table import read_description
 
 EXAMPLES = 5
-CONTEXT = 70  # characters shown on either side of the masked word
+CONTEXT = 70  # characters on either side of the masked word
 
 
 def write_report(folder: Path) -> None:
@@ -46,12 +46,12 @@ def report(folder: Path) -> Iterator[str]:
     last = read_json(analysis / "false_negatives.json")[-1]
     yield ""
     yield f"false negatives in held-out text ({last['mask_seeds']} maskings of it)"
-    yield f"  {last['masked']:,} masked words, of which the generator puts in a wrong one for {last['mismatches']:,}"
+    yield f"  {last['masked']:,} masked words, and the generator's word is wrong for {last['mismatches']:,}"
     yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f} %): hard correction"
-    yield "  takes them out of the loss (the paper reports 1.3 to 1.6 % for trained BERT models)"
+    yield "  removes them from the loss (the paper reports 1.3 to 1.6 % for trained BERT models)"
 
     yield ""
-    yield "what plain masked LM punishes: the synonyms likeliest to be put in"
+    yield "what plain masked LM punishes: the most likely synonyms"
     for number, case in enumerate(likeliest_of_each_word(read_json(analysis / "cases.json")), start=1):
         synonym, probability = likeliest_synonym(case)
         yield f"  {number}. {sentence(case)}"
@@ -61,19 +61,19 @@ def report(folder: Path) -> Iterator[str]:
     yield ""
     yield "files"
     for path, what in (
-        (analysis / "cases.html", "open it in a browser: every such case in its sentence"),
-        (analysis / "training.png", "how often predictions are synonyms, over training; the figures lie beside it"),
-        (data_bin, "what fairseq-train reads; the tokenizer lies in tokenizer/"),
-        (table, "the synonym table: build_synonym_table.py --show WORD prints a row"),
-        (folder / "checkpoints" / "checkpoint_last.pt", "the model: fairseq-train goes on from here"),
-        (folder / "pretraining.log", "everything fairseq-train said"),
+        (analysis / "cases.html", "every such case in its sentence; open it in a browser"),
+        (analysis / "training.png", "how often predictions are synonyms during training; the same folder has numbers"),
+        (data_bin, "the input of fairseq-train; the tokenizer is in tokenizer/"),
+        (table, "the synonym table: build-synonym-table --show WORD prints a row"),
+        (folder / "checkpoints" / "checkpoint_last.pt", "the model; fairseq-train resumes from it"),
+        (folder / "pretraining.log", "the output of fairseq-train"),
         (folder / "report.txt", "this report"),
     ):
         yield f"  {path}  {what}"
 
 
 def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
-    """A few lines of the training log, evenly spaced from first to last."""
+    """A table of evenly spaced records of the training log, from the first to the last."""
     records = {}
     for line in log.read_text(encoding="utf-8").splitlines():
         record = json_record(line, "train_inner")
@@ -109,7 +109,7 @@ def likeliest_synonym(case: dict[str, Any]) -> tuple[str, float]:
 
 
 def sentence(case: dict[str, Any]) -> str:
-    """The words around the masked one, which stands in brackets."""
+    """The masked word in brackets, with the words around it."""
     place = next(index for index, (_, kind) in enumerate(case["context"]) if kind == 2)
     before, gold, after = (
         "".join(text for text, _ in segments)
@@ -122,7 +122,7 @@ def sentence(case: dict[str, Any]) -> str:
 
 
 def likeliest_of_each_word(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The likeliest examples, one for each gold word and each synonym."""
+    """The most likely cases, with no gold word or synonym in more than one of them."""
     chosen, seen = [], set()
     for case in sorted(cases, key=lambda case: -likeliest_synonym(case)[1]):
         pair = {case["gold"], likeliest_synonym(case)[0]}

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Write the quickstart's corpus: WordNet's own glosses and example sentences as running text.
+"""Write the quickstart's corpus: the glosses and example sentences of WordNet as plain text.
 
     python examples/quickstart/wordnet_corpus.py --output-dir quickstart/corpus
 
-writes train.txt and valid.txt: one line per synset, with its words, its definition and its example sentences, in
-documents of related synsets with a blank line between them. Every 50th document is held out for validation. The same
-WordNet gives the same files: WordNet 3.0 gives 13,875 documents, 117,659 lines and 1.9 million words.
+writes train.txt and valid.txt. Each synset is one line with its words, its definition and its example sentences.
+Related synsets form a document, and a blank line separates documents. Every 50th document is held out for validation.
+The same WordNet gives the same files: WordNet 3.0 gives 13,875 documents, 117,659 lines and 1.9 million words.
 """
 
 import argparse
-import os
 import re
 from itertools import islice
 from pathlib import Path
@@ -19,12 +18,13 @@ from nltk.corpus.reader.wordnet import Synset
 from tqdm import tqdm
 
 from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.files import write_atomically
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
-LINES_PER_DOCUMENT = 24  # at most: about 400 words
+LINES_PER_DOCUMENT = 24  # maximum; about 400 words
 VALID_EVERY = 50
 
-# How a definition is introduced: "A, b or c is ...", "To a, b or c is to ...", "A, b or c means ...".
+# Lines look like "A, b or c is ...", "To a, b or c is to ..." or "A, b or c means ...".
 TEMPLATES = {"n": "{words} is {definition}", "v": "To {words} is to {definition}"}
 OTHER_TEMPLATE = "{words} means {definition}"
 
@@ -33,7 +33,7 @@ OTHER_TEMPLATE = "{words} means {definition}"
 def main(argv: Optional[Sequence[str]] = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--output-dir", required=True, type=Path, metavar="DIR", help="folder of train.txt and valid.txt"
+        "--output-dir", required=True, type=Path, metavar="DIR", help="folder for train.txt and valid.txt"
     )
     folder = parser.parse_args(argv).output_dir
 
@@ -61,17 +61,17 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
 
 def documents(synsets: Iterable[Synset]) -> Iterator[list[Synset]]:
-    """Group synsets into documents of at most ``LINES_PER_DOCUMENT`` related ones, each synset once.
+    """Group each synset into one document of at most ``LINES_PER_DOCUMENT`` related synsets.
 
-    Nouns and verbs follow the hypernym tree: a subtree that fits is one document; of a larger one, the root and its
-    children without children of their own come first, then each other child's subtree. Adjectives and adverbs have no
-    such tree; WordNet's own order keeps their clusters together.
+    Nouns and verbs follow the hypernym tree. A subtree that fits is one document. For a larger one, the root and its
+    leaf children come first, followed by the subtree of each other child. Adjectives and adverbs have no such tree;
+    WordNet's order keeps their clusters together.
     """
     synsets = list(synsets)
     children: dict[Synset, list[Synset]] = {}
     roots, flat = [], []
     for synset in synsets:
-        # NLTK gives hypernyms in the order of a set: take the first in WordNet's.
+        # NLTK returns hypernyms in the order of a set; take the first in WordNet's order.
         parent = min(synset.hypernyms() + synset.instance_hypernyms(), key=Synset.offset, default=None)
         if parent is not None:
             children.setdefault(parent, []).append(synset)
@@ -81,7 +81,7 @@ def documents(synsets: Iterable[Synset]) -> Iterator[list[Synset]]:
             flat.append(synset)
 
     placed: set[Synset] = set()
-    # Of WordNet's verbs, some are hypernyms of each other: no root leads there, so they serve as roots themselves.
+    # Some verbs are hypernyms of each other, so no root leads to them. Start from these verbs as well.
     for root in (*roots, *(synset for synset in synsets if synset.pos() in "nv")):
         if root not in placed:
             for document in _tree_documents(root, children, placed):
@@ -105,7 +105,7 @@ def _tree_documents(root: Synset, children: dict[Synset, list[Synset]], placed: 
 
 
 def _subtree(root: Synset, children: dict[Synset, list[Synset]], placed: set[Synset]) -> list[Synset]:
-    """``root`` and all below it that no document has yet, parents first."""
+    """``root`` and the synsets below it that are not in a document yet, parents first."""
     found = {}
     stack = [root]
     while stack:
@@ -123,20 +123,20 @@ def _chunks(document: list[Synset]) -> Iterator[list[Synset]]:
 
 
 def line_of(synset: Synset) -> str:
-    """A synset as a line of running text: its words and their definition, then its example sentences."""
+    """A synset as a line of plain text: its words and their definition, then its example sentences."""
     words = [name.replace("_", " ") for name in synset.lemma_names()]
     words = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     template = TEMPLATES.get(synset.pos(), OTHER_TEMPLATE)
     text = template.format(words=words, definition=clean_definition(synset.definition()).removeprefix("to "))
-    examples = filter(None, map(clean, synset.examples()))  # a few are nothing but a semicolon
+    examples = filter(None, map(clean, synset.examples()))  # a few are only a semicolon
     return " ".join(map(sentence, (text, *examples)))
 
 
 def clean_definition(definition: str) -> str:
-    """A definition without the label in front ("(physics) ...") and without what NLTK leaves of quotations in it.
+    """A definition without its leading label, such as "(physics) ...", and without remains of quotations.
 
-    NLTK cuts out everything in quotation marks. What stays are the semicolons, the quotation's author ("- George
-    Santayana"), half a quotation where the marks do not match, and gaps where a single word was quoted.
+    NLTK removes all text in quotation marks. It leaves semicolons, the author of a quotation ("- George Santayana"),
+    half a quotation if the marks do not match, and a gap for each quoted word.
     """
     parts = [re.sub(r"^(\([^()]*\)\s*)+", "", part.strip()) for part in definition.split(";")]
     kept = [
@@ -148,7 +148,7 @@ def clean_definition(definition: str) -> str:
 
 
 def clean(text: str) -> str:
-    """``text`` with single blanks, `quoted' turned into "quoted", and no underscores, double hyphens or stray marks."""
+    """``text`` with single spaces, `quoted' as "quoted", and without underscores, double hyphens or stray marks."""
     text = re.sub(r"`(.+?)'(?!\w)", r'"\1"', text.replace("_", " "))
     text = re.sub(r"\s*--+\s*", " - ", text.replace("`", "'"))
     text = re.sub(r"\s*\.\.+\s*", " ... ", text)
@@ -156,18 +156,14 @@ def clean(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """``text`` with a capital in front and a full stop at the end, unless it ends in another mark."""
+    """``text`` with a capital letter at the start and a period at the end, unless it ends with another mark."""
     return text[:1].upper() + text[1:] + ("" if text.rstrip("\"')").endswith((".", "!", "?")) else ".")
 
 
 def write(path: Path, texts: Iterable[Iterable[str]]) -> None:
-    """Write documents with a blank line between them; the file appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    """Write documents with blank lines between them; the file is complete or does not exist."""
+    with write_atomically(path, "name another folder with --output-dir") as temporary:
         temporary.write_text("\n\n".join("\n".join(text) for text in texts) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

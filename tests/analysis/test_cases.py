@@ -1,4 +1,4 @@
-"""The cases that are kept to be shown."""
+"""The cases that are kept and shown."""
 
 import torch
 
@@ -15,7 +15,7 @@ TABLE[8, 0] = 9
 
 
 def batch(golds, predictions, sequence_id=0, length=12):
-    """One sequence of <s> and nothing but "six", with golds masked from place 3 on."""
+    """One sequence of <s> and "six" tokens, with the gold words masked from position 3 on."""
     tokens = torch.full((1, length), 6)
     tokens[0, 0] = 0
     tokens[0, 3 : 3 + len(golds)] = torch.tensor(golds)
@@ -57,13 +57,13 @@ def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():
     assert near_miss.part_of_speech == "eight/nine" and round(near_miss.synonyms[0].probability, 3) == 0.15
 
 
-def test_right_predictions_and_words_without_synonyms_are_no_cases():
+def test_correct_predictions_and_words_without_synonyms_are_not_cases():
     collector = CaseCollector("mine", TABLE, limit=5)
     collect(collector, [4, 9], [4, 5], [probabilities(four=0.9, five=0.1), probabilities(five=0.9)])
     assert cases_of(collector) == []
 
 
-def test_the_most_confident_are_kept_and_few_of_a_pair():
+def test_the_most_confident_cases_are_kept_with_few_per_pair():
     collector = CaseCollector("mine", TABLE, limit=SAME_PAIR + 1)
     for number in range(200):
         share = (number * 37 % 200) / 200
@@ -75,7 +75,7 @@ def test_the_most_confident_are_kept_and_few_of_a_pair():
     assert best == [0.995, 0.99, 0.985, 0.98, 0.975]
 
 
-def test_a_place_seen_under_several_maskings_is_one_case_of_the_highest_confidence():
+def test_a_position_masked_several_times_is_one_case_with_the_highest_confidence():
     collector = CaseCollector("mine", TABLE, limit=5)
     for share in (0.2, 0.7, 0.4):
         collect(collector, [4], [5], [probabilities(five=share)])
@@ -83,7 +83,7 @@ def test_a_place_seen_under_several_maskings_is_one_case_of_the_highest_confiden
     assert round(case.prediction_probability, 3) == 0.7
 
 
-def test_the_context_marks_what_is_masked_joins_pieces_and_says_where_it_is_cut():
+def test_the_context_marks_masked_tokens_joins_pieces_and_shows_where_it_is_cut():
     tokens = [0, 4, 5, 7, 6, 2, 8, 2, 1, 1]
     masked = [False, False, True, False, False, False, False, False, False, False]
     assert context(tokens, masked, 3, FORMS) == [(" four", 0), (" five", 1), ("ing", 2), (" six eight", 0)]
@@ -92,6 +92,6 @@ def test_the_context_marks_what_is_masked_joins_pieces_and_says_where_it_is_cut(
     segments = context(long, [False] * len(long), CONTEXT + 10, FORMS)
     assert segments[0][0] == "…" + " six" * CONTEXT and segments[1] == (" six", 2)
     assert segments[2][0] == " six" * CONTEXT + " …"
-    # nothing but the end of the sequence is left out
+    # only the end of the sequence is cut
     segments = context(long, [False] * len(long), len(long) - 2 - CONTEXT, FORMS)
     assert not segments[-1][0].endswith("…")

@@ -1,4 +1,4 @@
-"""Counts of a batch, and of a checkpoint over batches and maskings."""
+"""Counts for a batch, and for a checkpoint over batches and maskings."""
 
 import torch
 from tqdm import tqdm
@@ -17,7 +17,7 @@ OTHER[4], OTHER[6] = 5, 7
 
 
 def batch(golds, predictions):
-    """Three sequences of four tokens: the first loses its middle two, the second the rest, the third none."""
+    """Three sequences of four tokens; two tokens are masked in the first, two in the second, none in the third."""
     masked = torch.zeros(3, 4, dtype=torch.bool)
     masked[0, 1:3] = masked[1, 1 : len(golds) - 1] = True
     tokens = torch.full((3, 4), 6)

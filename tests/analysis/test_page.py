@@ -1,4 +1,4 @@
-"""The page of cases: what its file holds, and what a browser makes of it."""
+"""The page of cases: the contents of its file, and what a browser shows."""
 
 import html
 import json
@@ -19,7 +19,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 
 def case(gold="primary", prediction="main", probability=0.4, synonyms=None, **fields) -> Case:
-    """A corrected case unless said otherwise."""
+    """A case, corrected by default."""
     context = [("… an adaptive", 0), (" immune", 1), (" system whose", 0), (f" {gold}", 2), (" function is", 0)]
     defaults = {
         "table": "wordnet",
@@ -53,18 +53,18 @@ def page(cases, summaries=None, checkpoint="checkpoints/checkpoint9.pt", updates
 
 
 def data_of(text: str) -> dict:
-    """What the page's script reads: all up to where an HTML parser sees the element end."""
+    """The data that the page's script reads: the text up to the end of the element for an HTML parser."""
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script', text, re.DOTALL)[1])
 
 
-def test_confidence_is_the_predicted_synonyms_probability_or_else_the_likeliest_synonyms():
+def test_confidence_is_the_probability_of_the_predicted_or_else_the_most_likely_synonym():
     synonyms = [Synonym("chief", 0.1), Synonym("main", 0.3), Synonym("principal", 0.35)]
     assert confidence(case(probability=0.3, synonyms=synonyms)) == 0.3
     assert confidence(case(prediction="old", probability=0.5, synonyms=synonyms, corrected=False)) == 0.35
     assert confidence(case(prediction="old", probability=0.5, synonyms=[], corrected=False)) == 0.0
 
 
-def test_the_cases_come_through_unharmed():
+def test_cases_are_embedded_unchanged():
     whole = case(
         gold=HOSTILE, table="a & b", synonyms=[Synonym("q\u2028\u2029\u0000\r\n\\\"'", 0.125), Synonym("main", 0.4)]
     )
@@ -83,7 +83,7 @@ def test_the_cases_come_through_unharmed():
     assert (data["checkpoint"], data["updates"], data["split"]) == ("checkpoints/checkpoint9.pt", 12500, "valid")
 
 
-def test_the_most_confident_come_first_and_equals_keep_their_order():
+def test_cases_are_sorted_by_confidence_and_ties_keep_their_order():
     cases = [near_miss("a", 0.2), case("b", probability=0.4), case("c", probability=0.1), near_miss("d", 0.4)]
     assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c"]
 
@@ -91,13 +91,13 @@ def test_the_most_confident_come_first_and_equals_keep_their_order():
 def test_no_text_can_end_the_data_or_break_the_file():
     text = page([case(gold=f"{HOSTILE}\u2028\ud800{{{{policy}}}}")], checkpoint=HOSTILE)
     assert text.count("<img") == text.count("<!--") == 0
-    assert len(re.findall("</script", text)) == 2  # the data's and the script's own
+    assert len(re.findall("</script", text)) == 2  # the ends of the data and of the script
     assert "\u2028" not in text
     assert "{{policy}}" in data_of(text)["cases"][0][2] and text.count("default-src") == 1
     text.encode("utf-8")
 
 
-def test_the_policy_allows_the_own_style_and_script_and_nothing_else():
+def test_the_policy_allows_only_the_pages_own_style_and_script():
     policy = re.search('Content-Security-Policy" content="([^"]*)"', page([]))[1]
     digest = "'sha256-[A-Za-z0-9+/]{43}='"
     assert re.fullmatch(
@@ -106,20 +106,20 @@ def test_the_policy_allows_the_own_style_and_script_and_nothing_else():
     assert "src=" not in page([]) and "href=" not in page([]) and "url(" not in page([])
 
 
-def test_probabilities_that_are_nan_are_refused():
+def test_nan_probabilities_are_rejected():
     with pytest.raises(InputError, match="^checkpoints/checkpoint9.pt: .*NaN") as caught:
         page([case(gold_probability=float("nan"))])
     assert "\n" not in str(caught.value)
 
 
-def test_a_thousand_cases_stay_small():
+def test_a_page_of_a_thousand_cases_is_small():
     context = [(" a dozen words, or a few more, of the sentence", 0), (" masked", 1)] * 8 + [(" primary", 2)]
     synonyms = [Synonym(f"synonym{number}", 0.1234567 / (number + 1)) for number in range(25)]
     text = page([case(context=context, synonyms=synonyms)] * 1000)
     assert len(text.encode()) < 1_500_000
 
 
-# ---- in a browser. All pages are opened at once, each in a frame as narrow as a phone; its fragment follows the name.
+# ---- in a browser: all pages are opened at once, each in a frame as narrow as a phone; a fragment may follow the name
 
 WORDS = [
     case("primary", "main", 0.38712, part_of_speech="adjective"),
@@ -176,7 +176,7 @@ function look(frame) {
   const texts = (selector, inside = page) => [...inside.querySelectorAll(selector)].map((node) => node.textContent);
   return {
     title: page.title, text: page.body.innerText, width: root.clientWidth, scrollWidth: root.scrollWidth,
-    // the cards clip what is too wide, so that the page itself does not grow
+    // cards clip content that is too wide, so the page itself does not grow
     tooWide: [...page.querySelectorAll("article, article *")].filter(
       (node) => node.getBoundingClientRect().right > root.clientWidth).map((node) => node.outerHTML.slice(0, 200)),
     images: page.images.length, requests: frame.contentWindow.performance.getEntriesByType("resource").length,
@@ -274,10 +274,10 @@ def golds(frame: dict) -> list[str]:
     return [one["gold"] for one in frame["cases"]]
 
 
-def test_corrected_cases_come_first_as_the_default(seen):
+def test_corrected_cases_are_shown_by_default(seen):
     frame = seen["default"]
     assert golds(frame) == ["stays", "stay", "primary", "ground", HOSTILE]
-    assert frame["count"] == "5 cases, the most confident first"
+    assert frame["count"] == "5 cases, most confident first"
     assert frame["filters"] == {"word": "", "table": "", "pos": "", "show": "corrected"}
     assert not frame["visible"]["clear"] and not frame["visible"]["more"] and not frame["visible"]["none-corrected"]
     assert frame["title"] == "False negatives of checkpoint9.pt"
@@ -291,7 +291,7 @@ def test_a_case_shows_the_words_in_their_sentence_and_their_probabilities(seen):
     assert primary["tags"] == ["corrected", "adjective", "wordnet"]
     assert (primary["gold"], primary["prediction"]) == ("primary", "main")
     assert primary["percents"] == ["25.0\xa0%", "38.7\xa0%"]
-    assert primary["synonyms"] == primary["predicted"] + ["chief"] == ["main", "chief"]  # the likeliest first
+    assert primary["synonyms"] == primary["predicted"] + ["chief"] == ["main", "chief"]  # most likely first
     assert primary["synonymPercents"] == ["38.7\xa0%", "< 0.01\xa0%"]
     assert primary["likeliest"] == primary["hits"] == []
     assert [one["percents"][1] for one in seen["default"]["cases"][::3]] == ["> 99.9\xa0%", "0.42\xa0%"]
@@ -304,7 +304,7 @@ def test_the_arrow_points_from_gold_to_prediction_in_a_text_from_right_to_left(s
     assert arabic["direction"] == "rtl"
 
 
-def test_a_near_miss_shows_its_likeliest_synonym(seen):
+def test_a_near_miss_shows_its_most_likely_synonym(seen):
     big, small = seen["near"]["cases"]
     assert (big["gold"], big["prediction"], big["tags"][0]) == ("big", "old", "near miss")
     assert big["predicted"] == [] and big["likeliest"] == ["little"] and big["synonyms"] == ["little", "tiny"]
@@ -326,12 +326,12 @@ def test_a_near_miss_shows_its_likeliest_synonym(seen):
 def test_the_fragment_filters(seen, name, expected):
     frame = seen[name]
     assert golds(frame) == expected
-    number = f"{len(expected)} case{'s' * (len(expected) > 1)}, the most confident first"
-    assert frame["count"] == (number if expected else "No case matches these filters.")
+    number = f"{len(expected)} case{'s' * (len(expected) > 1)}, most confident first"
+    assert frame["count"] == (number if expected else "No cases match these filters.")
     assert frame["visible"]["clear"] and frame["visible"]["browser"]
 
 
-def test_the_filters_show_what_the_fragment_says(seen):
+def test_the_filters_match_the_fragment(seen):
     assert seen["by several"]["filters"] == {"word": "stay", "table": "wordnet", "pos": "verb", "show": "near"}
     assert [one["tags"][0] for one in seen["by word"]["cases"]] == ["corrected", "corrected", "near miss"]
 
@@ -341,14 +341,14 @@ def test_an_invalid_fragment_falls_back_to_the_defaults(seen):
     assert seen["near, corrected asked"]["filters"] == seen["near"]["filters"]
 
 
-def test_near_misses_are_the_default_where_nothing_is_corrected(seen):
+def test_near_misses_are_the_default_if_nothing_is_corrected(seen):
     frame = seen["near"]
     assert frame["filters"]["show"] == "near" and frame["disabled"] == ["corrected"]
     assert frame["visible"]["none-corrected"] and "No prediction was a synonym of the gold word." in frame["text"]
     assert not frame["visible"]["clear"]
 
 
-def test_the_table_filter_is_there_for_several_tables_only(seen):
+def test_the_table_filter_is_shown_only_for_several_tables(seen):
     assert seen["default"]["tables"] == ["", "vectors", "wordnet", HOSTILE] and seen["default"]["visible"]["table"]
     assert not seen["near"]["visible"]["table"]
 
@@ -356,7 +356,7 @@ def test_the_table_filter_is_there_for_several_tables_only(seen):
 def test_many_cases_are_shown_fifty_at_a_time(seen):
     names = [f"word{number:03}" for number in reversed(range(120))]
     assert golds(seen["many"]) == names[:50]
-    assert seen["many"]["count"] == "120 cases, the most confident first; the first 50 are shown"
+    assert seen["many"]["count"] == "120 cases, most confident first; the first 50 are shown"
     assert golds(seen["many, more"]) == names[:100]
     assert seen["many, more"]["focused"] == "Case 51: gold word069, prediction main"
     assert golds(seen["many, all"]) == names
@@ -371,21 +371,21 @@ def test_long_rows_of_synonyms_are_folded(seen):
     assert seen["folded"]["cases"][1] == before
 
 
-def test_a_synonym_that_was_searched_for_is_not_folded_away(seen):
+def test_a_synonym_that_matches_the_search_is_not_folded(seen):
     found = seen["by synonym"]["cases"][0]
     assert found["hits"] == ["abide"] == found["synonyms"][12:]
 
 
-def test_the_address_follows_the_filters_and_the_filters_the_address(seen):
+def test_the_url_follows_the_filters_and_the_filters_follow_the_url(seen):
     assert golds(seen["typed"]) == ["stay"] and seen["typed"]["hash"] == "#word=Sta&show=near"
     assert seen["cleared"]["hash"] == "" and golds(seen["cleared"]) == golds(seen["default"])
     assert seen["cleared"]["focused"] == "word"
     assert golds(seen["changed"]) == ["ground", HOSTILE] and seen["changed"]["filters"]["word"] == ""
 
 
-def test_the_head_shows_rates_with_intervals_where_there_are_several_seeds(seen):
+def test_the_header_shows_rates_with_intervals_for_several_seeds(seen):
     cell = "1.400\xa0%\n1.250 to 1.550\n21 of 1,500"
-    assert seen["default"]["rates"][0] == ["Corrected, of the wrong predictions", cell, cell, cell]
+    assert seen["default"]["rates"][0] == ["Corrected, of wrong predictions", cell, cell, cell]
     assert [row[1] for row in seen["near"]["rates"]] == [
         "1.400\xa0%\n21 of 1,500",
         "1.400\xa0%\n21 of 2,000",
@@ -394,25 +394,25 @@ def test_the_head_shows_rates_with_intervals_where_there_are_several_seeds(seen)
     ]
 
 
-def test_no_cases_give_a_sentence_and_no_controls(seen):
+def test_without_cases_there_is_a_message_and_no_controls(seen):
     frame = seen["empty"]
     assert frame["visible"]["nothing"] and not frame["visible"]["browser"] and frame["visible"]["rates"]
-    assert "There is no case to show" in frame["text"]
+    assert "There are no cases to show" in frame["text"]
 
 
 def test_without_javascript_the_page_says_so(seen):
-    assert "takes JavaScript" in seen["no script"]["text"] and seen["no script"]["title"] == "False negatives"
-    assert "takes JavaScript" not in seen["default"]["text"]
+    assert "requires JavaScript" in seen["no script"]["text"] and seen["no script"]["title"] == "False negatives"
+    assert "requires JavaScript" not in seen["default"]["text"]
 
 
-def test_text_that_looks_like_html_stays_text(seen):
+def test_text_that_looks_like_html_is_shown_as_text(seen):
     hostile = seen["default"]["cases"][4]
     assert hostile["gold"] == HOSTILE and hostile["masked"] == [HOSTILE] and hostile["tags"][2] == HOSTILE
     assert hostile["prediction"] == LONG and LONG in hostile["sentence"]
     assert seen["default"]["images"] == 0 and seen["default"]["title"] == "False negatives of checkpoint9.pt"
 
 
-def test_the_browser_loads_nothing_and_refuses_what_is_slipped_in(seen):
+def test_the_browser_loads_nothing_and_blocks_injected_elements(seen):
     assert all(seen[name]["requests"] == 0 for name in FRAMES if name != "policy")
     assert sorted(seen["violations"]) == ["img-src", "script-src-elem"]
     assert seen["policy"]["title"] == "False negatives of checkpoint9.pt"

@@ -1,4 +1,4 @@
-"""Pairs of gold and prediction: hand-counted."""
+"""Pairs of gold word and prediction, counted by hand."""
 
 import csv
 import math
@@ -18,7 +18,7 @@ from tn_fairseq.synonyms.table import PADDING
 
 TABLE = torch.full((8, 2), PADDING, dtype=torch.int32)
 TABLE[4, 0], TABLE[5, 0] = 5, 4
-# 4 and 5 point the same way but for a little, 6 lies near them, 7 at a right angle
+# 4, 5 and 6 have similar directions, 7 is orthogonal to 4
 EMBEDDINGS = torch.zeros(8, 2)
 EMBEDDINGS[4:] = torch.tensor([[1.0, 0.0], [1.0, 0.5], [1.0, 0.1], [0.0, 1.0]])
 IS_WORD = torch.arange(8) >= 4
@@ -35,7 +35,7 @@ def rows_of(counter, is_word=IS_WORD, tables=None):
     return pair_rows(counter, tables or {"mine": TABLE}, EMBEDDINGS, is_word, list("abcdefgh"))
 
 
-def test_pairs_are_counted_over_batches_most_frequent_first_without_right_predictions():
+def test_wrong_pairs_are_counted_over_batches_most_frequent_first():
     counter = PairCounter()
     counter.add(torch.tensor([4, 5, 6]), torch.tensor([5, 5, 7]), torch.tensor([0.2, 0.9, 0.5]))
     counter.add(torch.tensor([4]), torch.tensor([5]), torch.tensor([0.4]))
@@ -54,17 +54,17 @@ def test_the_typical_similarity_is_the_median_over_the_tables():
     assert torch.allclose(similarities(EMBEDDINGS, torch.tensor([4]), torch.tensor([7])), torch.zeros(1))
 
 
-def test_corrected_pairs_come_first_and_then_similar_words_that_no_table_holds():
+def test_corrected_pairs_come_before_similar_words_that_are_in_no_table():
     rows = rows_of(counted((4, 6), (4, 6), (4, 7), (5, 4)))
     assert [(row["list"], row["gold"], row["prediction"], row["count"]) for row in rows] == [
         ("corrected", "f", "e", 1),
-        ("missed", "e", "g", 2),  # 4 and 7 are not alike
+        ("missed", "e", "g", 2),  # 4 and 7 are not similar
     ]
     assert [row["tables"] for row in rows] == ["mine", ""]
     assert math.isclose(rows[0]["similarity"], 1 / math.sqrt(1.25), rel_tol=1e-6) and rows[0]["mean_probability"] == 0.5
 
 
-def test_what_is_no_word_is_no_candidate_and_every_table_that_fires_is_named():
+def test_candidates_are_words_and_every_table_that_fires_is_named():
     is_word = IS_WORD.clone()
     is_word[6] = False
     assert rows_of(counted((4, 6)), is_word) == []
@@ -77,7 +77,7 @@ def test_no_pairs_and_no_synonyms_give_no_rows():
     assert rows_of(PairCounter()) == [] and rows_of(counted((4, 6)), tables=empty) == []
 
 
-def test_the_candidates_are_limited_and_the_corrected_are_not():
+def test_missed_pairs_are_limited_and_corrected_pairs_are_not():
     size = MISSED_PAIRS + 60
     table = torch.full((size, 1), PADDING, dtype=torch.int32)
     table[:50, 0] = torch.arange(50, dtype=torch.int32) + 1
@@ -88,7 +88,7 @@ def test_the_candidates_are_limited_and_the_corrected_are_not():
     assert [row["list"] for row in found] == ["corrected"] * 50 + ["missed"] * MISSED_PAIRS
 
 
-def test_the_file_reads_back(tmp_path):
+def test_the_file_can_be_read_back(tmp_path):
     rows = rows_of(counted((4, 5), (5, 6)))
     write_pairs(rows, tmp_path / "pairs.csv")
     with open(tmp_path / "pairs.csv", newline="", encoding="utf-8") as file:

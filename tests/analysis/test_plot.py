@@ -1,4 +1,4 @@
-"""The plot: what its SVG says, the same bytes every time, and one line where matplotlib is missing."""
+"""The plot: the contents of its SVG, the same bytes in every run, and a one-line error without matplotlib."""
 
 import logging
 import sys
@@ -15,7 +15,7 @@ TABLES = {"wordnet": 1, "glove $x$ & <b>": 3}
 
 
 def made(checkpoints: dict[str, int | None], tables: dict[str, int] = TABLES, seeds: int = 2):
-    """Rows of counts that differ from seed to seed, in which tables fire as often as said."""
+    """Rows of counts that differ between seeds; ``tables`` gives how often each table fires."""
     return rows(
         [
             Evaluated(
@@ -40,7 +40,7 @@ def matplotlib():
 
 @pytest.fixture
 def draw(matplotlib, tmp_path):
-    """Draws as SVG, and returns how often each text stands in it, and the whole file."""
+    """Draw an SVG; return the number of times each text occurs in it, and the file's content."""
 
     def draw(drawn):
         path = tmp_path / "plot.svg"
@@ -59,10 +59,10 @@ def test_names_and_panels_are_text(draw):
     assert set(TABLES) <= set(texts)
     assert set(PANELS.values()) <= set(texts)
     assert texts["30k"] == texts["updates"] == 2  # the two panels at the bottom share the axis of those above
-    assert "run" not in texts  # of one run there is nothing to tell
+    assert "run" not in texts  # a single run has no legend
 
 
-def test_the_same_bytes_every_time_in_both_formats(matplotlib, tmp_path):
+def test_both_formats_are_reproducible(matplotlib, tmp_path):
     first, second = ([tmp_path / f"{name}.{suffix}" for suffix in ("png", "svg")] for name in "ab")
     draw_training(made(RUN), *first)
     draw_training(made(RUN), *second)
@@ -81,7 +81,7 @@ def test_the_png_is_sharp(matplotlib, tmp_path):
     assert width >= 9 * 150
 
 
-def test_nothing_of_the_users_plots_changes_it_or_is_changed(matplotlib, tmp_path):
+def test_settings_of_the_users_plots_have_no_effect_and_do_not_change(matplotlib, tmp_path):
     draw_training(made(RUN), tmp_path / "a.svg")
     with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path"}):
         before = dict(matplotlib.rcParams)
@@ -95,13 +95,13 @@ def test_accuracy_is_drawn_once(draw):
 
     _, one = draw(made(RUN, {"wordnet": 1}))
     _, two = draw(made(RUN))
-    # a band in each panel of a table's own, and one of accuracy
+    # a band for each table in three panels, and one for accuracy
     assert one.count('id="FillBetween') == 4 and two.count('id="FillBetween') == 7
     bands = [part.split("</g>")[0] for part in two.split('id="FillBetween')[1:]]
     assert [sum(colour.lower() in band for band in bands) for colour in (*COLOURS[:2], INK)] == [3, 3, 1]
 
 
-def test_runs_differ_in_their_dashes(draw):
+def test_each_run_has_its_own_dash_style(draw):
     one, svg = draw(made(RUN))
     assert "stroke-dasharray" not in svg
     texts, svg = draw(made({**RUN, **{f"other/run/checkpoint_1_{n}.pt": n for n in (1000, 2000)}}))
@@ -117,7 +117,7 @@ def test_checkpoints_without_updates_are_left_out(draw):
 
 
 @pytest.mark.parametrize("updates", [None, 0, 5000])
-def test_without_two_times_of_training_checkpoints_stand_side_by_side(draw, updates):
+def test_checkpoints_with_equal_updates_are_drawn_side_by_side(draw, updates):
     checkpoints = ["a/checkpoint_last.pt", "somewhere/else/checkpoint_last.pt"]
     texts, svg = draw(made(dict.fromkeys(checkpoints, updates)))
     assert "updates" not in texts
@@ -133,7 +133,7 @@ def test_a_single_checkpoint(draw, seeds):
     assert set(TABLES) <= set(texts)
 
 
-def test_a_table_that_fires_rarely_is_not_lost_beside_another(draw):
+def test_a_table_that_fires_rarely_stays_visible_next_to_another(draw):
     common, rare = {"common": 900}, {"rare": 2}
     texts, _ = draw(made(RUN, common))
     assert "0.1" not in texts
@@ -153,7 +153,7 @@ def test_many_tables(draw):
     assert all(texts[name] == 1 for name in names)
 
 
-def test_no_debugging_messages_where_fairseq_lets_all_through(matplotlib, tmp_path, caplog):
+def test_no_debug_messages_if_fairseq_enables_them(matplotlib, tmp_path, caplog):
     logging.getLogger("matplotlib").setLevel(logging.NOTSET)
     with caplog.at_level(logging.DEBUG):
         draw_training(made(RUN), tmp_path / "plot.png")

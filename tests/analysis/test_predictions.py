@@ -1,4 +1,4 @@
-"""The masked text that the analysis sees is that of training's validation."""
+"""The analysis masks the text as validation during training does."""
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(loaded, data_
         masks = torch.cat([batch.masked_tokens.flatten() for batch in found])
         assert seed not in seen or torch.equal(seen[seed], masks)
         seen[seed] = masks
-        # the text is the same under every masking, and whole
+        # the text before masking has no masks
         assert one.task.mask_idx not in torch.cat([batch.tokens.flatten() for batch in found])
     assert not torch.equal(seen[1], seen[2])
 
@@ -42,7 +42,7 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(loaded, data_
     assert torch.equal(seen[1], validation)
 
 
-def test_predictions_are_the_likeliest_or_draws_that_can_be_repeated(loaded, data_bin):
+def test_predictions_are_the_most_likely_tokens_or_reproducible_samples(loaded, data_bin):
     one = loaded("electra")
     dataset = load_split(one, data_bin, "valid")
     batches = batches_of(one, dataset, None)
@@ -54,7 +54,7 @@ def test_predictions_are_the_likeliest_or_draws_that_can_be_repeated(loaded, dat
     assert torch.equal(draws[0].logits, likeliest.logits)
 
 
-def test_sequences_can_be_limited_and_batches_have_a_size_without_options(loaded, data_bin):
+def test_sequences_can_be_limited_and_batches_have_a_default_size(loaded, data_bin):
     one = loaded("electra", batch_size=None)
     dataset = load_split(one, data_bin, "valid")
     assert sum(map(len, batches_of(one, dataset, 5))) == 5
@@ -63,7 +63,7 @@ def test_sequences_can_be_limited_and_batches_have_a_size_without_options(loaded
 
 
 @pytest.mark.parametrize("family", ["electra", "bert"])
-def test_a_missing_or_damaged_split_is_refused(loaded, data_bin, family, tmp_path):
+def test_a_missing_or_damaged_split_is_rejected(loaded, data_bin, family, tmp_path):
     one = loaded(family)
     with pytest.raises(InputError, match=r"--split vaild: not in .*, which holds train, valid"):
         load_split(one, data_bin, "vaild")
@@ -73,3 +73,16 @@ def test_a_missing_or_damaged_split_is_refused(loaded, data_bin, family, tmp_pat
     one.task.cfg.data = str(tmp_path)
     with pytest.raises((InputError, SystemExit), match="valid.idx|valid: "):
         load_split(one, tmp_path, "valid")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_samples_depend_only_on_the_seed(loaded, data_bin, family):
+    one = loaded(family)
+    dataset = load_split(one, data_bin, "valid")
+    batches = batches_of(one, dataset, 16)
+    draws = []
+    for before, seed in ((5, 1), (6, 1), (6, 2)):
+        torch.manual_seed(before)
+        draws.append(torch.cat([batch.predictions for batch in predict(one, dataset, batches, seed, sample=True)]))
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[1], draws[2])

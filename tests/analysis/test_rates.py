@@ -1,4 +1,4 @@
-"""Rates by hand, the text around them, the files, and the paper's Table 2."""
+"""Rates computed by hand, the printed table, the files, and the paper's Table 2."""
 
 import csv
 import json
@@ -7,10 +7,10 @@ import math
 import pytest
 from scipy import stats
 
-from tn_fairseq.analysis.paper import TABLE_2
-from tn_fairseq.analysis.rates import LEGEND, PAPER_HEADING, Counts, Evaluated, rates_table, rows, write_rates
+from tn_fairseq.analysis.rates import LEGEND, Counts, Evaluated, rates_table, rows, write_rates
+from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
-# rates of the first: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 right
+# rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
 FIRST = Counts(sequences=40, corrected_sequences=10, masked=100, correct=20, corrected=16)
 SECOND = Counts(sequences=40, corrected_sequences=14, masked=200, correct=100, corrected=18)
 KEYS = ["checkpoint", "updates", "table", "mask_seeds"]
@@ -24,7 +24,7 @@ def one(*counts: Counts, checkpoint: str = "runs/a/checkpoint_1_50.pt", updates:
 
 
 def line_of(table: str, label: str) -> list[str]:
-    """The cells of the one line that begins so."""
+    """The cells of the only line that starts with ``label``."""
     (line,) = [line.strip() for line in table.splitlines() if line.strip().startswith(label)]
     return line.removeprefix(label).split()
 
@@ -41,14 +41,14 @@ def test_one_seed_by_hand():
 def test_counts_are_summed_and_rates_are_means_over_seeds():
     (row,) = rows([one(FIRST, SECOND)])
     assert [row[key] for key in KEYS[3:9]] == [2, 80, 24, 300, 180, 34]
-    # of the seeds 25 and 35, 20 and 18, 16 and 9, 20 and 50: not the rate of the sums
+    # means of 25 and 35, 20 and 18, 16 and 9, 20 and 50, not the rates of the sums
     assert [row[key] for key in KEYS[9::3]] == pytest.approx([30, 19, 12.5, 35])
     # two values d apart: standard deviation d / sqrt(2), standard error d / 2
     half = stats.t.ppf(0.975, 1) * 10 / 2
     assert (row["sequence_rate_low"], row["sequence_rate_high"]) == pytest.approx((30 - half, 30 + half))
 
 
-def test_a_rate_of_nothing_is_zero():
+def test_a_rate_with_denominator_zero_is_zero():
     perfect = Counts(sequences=4, corrected_sequences=0, masked=10, correct=10, corrected=0)
     nothing = Counts(0, 0, 0, 0, 0)
     (row,) = rows([one(perfect)])
@@ -73,18 +73,18 @@ def test_the_table_shows_the_rows():
     assert line_of(vectors, "checkpoint_1_50.pt")[:5] == ["50", "32", "25.000", "±", "0.000"]
     assert line_of(vectors, "checkpoint_1_50.pt")[-3:] == ["20.00", "±", "0.00"]
     assert "other text or another training run" in table
-    assert "Masking seeds: 2. Over all of them 200 to 400 tokens were masked, in 80 sequences." in table
-    assert PAPER_HEADING not in table
+    assert "Masking seeds: 2. In total, 200 to 400 tokens were masked in 80 sequences." in table
+    assert HEADING not in table
 
 
-def test_one_seed_is_shown_without_interval():
+def test_one_seed_is_shown_without_an_interval():
     table = rates_table(rows([one(FIRST)]))
     assert line_of(table, "checkpoint_1_50.pt") == ["50", "16", "25.000", "20.000", "16.000", "20.00"]
     assert "±" not in table
-    assert "Masking seeds: 1. Over all of them 100 tokens were masked, in 40 sequences." in table
+    assert "Masking seeds: 1. In total, 100 tokens were masked in 40 sequences." in table
 
 
-def test_many_checkpoints_in_folders_deep_down_fit_a_terminal():
+def test_many_checkpoints_in_deep_folders_fit_a_terminal():
     folders = ["/data/" + "deep/" * 40 + name for name in ("plain/checkpoints", "corrected/checkpoints")]
     large = Counts(10**6, 10**6, 10**8, 0, 10**8)
     evaluated = [
@@ -110,15 +110,15 @@ def test_many_checkpoints_in_folders_deep_down_fit_a_terminal():
     assert sum("_checkpoint_15_1500000.pt  1,500,000 " in line for line in numbers) == 6
 
 
-def test_the_papers_table_stands_below():
-    ours, paper = rates_table(rows([one(FIRST)]), show_paper=True).split(PAPER_HEADING)
+def test_the_papers_table_is_shown_below():
+    ours, paper = rates_table(rows([one(FIRST)]), show_paper=True).split(HEADING)
     assert ours.split() == rates_table(rows([one(FIRST)])).split()
     assert line_of(paper, "BERT-base, 6.25 %") == ["-", "-", "6.90", "1.31", "-", "-"]
     assert line_of(paper, "BERT-large, 100 %") == ["-", "-", "7.44", "1.60", "-", "-"]
     assert "wikitext-2-raw-v1" in paper and "200k steps" in paper
 
 
-def test_the_papers_figures_as_its_text_sums_them_up():
+def test_the_papers_numbers_match_the_summary_in_its_text():
     assert [figures.checkpoint for figures in TABLE_2] == [6.25, 12.5, 25, 50, 80, 100] * 2
     assert {figures.model for figures in TABLE_2[:6]} == {"BERT-base"}
     assert {figures.model for figures in TABLE_2[6:]} == {"BERT-large"}

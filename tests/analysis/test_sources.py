@@ -1,16 +1,18 @@
-"""Tables side by side: words, pairs and firing by hand, and the text and CSV around them."""
+"""The comparison of tables: counts by hand, the printed table and the CSV."""
 
 import csv
-import time
+import sys
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
+from tn_fairseq.analysis import sources
 from tn_fairseq.analysis.sources import source_rows, sources_table, write_sources
 from tn_fairseq.synonyms.table import PADDING
 
 P = PADDING
-# of 6 symbols: pairs 1-2 1-3 2-1 5-4, and 1-3 2-1 2-5 4-1 4-2 of another width
+# 6 symbols; pairs 1-2 1-3 2-1 5-4, and 1-3 2-1 2-5 4-1 4-2 with another width
 FIRST = torch.tensor([[P, P], [2, 3], [1, P], [P, P], [P, P], [4, P]], dtype=torch.int32)
 SECOND = torch.tensor([[P, P, P], [3, P, P], [5, 1, P], [P] * 3, [1, 2, P], [P] * 3], dtype=torch.int32)
 EMPTY = torch.full((6, 1), P, dtype=torch.int32)
@@ -48,7 +50,7 @@ def test_a_table_with_itself_has_all_in_common():
     assert (first["common_fired"], second["common_fired"]) == (8, 5)
 
 
-def test_identical_tables_but_for_order_and_width():
+def test_order_and_width_of_tables_do_not_matter():
     wider = torch.cat([FIRST.flip(1), torch.full((6, 2), P)], dim=1)
     wider[1] = torch.tensor([3, 2, P, P])
     wider[[2, 5]] = torch.tensor([[1, P, P, P], [4, P, P, P]])
@@ -73,7 +75,7 @@ def test_empty_tables_and_no_mismatches():
     assert sources_table(rows)
 
 
-def test_rows_are_the_sets_intersections():
+def test_counts_are_those_of_set_intersections():
     generator = torch.Generator().manual_seed(1)
     tables = {}
     for name, columns in (("a", 3), ("b", 5), ("c", 4)):
@@ -95,12 +97,52 @@ def test_rows_are_the_sets_intersections():
         assert row["common_fired"] == fired["abc".index(row["table"]), "abc".index(row["other"])]
 
 
-def test_a_whole_vocabulary_takes_no_time():
-    table = torch.randint(30522, (30522, 54), dtype=torch.int32)
-    start = time.perf_counter()
-    _, both, _ = compare(table, table.flip(0))
-    assert time.perf_counter() - start < 10  # 0.8 seconds on an idle core
-    assert both["pairs"] > 30522 * 53
+class Work(TorchFunctionMode):
+    """Counts the tensor elements that torch creates and the lines of the module that run."""
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = self.lines = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **kwargs or {})
+        tensors = made if isinstance(made, tuple) else (made,)
+        self.numbers += sum(tensor.numel() for tensor in tensors if isinstance(tensor, torch.Tensor))
+        return made
+
+    def trace(self, frame, event, arg):
+        self.lines += event == "line"
+        return self.trace if frame.f_code.co_filename == sources.__file__ else None
+
+    def of(self, *tables: torch.Tensor) -> "Work":
+        before = sys.gettrace()
+        with self:
+            sys.settrace(self.trace)
+            try:
+                compare(*tables)
+            finally:
+                sys.settrace(before)
+        return self
+
+
+def test_the_work_grows_no_faster_than_the_vocabulary():
+    works = []
+    for size in (500, 2000):
+        table = torch.randint(size, (size, 54), dtype=torch.int32)
+        works.append(Work().of(table, table.flip(0)))
+    small, large = works
+    assert 0 < large.numbers < 5 * small.numbers
+    assert 0 < large.lines == small.lines  # no loop over words or pairs
+
+
+def test_pairs_of_a_large_vocabulary_do_not_collide():
+    """With 70,000 words, pair numbers do not fit in 32 bits."""
+    size = 70_000
+    one, other = torch.full((2, size, 1), P, dtype=torch.int32)
+    one[61_359, 0] = 43_000
+    other[(61_359 * size + 43_000 - 2**32) // size, 0] = (61_359 * size + 43_000 - 2**32) % size
+    _, both, _ = compare(one, other)
+    assert (both["pairs"], both["other_pairs"], both["common_pairs"]) == (1, 1, 0)
 
 
 def test_the_text_shows_the_rows():
@@ -111,7 +153,7 @@ def test_the_text_shows_the_rows():
     ]
     assert [line.split() for line in overlap.splitlines()[1:]] == [["first", "second", "2", "2", "28.6", "3", "3.750"]]
     assert "Jaccard" in legend
-    assert legend.endswith("\nOf 100 masked tokens 80 were predicted wrong.")
+    assert legend.endswith("\n80 of 100 masked tokens were predicted incorrectly.")
 
 
 def test_one_table_has_no_overlap():

@@ -1,4 +1,4 @@
-"""Relations that hold for every criterion on every family of models."""
+"""Tests of every criterion on every family of models."""
 
 import math
 
@@ -7,17 +7,17 @@ import torch
 from fairseq.criterions.masked_lm import MaskedLmLoss
 from fairseq.logging import metrics
 from fairseq.utils import apply_to_sample
-from helpers import FAMILIES, first_batch
+from helpers import CRITERIA, FAMILIES, first_batch
 
 from tn_fairseq import corruption
 from tn_fairseq.criterions.base import MaskedLMCriterion
+from tn_fairseq.models.electra import ElectraOutput
 
-CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
 families = pytest.mark.parametrize("family", FAMILIES)
 
 
 def step(task, model, criterion, batch, seed=5):
-    """Loss, sample size and log of one training step, dropout included, from a fixed seed."""
+    """Loss, sample size and log of one training step with dropout, from a fixed seed."""
     torch.manual_seed(seed)
     return criterion(model, batch)
 
@@ -41,7 +41,7 @@ def fairseqs_masked_lm(task, model, batch):
         ("mlm_sent_kl", ["--sent-kl-weight", 0]),
     ],
 )
-def test_degenerate_criteria_are_fairseqs_masked_lm_to_the_last_bit(
+def test_degenerate_criteria_are_bitwise_equal_to_fairseqs_masked_lm(
     build, empty_table, synonym_table, family, criterion, flags
 ):
     if criterion == "mlm_hard_correction":
@@ -73,6 +73,43 @@ def test_electra_is_masked_lm_plus_50_times_replaced_token_detection(build, flag
     assert log["rtd_tokens"] == batch["net_input"]["src_tokens"].ne(task.dictionary.pad()).sum()
 
 
+def test_replaced_token_detection_by_hand(build):
+    """Five tokens: two are replaced, of which the fourth does not count; the fifth is padding."""
+    _, _, criterion = build("electra", "--criterion", "electra")
+    output = ElectraOutput(
+        logits=None,
+        drawn_tokens=None,
+        is_replaced=torch.tensor([[True, False, False, True, False]]),
+        discriminator_logits=torch.tensor([[math.log(3), 0.0, math.log(3), math.log(3), 9.0]]),
+    )
+    counts = torch.tensor([[True, True, True, False, False]])
+    criterion.detection_targets = lambda output, masked, is_token: (output.is_replaced, counts)
+    loss, log = criterion.detect(output, None, None)
+    # probabilities of "replaced": 3/4 if that is correct, 1/2 and 3/4 if not
+    summed = math.log(4 / 3) + math.log(2) + math.log(4)
+    assert loss.item() == pytest.approx(summed / 3)
+    expected = {"rtd_loss": summed, "rtd_tokens": 3, "rtd_correct": 2, "rtd_hits": 1, "rtd_said": 2, "rtd_replaced": 1}
+    assert {key: value.item() for key, value in log.items()} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("family", ["electra", "bert"])
+def test_a_low_temperature_draws_the_most_likely_token(build, family):
+    logs = {}
+    for mode, temperature in (("argmax", 1), ("sample", 1e-6), ("sample", 1)):
+        flags = ["--criterion", "electra", "--prediction-mode", mode, "--generator-temperature", temperature]
+        task, model, criterion = build(family, *flags, "--task", "electra")
+        batch = first_batch(task, size=40)
+        word = batch["target"][batch["target"].ne(task.dictionary.pad())].mode().values
+        with torch.no_grad():  # the most likely token everywhere, but not always drawn
+            head = model.generator_head if family == "electra" else model.masked_lm_head
+            head.bias[word] = 4.0
+        logs[mode, temperature] = step(task, model.eval(), criterion, batch)[2]
+    likeliest, cold, warm = logs.values()
+    assert likeliest["correct"] == cold["correct"] != warm["correct"]
+    if family == "electra":
+        assert cold["rtd_replaced"] == cold["masked"] - cold["correct"] != warm["rtd_replaced"]
+
+
 def without_masks(task, batch):
     target = torch.full_like(batch["target"], task.dictionary.pad())
     none = {"masked_indices": torch.empty(0, dtype=torch.long), "uniform_draws": torch.empty(0, dtype=torch.double)}
@@ -82,8 +119,8 @@ def without_masks(task, batch):
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("mode", ["argmax", "sample"])
 @pytest.mark.parametrize("family", ["electra", "bert"])
-def test_a_step_never_waits_for_a_value(build, synonym_table, family, criterion, mode):
-    """Tensors on the device "meta" have no values: where one is looked at, a GPU would have to stop its queue."""
+def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family, criterion, mode):
+    """Tensors on the device "meta" have no values, so reading one fails where a GPU would synchronize."""
     flags = ["--criterion", criterion, "--synonym-table", synonym_table, "--prediction-mode", mode]
     if criterion == "mlm_hard_correction":
         flags += ["--rtd-false-negatives", "ignore"]
@@ -106,14 +143,14 @@ def test_a_step_never_waits_for_a_value(build, synonym_table, family, criterion,
 def test_a_negative_weight_is_refused(build, synonym_table, criterion, name):
     flags = ["--criterion", criterion, "--synonym-table", synonym_table]
     build("electra", *flags, name, 0)
-    with pytest.raises(SystemExit, match=f"error: {name} -1.5 "):
+    with pytest.raises(SystemExit, match=f"^error: {name} must be non-negative, not -1.5$"):
         build("electra", *flags, name, -1.5)
 
 
 @families
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", [*CRITERIA, "mlm_sent_kl --sent-kl-positions masked"])
 def test_a_batch_without_a_masked_token_has_loss_zero_and_finite_gradients(build, synonym_table, family, criterion):
-    task, model, criterion = build(family, "--criterion", criterion, "--synonym-table", synonym_table)
+    task, model, criterion = build(family, "--criterion", *criterion.split(), "--synonym-table", synonym_table)
     batch = first_batch(task)
     batch = without_masks(task, batch)
     loss, sample_size, log = step(task, model, criterion, batch)
@@ -143,8 +180,8 @@ def show(criterion, logs) -> dict:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_metrics_of_two_batches_are_those_of_their_sum(build, synonym_table, criterion):
-    """What two workers, or two accumulated batches, log together is what one would have logged."""
+def test_metrics_of_two_batches_equal_those_of_their_sum(build, synonym_table, criterion):
+    """Two workers, or two accumulated batches, log the same values as one."""
     task, model, criterion = build("electra", "--criterion", criterion, "--synonym-table", synonym_table)
     task.load_dataset("train")
     dataset = task.dataset("train")
@@ -192,15 +229,15 @@ def test_metrics_by_hand(build):
     assert {key: shown[key] for key in expected} == expected
 
 
-def test_nothing_of_a_criterion_enters_a_checkpoint(build, synonym_table):
+def test_a_criterion_adds_nothing_to_a_checkpoint(build, synonym_table):
     _, _, criterion = build("bert", "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table)
     assert isinstance(criterion, MaskedLMCriterion)
     assert criterion.state_dict() == {} and list(criterion.parameters()) == []
-    assert criterion.to("meta").synonyms.device.type == "meta"  # the table follows the criterion
+    assert criterion.to("meta").synonyms.device.type == "meta"  # the table moves with the criterion
 
 
 @families
-def test_predictions_are_the_likeliest_token_or_a_draw(build, family):
+def test_predictions_are_the_most_likely_token_or_a_draw(build, family):
     for mode in ("argmax", "sample"):
         task, model, criterion = build(family, "--criterion", "electra", "--prediction-mode", mode)
         model.eval()
@@ -213,15 +250,15 @@ def test_predictions_are_the_likeliest_token_or_a_draw(build, family):
         if mode == "argmax":
             assert torch.equal(predictions, output[0].argmax(-1))
         elif family == "electra":
-            assert torch.equal(predictions, output.drawn_tokens)  # the very token that the generator put in
+            assert torch.equal(predictions, output.drawn_tokens)  # the token that the generator drew
         else:
             assert not torch.equal(predictions, output[0].argmax(-1))
-        if mode == "sample" and draws is not None:  # the same draws for the same batch, whatever was drawn before
+        if mode == "sample" and draws is not None:  # the draws of a batch do not depend on earlier draws
             assert torch.equal(predictions, corruption.draw_replacements(output[0], uniform=draws))
 
 
 def test_a_temperature_must_be_positive(build):
-    with pytest.raises(SystemExit, match="--generator-temperature 0"):
+    with pytest.raises(SystemExit, match="^error: --generator-temperature must be positive, not 0"):
         build("bert", "--criterion", "electra", "--generator-temperature", 0)
 
 

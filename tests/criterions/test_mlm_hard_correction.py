@@ -8,7 +8,7 @@ from tn_fairseq import objectives
 def run(built, seed=5):
     task, model, criterion = built
     torch.manual_seed(seed)
-    return criterion(model.eval(), first_batch(task))
+    return criterion(model.eval(), first_batch(task, size=24))
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def sure_of_noun3(build):
 
 
 def expectation(built):
-    """Per-position losses, and where the false negatives are, worked out without the criterion."""
+    """Losses and false negatives at each position, computed without the criterion."""
     task, model, _ = built
-    batch = first_batch(task)
+    batch = first_batch(task, size=24)
     masked = batch["target"].ne(task.dictionary.pad())
     targets = batch["target"][masked]
     logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
@@ -37,7 +37,7 @@ def expectation(built):
     return objectives.masked_lm(logits, targets), is_synonym
 
 
-def test_false_negatives_leave_numerator_and_denominator(sure_of_noun3, synonym_table):
+def test_false_negatives_are_dropped_from_numerator_and_denominator(sure_of_noun3, synonym_table):
     built = sure_of_noun3("--synonym-table", synonym_table)
     nll, is_synonym = expectation(built)
     loss, sample_size, log = run(built)
@@ -63,8 +63,18 @@ def test_weight_counts_in_numerator_and_denominator(sure_of_noun3, synonym_table
     assert sample_size == (~is_synonym).sum() + weight * is_synonym.sum()
 
 
+@pytest.mark.parametrize("divisor", ["kept", "masked"])
+def test_electras_generator_loss_has_the_same_divisor(sure_of_noun3, synonym_table, divisor):
+    flags = ["--discriminator-loss-weight", 0, "--hard-correction-divisor", divisor]
+    built = sure_of_noun3("--synonym-table", synonym_table, *flags, family="electra")
+    nll, is_synonym = expectation(built)
+    loss, sample_size, _ = run(built)
+    kept = (~is_synonym).sum() if divisor == "kept" else len(nll)
+    torch.testing.assert_close(loss / sample_size, nll[~is_synonym].sum() / kept)
+
+
 @pytest.mark.parametrize("family", ["bert", "electra"])
-def test_a_batch_of_nothing_but_false_negatives(build, tmp_path, dictionary, family):
+def test_a_batch_with_only_false_negatives(build, tmp_path, dictionary, family):
     everything = [word for word in WORDS if word != "noun3"]
     table = write_table(tmp_path / "all.safetensors", dictionary, {word: ["noun3"] for word in everything})
     task, model, criterion = build(
@@ -73,7 +83,7 @@ def test_a_batch_of_nothing_but_false_negatives(build, tmp_path, dictionary, fam
     head = model.masked_lm_head if family == "bert" else model.generator_head
     with torch.no_grad():
         head.bias[dictionary.index("noun3")] = 30.0
-    batch = first_batch(task)
+    batch = first_batch(task, size=24)
     is_masked = batch["target"].ne(dictionary.pad())
     batch["target"] = torch.where(is_masked, dictionary.index("noun4"), batch["target"])
     loss, sample_size, log = criterion(model.eval(), batch)
@@ -104,18 +114,48 @@ def test_what_the_discriminator_should_call_a_synonym(sure_of_noun3, synonym_tab
     for choice in ("replaced", "ignore", "original"):
         built = sure_of_noun3("--synonym-table", synonym_table, "--rtd-false-negatives", choice, family="electra")
         logs[choice] = run(built)[2]
-    synonyms = logs["replaced"]["false_negatives"]  # a generator this sure puts in what it predicts
+    synonyms = logs["replaced"]["false_negatives"]  # this generator always draws its prediction
     assert synonyms > 0
     assert logs["ignore"]["rtd_tokens"] == logs["replaced"]["rtd_tokens"] - synonyms
     assert logs["ignore"]["rtd_replaced"] == logs["replaced"]["rtd_replaced"] - synonyms
     assert logs["original"]["rtd_tokens"] == logs["replaced"]["rtd_tokens"]
     assert logs["original"]["rtd_replaced"] == logs["replaced"]["rtd_replaced"] - synonyms
-    for choice in ("ignore", "original"):  # and nothing else changes
+    for choice in ("ignore", "original"):  # nothing else changes
         for key in ("nll", "masked", "correct", "false_negatives"):
             assert logs[choice][key] == logs["replaced"][key]
 
 
-def test_no_table_is_refused(build):
+@pytest.mark.parametrize("choice", ["replaced", "ignore", "original"])
+def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, choice):
+    """An untrained generator draws more synonyms than its argmax has, and at other positions."""
+    flags = ["--criterion", "mlm_hard_correction", "--synonym-table", synonym_table, "--rtd-false-negatives", choice]
+    task, model, criterion = build("electra", *flags, "--generator-loss-weight", 0, "--sample-break-mode", "complete")
+    batch = first_batch(task, size=40)
+    targets, pad = batch["target"], task.dictionary.pad()
+    masked = targets.ne(pad)
+    inputs = {key: batch[key] for key in ("masked_indices", "uniform_draws")}
+    output = model.eval()(**batch["net_input"], masked_tokens=masked, target_tokens=targets, **inputs)
+    pairs = zip(targets[masked].tolist(), output.drawn_tokens.tolist())
+    drawn = torch.tensor([task.dictionary[other] in synonyms_of(task.dictionary[gold]) for gold, other in pairs])
+    is_synonym = torch.zeros_like(masked)
+    is_synonym[masked] = drawn
+    argmax = objectives.false_negatives(output.logits.argmax(-1), targets[masked], criterion.synonyms)
+    assert drawn.any() and not torch.equal(drawn, argmax)
+
+    counts = batch["net_input"]["src_tokens"].ne(pad)
+    assert not counts.all()
+    is_replaced = output.is_replaced & ~is_synonym if choice == "original" else output.is_replaced
+    if choice == "ignore":
+        counts = counts & ~is_synonym
+    losses = objectives.replaced_token_detection(output.discriminator_logits, is_replaced)
+    loss, sample_size, log = criterion(model, batch)
+    torch.testing.assert_close(loss / sample_size, 50 * losses[counts].mean())
+    assert log["rtd_tokens"] == counts.sum() and log["rtd_replaced"] == is_replaced.sum() - (
+        is_synonym.sum() if choice == "ignore" else 0
+    )
+
+
+def test_a_missing_table_is_refused(build):
     with pytest.raises(SystemExit, match="needs --synonym-table"):
         build("bert", "--criterion", "mlm_hard_correction")
 
@@ -134,7 +174,7 @@ def test_a_weight_outside_0_and_1_is_refused(build, synonym_table):
 
 
 def test_predicting_a_special_symbol_is_never_a_false_negative(build, synonym_table):
-    """Early in training a generator may well put in padding, and synonym rows are padded."""
+    """Early in training, a generator may draw padding, and synonym rows are padded."""
     task, model, criterion = build("bert", "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table)
     for symbol in (*range(task.dictionary.nspecial), task.mask_idx):
         predictions = torch.full((len(WORDS),), symbol)

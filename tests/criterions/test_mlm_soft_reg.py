@@ -6,7 +6,7 @@ from tn_fairseq.criterions.mlm_soft_reg import input_word_embeddings
 
 
 def regularization(built):
-    """The masked positions and the regularization term alone, with its graph."""
+    """The masked positions and the regularization term, with its graph."""
     task, model, criterion = built
     batch = first_batch(task)
     captured = {}
@@ -34,7 +34,7 @@ def test_adds_one_minus_the_cosine_of_the_input_embeddings(build, family):
     weight = input_word_embeddings(built[1]).weight
     gold, predicted = weight[masked.targets], weight[masked.predictions]
     by_hand = sum(1 - torch.dot(e, r) / (e.norm() * r.norm()) for e, r in zip(gold, predicted) if r.norm() > 0)
-    by_hand += (predicted.norm(dim=1) == 0).sum()  # RoBERTa's row of padding is zero: no direction, cosine 0
+    by_hand += (predicted.norm(dim=1) == 0).sum()  # RoBERTa's row for padding is zero, with cosine 0
     torch.testing.assert_close(term, by_hand)
     torch.testing.assert_close(log["soft_reg"], by_hand.detach())
     if family != "electra":
@@ -42,7 +42,7 @@ def test_adds_one_minus_the_cosine_of_the_input_embeddings(build, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_reaches_nothing_but_the_embedding_rows_of_gold_and_prediction(build, family):
+def test_gradient_reaches_only_the_embedding_rows_of_gold_and_prediction(build, family):
     built = build_soft_reg(build, family)
     term, masked, *_ = regularization(built)
     term.backward()
@@ -54,7 +54,7 @@ def test_reaches_nothing_but_the_embedding_rows_of_gold_and_prediction(build, fa
     assert all(p.grad is None for p in model.parameters() if p is not weight)
 
 
-def test_a_correct_prediction_costs_nothing_and_pulls_at_nothing(build):
+def test_a_correct_prediction_has_no_cost_and_no_gradient(build):
     task, model, criterion = build_soft_reg(build, "bert")
     term, masked, *_ = regularization((task, model, criterion))
     same = masked._replace(predictions=masked.targets)
@@ -75,14 +75,14 @@ def test_detached_rows_get_no_gradient(build, detach):
     assert touched and touched <= set(free.tolist())
 
 
-def test_weight_scales_the_term_and_nothing_else(build):
+def test_weight_scales_only_the_term(build):
     plain, double = (regularization(build_soft_reg(build, "bert", "--soft-reg-weight", w)) for w in (1, 2))
     torch.testing.assert_close(double[0], 2 * plain[0])
     assert double[4]["nll"] == plain[4]["nll"] and double[3] == plain[3]
     assert double[4]["soft_reg"] == plain[4]["soft_reg"] * 2 / 2  # logged without its weight
 
 
-def test_the_zero_row_of_robertas_padding_does_not_blow_up_the_gradient(build):
+def test_robertas_zero_row_for_padding_does_not_blow_up_the_gradient(build):
     task, model, criterion = build_soft_reg(build, "roberta")
     _, masked, *_ = regularization((task, model, criterion))
     all_padding = masked._replace(predictions=torch.full_like(masked.predictions, task.dictionary.pad()))

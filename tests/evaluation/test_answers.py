@@ -1,4 +1,4 @@
-"""Spans: hand-made windows, and all spans tried one by one."""
+"""Spans: windows made by hand, and a comparison with a search over all spans."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ PREFIX = 4  # of <s> question </s>
 
 
 def window(first: int, values: dict[int, float]) -> np.ndarray:
-    """Logits of a window of four tokens, 0 but for some of the tokens, and lofty where there is no context."""
+    """Logits of a window of four tokens: ``values`` for some tokens, else 0, and very high outside the context."""
     logits = np.zeros(PREFIX + 4 + 1, dtype=np.float32)
     logits[:PREFIX] = logits[-1] = 99
     for token, value in values.items():
@@ -20,14 +20,14 @@ def window(first: int, values: dict[int, float]) -> np.ndarray:
 
 
 def answer(start: dict[int, float], end: dict[int, float], may_start: str = "1111", **options) -> str:
-    """The answer in a single window, of the first four tokens."""
+    """The answer in a single window of the first four tokens."""
     flags = np.array([flag == "1" for flag in may_start])
     windows = [window(0, start)], [window(0, end)], [0], [PREFIX], [4]
     (text,) = best_answers(*windows, OFFSETS[:4], flags, [CONTEXT], **options)
     return text
 
 
-def test_the_span_of_the_highest_sum():
+def test_the_span_with_the_highest_sum():
     assert answer({1: 3}, {2: 3}) == "cat sat"
     assert answer({1: 3}, {1: 2, 3: 1}) == "cat"
 
@@ -37,7 +37,7 @@ def test_no_span_ends_before_its_start():
     assert answer({0: 2, 3: 5}, {0: 9}) == "The"
 
 
-def test_question_and_separators_are_no_answer():
+def test_question_and_separators_are_never_the_answer():
     assert answer({0: -1, 1: -1, 2: -1}, {0: -9, 1: -9, 2: -9}) == "on"
 
 
@@ -57,24 +57,24 @@ def test_the_limit_is_thirty_tokens():
     assert text == "x" * 30
 
 
-def test_only_a_token_with_most_context_starts_an_answer():
+def test_only_a_token_with_maximum_context_starts_an_answer():
     assert answer({0: 9, 1: 1}, {0: 9}, may_start="0111") == "cat"
     assert answer({0: 9, 1: 1}, {2: 9}, may_start="0100") == "cat sat"
 
 
-def test_ties_go_to_the_earlier_start_then_to_the_shorter():
+def test_ties_go_to_the_earlier_start_then_to_the_shorter_span():
     assert answer({}, {}) == "The"
     assert answer({1: 5, 2: 5}, {3: 2}) == "cat sat on"
     assert answer({1: 5}, {2: 1, 3: 1}) == "cat sat"
 
 
-def test_single_precision_makes_no_ties():
+def test_single_precision_causes_no_ties():
     # in single precision both sums are 2 ** 24
     assert answer({0: 2**24, 1: 2**24}, {0: -1e-3, 1: 1e-3}) == "The cat"
 
 
 def two_windows(start: float, other_start: float) -> list[str]:
-    """A second question between the windows of the first, whose second window starts at token 3."""
+    """One window of another question between two windows of a question; the second of these starts at token 3."""
     return best_answers(
         [window(0, {2: start}), window(0, {0: 1}), window(3, {5: other_start})],
         [window(0, {}), window(0, {}), window(3, {})],
@@ -87,7 +87,7 @@ def two_windows(start: float, other_start: float) -> list[str]:
     )
 
 
-def test_the_best_of_all_windows_of_a_question():
+def test_the_best_span_over_all_windows_of_a_question():
     assert two_windows(2, 3) == ["Ano", "mat"]
     assert two_windows(3, 2) == ["Ano", "sat"]
     assert two_windows(2, 2) == ["Ano", "sat"]
@@ -105,7 +105,7 @@ def test_a_question_without_a_span():
 
 
 @pytest.mark.parametrize("max_answer_length", [1, 2, 5, 30])
-def test_all_spans_tried_one_by_one(max_answer_length):
+def test_the_result_matches_a_search_over_all_spans(max_answer_length):
     rng = np.random.default_rng(max_answer_length)
     questions, windows, longest = 5, 12, 9
     context = "abcdefghijklmnopqrstuvwxyz"

@@ -1,4 +1,4 @@
-"""GLUE's metrics: hand-computed values, and what becomes of predictions that say nothing."""
+"""The metrics of GLUE: values computed by hand, and the scores of constant or invalid predictions."""
 
 import math
 import warnings
@@ -43,20 +43,20 @@ def test_three_classes():
 
 
 @pytest.mark.parametrize("name, worst", [("accuracy", 0), ("f1", 0), ("matthews", -100)])
-def test_all_right_and_all_wrong(name, worst):
+def test_all_correct_and_all_wrong(name, worst):
     assert METRICS[name]([1, 0, 1], [1, 0, 1]) == pytest.approx(100, rel=1e-12)
     assert METRICS[name]([0, 1, 0], [1, 0, 1]) == pytest.approx(worst, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["spearman", "pearson"])
-def test_correlations_do_not_mind_scale_but_sign(name):
+def test_correlations_ignore_scale_but_not_sign(name):
     scores = np.array([0.1, 0.5, 0.2, 0.9])
     assert METRICS[name](3 * scores + 1, scores) == pytest.approx(100, rel=1e-12)
     assert METRICS[name](-scores, scores) == pytest.approx(-100, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["f1", "matthews", "spearman", "pearson"])
-def test_constant_predictions_are_worth_nothing_and_raise_no_warning(name):
+def test_constant_predictions_score_zero_without_a_warning(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert METRICS[name]([0, 0, 0, 0], [0, 1, 1, 0]) == 0
@@ -65,15 +65,15 @@ def test_constant_predictions_are_worth_nothing_and_raise_no_warning(name):
 
 
 @pytest.mark.parametrize("name", ["spearman", "pearson"])
-def test_scores_of_a_diverged_model_are_worth_nothing(name):
+def test_nan_predictions_score_zero(name):
     assert METRICS[name]([math.nan, math.nan, 1.0], [1.0, 2.0, 3.0]) == 0
     assert METRICS[name]([math.nan] * 3, [1.0, 2.0, 3.0]) == 0
 
 
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("predictions, targets", [([1, 0], [1]), ([1], [1, 0]), ([], []), ([[1, 0]], [[1, 0]])])
-def test_no_two_lists_of_one_length(name, predictions, targets):
-    with pytest.raises(ValueError, match="not two lists of one length"):
+def test_lists_must_be_non_empty_and_of_one_length(name, predictions, targets):
+    with pytest.raises(ValueError, match="must be non-empty lists of one length"):
         METRICS[name](predictions, targets)
 
 

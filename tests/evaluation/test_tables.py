@@ -1,13 +1,13 @@
-"""Tables: the numbers in their rows, by hand, and the text around them."""
+"""Tables: rows computed by hand, and the printed text."""
 
 import json
 import math
 
 import pytest
 
-from tn_fairseq.evaluation.paper import AVERAGE, GLUE_ROWS, GLUE_TASKS
-from tn_fairseq.evaluation.statistics import compare
-from tn_fairseq.evaluation.tables import LEGEND, PAPER_HEADING, glue_rows, glue_table, squad_rows, squad_table
+from tn_fairseq.evaluation.tables import LEGEND, glue_rows, glue_table, squad_rows, squad_table
+from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, GLUE_TASKS, HEADING
+from tn_fairseq.reporting.statistics import compare
 
 RESULTS = {
     "plain": {"RTE": [60.0, 62.0, 67.0], "CoLA": [50.0, 54.0, 52.0]},
@@ -23,12 +23,12 @@ def row_of(rows: list[dict], checkpoint: str, task: str) -> dict:
 
 
 def cells(table: str, label: str, number: int = 0) -> list[str]:
-    """The numbers of a line, by its label; number 1 is the second such line."""
+    """The numbers of the line with this label; number 1 is the second such line."""
     lines = [line.strip() for line in table.splitlines() if line.strip().startswith(label)]
     return lines[number].removeprefix(label).split()
 
 
-def test_tasks_in_the_papers_order_then_the_average():
+def test_tasks_are_in_the_papers_order_before_the_average():
     results = {name: {task: [50.0] for task in ("MRPC", "CoLA", "SST-2")} for name in ("plain", "corrected")}
     assert [(row["checkpoint"], row["task"]) for row in glue_rows(results)] == [
         (name, task) for name in ("plain", "corrected") for task in ("CoLA", "SST-2", "MRPC", AVERAGE)
@@ -42,15 +42,15 @@ def test_a_task_by_hand():
 
 
 def test_an_average_by_hand():
-    # the seeds' averages: 55, 58, 59.5
+    # averages of the seeds: 55, 58, 59.5
     row = row_of(glue_rows(RESULTS), "plain", AVERAGE)
     assert (row["n"], row["mean"], row["median"]) == (3, 57.5, 58)
     assert row["sd"] == pytest.approx(math.sqrt((2.5**2 + 0.5**2 + 2**2) / 2))
-    assert row["best"] == (54 + 67) / 2  # of each task's best seed, which no seed reaches in all
+    assert row["best"] == (54 + 67) / 2  # the average of the best of each task
     assert row["tasks"] == "CoLA, RTE"
 
 
-def test_tasks_with_different_numbers_of_seeds_have_an_average_without_spread():
+def test_an_average_over_different_numbers_of_seeds_has_no_spread():
     results = {**RESULTS, "plain": {"CoLA": [50.0, 54.0], "RTE": [60.0, 62.0, 67.0]}}
     rows = glue_rows(results, "plain")
     row = row_of(rows, "plain", AVERAGE)
@@ -62,7 +62,7 @@ def test_tasks_with_different_numbers_of_seeds_have_an_average_without_spread():
     assert row_of(rows, "corrected", "CoLA")["low"] is not None
 
 
-def test_comparisons_are_those_of_each_task_and_of_the_seeds_averages():
+def test_each_task_and_the_averages_of_seeds_are_compared():
     rows = glue_rows(RESULTS, "plain")
     for task, ours, theirs in [
         ("CoLA", [54.0, 55.0, 59.0], [50.0, 54.0, 52.0]),
@@ -79,7 +79,7 @@ def test_without_a_baseline_there_is_no_comparison():
     assert "difference" not in table and "Welch" not in table
 
 
-def test_only_tasks_that_both_have_enter_the_averages_comparison():
+def test_the_comparison_of_averages_uses_only_common_tasks():
     results = {**RESULTS, "corrected": {**RESULTS["corrected"], "MNLI": [99.0, 99.0, 99.0]}}
     row = row_of(glue_rows(results, "plain"), "corrected", AVERAGE)
     assert row["compared_tasks"] == "CoLA, RTE"
@@ -87,15 +87,15 @@ def test_only_tasks_that_both_have_enter_the_averages_comparison():
     assert row["tasks"] == "CoLA, MNLI, RTE"
     assert row_of(glue_rows(results, "plain"), "corrected", "MNLI")["difference"] is None
     table = glue_table(results, "plain")
-    assert "\n  less plain (average over CoLA, RTE)\n" in table
-    assert table.startswith("plain (average over CoLA, RTE)\n")  # which are not all of the table's
+    assert "\n  compared with plain (average over CoLA, RTE)\n" in table
+    assert table.startswith("plain (average over CoLA, RTE)\n")  # not all tasks of the table
     assert "\ncorrected\n" in table
 
 
 def test_no_task_in_common():
     results = {"plain": {"CoLA": [50.0]}, "other": {"RTE": [60.0]}}
     table = glue_table(results, "plain")
-    assert "less plain (average over no task)" in table
+    assert "compared with plain (average over no task)" in table
     assert cells(table, "difference") == ["-"] * 3
 
 
@@ -116,13 +116,13 @@ def test_seeds_that_agree_have_no_interval():
     for label in ("95 % from", "95 % to", "seeds for 1.0"):
         agreeing, *spread = cells(table, label)
         assert agreeing == "-" and "-" not in spread
-    assert "the seeds of each side agree (sd 0)" in table
+    assert "the seeds agree on both sides (sd 0)" in table
 
 
 def test_rows_are_json():
     rows = glue_rows({"plain": {"CoLA": [50.0]}}, "plain") + squad_rows({"plain": {"EM": [1.0], "F1": [2.0]}})
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    assert len({tuple(row) for row in rows}) == 1  # the same keys, as CSV takes them
+    assert len({tuple(row) for row in rows}) == 1  # CSV requires the same keys
 
 
 def test_the_table_shows_the_rows():
@@ -138,10 +138,10 @@ def test_the_table_shows_the_rows():
     assert cells(table, "95 % from")[-1] == f"{found.low:+.2f}"
     assert cells(table, "95 % to")[-1] == f"{found.high:+.2f}"
     assert cells(table, "seeds for 1.0")[-1] == str(found.seeds_needed)
-    assert PAPER_HEADING not in table
+    assert HEADING not in table
 
 
-def test_a_task_that_a_checkpoint_lacks_is_a_dash():
+def test_a_missing_task_is_shown_as_a_dash():
     table = glue_table({"plain": {"CoLA": [50.0], "RTE": [60.0]}, "other": {"CoLA": [51.0]}})
     assert cells(table, "mean", 1) == ["51.00", "-", "51.00"]
     assert "\nother (average over CoLA)\n" in table
@@ -156,16 +156,16 @@ def test_columns_are_aligned_and_all_tasks_fit_a_terminal():
     assert not any(line.endswith(" ") for line in lines)
 
 
-def test_the_papers_rows_stand_below_under_their_heading():
-    ours, paper = glue_table(RESULTS, show_paper=True).split(PAPER_HEADING)
+def test_the_papers_rows_are_shown_below_their_heading():
+    ours, paper = glue_table(RESULTS, show_paper=True).split(HEADING)
     assert ours.split() == glue_table(RESULTS).split()
-    # an average over eight tasks is none over two
+    # the paper's average is over eight tasks, not two
     assert cells(paper, "ELECTRA-small  ") == ["56.8", "68.5", "-"]
     assert "ELECTRA-Small-OWT" in paper
     assert all(f"\n  {name}  " in paper for name in GLUE_ROWS)
 
 
-def test_the_papers_averages_stand_beside_averages_of_all_tasks():
+def test_the_papers_averages_are_shown_with_averages_over_all_tasks():
     table = glue_table({"plain": {task: [50.0] for task in GLUE_TASKS}}, show_paper=True)
     assert cells(table, "ELECTRA-small HC  ") == "62.0 89.8 87.0 86.7 89.0 80.4 88.0 67.9 81.4".split()
 

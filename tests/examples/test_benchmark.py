@@ -9,7 +9,7 @@ SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
 
 
 def test_it_measures_everything_at_a_tiny_size(tmp_path):
-    """No figure is asserted: how fast a machine is, is not for a test to say."""
+    """The test asserts no speed, because that depends on the machine."""
     pytest.importorskip("transformers")
     tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1]
     run = run_command(
@@ -26,7 +26,7 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path):
         assert re.search(rf"^{name} +[\d,]+ +[\d,]+ to [\d,]+", run.stdout, flags=re.MULTILINE), run.stdout
         speed = measured[name]["tokens/s"]
         assert 0 < speed["least"] <= speed["median"] <= speed["most"] and measured[name]["peak bytes"] > 1e8
-    # masked positions alone are scored: fewer products than the peer's
+    # only masked positions are scored, so there are fewer products than in the peer
     assert 0 < measured["tn_fairseq"]["GFLOP a token"] < measured["transformers"]["GFLOP a token"]
     criteria = results["float32"]["criteria"]
     assert criteria["ratio"]["electra"] == 1 and criteria["ratio"]["mlm_sent_kl"] > 0

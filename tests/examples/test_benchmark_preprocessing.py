@@ -6,8 +6,8 @@ from helpers import PLUGIN, run_command
 SCRIPT = PLUGIN.parent / "examples" / "benchmark_preprocessing.py"
 
 
-def test_it_measures_everything_on_a_little_text(tmp_path):
-    """No figure is asserted: how fast a machine is, is not for a test to say."""
+def test_it_measures_everything_on_a_short_text(tmp_path):
+    """The test asserts no speed, because that depends on the machine."""
     (tmp_path / "text").write_text("the dog begins to run\na cat ran home\n" * 200)
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "run"]))
     inputs = ["--text", tmp_path / "text", "--tokenizer", tmp_path / "vocab.txt"]
@@ -23,7 +23,7 @@ def test_it_measures_everything_on_a_little_text(tmp_path):
         assert results["synonym tables"][source]["seconds"] > 0 and source in run.stdout
 
 
-def test_text_that_is_not_there_is_one_line(tmp_path):
+def test_a_missing_text_gets_one_line(tmp_path):
     run = run_command(
         *[sys.executable, SCRIPT, "--text", tmp_path / "none", "--tokenizer", tmp_path, "--output", tmp_path / "out"]
     )

@@ -1,4 +1,4 @@
-"""The launch recipes, run for real on the CPU: machines are processes here, and Slurm is what it tells its jobs."""
+"""The launch recipes run on the CPU, with processes as machines and with the environment variables of a Slurm job."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from helpers import FAMILIES, PLUGIN, run_command, training_flags
 
 FOLDER = PLUGIN.parent / "examples" / "launch"
 ONE_MACHINE, MANY_MACHINES, SLURM = (FOLDER / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch"))
-# starts a task on every machine of the job at once, as srun does, and fails with any of them
+# starts one task per machine of the job, as srun does, and fails if any of them fails
 SRUN = """#!/usr/bin/env bash
 while [[ $1 == --*=* ]]; do shift; done
 for node in $(seq 0 $((SLURM_NNODES - 1))); do
@@ -39,7 +39,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def in_slurm(tmp_path, monkeypatch):
-    """A job of two machines, as its batch script finds it."""
+    """The environment of the batch script in a job of two machines."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "srun").write_text(SRUN)
     (tmp_path / "bin" / "srun").chmod(0o755)
@@ -48,8 +48,8 @@ def in_slurm(tmp_path, monkeypatch):
         monkeypatch.setenv(f"SLURM_{name}", str(value))
 
 
-def test_one_run_goes_on_from_recipe_to_recipe(data_bin, synonym_table, in_slurm, tmp_path, monkeypatch):
-    """Two workers each time: the model that a single process trains in one piece from twice the batches."""
+def test_one_run_resumes_from_recipe_to_recipe(data_bin, synonym_table, in_slurm, tmp_path, monkeypatch):
+    """Two workers each time train the same model as a single uninterrupted process with twice the batches."""
     common = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
     common += ["--dropout", 0, "--attention-dropout", 0]
 
@@ -90,7 +90,7 @@ def said(script: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture
 def launched(tmp_path, monkeypatch):
-    """What a recipe hands to torchrun, which does not run; on a machine of four GPUs."""
+    """The arguments that a recipe passes to torchrun, which does not run, on a machine with four GPUs."""
     (tmp_path / "tools").mkdir()
     for name, program in {
         "torchrun": "printf '%s\\n' \"$@\"",
@@ -109,7 +109,7 @@ def launched(tmp_path, monkeypatch):
     return words
 
 
-def test_on_gpus_there_is_a_worker_for_each(launched, monkeypatch):
+def test_each_gpu_gets_a_worker(launched, monkeypatch):
     command = ["fairseq-train", "a data-bin", "--fp16"]
     for name, value in {"MACHINES": "3", "FIRST_MACHINE": "node1", "SLURM_NNODES": "3", "SLURM_JOB_ID": "7"}.items():
         monkeypatch.setenv(name, value)
@@ -129,7 +129,7 @@ def test_on_gpus_there_is_a_worker_for_each(launched, monkeypatch):
 
 
 @pytest.mark.parametrize("script", [ONE_MACHINE, MANY_MACHINES, SLURM], ids=lambda script: script.name)
-def test_wrong_use_gets_one_line(script, monkeypatch):
+def test_wrong_settings_get_one_line(script, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     good = {"MACHINES": "2", "FIRST_MACHINE": "node1", "WORKERS": "2", "DEVICE": "cpu"}
     for wrong, arguments in (

@@ -1,9 +1,11 @@
-"""The recipes of the paper's tables: both forms of each are one configuration, the paper's, and both train."""
+"""The recipes of the paper's tables: their settings match the paper, and run.sh trains each of them."""
 
 import os
 import re
+import shlex
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,16 @@ import torch
 from fairseq import options
 from fairseq.dataclass.initialize import add_defaults, hydra_init
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from helpers import PLUGIN, fairseq_train, run_command
+from fairseq_cli.hydra_train import _hydra_main
+from helpers import PLUGIN, prepare_training, run_command
 from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "pretraining"
+RUN = FOLDER / "run.sh"
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+LAUNCHERS = [ROOT / "examples" / "launch" / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch")]
 CRITERIA = {
     "baseline": "electra",
     "hard_correction": "mlm_hard_correction",
@@ -24,15 +30,13 @@ CRITERIA = {
     "soft_regularization": "mlm_soft_reg",
     "sentence_kl": "mlm_sent_kl",
 }
-ROWS = ["baseline", "hard_correction", "soft_regularization"]  # of each model; the small one has all five
+ROWS = ["baseline", "hard_correction", "soft_regularization"]  # every model has these; ELECTRA small has all five
 EXPECTED = {f"{model}/{row}" for model in ("bert_base", "bert_large", "electra_base") for row in ROWS} | {
     f"electra_small/{row}" for row in CRITERIA
 }
 RECIPES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.yaml"))
 CONTINUING = [recipe for recipe in RECIPES if not recipe.startswith("electra_small/")]
 
-SECTIONS = ["task", "model", "criterion", "optimizer", "lr_scheduler", "optimization", "dataset"]
-SECTIONS += ["checkpoint", "common", "distributed_training"]
 LAYERS = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
 # layers, hidden size, heads, feed-forward size (Devlin et al. 2019; Clark et al. 2020)
 SIZES = {
@@ -43,74 +47,110 @@ SIZES = {
 }
 
 
-def script(recipe: str) -> Path:
-    return FOLDER / f"{recipe}.sh"
+def needs_table(recipe: str) -> bool:
+    return "/hard_correction" in recipe
 
 
-def argument_names(recipe: str) -> list[str]:
-    return re.search(r'^arguments="(.*)"$', script(recipe).read_text(), flags=re.MULTILINE)[1].split()
+def composed(recipe: str, overrides: list[str]) -> DictConfig:
+    """The configuration that fairseq-hydra-train makes from a YAML file and overrides."""
+    model, name = recipe.split("/")
+    hydra_init(name)
+    with initialize_config_dir(str(FOLDER / model), version_base="1.1"):
+        cfg = compose(name, overrides)
+    add_defaults(cfg)
+    return cfg
 
 
-def overrides(arguments: dict[str, object]) -> list[str]:
-    """The script's arguments for the recipe in YAML."""
-    keys = {
-        "DATA_BIN": "task.data",
-        "CHECKPOINT": "checkpoint.finetune_from_model",
-        "SYNONYM_TABLE": "criterion.synonym_table",
-        "SAVE_DIR": "checkpoint.save_dir",
-    }
-    return [f"{keys[name]}={value}" for name, value in arguments.items()]
+@cache
+def as_written(recipe: str) -> DictConfig:
+    """A YAML file without overrides. Callers must copy it before they change it."""
+    return composed(recipe, [])
 
 
-def hydra_train(recipe: str, *more: str):
-    config = ["--config-dir", Path(FOLDER, recipe).parent.relative_to(ROOT), "--config-name", Path(recipe).name]
-    return run_command("fairseq-hydra-train", *config, *more, cwd=ROOT)
-
-
-# What they say
-
-
-def test_there_is_one_for_every_row_in_both_forms():
-    assert set(RECIPES) == EXPECTED and len(RECIPES) == 14
-    scripts = sorted(FOLDER.glob("*/*.sh"))
-    assert [str(path.relative_to(FOLDER).with_suffix("")) for path in scripts] == RECIPES
-    assert all(os.access(path, os.X_OK) for path in scripts)
+def settings(cfg: DictConfig) -> dict:
+    return OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
 
 
 @pytest.fixture
-def configurations(tmp_path, monkeypatch):
-    """Both forms of a recipe at full size, as fairseq would see them, parsed but not run."""
-    (tmp_path / "fairseq-train").write_text("#!/usr/bin/env bash\nprintf '%s\\0' \"$@\"\n")
-    (tmp_path / "fairseq-train").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    (tmp_path / "a CHECKPOINT").touch()
+def files(tmp_path) -> dict[str, Path]:
+    """Arguments for a recipe that does not run. Their paths have characters that are special in Hydra."""
+    folder = tmp_path / "it's, a {path} [1]=(2)"
+    (folder / "data").mkdir(parents=True)
+    for name in ("checkpoint", "table"):
+        (folder / name).touch()
+    return {
+        "data": folder / "data",
+        "save_dir": folder / "save",
+        "checkpoint": folder / "checkpoint",
+        "synonym_table": folder / "table",
+    }
 
-    def parse(recipe: str) -> tuple[dict, dict]:
-        arguments = {name: tmp_path / f"a {name}" for name in argument_names(recipe)}
-        said = subprocess.run([script(recipe), *arguments.values()], capture_output=True, text=True, check=True).stdout
-        args = options.parse_args_and_arch(options.get_training_parser(), said.rstrip("\0").split("\0"))
-        from_flags = convert_namespace_to_omegaconf(args)
 
-        name = Path(recipe).name
-        hydra_init(name)
-        with initialize_config_dir(str(Path(FOLDER, recipe).parent), version_base="1.1"):
-            from_yaml = compose(name, overrides(arguments))
-        add_defaults(from_yaml)
-        return tuple(OmegaConf.to_container(cfg, resolve=True, enum_to_str=True) for cfg in (from_flags, from_yaml))
+def arguments(recipe: str, files: dict[str, Path]) -> list[str]:
+    """The arguments that a recipe needs."""
+    given = {"data", "save_dir"}
+    given |= {"checkpoint"} if recipe in CONTINUING else set()
+    given |= {"synonym_table"} if needs_table(recipe) else set()
+    return [f"{name}={path}" for name, path in files.items() if name in given]
 
-    return parse
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """fairseq-hydra-train prints its arguments, torchrun and srun start one worker, and torch sees eight GPUs."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    for name, program in {
+        "fairseq-hydra-train": "printf '%s\\0' \"$@\"",
+        "torchrun": 'while [[ $1 != --no-python ]]; do shift; done; shift; "$@"',
+        "srun": 'while [[ $1 == --*=* ]]; do shift; done; "$@"',
+        "python": "echo 8",
+    }.items():
+        (folder / name).write_text(f"#!/usr/bin/env bash\n{program}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return folder
+
+
+@pytest.fixture
+def overrides(tools, tmp_path):
+    """The overrides that run.sh passes to fairseq-hydra-train, which does not run."""
+
+    def run(recipe: str, *words: object, before: tuple = ()) -> list[str]:
+        command = [str(word) for word in (*before, RUN, recipe, *words)]
+        process = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert process.returncode == 0, process.stderr
+        flag, folder, other_flag, name, *overrides = process.stdout.rstrip("\0").split("\0")
+        assert (flag, other_flag) == ("--config-dir", "--config-name")
+        assert Path(folder, name) == FOLDER / recipe
+        return overrides
+
+    return run
+
+
+@pytest.fixture
+def run_sh(overrides):
+    """The configuration that fairseq-hydra-train makes from the arguments of run.sh."""
+    return lambda recipe, *words, before=(): composed(recipe, overrides(recipe, *words, before=before))
+
+
+# The YAML files
+
+
+def test_there_is_a_recipe_for_every_row():
+    assert set(RECIPES) == EXPECTED and len(RECIPES) == 14
+    assert sorted(path.name for path in FOLDER.rglob("*") if path.is_file() and path.suffix != ".yaml") == [
+        "README.md",
+        "run.sh",
+    ]
+    assert os.access(RUN, os.X_OK)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_is_the_papers_in_both_forms(recipe, configurations):
+def test_a_recipe_has_the_papers_settings(recipe):
     model, row = recipe.split("/")
-    from_flags, from_yaml = configurations(recipe)
-    assert os.path.samefile(from_flags["common"].pop("user_dir"), PLUGIN)
-    assert from_yaml["common"].pop("user_dir") == "tn_fairseq"
-    for section in SECTIONS:
-        assert from_flags[section] == from_yaml[section], section
-
-    task, optimization, lr_scheduler = (from_yaml[name] for name in ("task", "optimization", "lr_scheduler"))
+    cfg = settings(as_written(recipe))
+    assert cfg["common"]["user_dir"] == "tn_fairseq"
+    task, optimization, lr_scheduler = (cfg[name] for name in ("task", "optimization", "lr_scheduler"))
     assert task["_name"] == "electra" and task["sample_break_mode"] == "none" and task["mask_prob"] == 0.15
     masking = task["leave_unmasked_prob"], task["random_token_prob"]
     assert masking == ((0.1, 0.1) if model.startswith("bert") else (0.15, 0.0))
@@ -120,94 +160,164 @@ def test_a_recipe_is_the_papers_in_both_forms(recipe, configurations):
     assert optimization["lr"] == [5e-4 if small else 5e-5] and optimization["clip_norm"] == 1
     assert lr_scheduler["_name"] == "polynomial_decay" and lr_scheduler["warmup_updates"] == 10_000
     assert lr_scheduler["end_learning_rate"] == 0 and lr_scheduler["power"] == 1
-    optimizer = from_yaml["optimizer"]
+    optimizer = cfg["optimizer"]
     assert optimizer["_name"] == "electra_adamw" and not optimizer["adam_bias_correction"]
     assert (optimizer["adam_betas"], optimizer["adam_eps"], optimizer["weight_decay"]) == ("(0.9, 0.999)", 1e-6, 0.01)
-    assert from_yaml["common"]["fp16"] and from_yaml["common"]["fp16_no_flatten_grads"]
+    assert cfg["common"]["fp16"] and cfg["common"]["fp16_no_flatten_grads"]
 
-    criterion = from_yaml["criterion"]
+    criterion = cfg["criterion"]
     assert criterion["_name"] == CRITERIA[row] and criterion["prediction_mode"] == "argmax"
-    assert bool(criterion["synonym_table"]) == row.startswith("hard_correction")
+    assert bool(criterion["synonym_table"]) == needs_table(recipe)
     if model.startswith("electra"):
         assert (criterion["generator_loss_weight"], criterion["discriminator_loss_weight"]) == (1, 50)
 
-    cfg = from_yaml["model"]
-    assert cfg["_name"] == model and cfg["dropout"] == cfg["attention_dropout"] == 0.1 and cfg["max_positions"] == 512
+    sizes = cfg["model"]
+    assert sizes["_name"] == model and sizes["max_positions"] == 512
+    assert sizes["dropout"] == sizes["attention_dropout"] == 0.1
     for part, expected in SIZES[model].items():
-        sizes = cfg[part] if part == "embedding_size" else tuple(cfg[f"{part}_{size}"] for size in LAYERS)
-        assert sizes == expected, part
-    assert bool(from_yaml["checkpoint"]["finetune_from_model"]) == (not small)
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_what_a_recipe_says_of_itself_adds_up(recipe, configurations):
-    header, cfg = facts(script(recipe)), configurations(recipe)[1]
-    assert header == facts(FOLDER / f"{recipe}.yaml")
-
-    gpus, batch, update_freq, total = header["batch"]
-    assert gpus == cfg["distributed_training"]["distributed_world_size"]
-    assert batch == cfg["dataset"]["batch_size"] and [update_freq] == cfg["optimization"]["update_freq"]
-    assert gpus * batch * update_freq == total == 128
-    updates, sequences, length, tokens = header["tokens"]
-    assert updates == cfg["optimization"]["max_update"] and length == cfg["task"]["tokens_per_sample"]
-    assert sequences == total and updates * sequences * length == tokens
-    time, unit, rate = header["time"]
-    assert tokens / (gpus * rate) / {"hours": 3600, "days": 86400}[unit] == pytest.approx(time, abs=0.05)
-    average, *tasks = header["glue"]
-    assert len(tasks) == 8 and sum(tasks) / 8 == pytest.approx(
-        average, abs=0.1
-    )  # the paper's row of the sentence KL is 0.09 off
-
-    row = next(line for line in (FOLDER / "README.md").read_text().splitlines() if f"[{recipe}]({recipe}.yaml)" in line)
-    _, where, *cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert where == header["row"]
-    squad = " / ".join(header["squad"])
-    assert cells == [str(gpus), f"{tokens:,}", f"{time} {unit}", str(average), squad]
-
-
-def facts(path: Path) -> dict:
-    """The numbers in a recipe's header."""
-    text = path.read_text()
-    table, row = re.search(r"^# Tables? ([\d and]+), row (\S+):", text, flags=re.MULTILINE).groups()
-    time = re.search(r"nobody has measured yet: ([\d.]+) (hours|days), if a GPU does ([\d,]+) tokens/s", text)
-    glue = re.search(r"The paper's GLUE: ([\d.]+) \((.*)\)", text)
-    squad = re.search(r"The paper's SQuAD: EM (\d+\.\d), F1 (\d+\.\d)", text)
-    batch = re.search(r"(\d+) x (\d+) sequences x update_freq (\d+) = batch (\d+)", text)
-    tokens = re.search(r"([\d,]+) updates x (\d+) sequences x (\d+) = ([\d,]+)", text)
-    return {
-        "row": f"{table.replace(' and', ',')}: {row}",
-        "time": (float(time[1]), time[2], number(time[3])),
-        "glue": [float(glue[1]), *(float(task.split()[1]) for task in glue[2].split(", "))],
-        "squad": squad.groups() if squad else (),
-        "batch": [number(group) for group in batch.groups()],
-        "tokens": [number(group) for group in tokens.groups()],
-    }
+        found = sizes[part] if part == "embedding_size" else tuple(sizes[f"{part}_{size}"] for size in LAYERS)
+        assert found == expected, part
+    assert bool(cfg["checkpoint"]["finetune_from_model"]) == (not small)
 
 
 def number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-# What they do
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_header_readme_and_settings_agree(recipe):
+    text, cfg = (FOLDER / f"{recipe}.yaml").read_text(), as_written(recipe)
+    table, row = re.match(r"# Tables? ([\d and]+), row (\S+):", text).groups()
+    glue = re.search(r"^# The paper's GLUE: ([\d.]+) \((.*)\)", text, flags=re.MULTILINE)
+    squad = re.search(r"^# The paper's SQuAD: EM (\d+\.\d), F1 (\d+\.\d)", text, flags=re.MULTILINE)
+    tasks = [float(task.split()[1]) for task in glue[2].split(", ")]
+    # the paper's average for sentence KL is 0.09 off
+    assert len(tasks) == 8 and sum(tasks) / 8 == pytest.approx(float(glue[1]), abs=0.1)
+
+    gpus = cfg.distributed_training.distributed_world_size
+    batch = gpus * cfg.dataset.batch_size * cfg.optimization.update_freq[0]
+    assert batch == 128
+    tokens = cfg.optimization.max_update * batch * cfg.task.tokens_per_sample
+    rates = dict(re.findall(r"^\| (\w+(?:/\w+)?) \| ([\d,]+) \|", README, flags=re.MULTILINE))
+    seconds = tokens / (gpus * number(rates.get(recipe, rates[recipe.split("/")[0]])))
+
+    line = next(line for line in README.splitlines() if f"[{recipe}]({recipe}.yaml)" in line)
+    _, where, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert where == f"{table.replace(' and', ',')}: {row}"
+    time, unit = cells.pop(2).split()
+    assert seconds / {"hours": 3600, "days": 86400}[unit] == pytest.approx(float(time), abs=0.05)
+    assert cells == [str(gpus), f"{tokens:,}", glue[1], " / ".join(squad.groups()) if squad else ""]
 
 
-@pytest.fixture
-def float32(monkeypatch):
-    monkeypatch.setenv("PRECISION", "")
-    return ["common.fp16=false", "common.fp16_no_flatten_grads=false"]
+# The configurations that run.sh makes
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_run_sh_sets_the_paths_and_nothing_else(recipe, files, run_sh):
+    """With the number of GPUs in the recipe."""
+    yaml = deepcopy(as_written(recipe))
+    yaml.common.user_dir = str(PLUGIN)
+    yaml.task.data, yaml.checkpoint.save_dir = str(files["data"]), str(files["save_dir"])
+    if recipe in CONTINUING:
+        yaml.checkpoint.finetune_from_model = str(files["checkpoint"])
+    if needs_table(recipe):
+        yaml.criterion.synonym_table = str(files["synonym_table"])
+    gpus = f"distributed_training.distributed_world_size={yaml.distributed_training.distributed_world_size}"
+    assert settings(run_sh(recipe, *arguments(recipe, files), gpus)) == settings(yaml)
+
+
+def test_relative_paths_and_shards_become_absolute(files, run_sh, tmp_path):
+    relative = {name: path.relative_to(tmp_path) for name, path in files.items()}
+    given = arguments("bert_base/hard_correction", {**relative, "data": f"{relative['data']}:{files['data']}"})
+    cfg = run_sh("bert_base/hard_correction", *given)
+    assert cfg.task.data == f"{files['data']}:{files['data']}"
+    assert cfg.checkpoint.save_dir == str(files["save_dir"])
+    assert cfg.checkpoint.finetune_from_model == str(files["checkpoint"])
+    assert cfg.criterion.synonym_table == str(files["synonym_table"])
+
+
+@pytest.mark.parametrize("recipe", ["bert_base/baseline", "electra_small/baseline"])
+def test_the_batch_is_the_same_on_any_number_of_gpus(recipe, files, overrides, tools):
+    def batch(gpus: int, *more: str) -> int:
+        (tools / "python").write_text(f"#!/usr/bin/env bash\necho {gpus}\n")
+        given = dict(word.split("=", 1) for word in overrides(recipe, *arguments(recipe, files), *more))
+        assert given["distributed_training.distributed_world_size"] == str(gpus)
+        return gpus * int(given["dataset.batch_size"]) * int(given["optimization.update_freq"].strip("[]"))
+
+    for gpus in (1, 2, 4, 8, 16, 128):
+        assert batch(gpus) == 128, gpus
+    assert batch(2, "dataset.batch_size=4") == 128
+    assert batch(3, "dataset.batch_size=5", "optimization.update_freq=[2]") == 30
+
+
+def test_a_recipe_that_needs_no_table_accepts_one(files, run_sh):
+    cfg = run_sh("electra_small/baseline", *arguments("electra_small/hard_correction", files))
+    assert cfg.criterion._name == "electra" and cfg.criterion.synonym_table == str(files["synonym_table"])
+
+
+def test_settings_of_the_user_win(files, run_sh):
+    cfg = run_sh("bert_base/baseline", *arguments("bert_base/baseline", files), "--cpu")
+    assert cfg.common.cpu and not cfg.common.fp16 and cfg.distributed_training.distributed_world_size == 1
+    more = ["common.fp16=true", "task.tokens_per_sample=64", "+lr_scheduler.power=2"]
+    cfg = run_sh("bert_base/baseline", *arguments("bert_base/baseline", files), "--cpu", *more)
+    assert cfg.common.fp16 and cfg.task.tokens_per_sample == 64 and cfg.lr_scheduler.power == 2
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda path: path.name)
+def test_run_sh_accepts_the_flags_of_the_launchers(launcher, device, files, run_sh, tools, monkeypatch):
+    """They have the same effect as with fairseq-train."""
+    environment = {"WORKERS": "4", "MACHINES": "2", "FIRST_MACHINE": "node1", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7"}
+    for name, value in {**environment, "DEVICE": device}.items():
+        monkeypatch.setenv(name, value)
+    cfg = run_sh("bert_base/baseline", *arguments("bert_base/baseline", files), before=(launcher,))
+    workers = cfg.distributed_training.distributed_world_size
+    assert workers == (4 if launcher.name == "one_machine.sh" else 8)
+    assert workers * cfg.dataset.batch_size * cfg.optimization.update_freq[0] == 128
+
+    flags = subprocess.run([launcher, "printf", "%s\\n"], capture_output=True, text=True, check=True).stdout.split()
+    train = ["data", "--task", "electra", "--arch", "bert_base", "--criterion", "electra", *flags]
+    if device == "gpu":  # the recipe's settings; the launchers do not add them
+        train += ["--ddp-backend", "legacy_ddp", "--fp16", "--fp16-no-flatten-grads"]
+    expected = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), train))
+    assert settings(cfg.distributed_training) == settings(expected.distributed_training)
+    assert cfg.common.cpu == expected.common.cpu == (device == "cpu")
+    assert cfg.common.fp16 == expected.common.fp16 == (device == "gpu")
+
+
+def test_commands_of_the_readme_are_accepted(tools, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name in ("wikibooks", "openwebtext"):
+        (tmp_path / name).mkdir()
+    for name in ("bert_base.pt", "wordnet.safetensors"):
+        (tmp_path / name).touch()
+    environment = {**os.environ, "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "SLURM_GPUS_ON_NODE": "4", "WORKERS": "4"}
+    (tools / "sbatch").symlink_to("/usr/bin/env")
+    blocks = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+    commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if "run.sh" in line]
+    assert len(commands) == 5
+    for command in commands:
+        process = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert process.returncode == 0 and not process.stderr, command
+        _, folder, _, name, *words = process.stdout.rstrip("\0").split("\0")
+        recipe = next(word for word in shlex.split(command) if word in RECIPES)
+        assert Path(folder, name) == FOLDER / recipe
+        composed(recipe, words)
+
+
+# Training
 
 
 @pytest.fixture(scope="session")
 def released(data_bin, tmp_path_factory):
-    """Checkpoints of three updates, in place of released weights: one of each family, made when first asked for."""
+    """Checkpoints after three updates instead of released weights: one per family, made on first use."""
     made = {}
 
     def checkpoint(family: str) -> Path:
         if family not in made:
             folder = tmp_path_factory.mktemp(f"released {family}")
             flags = ["--task", "electra", "--arch", f"{family}_tiny", "--criterion", "electra", "--max-update", 3]
-            run = fairseq_train(data_bin, folder, *flags)
-            assert run.code == 0, run.output
+            prepare_training(data_bin, folder, *flags)()
             made[family] = folder / "checkpoint_last.pt"
         return made[family]
 
@@ -216,31 +326,29 @@ def released(data_bin, tmp_path_factory):
 
 @pytest.fixture
 def small_world(data_bin, synonym_table, released, tmp_path):
-    """What a recipe takes, in the small world; all paths hold a space."""
+    """The arguments of a recipe in the small world; all paths contain a space."""
     (tmp_path / "a table.safetensors").symlink_to(synonym_table)
     (tmp_path / "a data-bin").symlink_to(data_bin)
 
-    def arguments(recipe: str, save_dir: str) -> dict[str, Path]:
-        everything = {
-            "DATA_BIN": tmp_path / "a data-bin",
-            "CHECKPOINT": released(recipe.split("_")[0]) if recipe in CONTINUING else None,
-            "SYNONYM_TABLE": tmp_path / "a table.safetensors",
-            "SAVE_DIR": tmp_path / save_dir,
+    def given(recipe: str, save_dir: str) -> list[str]:
+        files = {
+            "data": tmp_path / "a data-bin",
+            "save_dir": tmp_path / save_dir,
+            "checkpoint": released(recipe.split("_")[0]) if recipe in CONTINUING else None,
+            "synonym_table": tmp_path / "a table.safetensors",
         }
-        return {name: everything[name] for name in argument_names(recipe)}
+        return arguments(recipe, files)
 
-    return arguments
+    return given
 
 
-def smaller(recipe: str, updates: int) -> tuple[list, list[str]]:
-    """What makes a recipe small enough for a test, as flags and as overrides."""
-    arch = f"{recipe.split('_')[0]}_tiny"
-    flags = ["--arch", arch, "--cpu", "--num-workers", 0, "--batch-size", 8, "--tokens-per-sample", 32]
-    flags += ["--distributed-world-size", 1, "--max-update", updates, "--total-num-update", 20]
-    in_yaml = [f"model._name={arch}", "common.cpu=true", "dataset.num_workers=0", "dataset.batch_size=8"]
-    in_yaml += ["task.tokens_per_sample=32", "distributed_training.distributed_world_size=1"]
-    in_yaml += [f"optimization.max_update={updates}", "+lr_scheduler.total_num_update=20"]
-    return flags, in_yaml
+def smaller(recipe: str, updates: int) -> list[str]:
+    """Settings that make a recipe small enough for a test."""
+    return [
+        *[f"model._name={recipe.split('_')[0]}_tiny", "task.tokens_per_sample=32", "dataset.num_workers=0"],
+        *["dataset.batch_size=8", "optimization.update_freq=[1]"],
+        *[f"optimization.max_update={updates}", "+lr_scheduler.total_num_update=20"],
+    ]
 
 
 def load(save_dir: Path) -> dict:
@@ -248,89 +356,128 @@ def load(save_dir: Path) -> dict:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_both_forms_train_the_same_model(recipe, small_world, float32, tmp_path):
-    flags, in_yaml = smaller(recipe, updates=2)
-    arguments = [small_world(recipe, f"a {form}") for form in ("script", "yaml")]
-    with ThreadPoolExecutor() as pool:
-        by_script = pool.submit(run_command, script(recipe), *arguments[0].values(), *flags, cwd=tmp_path)
-        by_yaml = pool.submit(hydra_train, recipe, *overrides(arguments[1]), *in_yaml, *float32)
-    runs = [by_script.result(), by_yaml.result()]
-    for run in runs:
-        assert run.code == 0, run.output
-        assert ("false_negative_rate" in run.output) == ("SYNONYM_TABLE" in arguments[0])
-
-    states = [load(argument["SAVE_DIR"]) for argument in arguments]
-    for state in states:
-        assert state["optimizer_history"][-1]["num_updates"] == 2
-        del state["cfg"]["common"]["user_dir"], state["cfg"]["checkpoint"]["save_dir"]
-    for section in SECTIONS:
-        assert states[0]["cfg"][section] == states[1]["cfg"][section], section
-    for name, tensor in states[0]["model"].items():
-        assert torch.equal(tensor, states[1]["model"][name]), name
-
+def test_every_recipe_trains(recipe, small_world, run_sh, released, tmp_path, caplog):
+    caplog.set_level("INFO")
+    _hydra_main(run_sh(recipe, *small_world(recipe, "a save"), *smaller(recipe, updates=2), "--cpu"))
+    state = load(tmp_path / "a save")
+    assert state["optimizer_history"][-1]["num_updates"] == 2
+    assert state["cfg"]["criterion"]["_name"] == CRITERIA[recipe.split("/")[1]]
+    assert ("false_negative_rate" in caplog.text) == needs_table(recipe)
     if recipe in CONTINUING:
-        assert all(
-            f"Loaded checkpoint {arguments[0]['CHECKPOINT']} (epoch 1 @ 0 updates)" in run.output for run in runs
-        )
-        # two updates into the warm-up the weights have hardly moved from those that were restored
-        restored = torch.load(arguments[0]["CHECKPOINT"], weights_only=True)["model"]
-        torch.testing.assert_close(states[0]["model"], restored, atol=1e-6, rtol=0)
+        checkpoint = released(recipe.split("_")[0])
+        assert f"Loaded checkpoint {checkpoint} (epoch 1 @ 0 updates)" in caplog.text
+        # after two updates of warm-up the weights are still close to the loaded ones
+        restored = torch.load(checkpoint, weights_only=True)["model"]
+        torch.testing.assert_close(state["model"], restored, atol=1e-6, rtol=0)
+        assert any(not torch.equal(state["model"][name], tensor) for name, tensor in restored.items())
 
 
-def test_the_same_command_goes_on_in_either_form(small_world, float32):
-    """A run from released weights that stopped after two updates goes on, and ends as one that never stopped."""
-    recipe = "bert_base/hard_correction"
-    interrupted, whole = small_world(recipe, "interrupted"), small_world(recipe, "in one piece")
-    with ThreadPoolExecutor() as pool:
-        two = pool.submit(run_command, script(recipe), *interrupted.values(), *smaller(recipe, updates=2)[0])
-        four = pool.submit(run_command, script(recipe), *whole.values(), *smaller(recipe, updates=4)[0])
-    assert two.result().code == four.result().code == 0, two.result().output + four.result().output
-    for updates, resume in (
-        (3, lambda flags, in_yaml: run_command(script(recipe), *interrupted.values(), *flags)),
-        (4, lambda flags, in_yaml: hydra_train(recipe, *overrides(interrupted), *in_yaml, *float32)),
-    ):
-        run = resume(*smaller(recipe, updates))
-        assert run.code == 0, run.output
-        last = interrupted["SAVE_DIR"] / "checkpoint_last.pt"
-        assert f"Loaded checkpoint {last} (epoch 1 @ {updates - 1} updates)" in run.output, run.output
-    resumed, expected = load(interrupted["SAVE_DIR"]), load(whole["SAVE_DIR"])
+def test_the_same_command_resumes(small_world, run_sh, tmp_path, caplog):
+    """A run from released weights that stopped after two updates ends like an uninterrupted one."""
+    recipe, gone = "bert_base/hard_correction", f"checkpoint={tmp_path / 'gone'}"
+    caplog.set_level("INFO")
+    for save_dir, updates, *more in (("interrupted", 2), ("interrupted", 4, gone), ("uninterrupted", 4)):
+        _hydra_main(run_sh(recipe, *small_world(recipe, save_dir), *more, *smaller(recipe, updates), "--cpu"))
+    assert f"Loaded checkpoint {tmp_path}/interrupted/checkpoint_last.pt (epoch 1 @ 2 updates)" in caplog.text
+    resumed, expected = load(tmp_path / "interrupted"), load(tmp_path / "uninterrupted")
     assert resumed["optimizer_history"][-1]["num_updates"] == expected["optimizer_history"][-1]["num_updates"] == 4
     for name, tensor in expected["model"].items():
         assert torch.equal(resumed["model"][name], tensor), name
 
 
-# What they say to wrong input
+def test_two_launched_workers_train_what_one_trains(small_world, run_sh, tools, tmp_path, monkeypatch):
+    recipe = "electra_small/hard_correction"
+    more = [word for word in smaller(recipe, updates=2) if "update_freq" not in word]
+    more += ["+model.dropout=0", "+model.attention_dropout=0"]
+    _hydra_main(run_sh(recipe, *small_world(recipe, "one"), *more, "--cpu"))
+
+    monkeypatch.setenv("PATH", os.environ["PATH"].removeprefix(f"{tools}{os.pathsep}"))
+    monkeypatch.setenv("DEVICE", "cpu")
+    monkeypatch.setenv("WORKERS", "2")
+    run = run_command(LAUNCHERS[0], RUN, recipe, *small_world(recipe, "two"), *more, cwd=tmp_path)
+    assert run.code == 0, run.output
+    assert "training on 2 devices" in run.output
+    one, two = load(tmp_path / "one"), load(tmp_path / "two")
+    assert [state["cfg"]["optimization"]["update_freq"] for state in (one, two)] == [[16], [8]]
+    assert one["optimizer_history"][-1]["num_updates"] == two["optimizer_history"][-1]["num_updates"] == 2
+    torch.testing.assert_close(two["model"], one["model"], atol=1e-6, rtol=0)
+
+
+# Wrong input
+
+
+def refusal(*words: object, cwd: Path) -> str:
+    process = subprocess.run([str(word) for word in (RUN, *words)], capture_output=True, text=True, cwd=cwd)
+    assert (process.returncode, process.stdout) == (1, ""), process.stdout
+    assert re.fullmatch(r"error: .*\n", process.stderr), process.stderr
+    return process.stderr
+
+
+def test_the_error_for_an_unknown_recipe_lists_all(tools, tmp_path):
+    for words in ([], [""], ["bert_huge/baseline"], ["bert_base"], ["data=x"]):
+        assert refusal(*words, cwd=tmp_path).endswith(f"one of: {' '.join(RECIPES)}\n")
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_script_without_all_its_arguments_says_which_it_takes(recipe):
-    names = argument_names(recipe)
-    usage = f"usage: {script(recipe)} {' '.join(names)} [FLAG...]\n"
-    for given in ([], names[:-1], [*names[:-1], "--cpu"], [*names[:-1], ""]):
-        process = subprocess.run([script(recipe), *given], capture_output=True, text=True)
-        assert (process.returncode, process.stdout, process.stderr) == (2, "", usage), given
+def test_required_arguments_must_be_given_and_exist(recipe, files, tools, tmp_path):
+    given = arguments(recipe, files)
+    for argument in given:
+        name, path = argument.split("=", 1)
+        others = [word for word in given if word != argument]
+        for missing in ([], [f"{name}="]):
+            assert f"{recipe} needs {name}=" in refusal(recipe, *others, *missing, cwd=tmp_path)
+        if name != "save_dir":
+            assert f"{name}=nowhere does not exist" in refusal(recipe, *others, f"{name}=nowhere", cwd=tmp_path)
+    assert not files["save_dir"].exists()
 
 
-@pytest.mark.parametrize("recipe", CONTINUING)
-def test_a_script_without_its_checkpoint_says_what_writes_one(recipe, tmp_path):
-    arguments = [tmp_path / name for name in argument_names(recipe)]
-    process = subprocess.run([script(recipe), *arguments], capture_output=True, text=True)
-    assert process.returncode == 1
-    assert re.fullmatch(r"error: there is no .*CHECKPOINT; .*huggingface import.*\n", process.stderr)
+def test_wrong_arguments_get_an_error(files, tools, tmp_path):
+    recipe = "electra_small/baseline"
+    given = arguments(recipe, files)
+    file = files["checkpoint"]
+    for words, said in (
+        (["chekpoint=bert.pt"], "unknown argument 'chekpoint=bert.pt'"),
+        (["--lr"], "unknown argument '--lr'"),
+        (["wikibooks"], "unknown argument 'wikibooks'"),
+        (["--distributed-rank"], "--distributed-rank needs a value"),
+        ([f"checkpoint={file}"], "trains from scratch"),
+        (["synonym_table=nowhere"], "synonym_table=nowhere does not exist"),
+        ([f"data={file}"], "is not a folder"),
+        ([f"data={files['data']}:nowhere"], "data=nowhere"),
+        ([f"save_dir={file}"], "is not a folder"),
+        (["--distributed-world-size", "0"], "must be positive, not '0'"),
+        (["--distributed-world-size", "3"], "3 workers with dataset.batch_size=42 cannot make a batch of 128"),
+        (["--cpu", "dataset.batch_size=5"], "1 workers with dataset.batch_size=5 cannot make a batch of 128"),
+        (["--cpu", "dataset.batch_size=null"], "dataset.batch_size=null"),
+    ):
+        assert said in refusal(recipe, *given, *words, cwd=tmp_path)
+    (tools / "python").write_text("#!/usr/bin/env bash\necho 0\n")
+    assert "give --cpu" in refusal(recipe, *given, cwd=tmp_path)
+    (tools / "python").write_text("#!/usr/bin/env bash\necho no torch >&2\nexit 1\n")
+    assert "cannot import torch; activate" in refusal(recipe, *given, cwd=tmp_path)
+    assert not files["save_dir"].exists()
 
 
-def test_what_is_forgotten_in_yaml_is_said_and_never_passed_over(small_world, float32):
-    """fairseq drops what a recipe leaves open as ``???``, and would train from scratch: hence names in capitals."""
+def test_run_sh_reports_an_inactive_environment(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    said = refusal("electra_small/baseline", *arguments("electra_small/baseline", files), "--cpu", cwd=tmp_path)
+    assert "fairseq-hydra-train is not on the PATH; activate" in said
+
+
+def test_settings_missing_from_yaml_get_an_error(small_world, run_sh, tmp_path, monkeypatch):
+    """fairseq drops settings with the value ``???`` and would train from scratch, so recipes use names in capitals."""
+    monkeypatch.chdir(ROOT)  # the recipes set user_dir: tn_fairseq
     recipe = "bert_base/hard_correction"
-    arguments = small_world(recipe, "save")
-    in_yaml = [*smaller(recipe, updates=1)[1], *float32]
-
-    def without(forgotten: str):
-        given = {name: value for name, value in arguments.items() if name != forgotten}
-        return hydra_train(recipe, *overrides(given), *in_yaml)
-
-    assert "DATA_BIN" in without("DATA_BIN").error()
-    assert "SYNONYM_TABLE" in without("SYNONYM_TABLE").error()
-    run = without("CHECKPOINT")
-    assert run.code != 0 and "--finetune-from-model CHECKPOINT does not exist" in run.output
-    assert not (arguments["SAVE_DIR"] / "checkpoint_last.pt").exists()
+    complete = run_sh(recipe, *small_world(recipe, "save"), *smaller(recipe, updates=1), "--cpu")
+    plain = as_written(recipe)
+    for section, name, said in (
+        ("task", "data", "DATA_BIN"),
+        ("criterion", "synonym_table", "SYNONYM_TABLE"),
+        ("checkpoint", "finetune_from_model", "CHECKPOINT does not exist"),
+    ):
+        cfg = deepcopy(complete)
+        cfg.common.user_dir = plain.common.user_dir
+        cfg[section][name] = plain[section][name]
+        with pytest.raises(SystemExit, match=f"^error: .*{said}"):
+            _hydra_main(cfg)
+    assert not (tmp_path / "save" / "checkpoint_last.pt").exists()

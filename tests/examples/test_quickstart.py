@@ -8,7 +8,7 @@ from helpers import run_command
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "quickstart.py"
 
 
-def test_the_quickstart_runs_reports_and_runs_again_at_once(tmp_path):
+def test_the_quickstart_reports_skips_finished_stages_and_names_the_log_of_a_failure(tmp_path):
     folder = tmp_path / "demo folder"
     command = [sys.executable, QUICKSTART, "--output", folder, "--max-update", 60]
     first = run_command(*command)
@@ -29,8 +29,8 @@ def test_the_quickstart_runs_reports_and_runs_again_at_once(tmp_path):
     assert again.stdout.count("already there") == 5 and again.stdout.count("already done") == 1
     assert "$ " not in again.stdout and report in again.stdout
 
-    for checkpoint in (folder / "checkpoints").iterdir():  # of which one would do
+    for checkpoint in (folder / "checkpoints").iterdir():  # so that no other checkpoint can replace a damaged one
         checkpoint.write_bytes(b"damaged")
     (folder / "pretraining.done").unlink()
     broken = run_command(*command)
-    assert broken.error().endswith("run this again to go on") and "pretraining.log says why" in broken.error()
+    assert broken.error().endswith("run this again to resume") and "pretraining.log; run" in broken.error()

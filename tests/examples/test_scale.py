@@ -1,4 +1,4 @@
-"""The page on scale: its example for Slurm runs, and its commands are such that exist."""
+"""The page on scale: its Slurm example runs, and its commands exist."""
 
 import os
 import re
@@ -8,13 +8,15 @@ import sys
 import pytest
 from helpers import PLUGIN, load_script, run_command
 
+from tn_fairseq.preprocessing.commands.binarize import get_parser
+
 FOLDER = PLUGIN.parent / "examples" / "scale"
 SLURM_EXAMPLE = FOLDER / "dask_on_slurm.py"
 
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """A machine on which sbatch starts a job at once and scancel kills it."""
+    """A machine where sbatch starts a job immediately and scancel kills it."""
     for name, script in {
         "sbatch": f'cp "$1" {tmp_path}/job.sh\nsetsid sh {tmp_path}/job.sh >{tmp_path}/job.log 2>&1 &\n'
         'echo "Submitted batch job $!"\n',
@@ -26,13 +28,13 @@ def slurm(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_example_for_slurm(slurm):
+def test_the_slurm_example(slurm):
     pytest.importorskip("dask_jobqueue")
     (slurm / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]) + "\n")
     (slurm / "text").write_text("the cat\n\nthe the cat\n")
     options = ["--train", slurm / "text", "--valid", slurm / "text", "--tokenizer", slurm / "vocab.txt"]
     flags = ["--cores", 1, "--partition", "night", "--interface", "lo", "--", *options, "--destdir", slurm / "out"]
-    run = run_command(sys.executable, SLURM_EXAMPLE, *flags)
+    run = run_command(sys.executable, SLURM_EXAMPLE, *flags, fresh=True)  # its job is killed by process group
     assert run.code == 0, run.output
     assert (slurm / "out" / "train.bin").stat().st_size == 2 * (3 + 1 + 4)
     job = (slurm / "job.sh").read_text()
@@ -41,23 +43,23 @@ def test_the_example_for_slurm(slurm):
     assert sys.executable in job
 
 
-def test_the_example_for_slurm_without_slurm():
+def test_the_slurm_example_without_slurm():
     pytest.importorskip("dask_jobqueue")
-    assert "no sbatch" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
+    assert "sbatch is not on the PATH" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
 
 
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```bash\n(.*?)```", readme, flags=re.DOTALL)).replace("\\\n", " ")
     commands = [shlex.split(line) for line in blocks.splitlines() if line and not line.startswith("#")]
-    assert [command[1] for command in commands] == [
-        *["preprocess/binarize.py"] * 2,
+    assert [command[:4] for command in commands[:2]] == [["python", "-m", "tn_fairseq.preprocessing", "binarize"]] * 2
+    assert [command[1] for command in commands[2:]] == [
         "examples/scale/dask_on_slurm.py",
         "examples/benchmark_scale.py",
     ]
-    binarize = load_script("preprocess/binarize.py").get_parser()
-    for _, _, *words in commands[:2]:
-        assert binarize.parse_args(words).shards == 10
+    binarize = get_parser()
+    for command in commands[:2]:
+        assert binarize.parse_args(command[4:]).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
     assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10

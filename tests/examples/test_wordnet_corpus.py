@@ -42,7 +42,7 @@ def test_documents_are_blocks_between_blank_lines(corpus):
         assert min(sizes) >= 1 and max(sizes) <= LINES_PER_DOCUMENT
 
 
-def test_two_per_cent_of_the_documents_are_held_out_from_all_over_the_alphabet(corpus):
+def test_two_percent_of_the_documents_are_held_out_across_the_alphabet(corpus):
     counts = {split: text.count("\n\n") + 1 for split, text in corpus.items()}
     assert counts["valid"] / sum(counts.values()) == pytest.approx(0.02, abs=0.001)
     held_out = " ".join(lines_of(corpus["valid"])).lower().split()
@@ -104,7 +104,7 @@ def test_every_synset_is_placed_once_despite_cycles(reader):
         ("most_recently", "most recently"),
     ],
 )
-def test_definitions_lose_their_noise(definition, cleaned):
+def test_definitions_are_cleaned(definition, cleaned):
     assert clean_definition(definition) == cleaned
 
 
@@ -117,7 +117,7 @@ def test_examples_become_sentences():
     assert clean(";") == ""
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+def test_a_folder_that_cannot_be_created_gets_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit) as raised:
         main(["--output-dir", str(tmp_path / "file" / "corpus")])

@@ -1,4 +1,4 @@
-"""Fixtures: a vocabulary, text binarised with it, and models that ``transformers`` saved."""
+"""Fixtures: a vocabulary, text binarized with it, and models saved by ``transformers``."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def wordpiece_bin(tmp_path_factory, tokenizer_folder) -> Path:
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory) -> Path:
-    """A folder with three models as ``save_pretrained`` writes them, each beside its vocabulary."""
+    """A folder with three models written by ``save_pretrained``, each with its vocabulary."""
     folder = tmp_path_factory.mktemp("released")
     discriminator, generator = make_electra(len(PIECES))
     models = {"discriminator": discriminator, "generator": generator, "bert": make_bert(len(PIECES))}

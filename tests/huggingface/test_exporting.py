@@ -1,4 +1,4 @@
-"""From a checkpoint to folders: what they hold, what the card says, and what is refused."""
+"""Export: the contents of the folders, the model card, and rejected input."""
 
 import json
 import shutil
@@ -58,18 +58,18 @@ def test_the_auto_classes_load_both_towers(exported, tower, monkeypatch):
     assert classifier.eval()(**batch).logits.shape == (2, 3)
 
 
-def test_what_lies_in_a_folder(exported):
+def test_the_contents_of_a_folder(exported):
     names = {path.name for path in (exported / "generator").iterdir()}
     assert names >= {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"}
     assert (exported / "generator" / "vocab.txt").read_text().split("\n")[:-1] == PIECES
     config = json.loads((exported / "generator" / "config.json").read_text())
     assert (config["hidden_size"], config["embedding_size"], config["vocab_size"]) == (64, 128, len(PIECES))
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (PIECES.index("[PAD]"), 512)
-    assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # nothing half-written beside it
+    assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # no half-written files
     assert len({path.stat().st_mode for path in (exported / "generator").iterdir()}) == 1
 
 
-def test_the_card_tells_how_it_was_trained(exported, wordpiece_bin):
+def test_the_card_describes_the_training(exported, wordpiece_bin):
     card = (exported / "generator" / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: transformers\npipeline_tag: fill-mask\n")
     for told in (
@@ -84,11 +84,11 @@ def test_the_card_tells_how_it_was_trained(exported, wordpiece_bin):
         "| learning rate | 0.001 |",
     ):
         assert told in card, (told, card)
-    assert str(wordpiece_bin.parent) not in card  # the folders of one's machine are nobody's business
+    assert str(wordpiece_bin.parent) not in card  # the card does not reveal local folders
     assert "AutoModelForPreTraining" in (exported / "discriminator" / "README.md").read_text()
 
 
-def test_the_card_keeps_options_that_are_zero_and_leaves_out_flags_that_are_not_given(checkpoint):
+def test_the_card_includes_options_that_are_zero_but_not_unset_flags(checkpoint):
     state = load_checkpoint(checkpoint)
     state["cfg"]["criterion"].update(hard_correction_weight=0.0, discriminator_loss_weight=0, a_flag=False, unset=None)
     card = model_card("electra", "ElectraForMaskedLM", state)
@@ -104,20 +104,20 @@ def test_the_card_keeps_options_that_are_zero_and_leaves_out_flags_that_are_not_
         (8, 4096, "| batch | 8 sequences, at most 4,096 tokens x 1 accumulated"),
     ],
 )
-def test_the_card_tells_the_size_of_a_batch(checkpoint, sequences, tokens, told):
+def test_the_card_states_the_batch_size(checkpoint, sequences, tokens, told):
     state = load_checkpoint(checkpoint)
     state["cfg"]["dataset"].update(batch_size=sequences, max_tokens=tokens)
     assert told in model_card("electra", "ElectraForMaskedLM", state)
 
 
-def test_the_card_of_weights_that_were_only_imported(tmp_path, released, wordpiece_bin):
+def test_the_card_of_weights_that_were_imported_but_not_trained(tmp_path, released, wordpiece_bin):
     import_model(released / "bert", wordpiece_bin, tmp_path / "imported.pt")
     export_model(tmp_path / "imported.pt", tmp_path / "out")
     assert "imported weights" in (tmp_path / "out" / "README.md").read_text()
 
 
 class TestWrongInput:
-    def test_an_output_that_is_there(self, checkpoint, tmp_path):
+    def test_an_output_that_already_exists(self, checkpoint, tmp_path):
         (tmp_path / "precious.txt").write_text("1")
         error = refusal("export", checkpoint, "--output", tmp_path)
         assert str(tmp_path) in error and {path.name for path in tmp_path.iterdir()} == {"precious.txt"}
@@ -130,13 +130,13 @@ class TestWrongInput:
         main(["export", str(tmp_path / "moved.pt"), "--output", str(tmp_path / "out"), "--data", str(wordpiece_bin)])
         assert (tmp_path / "out" / "generator" / "model.safetensors").exists()
 
-    def test_data_of_another_vocabulary(self, checkpoint, tmp_path):
+    def test_data_with_another_vocabulary(self, checkpoint, tmp_path):
         other = write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"])
         data_bin = write_bin(tmp_path / "data", other)
         error = refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
         assert str(data_bin / "dict.txt") in error and "--data" in error
 
-    def test_data_without_its_tokenizer(self, checkpoint, wordpiece_bin, tmp_path):
+    def test_data_without_a_tokenizer(self, checkpoint, wordpiece_bin, tmp_path):
         shutil.copytree(wordpiece_bin, tmp_path / "bin")
         shutil.rmtree(tmp_path / "bin" / "tokenizer")
         error = refusal("export", checkpoint, "--data", tmp_path / "bin", "--output", tmp_path / "out")
@@ -149,7 +149,7 @@ class TestWrongInput:
         error = refusal("export", roberta, "--output", tmp_path / "out")
         assert "roberta_base" in error and "electra_*" in error
 
-    @pytest.mark.parametrize("damage", ["missing", "a folder", "cut short", "text", "no model", "a tensor less"])
+    @pytest.mark.parametrize("damage", ["missing", "a folder", "cut short", "text", "no model", "a missing tensor"])
     def test_a_damaged_checkpoint(self, checkpoint, tmp_path, damage):
         path = tmp_path / "checkpoint.pt"
         content = checkpoint.read_bytes()
@@ -161,7 +161,7 @@ class TestWrongInput:
             path.write_text("a checkpoint")
         elif damage == "no model":
             torch.save({"cfg": None}, path)
-        elif damage == "a tensor less":
+        elif damage == "a missing tensor":
             state = torch.load(checkpoint, weights_only=True)
             del state["model"]["generator.layers.0.ffn_in.bias"]
             torch.save(state, path)

@@ -1,4 +1,4 @@
-"""From ``save_pretrained`` to a checkpoint: what releases look like, and what is refused."""
+"""Import: the formats of released models, options, and rejected input."""
 
 import json
 import pickle
@@ -19,7 +19,7 @@ transformers = pytest.importorskip("transformers")
 
 @pytest.fixture
 def folders(tmp_path, released) -> Path:
-    """A copy of the three models to be damaged."""
+    """A copy of the three models that tests may damage."""
     shutil.copytree(released, tmp_path / "released")
     return tmp_path / "released"
 
@@ -37,12 +37,12 @@ def change_tensors(folder: Path, change) -> None:
     path = folder / "model.safetensors"
     tensors = load_file(path)
     change(tensors)
-    path.unlink()  # save_file may still have the old one mapped
+    path.unlink()  # the old file may still be memory-mapped
     save_file(tensors, path, metadata={"format": "pt"})
 
 
 def import_refusal(*words: object) -> str:
-    """What the import says when it refuses, leaving no output file."""
+    """The error of the import; checks that there is no output file."""
     output = Path(words[words.index("--output") + 1])
     message = refusal(*words)
     assert not output.exists() and not list(output.parent.glob(".*.tmp"))
@@ -50,7 +50,7 @@ def import_refusal(*words: object) -> str:
 
 
 class TestReleases:
-    """Quirks of folders that are right all the same."""
+    """Unusual but valid folders."""
 
     def test_a_bin_file_gives_the_same_as_safetensors(self, folders, wordpiece_bin, tmp_path):
         import_model(folders / "bert", wordpiece_bin, tmp_path / "safetensors.pt")
@@ -95,27 +95,27 @@ class TestReleases:
 
 
 class TestOptions:
-    def test_without_a_generator_one_starts_on_the_discriminators_embeddings(
+    def test_without_a_generator_a_new_one_uses_the_discriminators_embeddings(
         self, released, wordpiece_bin, tmp_path, capsys
     ):
         words = ["import", released / "discriminator", "--data", wordpiece_bin, "--output"]
         for name in ("one.pt", "two.pt"):
             main([str(word) for word in [*words, tmp_path / name]])
-        assert "fresh" in capsys.readouterr().out
+        assert "new generator, because there is no --generator: " in capsys.readouterr().out
         imported = import_model(
             released / "discriminator", wordpiece_bin, tmp_path / "both.pt", generator=released / "generator"
         )
         assert imported.fresh == []
         one, two, both = (parameters(tmp_path / name) for name in ("one.pt", "two.pt", "both.pt"))
-        assert all(torch.equal(one[name], two[name]) for name in one)  # fresh, but the same every time
+        assert all(torch.equal(one[name], two[name]) for name in one)  # newly initialized, but the same every time
         for name in one:
             if not name.startswith(("generator", "dictionary")):
                 assert torch.equal(one[name], both[name]), name
         fresh = one["generator.layers.0.ffn_in.weight"]
         assert fresh.shape != both["generator.layers.0.ffn_in.weight"].shape  # a quarter of the discriminator's heads
-        assert fresh.std() == pytest.approx(0.0176, rel=0.1)  # normal of deviation 0.02, cut off at two of them
+        assert fresh.std() == pytest.approx(0.0176, rel=0.1)  # normal of deviation 0.02, truncated at two deviations
 
-    def test_a_fresh_generator_has_its_architectures_size(self, wordpiece_bin, tmp_path):
+    def test_a_new_generator_has_the_size_of_its_architecture(self, wordpiece_bin, tmp_path):
         small = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024, "num_hidden_layers": 12}
         discriminator, _ = make_electra(len(PIECES), embedding_size=128, **small)
         discriminator.save_pretrained(write_vocabulary(tmp_path / "small"))
@@ -123,7 +123,7 @@ class TestOptions:
         assert (imported.arch, imported.size_flags) == ("electra_small", [])
         assert parameters(tmp_path / "small.pt")["generator.layers.11.ffn_out.weight"].shape == (64, 256)
 
-    def test_positions_are_cut_when_asked_and_never_stretched(self, released, wordpiece_bin, tmp_path):
+    def test_positions_can_be_removed_but_not_added(self, released, wordpiece_bin, tmp_path):
         imported = import_model(released / "bert", wordpiece_bin, tmp_path / "cut.pt", max_positions=100)
         assert imported.cut_positions == 412
         theirs = load_file(released / "bert" / "model.safetensors")["bert.embeddings.position_embeddings.weight"]
@@ -133,7 +133,7 @@ class TestOptions:
             error = import_refusal(*words, "--output", tmp_path / "long.pt")
             assert f"--max-positions {wrong}" in error and "512" in error
 
-    def test_the_flags_it_prints_make_the_model(self, released, wordpiece_bin, tmp_path):
+    def test_the_printed_flags_describe_the_model(self, released, wordpiece_bin, tmp_path):
         imported = import_model(released / "bert", wordpiece_bin, tmp_path / "bert.pt", max_positions=64)
         cfg = torch.load(tmp_path / "bert.pt", weights_only=True)["cfg"]["model"]
         flags = dict(zip(imported.size_flags[::2], imported.size_flags[1::2]))
@@ -150,32 +150,33 @@ class TestVocabulary:
         other = [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]]
         write_vocabulary(folders / "bert", other)
         error = self.refuse(folders, wordpiece_bin, tmp_path)
-        assert f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'" in error and "binarize.py" in error
+        assert f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'" in error
+        assert "python -m tn_fairseq.preprocessing binarize" in error
 
     def test_a_longer_vocabulary(self, folders, wordpiece_bin, tmp_path):
         write_vocabulary(folders / "bert", [*PIECES, "surplus"])
         error = self.refuse(folders, wordpiece_bin, tmp_path)
         assert f"token {len(PIECES)} is 'surplus'" in error
 
-    def test_the_same_pieces_split_in_another_way(self, folders, wordpiece_bin, tmp_path):
+    def test_a_tokenizer_with_the_same_pieces_that_splits_text_differently(self, folders, wordpiece_bin, tmp_path):
         (folders / "bert" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
         error = self.refuse(folders, wordpiece_bin, tmp_path)
         assert "lower case" in error
 
-    def test_no_tokenizer_beside_the_weights(self, folders, wordpiece_bin, tmp_path):
+    def test_weights_without_a_tokenizer(self, folders, wordpiece_bin, tmp_path):
         (folders / "bert" / "vocab.txt").unlink()
         assert "vocab.txt" in self.refuse(folders, wordpiece_bin, tmp_path)
 
-    def test_rows_that_no_piece_stands_for(self, folders, wordpiece_bin, tmp_path):
+    def test_more_rows_than_pieces(self, folders, wordpiece_bin, tmp_path):
         model = transformers.BertForMaskedLM.from_pretrained(folders / "bert")
         model.resize_token_embeddings(len(PIECES) + 6)
         model.save_pretrained(folders / "bert")
         error = self.refuse(folders, wordpiece_bin, tmp_path)
         assert str(len(PIECES) + 6) in error and "resize_token_embeddings" in error
 
-    def test_a_data_bin_without_its_tokenizer(self, folders, data_bin, tmp_path):
+    def test_a_data_bin_without_a_tokenizer(self, folders, data_bin, tmp_path):
         error = self.refuse(folders, data_bin, tmp_path)
-        assert "tokenizer" in error and "binarize.py" in error
+        assert "tokenizer" in error and "python -m tn_fairseq.preprocessing binarize" in error
 
 
 def _cut(folder: Path) -> None:
@@ -226,12 +227,12 @@ DAMAGE = {
         lambda f: change_tensors(f, lambda t: t.update({"adapter.weight": torch.zeros(1)})),
         ["adapter.weight"],
     ),
-    "a layer more than config.json says": (lambda f: change_config(f, num_hidden_layers=1), ["layer.1.", "more"]),
-    "a tensor of another shape": (
+    "more layers than in config.json": (lambda f: change_config(f, num_hidden_layers=1), ["layer.1.", "more"]),
+    "a tensor with another shape": (
         lambda f: change_tensors(f, lambda t: t.update({LAYER: torch.zeros(3, 3)})),
         ["(3, 3)", LAYER],
     ),
-    "a query of another shape than its key": (
+    "a query with another shape than its key": (
         lambda f: change_tensors(f, lambda t: t.update({QUERY: torch.zeros(3, 3)})),
         ["(3, 3)", QUERY],
     ),
@@ -259,12 +260,12 @@ DAMAGE = {
     "weights are missing": (lambda f: (f / "model.safetensors").unlink(), ["model.safetensors"]),
     "weights are cut short": (_cut, ["model.safetensors", "cut short"]),
     "weights are sharded": (_shard, ["index.json", "max_shard_size"]),
-    "weights are half downloaded": (_half_download, ["model.safetensors.incomplete"]),
+    "the download of weights is incomplete": (_half_download, ["model.safetensors.incomplete"]),
     "weights are a pointer": (_lfs_pointer, ["git lfs pull"]),
     "weights are TensorFlow's": (_tensorflow, ["tf_model.h5"]),
     "weights are a pickle": (_pickle, ["pytorch_model.bin"]),
-    "weights are a pickle of torch": (_torch_pickle, ["pytorch_model.bin", "refused"]),
-    "weights are no tensors": (_not_tensors, ["pytorch_model.bin"]),
+    "weights are a pickle made by torch": (_torch_pickle, ["pytorch_model.bin", "refused"]),
+    "weights are not tensors": (_not_tensors, ["pytorch_model.bin"]),
 }
 
 
@@ -282,11 +283,11 @@ class TestGenerators:
         more = ["--generator", generator] if generator else []
         return import_refusal("import", folder, *more, "--data", data_bin, "--output", tmp_path / "out.pt")
 
-    def test_the_generator_in_the_discriminators_place(self, tmp_path, wordpiece_bin, released):
+    def test_a_generator_given_as_discriminator(self, tmp_path, wordpiece_bin, released):
         error = self.refuse(tmp_path, wordpiece_bin, released / "generator")
         assert "discriminator_predictions.dense.bias" in error and "--generator" in error
 
-    def test_the_discriminator_in_the_generators_place(self, tmp_path, wordpiece_bin, released):
+    def test_a_discriminator_given_as_generator(self, tmp_path, wordpiece_bin, released):
         folder = released / "discriminator"
         error = self.refuse(tmp_path, wordpiece_bin, folder, folder)
         assert "generator_lm_head.bias" in error
@@ -295,17 +296,17 @@ class TestGenerators:
         error = self.refuse(tmp_path, wordpiece_bin, released / "bert", released / "generator")
         assert "--generator" in error
 
-    def test_bert_as_generator(self, tmp_path, wordpiece_bin, released):
+    def test_bert_given_as_generator(self, tmp_path, wordpiece_bin, released):
         error = self.refuse(tmp_path, wordpiece_bin, released / "discriminator", released / "bert")
         assert "'bert'" in error
 
-    def test_a_generator_with_embeddings_of_its_own(self, tmp_path, wordpiece_bin, released):
+    def test_a_generator_with_its_own_embeddings(self, tmp_path, wordpiece_bin, released):
         _, stranger = make_electra(len(PIECES), seed=7)
         stranger.save_pretrained(tmp_path / "stranger")
         error = self.refuse(tmp_path, wordpiece_bin, released / "discriminator", tmp_path / "stranger")
         assert "electra.embeddings" in error and "share" in error
 
-    def test_a_generator_of_other_lengths(self, tmp_path, wordpiece_bin, released):
+    def test_a_generator_with_another_number_of_positions(self, tmp_path, wordpiece_bin, released):
         _, short = make_electra(len(PIECES), max_position_embeddings=64)
         short.save_pretrained(tmp_path / "short")
         error = self.refuse(tmp_path, wordpiece_bin, released / "discriminator", tmp_path / "short")
@@ -321,3 +322,16 @@ def test_an_output_that_cannot_be_written(released, wordpiece_bin, tmp_path, out
     with pytest.raises(SystemExit) as stopped:
         main([str(word) for word in words])
     assert "--output" in stopped.value.code and "\n" not in stopped.value.code
+
+
+def test_a_new_generator_neither_depends_on_nor_changes_the_global_random_state(released, wordpiece_bin, tmp_path):
+    states = []
+    for seed in (5, 6):
+        torch.manual_seed(seed)
+        later = torch.rand(3)
+        torch.manual_seed(seed)
+        imported = import_model(released / "discriminator", wordpiece_bin, tmp_path / f"{seed}.pt")
+        assert "generator.layers.0.ffn_in.weight" in imported.fresh
+        assert torch.equal(torch.rand(3), later)
+        states.append(parameters(tmp_path / f"{seed}.pt"))
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])

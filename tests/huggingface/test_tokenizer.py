@@ -1,12 +1,13 @@
-"""What ``AutoTokenizer`` makes of an exported tokenizer: the ids of ``binarize``, on every kind."""
+"""``AutoTokenizer`` gives the same ids as ``binarize`` for every kind of exported tokenizer."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from test_tokenization import (
+from tokenizer_folders import (
     PIECES,
     REAL_DATA,
     SPECIAL,
@@ -22,7 +23,9 @@ from tokenizers import ByteLevelBPETokenizer, Regex, normalizers, pre_tokenizers
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.huggingface.tokenizer import tokenizer_files
-from tn_fairseq.tokenization import ROBERTA_SPECIAL_TOKENS, load_tokenizer, wordpiece_tokenizer
+from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.preprocessing.tokenizers.base import ROBERTA_SPECIAL_TOKENS
+from tn_fairseq.preprocessing.tokenizers.wordpiece import wordpiece_tokenizer
 
 transformers = pytest.importorskip("transformers")
 
@@ -38,12 +41,12 @@ TRICKY = [
     "a ▁ b▁c",
     "antidisestablishmentarianism" * 9,
 ]
-# what transformers takes for a special token, unless told otherwise
+# text that transformers reads as special tokens by default
 LITERAL = [TEXT[3], "the [MASK] sat", "the[SEP]cat [PAD]", "<s>the cat</s>", "the <mask> <unk> [UNK]s", "<pad>[CLS]"]
 
 
 def tokenizer_json(folder: Path, change=lambda backend: None) -> Path:
-    """BERT's tokenizer in a tokenizer.json and nothing else, with changes."""
+    """BERT's tokenizer as a single tokenizer.json, after ``change``."""
     folder.mkdir()
     backend = wordpiece_tokenizer(SPECIAL + PIECES, lowercase=True)
     change(backend)
@@ -73,7 +76,7 @@ def custom_pre_tokenizer_folder(folder: Path) -> Path:
 
 
 def roberta_folder(folder: Path) -> Path:
-    """A byte-level tokenizer.json with RoBERTa's special tokens, its mask in the middle."""
+    """A byte-level tokenizer.json with RoBERTa's special tokens, and the mask among them."""
     folder.mkdir()
     learner = ByteLevelBPETokenizer(add_prefix_space=True)
     special = ["<s>", "<mask>", "</s>", "<pad>", "<unk>"]
@@ -112,6 +115,8 @@ SENTENCEPIECE = {
         folder, normalization_rule_name="identity", sentence_iterator=iter(TEXT[:3] * 3), **OURS
     ),
 }
+# the tokenizers library matches every piece of a unigram model in a text, even special ones
+UNIGRAM = [kind for kind in SENTENCEPIECE if "bpe" not in kind]
 MAKERS = {
     **WORDPIECE,
     "custom normalizer": custom_normalizer_folder,
@@ -123,7 +128,7 @@ MAKERS = {
 
 
 def export(tokenizer, dictionary, folder: Path, model_type: str = "electra") -> Path:
-    """The exported files beside a config.json."""
+    """Write the exported files and a config.json."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
     for name, content in tokenizer_files(tokenizer, dictionary, MAX_POSITIONS).items():
@@ -132,14 +137,14 @@ def export(tokenizer, dictionary, folder: Path, model_type: str = "electra") -> 
 
 
 def binarized(tokenizer, dictionary, lines) -> list[list[int]]:
-    """Token ids of what binarize.py writes for each line."""
+    """The token ids that binarize writes for each line."""
     table, token_ids = tokenizer.lookup_table(dictionary), tokenizer.token_ids(dictionary)
     return [token_ids[table[tokenizer.encode_chunk([line])[0]]].tolist() for line in lines]
 
 
 @pytest.fixture(scope="module", params=MAKERS)
 def exported(request, tmp_path_factory):
-    """Kind, tokenizer, dictionary and the exported folder, from which the original's files are gone."""
+    """The kind, tokenizer, dictionary and exported folder; the original folder is deleted."""
     folder = tmp_path_factory.mktemp("exported")
     tokenizer = load_tokenizer(MAKERS[request.param](folder / "original"))
     shutil.rmtree(folder / "original")
@@ -148,7 +153,7 @@ def exported(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("model_type", ["bert", "electra"])
-def test_ids_are_those_of_binarize(exported, model_type):
+def test_ids_match_binarize(exported, model_type):
     _, tokenizer, dictionary, folder = exported
     (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
     loaded = transformers.AutoTokenizer.from_pretrained(folder)
@@ -156,12 +161,25 @@ def test_ids_are_those_of_binarize(exported, model_type):
     assert len(loaded) == len(dictionary)
 
 
-def test_literal_special_tokens_are_text_where_transformers_is_told_so(exported):
-    kind, tokenizer, dictionary, folder = exported
-    if kind in SENTENCEPIECE:
-        pytest.skip("the tokenizers library finds every piece of such a model in a text, special or not")
+@pytest.mark.parametrize("exported", [kind for kind in MAKERS if kind not in UNIGRAM], indirect=True)
+def test_literal_special_tokens_are_text_with_split_special_tokens(exported):
+    _, tokenizer, dictionary, folder = exported
     loaded = transformers.AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
     assert loaded(LITERAL, add_special_tokens=False)["input_ids"] == binarized(tokenizer, dictionary, LITERAL)
+
+
+@pytest.mark.parametrize("exported", UNIGRAM, indirect=True)
+def test_a_unigram_model_reads_only_its_own_literal_special_tokens(exported):
+    _, tokenizer, dictionary, folder = exported
+    loaded = transformers.AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
+    special = {tokenizer.pieces[token] for token in tokenizer.special_ids.values()}
+    control = special - {tokenizer.pieces[tokenizer.special_ids["<unk>"]]}  # which is also used for other text
+    pattern = "|".join(map(re.escape, control))
+    found = loaded(LITERAL, add_special_tokens=False)["input_ids"]
+    for line, ids, text_ids in zip(LITERAL, found, binarized(tokenizer, dictionary, LITERAL), strict=True):
+        assert [token for token in loaded.convert_ids_to_tokens(ids) if token in control] == re.findall(pattern, line)
+        if not any(piece in line for piece in special):
+            assert ids == text_ids
 
 
 def test_special_tokens(exported):
@@ -192,15 +210,20 @@ def test_single_and_pair(exported):
     assert padded["attention_mask"][1][-1] == 0
 
 
-def test_a_mask_takes_the_place_of_a_word(exported):
-    kind, tokenizer, dictionary, folder = exported
-    if kind in ("roberta", "sentencepiece across words"):
-        pytest.skip("its own mask keeps the space before it, or its pieces go past a word")
+@pytest.mark.parametrize("exported", [kind for kind in MAKERS if kind != "roberta"], indirect=True)
+def test_a_mask_replaces_a_word(exported):
+    _, tokenizer, dictionary, folder = exported
     loaded = transformers.AutoTokenizer.from_pretrained(folder)
     words = ["the cats", "the cats mat", "the cats mat. on the mat"]
     before, word, whole = binarized(tokenizer, dictionary, words)
     masked = loaded(f"the cats {loaded.mask_token}. on the mat", add_special_tokens=False)["input_ids"]
     assert masked == [*before, loaded.mask_token_id, *whole[len(word) :]]
+
+
+@pytest.mark.parametrize("exported", ["roberta"], indirect=True)
+def test_the_mask_of_a_tokenizer_json_keeps_the_space_before_it(exported):
+    loaded = transformers.AutoTokenizer.from_pretrained(exported[3])
+    assert loaded.tokenize("the cats <mask>. on") == ["Ġthe", "Ġcats", "Ġ", "<mask>", "Ġ", ".", "Ġon"]
 
 
 def test_load_tokenizer_reads_the_export(exported):
@@ -214,13 +237,13 @@ def test_load_tokenizer_reads_the_export(exported):
     assert binarized(again, model_dictionary(again), lines) == binarized(tokenizer, dictionary, lines)
 
 
-def test_an_export_of_the_export_is_the_same(exported):
+def test_exporting_an_export_changes_nothing(exported):
     _, _, _, folder = exported
     again = load_tokenizer(folder)
     files = tokenizer_files(again, model_dictionary(again), MAX_POSITIONS)
     assert files["tokenizer_config.json"] == (folder / "tokenizer_config.json").read_bytes()
     first, second = json.loads((folder / "tokenizer.json").read_bytes()), json.loads(files["tokenizer.json"])
-    # The tokenizers library reads scores with an error in their last digit.
+    # The tokenizers library changes the last digit of scores when it reads them.
     assert second.pop("model").keys() == first.pop("model").keys()
     assert second == first
 
@@ -243,7 +266,7 @@ def test_files_and_classes(exported):
 
 
 @pytest.mark.parametrize("make", [custom_normalizer_folder, custom_pre_tokenizer_folder])
-def test_a_tokenizer_json_keeps_what_it_does(tmp_path, make):
+def test_a_tokenizer_json_keeps_its_behavior(tmp_path, make):
     folder = make(tmp_path / "custom")
     (folder / "special_tokens_map.json").write_text('{"pad_token": "[MASK]"}')
     tokenizer = load_tokenizer(folder)
@@ -254,7 +277,7 @@ def test_a_tokenizer_json_keeps_what_it_does(tmp_path, make):
     assert files.keys() == {"tokenizer.json", "tokenizer_config.json"}
 
 
-def test_symbols_that_only_the_dictionary_has_come_last(tmp_path):
+def test_symbols_that_are_only_in_the_dictionary_come_last(tmp_path):
     tokenizer = load_tokenizer(gpt2_folder(tmp_path))
     symbols = [*map(str, reversed(range(300))), "madeupword0000"]
     (tmp_path / "dict.txt").write_text("".join(f"{symbol} 0\n" for symbol in symbols))
@@ -265,10 +288,10 @@ def test_symbols_that_only_the_dictionary_has_come_last(tmp_path):
     assert load_tokenizer(folder).pieces[300:] == tokens
 
 
-def test_a_piece_under_the_name_of_a_missing_symbol_is_refused(tmp_path):
+def test_a_piece_with_the_name_of_an_added_symbol_is_rejected(tmp_path):
     tokenizer = load_tokenizer(gpt2_folder(tmp_path))
     (tmp_path / "dict.txt").write_text("".join(f"{symbol} 0\n" for symbol in [*range(300), "the"]))
-    with pytest.raises(InputError, match="'the' is one of its pieces and a symbol of dict.txt that it lacks"):
+    with pytest.raises(InputError, match="dict.txt adds the symbol 'the', but a piece already has this name"):
         tokenizer_files(tokenizer, load_dictionary(tmp_path / "dict.txt"), MAX_POSITIONS)
 
 
@@ -282,7 +305,7 @@ def test_a_piece_under_the_name_of_a_missing_symbol_is_refused(tmp_path):
         ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix=true"),
     ],
 )
-def test_sentencepiece_models_that_are_refused(tmp_path, options, problem):
+def test_unsupported_sentencepiece_models_are_rejected(tmp_path, options, problem):
     tokenizer = load_tokenizer(sentencepiece_folder(tmp_path, **{"vocab_size": 40, **options}))
     with pytest.raises(InputError, match=f"has {problem}, which the tokenizers library cannot do; train") as caught:
         tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)

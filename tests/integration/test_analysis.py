@@ -1,16 +1,20 @@
-"""The analysis as a user runs it: its figures are those that training logged, and its files say the same."""
+"""The analysis as a user runs it: its rates match the training log, and its files agree with each other."""
 
 import csv
 import json
+import subprocess
 import sys
+import urllib.request
 
+import nltk
 import pytest
 import torch
 from helpers import FAMILIES, fairseq_train, run_command, write_data_bin
+from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 from tn_fairseq.analysis.__main__ import main
 
-pytestmark = pytest.mark.xdist_group("analysis")  # the runs that the tests share are made once
+pytestmark = pytest.mark.xdist_group("analysis")  # the tests share training runs
 RATES = {
     "accuracy": "valid_mlm_accuracy",
     "prediction_rate": "valid_false_negative_rate",
@@ -24,19 +28,19 @@ def analysis(*words, **options):
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def trained(request, tmp_path_factory, data_bin, synonym_table):
-    """A run with a checkpoint and a validation every other update; its folder, and the logged validations."""
+    """A run that saves and validates every other update; return its folder and the logged validations."""
     folder = tmp_path_factory.mktemp(request.param)
     flags = [*FAMILIES[request.param].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
     intervals = ["--save-interval-updates", 2, "--validate-interval-updates", 2]
     run = fairseq_train(data_bin, folder, *flags, *intervals, "--dropout", 0, "--lr", 1e-2)
     assert run.code == 0, run.output
-    # a validation is logged again where training ends
+    # the last validation is logged again when training ends
     logged = {int(record["valid_num_updates"]): record for record in run.records("valid")}
     assert sorted(logged) == [2, 4, 6]
     return folder, logged
 
 
-def test_the_figures_are_those_that_validation_logged(trained, data_bin, synonym_table, empty_table, tmp_path):
+def test_the_rates_match_those_logged_by_validation(trained, data_bin, synonym_table, empty_table, tmp_path):
     checkpoints, logged = trained
     output = tmp_path / "report folder"
     words = [data_bin, "--path", checkpoints / "checkpoint*.pt", "--synonym-table", synonym_table, empty_table]
@@ -75,7 +79,7 @@ def test_the_figures_are_those_that_validation_logged(trained, data_bin, synonym
 
 
 @pytest.mark.parametrize("trained", ["electra"], indirect=True)
-def test_several_maskings_have_a_spread_and_draws_can_be_repeated(trained, data_bin, synonym_table, tmp_path):
+def test_several_maskings_have_a_spread_and_samples_are_reproducible(trained, data_bin, synonym_table, tmp_path):
     checkpoints, _ = trained
     words = [data_bin, "--path", checkpoints / "checkpoint_last.pt", "--synonym-table", synonym_table]
     words += ["--mask-seeds", 3, "--max-sequences", 6, "--prediction-mode", "sample", "--max-cases", 4]
@@ -92,10 +96,33 @@ def test_several_maskings_have_a_spread_and_draws_can_be_repeated(trained, data_
         assert path.suffix == ".png" or path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path
 
 
-@pytest.mark.parametrize("trained", ["bert"], indirect=True)
-def test_wrong_input_gets_one_line_and_leaves_nothing(trained, data_bin, synonym_table, tmp_path, monkeypatch):
+@pytest.mark.parametrize("trained", ["electra"], indirect=True)
+def test_an_analysis_without_wordnet_downloads_nothing(trained, data_bin, synonym_table, tmp_path, monkeypatch, capsys):
+    def fetch(*args, **options):
+        raise AssertionError(f"fetches {args}")
+
     checkpoints, _ = trained
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would last for the tests to come
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(nltk.corpus, "wordnet", nltk.corpus.LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+    monkeypatch.setattr(urllib.request, "urlopen", fetch)
+    monkeypatch.setattr(subprocess, "run", fetch)
+    tables = [tmp_path / name for name in ("one.safetensors", "two.safetensors")]
+    for table in tables:
+        table.write_bytes(synonym_table.read_bytes())
+    words = [data_bin, "--path", checkpoints / "checkpoint_last.pt", "--synonym-table", *tables]
+    words += ["--mask-seeds", 1, "--max-sequences", 6, "--output", tmp_path / "report"]
+    main([str(word) for word in words])
+    cases = json.loads((tmp_path / "report" / "cases.json").read_text())
+    assert cases and {case["part_of_speech"] for case in cases} == {"unknown"}
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("parts of speech are unknown: ") and "python -m tn_fairseq.synonyms.fetch_wordnet" in line
+
+
+@pytest.mark.parametrize("trained", ["bert"], indirect=True)
+def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synonym_table, tmp_path, monkeypatch):
+    checkpoints, _ = trained
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     good = {
         "data": data_bin,
         "--path": checkpoints / "checkpoint_last.pt",
@@ -118,9 +145,9 @@ def test_wrong_input_gets_one_line_and_leaves_nothing(trained, data_bin, synonym
     assert "--split tset: not in" in refused("--split", "tset")
     assert "no such checkpoint" in refused(path=tmp_path / "checkpoint_9*.pt")
     assert "holds no model" in refused(path=tmp_path / "list.pt")
-    assert "cannot be written" in refused(output=tmp_path / "file")
+    assert "file: File exists; give a --output you can write to" in refused(output=tmp_path / "file")
     assert "no such file" in refused(synonym_table=tmp_path / "none.safetensors")
     assert "dict.txt" in refused(data=tmp_path / "nowhere")
     run = analysis(data_bin, "--path", tmp_path / "list.pt", *["--synonym-table", synonym_table, "--output", tmp_path])
     assert "list.pt: holds no model" in run.error()
-    assert "--encoder-json is for dictionaries of numbers" in refused("--encoder-json", tmp_path / "file")
+    assert "--encoder-json is only for dictionaries of numbers" in refused("--encoder-json", tmp_path / "file")

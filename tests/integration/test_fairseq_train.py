@@ -1,16 +1,17 @@
-"""Every criterion on every family of models through the real command line: golden curves, and exact resume."""
+"""Every criterion on every model family through the real command line: golden curves and exact resume."""
 
 import json
 import os
 from pathlib import Path
 
 import pytest
-import torch
-from helpers import FAMILIES, fairseq_train
+from helpers import CRITERIA, FAMILIES, fairseq_train, write_data_bin
+from interruption import assert_equal
+
+from tn_fairseq.checkpoints import load_checkpoint
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
-CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
-UPDATES = 6
+UPDATES = 6  # of a golden curve
 CURVE = ["loss", "nll_loss", "mlm_accuracy", "false_negative_rate", "soft_reg", "sent_kl", "rtd_loss"]
 
 
@@ -20,21 +21,29 @@ def family(request):
 
 
 @pytest.fixture(scope="module", params=CRITERIA)
-def run(request, family, data_bin, synonym_table, tmp_path_factory):
-    """One run of six updates that also saves after the third: its flags, its folder, and what it said."""
-    flags = [*FAMILIES[family].split(), "--criterion", request.param, "--synonym-table", synonym_table]
-    folder = tmp_path_factory.mktemp(f"{family}-{request.param}")
-    result = fairseq_train(data_bin, folder, *flags, "--save-interval-updates", 3)
+def flags(request, family, synonym_table):
+    return [*FAMILIES[family].split(), "--criterion", request.param, "--synonym-table", synonym_table]
+
+
+@pytest.fixture(scope="module")
+def three_epochs(tmp_path_factory):
+    """A corpus of five or six batches, so that 15 updates end in the third epoch."""
+    data = write_data_bin(tmp_path_factory.mktemp("three-epochs"), sentences=68)
+    return [data, "--batch-size", 4, "--max-update", 15, "--save-interval-updates", 7]
+
+
+def train(data, folder, *flags):
+    result = fairseq_train(data, folder, *flags)
     assert result.code == 0, result.output
-    return f"{family}.{request.param}", flags, folder, result
+    return result
 
 
-def test_trains_along_its_golden_curve(run):
-    """A change that does not alter the computation leaves the curves as they are; one that does must say so.
-
-    TN_FAIRSEQ_WRITE_GOLDENS=1 writes them anew.
+def test_trains_along_its_golden_curve(family, flags, data_bin, tmp_path):
+    """The curves change only if the computation changes. TN_FAIRSEQ_WRITE_GOLDENS=1 writes new curves, which a commit
+    must explain.
     """
-    name, _, _, result = run
+    name = f"{family}.{flags[flags.index('--criterion') + 1]}"
+    result = train(data_bin, tmp_path, *flags)
     records = result.records("train_inner")
     assert [int(record["num_updates"]) for record in records] == list(range(1, UPDATES + 1))
     curve = {key: [float(record[key]) for record in records] for key in CURVE if key in records[0]}
@@ -45,40 +54,42 @@ def test_trains_along_its_golden_curve(run):
     golden = json.loads(path.read_text())
     assert list(curve) == list(golden)
     for key, values in golden.items():
-        # fairseq logs three decimals; another processor adds up in another order
+        # fairseq logs three decimals, and processors sum in different orders
         assert curve[key] == pytest.approx(values, rel=2e-3, abs=2e-3), key
 
 
-def test_resumes_exactly(run, data_bin, tmp_path):
-    """Going on after update 3, inside the epoch, ends where the run in one piece ended: bit for bit, log for log."""
-    name, flags, folder, whole = run
-    resumed = fairseq_train(data_bin, tmp_path, *flags, "--restore-file", folder / "checkpoint_1_3.pt")
-    assert resumed.code == 0, resumed.output
-    expected = [forget_time(record) for record in whole.records("train_inner")[3:]]
-    assert [forget_time(record) for record in resumed.records("train_inner")] == expected
-    assert forget_time(resumed.records("valid")[-1]) == forget_time(whole.records("valid")[-1])
-    states = [torch.load(path / "checkpoint_last.pt", weights_only=True) for path in (folder, tmp_path)]
+def test_resumes_exactly_in_later_epochs(flags, three_epochs, tmp_path):
+    """A run stopped in epochs two and three ends with the weights, moments and log of an uninterrupted run."""
+    data, *lengths = three_epochs
+    whole = train(data, tmp_path / "whole", *flags, *lengths)
+    assert {record["epoch"] for record in whole.records("train_inner")} == {1, 2, 3}
+    expected = [forget_time(record) for record in whole.records("train_inner")]
+    restore = ["--restore-file", tmp_path / "whole" / "checkpoint_2_7.pt"]
+    second = train(data, tmp_path / "resumed", *flags, *lengths, *restore, "--max-update", 13)
+    assert [forget_time(record) for record in second.records("train_inner")] == expected[7:13]
+    third = train(data, tmp_path / "resumed", *flags, *lengths)
+    assert [forget_time(record) for record in third.records("train_inner")] == expected[13:]
+    assert forget_time(third.records("valid")[-1]) == forget_time(whole.records("valid")[-1])
+    assert_same_end(tmp_path / "whole", tmp_path / "resumed")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_number_of_loader_processes_changes_nothing(family, synonym_table, three_epochs, tmp_path):
+    data, *lengths = three_epochs
+    flags = [*FAMILIES[family].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
+    for workers in (0, 1, 2):
+        train(data, tmp_path / str(workers), *flags, *lengths, "--num-workers", workers)
+    assert_same_end(tmp_path / "0", tmp_path / "1")
+    assert_same_end(tmp_path / "0", tmp_path / "2")
+
+
+def assert_same_end(one: Path, other: Path):
+    states = [load_checkpoint(folder / "checkpoint_last.pt") for folder in (one, other)]
     assert_equal(states[0]["model"], states[1]["model"])
     assert_equal(states[0]["last_optimizer_state"], states[1]["last_optimizer_state"])
 
 
 def forget_time(record: dict) -> dict:
-    """Without what depends on the clock, and on the best loss of runs that began later."""
+    """The record without times, and without the best loss, which differs for a run that started later."""
     clock = ("wps", "ups", "wall", "train_wall", "best_loss")
     return {key: value for key, value in record.items() if not key.removeprefix("valid_").startswith(clock)}
-
-
-def assert_equal(one, other):
-    assert type(one) is type(other)
-    if torch.is_tensor(one):
-        assert torch.equal(one, other)
-    elif isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_equal(one[key], other[key])
-    elif isinstance(one, (list, tuple)):
-        assert len(one) == len(other)
-        for a, b in zip(one, other):
-            assert_equal(a, b)
-    else:
-        assert one == other

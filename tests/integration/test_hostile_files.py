@@ -1,4 +1,4 @@
-"""Files that would run code where they are unpickled, in every place where a file is handed in: refused in one line."""
+"""Files that run code when they are unpickled get a one-line error in every place that accepts a file."""
 
 import json
 import pickle
@@ -6,13 +6,14 @@ import shutil
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
-from helpers import FAMILIES, Bomb, load_script, prepare_training, write_sources
+from helpers import FAMILIES, Bomb, prepare_training, write_sources
 from tokenizers import pre_tokenizers
 
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -20,10 +21,10 @@ from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.huggingface.__main__ import main as huggingface
 
 binarize, build_synonym_table, glue, squad, train_tokenizer = (
-    load_script(f"preprocess/{name}.py").main
+    import_module(f"tn_fairseq.preprocessing.commands.{name}").main
     for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
 )
-pytestmark = pytest.mark.xdist_group("hostile files")  # the world is made once
+pytestmark = pytest.mark.xdist_group("hostile files")  # the world is created once
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 LETTERS = {letter: number for number, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
 ASCII = "a pickle in ASCII"
@@ -34,11 +35,11 @@ def objects(bomb: Bomb) -> np.ndarray:
 
 
 def parts(bomb: Bomb) -> dict:
-    """What looks like a checkpoint, and like weights."""
+    """A dictionary that looks like a checkpoint and like weights."""
     return {"cfg": bomb, "model": {"weight": torch.zeros(2)}, "weight": bomb}
 
 
-# how such a file can be wrapped up: what writes it, and what would set it off
+# the formats of such a file: a function that writes it, and one that would run its code
 CONTAINERS: dict[str, tuple[Callable, Callable]] = {
     "a bare pickle": (lambda bomb, file: pickle.dump(bomb, file), pickle.load),
     ASCII: (lambda bomb, file: pickle.dump(bomb, file, protocol=0), pickle.load),
@@ -97,14 +98,14 @@ def world(tmp_path_factory) -> Path:
 
 
 class Offer(NamedTuple):
-    """Where the file is to lie, and what reads it there."""
+    """The path for the file, and a function that reads it there."""
 
     path: Path
     read: Callable[[], None]
 
 
 class Offers:
-    """A command for every place in which a file can be handed in; each has a folder of its own."""
+    """A command for every place that accepts a file, each with its own folder."""
 
     def __init__(self, world: Path, folder: Path):
         self.world, self.folder = world, folder
@@ -114,7 +115,7 @@ class Offers:
         self.output = folder / "output"
 
     def copy(self, name: str, inside: str) -> Path:
-        """The place of a file in a copy of a good folder, to be overwritten."""
+        """The path of a file in a copy of a good folder, to be overwritten."""
         shutil.copytree(self.world / name, self.folder / name)
         return self.folder / name / inside
 
@@ -123,7 +124,7 @@ class Offers:
         return Offer(path, lambda: main([str(word) for word in words]))
 
     def training(self, path: Path, *flags: object, data: Path | None = None, save_dir: Path | None = None) -> Offer:
-        flags = [*HARD_CORRECTION, *self.table, *flags]  # of flags given twice the later wins
+        flags = [*HARD_CORRECTION, *self.table, *flags]  # the last one of repeated flags wins
         return Offer(path, prepare_training(data or self.data, save_dir or self.output, *flags))
 
     def fine_tuning(self, path: Path, kind: str, checkpoint: Path, data: Path, output: Path | None = None) -> Offer:
@@ -147,11 +148,11 @@ class Offers:
         path.with_name("model.safetensors").unlink()
         return self.imported(path)
 
-    def beside_gpt2(self) -> Offer:
+    def with_gpt2_encoder(self) -> Offer:
         (self.folder / "encoder.json").write_text(json.dumps(LETTERS))
         return self.tokenizer(self.folder / "vocab.bpe", whole_folder=True)
 
-    def beside_vocabulary(self) -> Offer:
+    def with_vocabulary(self) -> Offer:
         shutil.copy(self.world / "vocab.txt", self.folder)
         return self.tokenizer(self.folder / "tokenizer_config.json", whole_folder=True)
 
@@ -164,7 +165,7 @@ class Offers:
 
 
 VECTORS = ("--source", "vectors", "--vectors")
-TEXT = {"text to binarise", "text to train a tokenizer on", "stop words"}  # where ASCII is as good as any other text
+TEXT = {"text to binarize", "text to train a tokenizer on", "stop words"}  # places where ASCII is valid text
 OFFERS: dict[str, Callable[[Offers], Offer]] = {
     # checkpoints
     "--restore-file": lambda o: o.training(p := o.folder / "a.pt", "--restore-file", p),
@@ -175,7 +176,7 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     "evaluation squad": lambda o: o.fine_tuning(p := o.folder / "a.pt", "squad", p, o.world / "squad-bin"),
     "export": lambda o: o.command(p := o.folder / "a.pt", huggingface, "export", p),
     "--source model": lambda o: o.table_of(p := o.folder / "a.pt", *o.dict, "--source", "model", "--path", p),
-    # synonym tables and what they are made of
+    # synonym tables and their sources
     "--synonym-table": lambda o: o.training(p := o.folder / "a.safetensors", "--synonym-table", p),
     "analysis --synonym-table": lambda o: o.command(
         p := o.folder / "a.safetensors", analysis, o.data, "--path", o.checkpoint, "--synonym-table", p
@@ -200,24 +201,24 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
         p := o.copy("huggingface", "generator/model.safetensors"), "--generator", p.parent
     ),
     "config.json": lambda o: o.imported(o.copy("huggingface", "discriminator/config.json")),
-    "the tokenizer beside weights": lambda o: o.imported(o.copy("huggingface", "discriminator/tokenizer.json")),
+    "the tokenizer next to weights": lambda o: o.imported(o.copy("huggingface", "discriminator/tokenizer.json")),
     # tokenizers
     "tokenizer.json": lambda o: o.tokenizer(o.folder / "tokenizer.json"),
     "vocab.txt": lambda o: o.tokenizer(o.folder / "vocab.txt"),
     "vocab.txt for SQuAD": lambda o: o.tokenizer(o.folder / "vocab.txt", squad),
     "SentencePiece": lambda o: o.tokenizer(o.folder / "a.model"),
     "encoder.json": lambda o: o.tokenizer(o.folder / "encoder.json"),
-    "vocab.bpe": lambda o: o.beside_gpt2(),
-    "tokenizer_config.json": lambda o: o.beside_vocabulary(),
+    "vocab.bpe": lambda o: o.with_gpt2_encoder(),
+    "tokenizer_config.json": lambda o: o.with_vocabulary(),
     "special_tokens_map.json": lambda o: o.tokenizer(
         o.copy("huggingface", "generator/special_tokens_map.json"), whole_folder=True
     ),
-    "a tokenizer of no known kind": lambda o: o.tokenizer(o.folder / "tokenizer.pkl"),
+    "a tokenizer of unknown kind": lambda o: o.tokenizer(o.folder / "tokenizer.pkl"),
     "export --data, its tokenizer": lambda o: o.command(
         p := o.copy("data-bin", "tokenizer/vocab.txt"), huggingface, "export", o.checkpoint, "--data", p.parents[1]
     ),
-    # text, and sets of examples
-    "text to binarise": lambda o: o.command(
+    # text and labeled examples
+    "text to binarize": lambda o: o.command(
         p := o.folder / "text",
         binarize,
         *("--train", p, "--valid", o.world / "text", "--tokenizer", o.world / "vocab.txt"),
@@ -251,7 +252,7 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     "squad-score, the predictions": lambda o: o.command(
         p := o.folder / "a.json", evaluation, "squad-score", o.world / "squad.json", p, output=""
     ),
-    # binarised data
+    # binarized data
     "dict.txt": lambda o: o.training(p := o.copy("data-bin", "dict.txt"), data=p.parent),
     "train.idx": lambda o: o.training(p := o.copy("data-bin", "train.idx"), data=p.parent),
     "train.bin": lambda o: o.training(p := o.copy("data-bin", "train.bin"), data=p.parent),
@@ -282,8 +283,8 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
 
 
 @pytest.mark.parametrize("place", OFFERS)
-def test_no_place_takes_a_file_that_would_run_code(world, tmp_path, monkeypatch, place):
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would last for the tests to come
+def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, monkeypatch, place):
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     marker = tmp_path / "marker"
     folder = tmp_path / "files"
     folder.mkdir()

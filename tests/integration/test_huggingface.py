@@ -1,4 +1,4 @@
-"""``python -m tn_fairseq.huggingface`` and ``fairseq-train`` in turn, through the real command line."""
+"""``python -m tn_fairseq.huggingface`` together with ``fairseq-train``, run as real commands."""
 
 import math
 import sys
@@ -19,11 +19,11 @@ COMMAND = [sys.executable, "-m", "tn_fairseq.huggingface"]
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A vocabulary, text binarised with it, a synonym table, and imported BERT and ELECTRA with their originals."""
+    """A vocabulary, text binarized with it, a synonym table, and imported BERT and ELECTRA with their originals."""
     folder = tmp_path_factory.mktemp("world")
     data_bin = write_bin(folder / "data", write_vocabulary(folder / "vocabulary"))
     write_table(folder / "synonyms.safetensors", load_dictionary(data_bin / "dict.txt"), {"noun1": ["noun2", "noun3"]})
-    # far from any fresh model: its loss is not that of a guess
+    # unlike a newly initialized model, whose loss is that of a uniform guess
     bert = make_bert(len(PIECES))
     discriminator, generator = make_electra(len(PIECES))
     with torch.no_grad():
@@ -38,14 +38,14 @@ def world(tmp_path_factory):
         output = folder / f"{name}.pt"
         run = run_command(*COMMAND, "import", folder / name, *more, "--data", data_bin, "--output", output)
         assert run.code == 0, run.output
-        told = run.stdout.split("go on with: fairseq-train ")[1].split()
+        told = run.stdout.split("continue with: fairseq-train ")[1].split()
         flags[name] = told[told.index("--task") : told.index("--finetune-from-model")]
     return folder, data_bin, flags, models
 
 
 @pytest.fixture(scope="module", params=["bert", "electra"])
 def imported(request, world):
-    """An imported checkpoint, the flags the import printed, and the masked-LM loss of its original in bits."""
+    """An imported checkpoint, its data, the flags printed by the import, and the original's masked-LM loss in bits."""
     folder, data_bin, flags, models = world
     name = "bert" if request.param == "bert" else "discriminator"
     masked_lm = models["bert" if request.param == "bert" else "generator"]
@@ -54,7 +54,7 @@ def imported(request, world):
 
 @torch.no_grad()
 def first_loss(data_bin, checkpoint, masked_lm) -> float:
-    """What ``transformers`` says of the first batch that fairseq-train trains on."""
+    """The loss of ``transformers`` on the first batch of fairseq-train."""
     cfg = load_checkpoint_to_cpu(str(checkpoint))["cfg"]
     cfg.task.tokens_per_sample = 32
     task = tasks.setup_task(cfg.task)
@@ -71,18 +71,18 @@ def first_loss(data_bin, checkpoint, masked_lm) -> float:
 
 
 @pytest.mark.parametrize("criterion", ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"])
-def test_pre_training_goes_on_where_the_imported_model_stands(imported, criterion, tmp_path):
+def test_pre_training_starts_with_the_loss_of_the_imported_model(imported, criterion, tmp_path):
     checkpoint, data_bin, flags, expected = imported
     table = checkpoint.with_name("synonyms.safetensors")
     more = [*flags, "--criterion", criterion, "--synonym-table", table, "--dropout", 0, "--attention-dropout", 0]
     run = fairseq_train(data_bin, tmp_path, *more, "--max-update", 1, "--finetune-from-model", checkpoint)
     assert run.code == 0, run.output
     assert float(run.records("train_inner")[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
-    assert abs(expected - math.log2(len(PIECES))) > 1  # a fresh model would guess
+    assert abs(expected - math.log2(len(PIECES))) > 1  # the loss of a new model
 
 
 @pytest.mark.parametrize("resets", [["optimizer", "lr-scheduler", "dataloader", "meters"], []])
-def test_restore_file_takes_it_with_and_without_the_reset_options(imported, resets, tmp_path):
+def test_restore_file_works_with_and_without_reset_options(imported, resets, tmp_path):
     checkpoint, data_bin, flags, expected = imported
     more = [*flags, "--criterion", "electra", "--dropout", 0, "--attention-dropout", 0, "--max-update", 2]
     more += [f"--reset-{what}" for what in resets]
@@ -93,14 +93,14 @@ def test_restore_file_takes_it_with_and_without_the_reset_options(imported, rese
     assert float(records[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
 
 
-def test_a_model_of_other_sizes_gets_one_line(imported, tmp_path):
+def test_a_model_with_other_sizes_gets_a_one_line_error(imported, tmp_path):
     checkpoint, data_bin, flags, _ = imported
     flags = [*flags, "--criterion", "electra", "--max-positions", 64, "--restore-file", checkpoint]
     error = fairseq_train(data_bin, tmp_path, *flags).error()
     assert "embeddings.position_embeddings.weight is (512, " in error and "(64, " in error
 
 
-def test_export_says_what_it_wrote_and_both_commands_explain_themselves(world, tmp_path):
+def test_export_prints_what_it_wrote_and_both_commands_have_help(world, tmp_path):
     folder, _, _, _ = world
     run = run_command(*COMMAND, "export", folder / "discriminator.pt", "--output", tmp_path / "out")
     assert run.code == 0, run.output

@@ -1,16 +1,16 @@
-"""Runs that are killed, disks that are full, and checkpoints that are damaged."""
+"""Killed runs, full disks, and damaged checkpoints."""
 
 import pytest
 import torch
 from helpers import FAMILIES, Bomb, fairseq_train, prepare_training, run_command, training_flags
 from interruption import assert_equal, check_that_kills_change_nothing
 
-from tn_fairseq import durable_checkpoints
+from tn_fairseq.fairseq_patches import durable_checkpoints
 
 FLAGS = [*FAMILIES["electra"].split(), "--criterion", "electra"]
 
 
-def test_a_run_that_is_killed_ends_where_one_in_one_piece_ends(data_bin, synonym_table, tmp_path):
+def test_a_killed_run_ends_like_an_uninterrupted_one(data_bin, synonym_table, tmp_path):
     flags = [*FLAGS[:-1], "mlm_hard_correction", "--synonym-table", synonym_table]
     check_that_kills_change_nothing(data_bin, tmp_path, flags, kills=3, seed=3)
 
@@ -23,15 +23,15 @@ def trained(tmp_path_factory, data_bin):
     return folder
 
 
-def test_a_run_that_was_done_stays_as_it_is(trained, data_bin, tmp_path):
+def test_rerunning_a_finished_run_changes_nothing(trained, data_bin, tmp_path):
     folder = copy_of(trained, tmp_path)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     run = fairseq_train(data_bin, folder, *FLAGS, "--save-interval-updates", 2)
-    assert run.code == 0 and "done before: 6 updates; to train on, raise --max-update 6" in run.output, run.output
+    assert run.code == 0 and "already finished: 6 updates; to train on, raise --max-update 6" in run.output, run.output
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_what_cannot_be_gone_on_from(trained, data_bin, tmp_path):
+def test_checkpoints_that_a_run_cannot_resume_from(trained, data_bin, tmp_path):
     (tmp_path / "trained").mkdir()
     folder = copy_of(trained, tmp_path / "trained")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -73,20 +73,51 @@ def damage(path, kind, trap):
 
 
 @pytest.mark.parametrize("kind", ["cut off", "a bit flipped", "empty", "a pickle that runs code"])
-def test_every_kind_of_damage_is_noticed(trained, tmp_path, caplog, kind):
+def test_every_kind_of_damage_is_detected(trained, tmp_path, caplog, kind):
     folder = copy_of(trained, tmp_path)
     for name in ("checkpoint_last.pt", "checkpoint_1_6.pt", "checkpoint_best.pt"):
         damage(folder / name, kind, tmp_path / "trap")
     with caplog.at_level("WARNING"):
         state = durable_checkpoints.load(str(folder / "checkpoint_last.pt"))
     assert state["optimizer_history"][-1]["num_updates"] == 4
-    assert "checkpoint_last.pt: damaged" in caplog.text and "checkpoint_1_4.pt instead, which has 4" in caplog.text
-    with pytest.raises(SystemExit, match="checkpoint_best.pt: damaged"):  # what was named is never replaced by another
+    fault = "holds Python objects" if kind == "a pickle that runs code" else "damaged"
+    assert f"checkpoint_last.pt: {fault}" in caplog.text and "checkpoint_1_4.pt instead, which has 4" in caplog.text
+    with pytest.raises(SystemExit, match=f"checkpoint_best.pt: {fault}"):  # a named checkpoint is never replaced
         durable_checkpoints.load(str(folder / "checkpoint_best.pt"))
     assert not (tmp_path / "trap").exists()
 
 
-def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(trained, data_bin, tmp_path):
+@pytest.mark.parametrize(
+    "suffix, others", [("-model_part-0", "-model_part-1"), ("-shard0", "-shard10"), ("", "-shard0")]
+)
+def test_only_the_same_part_replaces_a_damaged_part(trained, tmp_path, suffix, others):
+    last = tmp_path / f"checkpoint_last{suffix}.pt"
+    last.write_bytes(b"damaged")
+    for name in ("checkpoint_1_4", "checkpoint_best", "checkpoint1", "checkpoint.best_loss_2.0001"):
+        (tmp_path / f"{name}{others}.pt").write_bytes((trained / "checkpoint_1_4.pt").read_bytes())
+    with pytest.raises(SystemExit, match=f"{last.name}: damaged, and no complete checkpoint has its suffix"):
+        durable_checkpoints.load(str(last))
+    for name in ("checkpoint_1_2", "checkpoint_best", "checkpoint1", "checkpoint.best_loss_2.0001"):
+        other = tmp_path / f"{name}{suffix}.pt"
+        other.write_bytes((trained / "checkpoint_1_2.pt").read_bytes())
+        assert durable_checkpoints.load(str(last))["optimizer_history"][-1]["num_updates"] == 2
+        other.unlink()
+
+
+def test_a_sharded_checkpoint_is_restored_by_the_name_without_a_suffix(trained, data_bin, tmp_path, caplog):
+    flags = [*FLAGS, "--restore-file", tmp_path / "x.pt", "--checkpoint-suffix=-shard0", "--max-update", 5]
+    (tmp_path / "x.pt").write_bytes((trained / "checkpoint_1_4.pt").read_bytes())
+    error = prepared_error(data_bin, tmp_path / "refused", *flags)  # fairseq would start with new weights
+    assert f"x.pt: no such file ({tmp_path}/x-shard0.pt)" in error
+    (tmp_path / "x.pt").rename(tmp_path / "x-shard0.pt")
+    with caplog.at_level("INFO"):
+        prepare_training(data_bin, tmp_path / "new", *flags)()
+    assert "x-shard0.pt (epoch 1 @ 4 updates)" in caplog.text
+    state = durable_checkpoints.load(str(tmp_path / "new" / "checkpoint_last-shard0.pt"))
+    assert state["optimizer_history"][-1]["num_updates"] == 5
+
+
+def test_the_previous_checkpoint_replaces_a_damaged_last_one(trained, data_bin, tmp_path):
     folder = copy_of(trained, tmp_path)
     for name in ("checkpoint_last.pt", "checkpoint_1_6.pt", "checkpoint_best.pt"):
         damage(folder / name, "cut off", None)
@@ -98,24 +129,24 @@ def test_a_damaged_last_checkpoint_gives_way_to_the_one_before(trained, data_bin
         assert_equal(states[0][part], states[1][part])
 
 
-def test_without_a_whole_checkpoint_the_run_stops_in_one_line(data_bin, tmp_path):
+def test_without_a_complete_checkpoint_the_run_stops_with_one_line(data_bin, tmp_path):
     (tmp_path / "checkpoint_last.pt").write_bytes(b"damaged")
     run = fairseq_train(data_bin, tmp_path, *FLAGS)
-    assert run.error().endswith("no whole checkpoint lies beside it; remove it to begin anew")
+    assert run.error().endswith("damaged, and no complete checkpoint has its suffix; delete it to start over")
     torch.save(Bomb(tmp_path / "trap"), tmp_path / "bomb.pt")
     run = fairseq_train(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", tmp_path / "bomb.pt")
-    assert "bomb.pt: damaged, or no checkpoint" in run.error()
+    assert "bomb.pt: holds Python objects that torch's safe loader refuses (io.open)" in run.error()
     assert not (tmp_path / "trap").exists()
 
 
-def test_a_full_disk_stops_the_run_in_one_line_and_leaves_the_checkpoint_before(trained, data_bin, tmp_path):
+def test_a_full_disk_stops_the_run_with_one_line_and_keeps_the_last_checkpoint(trained, data_bin, tmp_path):
     folder = copy_of(trained, tmp_path)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     largest = max(map(len, before.values())) // 1024
-    # files can grow to half of a checkpoint, as on a disk that fills up
+    # limit files to half the size of a checkpoint, to imitate a full disk
     limit = f"ulimit -f {largest // 2}; trap '' XFSZ; exec \"$@\""
     flags = [*training_flags(data_bin, folder), *FLAGS, "--max-update", 8]
-    run = run_command("bash", "-c", limit, "bash", "fairseq-train", *flags)
+    run = run_command("bash", "-c", limit, "bash", "fairseq-train", *flags, fresh=True)
     assert "checkpoint_last.pt: cannot be written (File too large)" in run.error()
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     run = fairseq_train(data_bin, folder, *FLAGS, "--max-update", 8)

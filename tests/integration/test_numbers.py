@@ -1,4 +1,4 @@
-"""Numbers at their limits: half precision, gradients that are none, a corpus of one word, a table full of synonyms."""
+"""Numerical limits: half precision, NaN gradients, a corpus of one word, a table in which all words are synonyms."""
 
 import math
 
@@ -11,12 +11,12 @@ from integration.test_workers import by_itself, every_criterion
 from tn_fairseq.dictionary import load_dictionary
 
 
-def test_a_run_that_diverges_stops_in_one_line_that_names_the_update(data_bin, tmp_path):
+def test_a_diverging_run_stops_with_one_line_that_names_the_update(data_bin, tmp_path):
     flags = [*FAMILIES["electra"].split(), "--criterion", "electra"]
     run = fairseq_train(data_bin, tmp_path, *flags, "--lr", 1e30, "--clip-norm", 0)
     last = int(run.records("train_inner")[-1]["num_updates"])
-    assert run.error().startswith(f"error: update {last + 1}: gradients are Nan/Inf; go on from the last checkpoint")
-    assert "norms:" not in run.output and "gradients:" not in run.output  # of every parameter
+    assert run.error().startswith(f"error: update {last + 1}: gradients are Nan/Inf; resume from the last checkpoint")
+    assert "norms:" not in run.output and "gradients:" not in run.output  # fairseq prints them for every parameter
 
 
 def test_half_precision_follows_float32_on_every_family_with_every_criterion(data_bin, synonym_table, tmp_path):
@@ -39,7 +39,7 @@ def test_half_precision_follows_float32_on_every_family_with_every_criterion(dat
             records = [trainings.run.records(kind) for trainings in (exact, rounded)]
             assert len(records[0]) == len(records[1]) == updates
             prefix = "valid_" if kind == "valid" else ""
-            # a token that is predicted otherwise for a rounded logit moves the loss and its gradient more than half
+            # a prediction that changes because of a rounded logit changes the loss and its gradient by more than half
             # precision's 0.05 %
             for key, tolerance in (("nll_loss", 1e-3), ("loss", 5e-3), ("gnorm", 2e-2)):
                 if prefix + key in records[0][0]:
@@ -47,7 +47,7 @@ def test_half_precision_follows_float32_on_every_family_with_every_criterion(dat
                     assert shown[1] == pytest.approx(shown[0], rel=tolerance), (name, kind, key)
 
 
-def test_at_the_least_loss_scale_a_run_stops_in_one_line(data_bin, tmp_path):
+def test_at_the_minimum_loss_scale_a_run_stops_with_one_line(data_bin, tmp_path):
     flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--fp16", "--fp16-no-flatten-grads"]
     run = fairseq_train(data_bin, tmp_path, *flags, "--fp16-init-scale", 1 << 30, "--min-loss-scale", 1 << 28)
     assert run.error().startswith(f"error: update 1: Minimum loss scale reached ({2.0**28})")
@@ -73,7 +73,7 @@ def test_a_corpus_of_one_word_is_learned(tmp_path, family, criterion):
 
 
 @pytest.mark.parametrize("family", ["electra", "bert"])
-def test_where_every_word_is_a_synonym_of_every_other_only_right_predictions_are_learned(data_bin, tmp_path, family):
+def test_if_all_words_are_synonyms_only_correct_predictions_are_learned(data_bin, tmp_path, family):
     dictionary = load_dictionary(data_bin / "dict.txt")
     table = write_table(tmp_path / "t.safetensors", dictionary, {w: [o for o in WORDS if o != w] for w in WORDS})
     flags = [*FAMILIES[family].split(), "--criterion", "mlm_hard_correction", "--synonym-table", table]

@@ -1,6 +1,6 @@
-"""Names of files and folders that a shell, a pattern or an option parser could take for something else.
+"""File and folder names that a shell, a glob pattern or an option parser could misread.
 
-Every command is given such names for all that it reads and writes, and does what it does with plain ones.
+Every command gets such names for all its inputs and outputs, and must give the same results as with plain names.
 """
 
 import hashlib
@@ -9,11 +9,12 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import FAMILIES, load_script, prepare_training, write_sources
+from helpers import FAMILIES, prepare_training, write_sources
 from safetensors.torch import load_file
 
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -21,24 +22,24 @@ from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.huggingface.__main__ import main as huggingface
 
 binarize, build_synonym_table, glue, squad, train_tokenizer = (
-    load_script(f"preprocess/{name}.py").main
+    import_module(f"tn_fairseq.preprocessing.commands.{name}").main
     for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
 )
 PLAIN = "plain"
-# a leading dash, quotes, patterns, formats, a precomposed and a combining accent, what shells, YAML or HTML would read,
-# a line end, and white space at the end
+# a leading dash, quotes, patterns, formats, a precomposed and a combining accent, special characters of shells, YAML
+# and HTML, a newline, and trailing whitespace
 ODD = """-x it's  "a" [x]*?{y} 100%s %(z)d café cafe\u0301 漢字 😀 a=b,$c;&#~|<i>\\n\n """
-DASH = "-x"  # argparse takes what holds a space for no option
+DASH = "-x"  # argparse does not take a word with a space for an option
 
 
 @pytest.fixture(autouse=True)
 def keep_logging(monkeypatch):
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would last for the tests to come
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Path:
-    """What a user has before the first command."""
+    """The files that a user has before the first command."""
     folder = write_sources(tmp_path_factory.mktemp("sources"))
     (folder / "stop-words").write_text("noun1\n")
     return folder
@@ -49,7 +50,7 @@ def train(data: object, save_dir: object, *flags: object) -> None:
 
 
 class Names:
-    """Relative paths of which every part has the odd name in it."""
+    """Relative paths with the odd name in every part."""
 
     def __init__(self, name: str, sources: Path):
         self.name, self.sources = name, sources
@@ -58,19 +59,19 @@ class Names:
         return os.path.join(f"{self.name}{kind}", f"{self.name}{ending}")
 
     def source(self, kind: str, ending: str = "") -> str:
-        """A copy of a source under such a name."""
+        """A copy of a source file or folder with such a name."""
         path, source = Path(self(kind, ending)), self.sources / kind
         path.parent.mkdir()
         (shutil.copytree if source.is_dir() else shutil.copy)(source, path)
         return str(path)
 
     def argument(self, path: str) -> str:
-        """The path as an argument without an option, as a user has to give it."""
+        """The path as a positional argument, as a user must give it."""
         return f"./{path}"
 
 
 def digest(folder: str | Path) -> dict[str, str]:
-    """Name and content of each file."""
+    """The name and the hash of each file."""
     files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -81,7 +82,7 @@ def parameters(path: str) -> dict[str, list]:
 
 
 def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
-    """Every command in turn, in the current folder; what came out."""
+    """Run every command in the current folder and return the results."""
     names = Names(name, sources)
     found: dict[str, object] = {}
 
@@ -128,8 +129,8 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     words = f"--generator={exported}/generator", f"--data={data}", f"--output={imported}"
     told = run(huggingface, "import", names.argument(f"{exported}/discriminator"), *words)
     found["imported"] = parameters(imported)
-    # the command that it prints is one
-    first, data_folder, _, _, *flags = shlex.split(told.split("go on with: ")[1])[:-1]
+    # the printed command is valid
+    first, data_folder, _, _, *flags = shlex.split(told.split("continue with: ")[1])[:-1]
     assert first == "fairseq-train" and Path(data_folder) == Path(data)
     folder = names("continued")
     train(data_folder, folder, *flags, "--criterion", "electra", "--max-update", 1)
@@ -154,7 +155,7 @@ def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkey
         folder.mkdir()
         monkeypatch.chdir(folder)
         found[name] = all_commands(name, sources, capsys)
-        assert all(path.name.startswith(name) for path in folder.iterdir())  # nothing went elsewhere
+        assert all(path.name.startswith(name) for path in folder.iterdir())  # no file is in another folder
     assert found[ODD].keys() == found[PLAIN].keys()
     for part in found[PLAIN]:
         assert found[ODD][part] == found[PLAIN][part], part
@@ -196,29 +197,29 @@ def refusal(main: Callable, *words: object) -> str:
 
 
 @pytest.mark.parametrize(("name", "sign"), [("a:b", ":"), ("${x}", "${")])
-def test_a_data_folder_that_means_something_else_to_fairseq(name, sign, data_bin, synonym_table, tmp_path, monkeypatch):
+def test_a_data_folder_whose_name_fairseq_misreads(name, sign, data_bin, synonym_table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(data_bin, name)
     expected = f"error: {name}: fairseq takes {sign} for"
     words = "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
     assert refusal(analysis, name, *words).startswith(expected)
     assert refusal(huggingface, "import", "bert", "--data", name, "--output", "model.pt").startswith(expected)
-    if sign == ":":  # fairseq reads the other before it has seen the plugin
+    if sign == ":":  # fairseq reads the other sign before it imports the plugin
         words = name, "checkpoints", *FAMILIES["electra"].split(), "--criterion", "electra"
         assert refusal(lambda words: train(*words), *words).startswith(expected)
-    os.symlink(name, "link")  # as the message has it
+    os.symlink(name, "link")  # as the message suggests
     assert "model.pt" in refusal(
         analysis, "link", "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
     )
 
 
-def test_a_line_end_in_a_name_leaves_the_message_one_line(tmp_path):
+def test_a_newline_in_a_name_leaves_the_message_one_line(tmp_path):
     path = tmp_path / "no\r\nsuch" / "dict.txt"
     error = refusal(build_synonym_table, "--dict", path, "--table", "t", "--show", "noun1")
     assert r"no\r\nsuch/dict.txt: No such file" in error
 
 
-def test_a_name_that_is_no_text_gets_one_line(sources, data_bin, tmp_path):
+def test_a_name_that_is_not_text_gets_one_line(sources, data_bin, tmp_path):
     vectors = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")  # Latin-1
     shutil.copy(sources / "vectors", vectors)
     words = "--dict", data_bin / "dict.txt", "--source", "vectors", "--vectors", os.fsdecode(vectors)

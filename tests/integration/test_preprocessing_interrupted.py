@@ -1,4 +1,4 @@
-"""Preprocessing that is killed: what it leaves never passes for whole, and the next run writes it as if not killed."""
+"""Killed preprocessing: partial output never looks complete, and the next run writes the correct bytes."""
 
 import json
 import multiprocessing
@@ -11,19 +11,22 @@ import sys
 import time
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from helpers import PLUGIN, load_script, run_command
+from helpers import run_command
 from interruption import kill_at_every_step
-from test_binarization import bert_folder, contents, write
+from preprocessing.test_binarization import bert_folder, contents, write
 
-from tn_fairseq import binarization
-from tn_fairseq.binarization import STAGING, binarize
 from tn_fairseq.errors import InputError
-from tn_fairseq.tokenization import load_tokenizer
+from tn_fairseq.files import STAGING
+from tn_fairseq.preprocessing import binarization
+from tn_fairseq.preprocessing.binarization import binarize
+from tn_fairseq.preprocessing.commands import binarize as binarize_command
+from tn_fairseq.preprocessing.commands import train_tokenizer
+from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 
-PREPROCESS = PLUGIN.parent / "preprocess"
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran"]
 
 
@@ -36,7 +39,7 @@ def text(path: Path, documents: int, seed: int) -> Path:
 
 
 def shown(folder: Path) -> dict[str, bytes]:
-    """What a reader of the folder sees, who does not look at hidden files."""
+    """The files in a folder that are not hidden."""
     return {name: content for name, content in contents(folder).items() if not name.startswith(".")}
 
 
@@ -52,7 +55,7 @@ def shown(folder: Path) -> dict[str, bytes]:
     ids=["first", "again", "another dictionary", "shards", "fewer shards"],
 )
 def test_killed_at_every_step(before, now, tmp_path):
-    """Also over the output of an earlier run, with another text, other tokens or other shards."""
+    """Also if the folder has output of an earlier run with another text, other tokens or other shards."""
 
     def run(destdir: Path, seed: int = 1, words: int = 8, shards: int | None = None) -> None:
         tokenizer = load_tokenizer(bert_folder(tmp_path / f"tokenizer{words}", WORDS[:words]))
@@ -65,7 +68,7 @@ def test_killed_at_every_step(before, now, tmp_path):
         run(old, **before)
     run(new, **now)
     steps = 0
-    first = "shard0/dict.txt" if now else "dict.txt"  # without it fairseq takes nothing for whole
+    first = "shard0/dict.txt" if now else "dict.txt"  # without it fairseq does not read the folder
     out = tmp_path / "out"
     for steps in kill_at_every_step(partial(_over, old, out, partial(run, out, **now))):
         if first in shown(out):
@@ -78,19 +81,19 @@ def test_killed_at_every_step(before, now, tmp_path):
 
 
 def _over(old: Path, out: Path, run) -> None:
-    # not counted among the steps: a copy by another process
+    # copied by another process, so this is not counted as a step
     subprocess.run(["cp", "-r", old, out], check=True)
     run()
 
 
 def test_a_tokenizer_killed_at_every_step(tmp_path):
-    """Over one of another kind: a tokenizer that can be loaded is the old or the new one."""
+    """Over a tokenizer of another kind: a tokenizer that can be loaded is the old or the new one."""
     path = text(tmp_path / "text", 200, 1)
 
     sizes = {"wordpiece": "32", "sentencepiece": "24"}
 
     def train(output: Path, kind: str) -> None:
-        load_script("preprocess/train_tokenizer.py").main(
+        train_tokenizer.main(
             [*["--input", str(path), "--type", kind], *["--vocab-size", sizes[kind], "--output", str(output)]]
         )
 
@@ -126,9 +129,9 @@ ANSWER = {"text": "cat", "answer_start": 4}
 @pytest.mark.parametrize(
     ("command", "needed"), [("glue", "CoLA"), ("squad", "dict.txt"), ("build_synonym_table", "table.safetensors")]
 )
-def test_the_other_commands_killed_at_every_step(command, needed, tmp_path):
-    """Over other output, which may be there or the new one, where the file or folder is that readers need."""
-    main = load_script(f"preprocess/{command}.py").main
+def test_other_commands_killed_at_every_step(command, needed, tmp_path):
+    """Over earlier output: if the file or folder that readers need exists, all output is the old or the new."""
+    main = import_module(f"tn_fairseq.preprocessing.commands.{command}").main
 
     def flags(output: Path, words: list[str], sentences: str) -> list:
         if command == "build_synonym_table":
@@ -148,7 +151,7 @@ def test_the_other_commands_killed_at_every_step(command, needed, tmp_path):
         main(list(map(str, flags(output, words, sentences))))
 
     old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
-    # glue.py itself refuses to mix vocabularies
+    # the glue command refuses another vocabulary
     run(old, **({"sentences": SENTENCES * 2} if command == "glue" else {"words": ["the", "cat", "run", "dog", "sat"]}))
     run(new)
     assert contents(old) != contents(new)
@@ -157,12 +160,12 @@ def test_the_other_commands_killed_at_every_step(command, needed, tmp_path):
         if (out / needed).exists():
             assert shown(out) in (contents(old), contents(new)), steps
         run(out)
-        assert shown(out) == contents(new), steps
+        assert contents(out) == contents(new), steps
         shutil.rmtree(out)
     assert steps > 1
 
 
-def test_a_killed_worker_changes_no_byte(tmp_path, monkeypatch, capsys):
+def test_a_killed_worker_does_not_change_the_output(tmp_path, monkeypatch, capsys):
     path = text(tmp_path / "text", 2000, 1)
     tokenizer = load_tokenizer(bert_folder(tmp_path / "tokenizer", WORDS))
     binarize({"train": [path]}, tokenizer, tmp_path / "whole")
@@ -180,12 +183,11 @@ def test_a_killed_worker_changes_no_byte(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("warning: a worker was killed") == 2
 
 
-def test_on_dask_a_killed_worker_changes_no_byte_either(tmp_path, monkeypatch):
+def test_a_killed_dask_worker_does_not_change_the_output(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     path = text(tmp_path / "text", 2000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
     flags = ["--train", path, "--valid", path, "--tokenizer", tmp_path / "tokenizer", "--shards", 3]
-    binarize_main = load_script("preprocess/binarize.py").main
     read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
 
@@ -197,25 +199,25 @@ def test_on_dask_a_killed_worker_changes_no_byte_either(tmp_path, monkeypatch):
 
         monkeypatch.setattr(binarization, "read_chunks", read_and_kill)
         address = ["--dask", cluster.scheduler_address, "--destdir", tmp_path / "dask"]
-        binarize_main(list(map(str, [*flags, *address])))
+        binarize_command.main(list(map(str, [*flags, *address])))
     monkeypatch.setattr(binarization, "read_chunks", read_chunks)
-    binarize_main(list(map(str, [*flags, "--destdir", tmp_path / "here"])))
+    binarize_command.main(list(map(str, [*flags, "--destdir", tmp_path / "here"])))
     assert contents(tmp_path / "dask") == contents(tmp_path / "here")
 
 
 @pytest.fixture
 def command(tmp_path) -> list:
-    """binarize.py on a text that takes a while, on two workers."""
+    """A binarize command that takes a while, with two workers."""
     path = text(tmp_path / "text", 60_000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
-    command = [sys.executable, PREPROCESS / "binarize.py", "--train", path, "--valid", path]
+    command = [sys.executable, "-m", "tn_fairseq.preprocessing", "binarize", "--train", path, "--valid", path]
     return list(map(str, [*command, "--tokenizer", tmp_path / "tokenizer", "--workers", 2, "--shards", 2]))
 
 
 def check_that_kills_change_nothing(command: list, folder: Path, kills: int, seed: int) -> list[str]:
-    """Kill a command, workers and all, so many times at random moments; what it had done each time.
+    """Kill a command and its workers ``kills`` times at random moments; return what it had done each time.
 
-    Fails where something is to be taken for whole then, and where the next run does not write the same bytes.
+    Fails if partial output looks complete, or if the next run does not write the same bytes.
     """
     rng, ends = random.Random(seed), []
     start = time.monotonic()
@@ -237,7 +239,7 @@ def check_that_kills_change_nothing(command: list, folder: Path, kills: int, see
             process.wait()
             staged = sum(path.stat().st_size for path in (destdir / STAGING).rglob("*.bin"))
             ends.append(f"killed with {staged:,} bytes staged")
-        if (destdir / "shard0" / "dict.txt").exists():  # it was faster than its killer: begin anew
+        if (destdir / "shard0" / "dict.txt").exists():  # it finished before the kill: start over
             assert shown(destdir) == contents(folder / "whole")
             seconds = min(seconds, time.monotonic() - start)
             shutil.rmtree(destdir)
@@ -251,12 +253,12 @@ def test_killed_at_random_moments(command, tmp_path):
     check_that_kills_change_nothing(command, tmp_path, kills=2, seed=1)
 
 
-def test_a_full_disk_is_one_line_and_leaves_what_was_there(command, tmp_path):
+def test_a_full_disk_gets_one_line_and_does_not_change_earlier_output(command, tmp_path):
     small = text(tmp_path / "small", 20, 2)
     flags = ["--train", small, "--valid", small, "--destdir", tmp_path / "out"]
     assert run_command(*command, *flags).code == 0
     before = contents(tmp_path / "out")
-    # files can grow to a megabyte, as on a disk that fills up
+    # limit files to a megabyte, as if the disk were full
     limit = "ulimit -f 1024; trap '' XFSZ; exec \"$@\""
     run = run_command("bash", "-c", limit, "bash", *command, "--destdir", tmp_path / "out")
     assert "File too large; give a --destdir you can write to" in run.error()

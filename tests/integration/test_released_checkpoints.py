@@ -1,7 +1,7 @@
-"""Checkpoints of earlier versions, committed as they were written, load for ever: to predict and to go on.
+"""Checkpoints of earlier versions must always load, for predictions and for further training.
 
-The files came from ``fairseq-train`` in the tests' small world, with FLAGS and SIZES below and three updates; the
-numbers beside them are what the models said then. A new version adds files, and never replaces any.
+The files were written by ``fairseq-train`` in the tests' small world, with FLAGS and SIZES below and three updates. The
+numbers next to them are the models' outputs at that time. A new version adds files and never replaces any.
 """
 
 import json
@@ -26,12 +26,12 @@ FLAGS = "--task electra --criterion electra --arch"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.pt"))
 
 
-def test_there_are_some():
+def test_there_is_one_of_each_family():
     assert {name.split("-")[0] for name in NAMES} == set(SIZES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_released_checkpoint_says_what_it_said(name, dictionary, data_bin):
+def test_a_released_checkpoint_gives_the_same_outputs(name, dictionary, data_bin):
     (checkpoint,) = find_checkpoints([str(FOLDER / f"{name}.pt")], dictionary)
     model = load(checkpoint, data_bin).model.cpu()
     tokens = torch.arange(4, 20).view(2, 8)
@@ -45,7 +45,7 @@ def test_a_released_checkpoint_says_what_it_said(name, dictionary, data_bin):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_training_goes_on_from_a_released_checkpoint(name, data_bin, tmp_path):
+def test_training_resumes_from_a_released_checkpoint(name, data_bin, tmp_path):
     family = name.split("-")[0]
     flags = [*FLAGS.split(), f"{family}_tiny", *SIZES[family].split(), "--max-update", 4]
     run = fairseq_train(data_bin, tmp_path, *flags, "--restore-file", FOLDER / f"{name}.pt")

@@ -1,13 +1,13 @@
-"""Text spread over shards: fairseq-train reads one an epoch, and goes on inside the second as if it had not stopped."""
+"""Text split into shards: fairseq-train reads one per epoch, and resumes exactly in the middle of the second."""
 
 import re
 import sys
 
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, WORDS, fairseq_train, random_sentences, run_command, write_data_bin
+from helpers import FAMILIES, WORDS, fairseq_train, random_sentences, run_command, write_data_bin
 from interruption import assert_equal
-from test_tokenization import bert_folder
+from tokenizer_folders import bert_folder
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.tasks.electra import ElectraTask, ElectraTaskConfig
@@ -17,7 +17,7 @@ FLAGS = [*FAMILIES["electra"].split(), "--criterion", "electra"]
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory) -> str:
-    """Two shards, in the words that binarize.py prints for fairseq-train."""
+    """Two shards, as the argument for fairseq-train that binarize prints."""
     folder = tmp_path_factory.mktemp("shards")
     text = "\n".join(" ".join(words) for words in random_sentences(400, seed=1))
     (folder / "train.txt").write_text(text)
@@ -25,13 +25,13 @@ def shards(tmp_path_factory) -> str:
     bert_folder(folder / "tokenizer", WORDS)
     flags = [f"--{name}={folder / name}.txt" for name in ("train", "valid")]
     flags += [f"--tokenizer={folder / 'tokenizer'}", f"--destdir={folder / 'bin'}", "--shards", 2]
-    run = run_command(sys.executable, PLUGIN.parent / "preprocess" / "binarize.py", *flags)
+    run = run_command(sys.executable, "-m", "tn_fairseq.preprocessing", "binarize", *flags)
     assert run.code == 0 and "wrote 2 shards of " in run.stdout, run.output
     return run.stdout.splitlines()[-1]
 
 
 def read_from(run) -> list[str]:
-    """The shards that a run trained on, in its order."""
+    """The shards that a run trained on, in order."""
     assert run.code == 0, run.output
     return re.findall(r"train: [\d,]+ blocks .* from \S+/(\w+)/train$", run.output, flags=re.MULTILINE)
 
@@ -63,13 +63,13 @@ def test_training_goes_from_shard_to_shard_and_resumes_inside_the_second(shards,
     assert {record["num_updates"]: record["loss"] for record in rest.records("train_inner")}.items() <= logged.items()
 
 
-def test_no_shard_may_be_missing_or_of_another_dictionary(shards, tmp_path):
-    """Which is said at once, not when its epoch comes."""
+def test_missing_shards_and_shards_of_another_dictionary_are_refused(shards, tmp_path):
+    """At the start, not when the epoch of the shard starts."""
     first = shards.split(":")[0]
     foreign = write_data_bin(tmp_path / "foreign", WORDS[::-1])
-    for other, said in (
+    for other, message in (
         (f"{first}/none", f"there is no {first}/none/train.idx; "),
-        (foreign, f"{foreign}/dict.txt: another dictionary than that of {first}; "),
+        (foreign, f"{foreign}/dict.txt: not the dictionary of {first}; "),
     ):
-        with pytest.raises(InputError, match=re.escape(said)):
+        with pytest.raises(InputError, match=re.escape(message)):
             ElectraTask.load_dict(ElectraTaskConfig(data=f"{first}:{other}"))

@@ -1,4 +1,4 @@
-"""Other ways to run than fairseq-train: recipes in YAML, what they log to."""
+"""Recipes in YAML, and TensorBoard logs."""
 
 from pathlib import Path
 
@@ -29,8 +29,8 @@ def test_a_yaml_recipe_trains(data_bin, synonym_table, quickstart_recipe, tmp_pa
     )
 
 
-def test_a_recipe_and_its_flags_are_one_model(data_bin, synonym_table, quickstart_recipe, tmp_path):
-    """Sizes given by name reach the model on both ways in."""
+def test_a_recipe_and_its_flags_build_the_same_model(data_bin, synonym_table, quickstart_recipe, tmp_path):
+    """The sizes of a named architecture reach the model both ways."""
     run = run_command(
         *["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem],
         *[f"common.user_dir={PLUGIN}", f"task.data={data_bin}", f"criterion.synonym_table={synonym_table}"],

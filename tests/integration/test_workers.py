@@ -1,4 +1,4 @@
-"""Many workers train what one process trains that accumulates their batches: the same sums logged, the same weights."""
+"""Many workers log the same sums and train the same weights as one process that accumulates their batches."""
 
 import json
 import math
@@ -10,40 +10,43 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from helpers import FAMILIES, Run, run_command, training_flags, write_data_bin
+from helpers import CRITERIA, FAMILIES, Run, run_command, training_flags, write_data_bin
+
+from tn_fairseq.checkpoints import load_checkpoint
 
 pytestmark = pytest.mark.xdist_group("workers")
-CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
-# several runs in one process, which spares imports
+# several runs in one process, to import only once
 WORKER = """
-import json, os, sys
+import json, multiprocessing, os, sys
 from fairseq_cli.train import cli_main
 for name, flags in json.loads(sys.argv[1]).items():
     if os.environ.get("RANK", "0") == "0":
         print("run " + name, flush=True)
     sys.argv = ["fairseq-train", *flags]
     cli_main()
+    for loader in multiprocessing.active_children():  # of a run that stopped within an epoch: faster than by themselves
+        loader.terminate()
 """
-# fairseq starts workers on GPUs only, but they can do without; they log to standard error
+# fairseq starts workers only if it sees GPUs, but they run without; they log to standard error
 PRETEND_GPUS = "import os, torch; torch.cuda.device_count = lambda: {}; os.dup2(1, 2)\n"
 ON_A_CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
-# by a clock, of another run, or a mean over steps, of which many workers need fewer to validate
+# times, values of earlier runs, and means over validation steps, of which many workers need fewer
 UNLIKE = ("wps", "ups", "train_wall", "wall", "valid_wps", "valid_best_loss", "valid_wpb", "valid_bsz")
 
 
 class Trained(NamedTuple):
-    """What a run logged, and what its last checkpoint holds."""
+    """The output of a run, and its last checkpoint."""
 
     run: Run
     state: dict
 
     def sums(self, kind: str) -> dict[str, float]:
-        """The sums behind what is logged, over all updates ("default") or over the last validation ("valid")."""
+        """The sums behind the metrics, over all updates ("default") or over the last validation ("valid")."""
         meters = self.state["extra_state"]["metrics"][kind]
         return {key: float(meter["sum"]) for _, key, _, meter in meters if key.startswith("_")}
 
     def logs(self) -> list[dict[str, float]]:
-        """The records of every update and validation, but for what a clock says."""
+        """The records of every update and validation, without times."""
         return [
             {key: float(value) for key, value in record.items() if not key.startswith(UNLIKE)}
             for kind in ("train_inner", "valid")
@@ -52,7 +55,7 @@ class Trained(NamedTuple):
 
 
 def train(folder: Path, data: Path, runs: dict[str, list], flags: list, command: list) -> dict[str, Trained]:
-    """Train all runs in one start of a command that ends in the worker's program."""
+    """Train all runs with a single command that ends in the worker's program."""
     words = {
         name: [str(word) for word in [*training_flags(data, folder / name), *run, *flags]] for name, run in runs.items()
     }
@@ -60,13 +63,13 @@ def train(folder: Path, data: Path, runs: dict[str, list], flags: list, command:
     assert whole.code == 0, whole.output
     stdout = re.sub(
         r"^INFO:(\w+):", r" | \1 | ", whole.stdout, flags=re.MULTILINE
-    )  # as workers log that fairseq starts
+    )  # the format of workers that fairseq starts
     _, *parts = re.split(r"^run (.*)\n", stdout, flags=re.MULTILINE)
     assert parts[::2] == list(runs), whole.output
     return {
         name: Trained(
             Run(subprocess.CompletedProcess(command, 0, output, "")),
-            torch.load(folder / name / "checkpoint_last.pt", weights_only=True),
+            load_checkpoint(folder / name / "checkpoint_last.pt"),
         )
         for name, output in zip(parts[::2], parts[1::2])
     }
@@ -84,23 +87,23 @@ def by_torchrun(folder: Path, data: Path, runs: dict[str, list], workers: int) -
 
 
 def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
-    """Workers that fairseq starts itself, as many as it believes there are GPUs."""
+    """Workers that fairseq starts itself, one for each GPU that it sees."""
     flags = ["--distributed-world-size", workers, *ON_A_CPU]
     return train(folder, data, runs, flags, [sys.executable, "-c", PRETEND_GPUS.format(workers) + WORKER])
 
 
 def assert_same(many: Trained, one: Trained, workers: int) -> None:
-    """One model was trained, by so many workers, and it is the one that a single process trains."""
+    """Check that this number of workers trained one model, the same as a single process."""
     assert f"training on {workers} devices" in many.run.output and "training on 1 devices" in one.run.output
     for kind in ("default", "valid"):
         expected = one.sums(kind)
         assert len(expected) >= 7 and expected["_masked"] > 0
-        # a loss is divided by the number of masked tokens: 1e-6 of it then
+        # 1e-6 for each masked token, because losses are divided by their number
         assert many.sums(kind) == pytest.approx(expected, rel=1e-6, abs=1e-6 * expected["_masked"])
     logs = one.logs()
     assert len(logs) > 2 and len(many.logs()) == len(logs)
     for ours, theirs in zip(many.logs(), logs):
-        assert ours == pytest.approx(theirs, abs=2e-3, rel=1e-5)  # the last digit shown is a thousandth
+        assert ours == pytest.approx(theirs, abs=2e-3, rel=1e-5)  # logs have three decimals
     for name, tensor in one.state["model"].items():
         torch.testing.assert_close(many.state["model"][name], tensor, atol=1e-6, rtol=0)
 
@@ -117,13 +120,13 @@ def every_criterion(synonym_table: Path, updates: int) -> dict[str, list]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
-    """A corpus that gives the last worker of two or four nothing to do at the end of an epoch and of a validation."""
+    """A corpus whose last batch in training and validation leaves the last of two or four workers without work."""
     return write_data_bin(tmp_path_factory.mktemp("uneven"), sentences=68)
 
 
 @pytest.fixture(scope="module")
 def runs(synonym_table) -> dict[str, list]:
-    """Each criterion, each family; with few masked tokens in small batches, to the end of an epoch, where "uneven"."""
+    """Each criterion and each family. "uneven" runs train to the end of an epoch on small batches with few masks."""
     every = every_criterion(synonym_table, updates=3)
     even = {name: every[name] for name in ("electra.mlm_sent_kl", "bert.electra", "roberta.mlm_soft_reg")}
     flags = ["--task", "electra", "--tokens-per-sample", 12, "--mask-prob", 0.04]
@@ -136,7 +139,7 @@ def runs(synonym_table) -> dict[str, list]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory, data, runs) -> dict[tuple[str, int], Trained]:
-    """One process, which accumulates 2 or 4 batches, or does not learn from single ones."""
+    """A single process that accumulates 2 or 4 batches, or uses single batches with a learning rate of 0."""
     folder = tmp_path_factory.mktemp("alone")
     freqs = {name: {"uneven": (1, 2, 4), "ragged": (4,)}.get(name.split(".")[0], (2,)) for name in runs}
     accumulating = {
@@ -153,13 +156,13 @@ def two(tmp_path_factory, data, runs) -> dict[str, Trained]:
     return by_torchrun(tmp_path_factory.mktemp("two"), data, runs, 2)
 
 
-def test_two_workers_train_what_one_process_does(alone, two, runs):
+def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
     assert {part for name in two for part in name.split(".")} == {*FAMILIES, *CRITERIA, "uneven", "ragged"}
     for name in runs:
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 
 
-def test_four_workers_and_those_that_fairseq_starts_do_so_too(alone, data, runs, tmp_path):
+def test_four_workers_and_workers_of_fairseq_also_train_it(alone, data, runs, tmp_path):
     name = "uneven.electra.mlm_hard_correction"
     for launch, workers in ((by_torchrun, 4), (by_fairseq, 2)):
         many = launch(tmp_path / launch.__name__, data, {name: runs[name]}, workers)
@@ -167,7 +170,7 @@ def test_four_workers_and_those_that_fairseq_starts_do_so_too(alone, data, runs,
 
 
 def test_the_runs_above_were_uneven(alone, two, runs):
-    """One worker without masked tokens, without false negatives, or without a batch, beside one that has them."""
+    """One worker lacks masked tokens, false negatives, or a batch, while the other has them."""
 
     def one_of_two(batches: list[dict], key: str) -> bool:
         has = [float(batch[key]) > 0 for batch in batches]

@@ -1,4 +1,4 @@
-"""What a user may get wrong, through the real command line: one line that says what and how to mend it."""
+"""Wrong input through the real command line gets one line that says what is wrong and how to fix it."""
 
 import pickle
 import re
@@ -15,21 +15,21 @@ HARD_CORRECTION = [*BERT, "--criterion", "mlm_hard_correction"]
 
 def test_no_synonym_table(data_bin, tmp_path):
     error = fairseq_train(data_bin, tmp_path, *HARD_CORRECTION).error()
-    assert "--synonym-table" in error and "build_synonym_table.py" in error
+    assert "--synonym-table" in error and "build-synonym-table" in error
 
 
 def test_a_synonym_table_of_another_dictionary(data_bin, tmp_path):
     other = load_dictionary(write_data_bin(tmp_path / "other", list(reversed(WORDS))) / "dict.txt")
     table = write_table(tmp_path / "other.safetensors", other, {"noun1": ["noun2"]})
     error = fairseq_train(data_bin, tmp_path / "save", *HARD_CORRECTION, "--synonym-table", table).error()
-    assert str(table) in error and "build_synonym_table.py" in error
+    assert str(table) in error and "python -m tn_fairseq.preprocessing build-synonym-table" in error
 
 
 def test_a_truncated_synonym_table(data_bin, tmp_path, synonym_table):
     table = tmp_path / "truncated.safetensors"
     table.write_bytes(synonym_table.read_bytes()[:-100])
     error = fairseq_train(data_bin, tmp_path / "save", *HARD_CORRECTION, "--synonym-table", table).error()
-    assert str(table) in error and "build_synonym_table.py" in error
+    assert str(table) in error and "python -m tn_fairseq.preprocessing build-synonym-table" in error
 
 
 def test_a_pickle_is_never_opened(data_bin, tmp_path):
@@ -41,7 +41,7 @@ def test_a_pickle_is_never_opened(data_bin, tmp_path):
 
 
 @pytest.mark.parametrize("family", ["bert", "electra"])
-def test_a_data_bin_of_another_vocabulary_than_the_checkpoints(data_bin, tmp_path, family):
+def test_a_data_bin_with_another_vocabulary_than_the_checkpoints(data_bin, tmp_path, family):
     flags = [*FAMILIES[family].split(), "--criterion", "electra", "--max-update", 1]
     assert fairseq_train(data_bin, tmp_path / "first", *flags).code == 0
     checkpoint = tmp_path / "first" / "checkpoint_last.pt"
@@ -57,20 +57,20 @@ def test_sequences_longer_than_the_models_positions(data_bin, tmp_path):
     assert re.search(r"--tokens-per-sample 600 .*512 positions", error)
 
 
-def test_a_data_bin_that_is_not_there(tmp_path):
+def test_a_missing_data_bin(tmp_path):
     error = fairseq_train(tmp_path / "nowhere", tmp_path, *BERT, "--criterion", "electra").error()
-    assert "nowhere" in error and "binarize.py" in error
+    assert "nowhere" in error and "python -m tn_fairseq.preprocessing binarize" in error
 
 
-def test_a_split_that_is_not_there(data_bin, tmp_path):
+def test_a_missing_split(data_bin, tmp_path):
     folder = tmp_path / "data-bin"
     shutil.copytree(data_bin, folder)
     (folder / "valid.bin").unlink()
     error = fairseq_train(folder, tmp_path / "save", *BERT, "--criterion", "electra").error()
-    assert "valid" in error and "binarize.py" in error
+    assert "valid" in error and "python -m tn_fairseq.preprocessing binarize" in error
 
 
-def test_fp16_without_the_flag_that_electra_adamw_needs_says_so(data_bin, tmp_path):
+def test_fp16_without_the_flag_that_electra_adamw_needs(data_bin, tmp_path):
     import torch
 
     if not torch.cuda.is_available():
@@ -79,7 +79,7 @@ def test_fp16_without_the_flag_that_electra_adamw_needs_says_so(data_bin, tmp_pa
     assert "--fp16-no-flatten-grads" in error
 
 
-def test_recipes_in_yaml_say_it_in_one_line_too(data_bin, tmp_path, quickstart_recipe):
+def test_yaml_recipes_also_get_one_line(data_bin, tmp_path, quickstart_recipe):
     command = ["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem]
     command += [f"common.user_dir={PLUGIN}", "criterion.synonym_table=nowhere.safetensors"]
     assert "nowhere.safetensors" in run_command(*command, f"task.data={data_bin}", cwd=tmp_path).error()

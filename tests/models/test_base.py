@@ -1,10 +1,12 @@
+import re
+
 import pytest
 import torch
 from fairseq.data import Dictionary
 from helpers import WORDS, first_batch
 
 
-def test_another_vocabulary_is_told_from_the_models_own_even_at_the_same_size(build):
+def test_another_vocabulary_of_the_same_size_is_refused(build):
     _, model, _ = build("bert")
     state = model.state_dict()
     other = Dictionary()
@@ -23,7 +25,7 @@ def test_sequences_longer_than_the_model(build, family):
         build(family, "--max-positions", 16)
 
 
-def test_a_longer_sequence_than_the_task_promised_is_refused_by_name(build):
+def test_a_sequence_longer_than_the_tasks_limit_is_refused(build):
     task, model, criterion = build("bert", "--max-positions", 32, "--criterion", "electra")
     batch = first_batch(task)
     batch["net_input"]["src_tokens"] = torch.cat([batch["net_input"]["src_tokens"]] * 2, dim=1)
@@ -46,32 +48,44 @@ def test_heads_must_divide_the_hidden_size(build):
 @pytest.mark.parametrize("flag", ["--dropout", "--attention-dropout"])
 @pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, "nan"])
 def test_dropout_is_a_probability(build, family, flag, value):
-    with pytest.raises(SystemExit, match=rf"^error: {flag} {value} is not in \[0, 1\)"):
+    with pytest.raises(SystemExit, match=rf"^error: {flag} must be in \[0, 1\), not {value}$"):
         build(family, flag, value)
 
 
 @pytest.mark.parametrize("fine_tuning", [False, True])
-def test_a_checkpoint_of_another_architecture_is_told_by_its_kind(build, fine_tuning):
+def test_a_checkpoint_of_another_architecture_is_refused_with_its_kind(build, fine_tuning):
     (_, bert, _), (_, electra, _), (_, roberta, _) = map(build, ("bert", "electra", "roberta"))
     states = [model.state_dict() for model in (bert, electra, roberta)]
     if fine_tuning:
         bert.register_classification_head("sentences", 2)
         electra.register_classification_head("sentences", 2)
-    with pytest.raises(SystemExit, match="another model: ELECTRA, where --arch bert_tiny is BERT; give"):
+    with pytest.raises(SystemExit, match="another model: ELECTRA, but --arch bert_tiny is BERT; give"):
         bert.load_state_dict(states[1])
-    with pytest.raises(SystemExit, match="another model: BERT, where --arch electra_tiny is ELECTRA; give"):
+    with pytest.raises(SystemExit, match="another model: BERT, but --arch electra_tiny is ELECTRA; give"):
         electra.load_state_dict(states[0])
-    with pytest.raises(SystemExit, match="another model: fairseq's RoBERTa, where --arch bert_tiny is BERT; give"):
+    with pytest.raises(SystemExit, match="another model: fairseq's RoBERTa, but --arch bert_tiny is BERT; give"):
         bert.load_state_dict(states[2])
 
 
-def test_a_checkpoint_of_another_model_is_told_by_its_first_differing_parameter(build):
+def test_a_checkpoint_of_another_model_is_refused_with_the_first_different_parameter(build):
     _, model, _ = build("bert")
     _, other, _ = build("bert", "--max-positions", 64)
-    with pytest.raises(SystemExit, match=r"position_embeddings.weight is \(64, 128\) there, \(512, 128\) with"):
+    with pytest.raises(SystemExit, match=r"position_embeddings.weight is \(64, 128\) there, but \(512, 128\) with"):
         model.load_state_dict(other.state_dict())
     _, deeper, _ = build("bert", "--encoder-layers", 3)
-    with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is \(\S+\) there, missing with"):
+    with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is \(\S+\) there, but missing with"):
         model.load_state_dict(deeper.state_dict())
     with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is missing there"):
         deeper.load_state_dict(model.state_dict())
+
+
+def test_depths_for_layer_wise_learning_rates(build):
+    _, model, _ = build("electra", "--embedding-size", 32)
+    depths = {}
+    for name, parameter in model.named_parameters():
+        layer = re.search(r"\.layers\.(\d+)\.", name)
+        embeds = name.startswith("embeddings.") or ".embedding_projection." in name
+        expected = 1 + int(layer[1]) if layer else 0 if embeds else None
+        depths[name] = getattr(parameter, "optim_overrides", {}).get("layer_depth")
+        assert depths[name] == expected, name
+    assert sum("embedding_projection.weight" in name for name in depths) == 2  # of both towers

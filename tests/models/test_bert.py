@@ -46,10 +46,10 @@ def test_the_head_is_tied_to_the_word_embeddings(build):
     ]
     logits, _ = model(torch.tensor([[0, 5, 6, 2]]))
     logits.sum().backward()
-    assert model.embeddings.word_embeddings.weight.grad.abs().sum(dim=1).gt(0).all()  # rows outside the input, too
+    assert model.embeddings.word_embeddings.weight.grad.abs().sum(dim=1).gt(0).all()  # also rows outside the input
 
 
-def test_parameters_start_as_bert_does(build):
+def test_parameters_are_initialized_like_berts(build):
     _, model, _ = build("bert")
     for name, parameter in model.named_parameters():
         if parameter.dim() > 1:

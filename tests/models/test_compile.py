@@ -1,4 +1,4 @@
-"""``--compile-model``: the same model, the same checkpoints, and no compiling anew for every length."""
+"""``--compile-model``: the same model and checkpoints, and no recompilation for other lengths."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ NO_DROPOUT = ["--criterion", "electra", "--dropout", 0, "--attention-dropout", 0
 
 @pytest.fixture
 def both(build):
-    """The same ELECTRA twice: as it is, and compiled."""
+    """The same ELECTRA twice: uncompiled and compiled."""
     torch._dynamo.reset()
     task, eager, criterion = build("electra", *NO_DROPOUT)
     _, compiled, _ = build("electra", *NO_DROPOUT, "--compile-model")
@@ -27,12 +27,12 @@ def test_names_losses_and_gradients_are_the_same(both):
         loss, _, _ = criterion(model, batch)
         loss.backward()
         found.append([loss.detach(), *(parameter.grad for parameter in model.parameters())])
-    assert counters["stats"]["unique_graphs"] > 0  # it did compile
+    assert counters["stats"]["unique_graphs"] > 0  # it was compiled
     for ours, theirs in zip(*found):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_lengths_and_batch_sizes_do_not_compile_anew(both):
+def test_lengths_and_batch_sizes_do_not_recompile(both):
     _, _, compiled, _ = both
     generator = torch.Generator().manual_seed(1)
 
@@ -52,7 +52,7 @@ def test_lengths_and_batch_sizes_do_not_compile_anew(both):
     assert counters["stats"]["unique_graphs"] == graphs
 
 
-def test_it_resumes_exactly_and_goes_on_without(data_bin, tmp_path):
+def test_a_compiled_run_resumes_exactly_and_can_continue_uncompiled(data_bin, tmp_path):
     flags = [*FAMILIES["electra"].split(), "--criterion", "electra"]
     whole = fairseq_train(
         data_bin, tmp_path / "whole", *flags, "--compile-model", "--max-update", 4, "--save-interval-updates", 2

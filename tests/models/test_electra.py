@@ -17,10 +17,10 @@ def run(task, model, batch, **more) -> ElectraOutput:
     return model(**batch["net_input"], masked_tokens=masked, target_tokens=batch["target"], **more)
 
 
-def test_the_tied_parts_are_one_tensor_and_the_untied_are_not(electra):
+def test_only_the_tied_parts_share_tensors(electra):
     _, model, _ = electra
     names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
-    assert len(names) == len(set(map(id, model.parameters())))  # nothing is held twice
+    assert len(names) == len(set(map(id, model.parameters())))  # no duplicates
     for shared in ("word_embeddings", "position_embeddings", "token_type_embeddings", "layer_norm"):
         assert sum(f"{shared}.weight" in name and name.startswith("embeddings.") for name in names) == 1
         assert not any(
@@ -28,12 +28,12 @@ def test_the_tied_parts_are_one_tensor_and_the_untied_are_not(electra):
             for name in names
             if name.startswith(("generator.", "discriminator.")) and "layers" not in name
         )
-    # embeddings of size 128 fit the tiny discriminator as they are; each tower projects for itself where they do not
+    # embeddings of size 128 fit the tiny discriminator without a projection; otherwise each tower has its own
     assert "generator.embedding_projection.weight" in names
     assert "discriminator.embedding_projection.weight" not in names
 
 
-def test_both_towers_and_both_heads_teach_the_shared_embeddings(electra):
+def test_the_shared_embeddings_get_gradients_from_both_towers_and_both_heads(electra):
     task, model, batch = electra
     output = run(task, model, batch)
     weight = model.embeddings.word_embeddings.weight
@@ -43,7 +43,7 @@ def test_both_towers_and_both_heads_teach_the_shared_embeddings(electra):
     (none,) = torch.autograd.grad(
         output.discriminator_logits.sum(), model.generator_head.dense.weight, allow_unused=True
     )
-    assert none is None  # the draw lets no gradient from the discriminator to the generator
+    assert none is None  # no gradient flows through the draw from the discriminator to the generator
 
 
 def test_one_pass_is_consistent(electra):
@@ -60,7 +60,7 @@ def test_one_pass_is_consistent(electra):
 def test_a_draw_that_hits_the_original_is_not_replaced(electra):
     task, model, batch = electra
     masked = batch["target"].ne(task.dictionary.pad())
-    with torch.no_grad():  # a generator that is sure of the one word it was asked for
+    with torch.no_grad():  # a generator that always predicts the same word
         model.generator_head.bias[:] = -1e4
         model.generator_head.bias[50] = 1e4
     batch["target"] = torch.where(masked, 50, batch["target"])
@@ -81,7 +81,7 @@ def test_without_targets_it_is_a_masked_language_model(electra):
     torch.testing.assert_close(logits, run(task, model, batch).logits)
 
 
-def test_features_come_from_the_tower_that_was_asked_for(electra):
+def test_features_come_from_the_chosen_tower(electra):
     _, model, batch = electra
     tokens = batch["net_input"]["src_tokens"]
     assert model(tokens, features_only=True)[0].shape[-1] == 128

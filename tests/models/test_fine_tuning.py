@@ -1,4 +1,4 @@
-"""Our models with heads of tasks: what they keep of pre-training, what they add, and how fast each part learns."""
+"""Our models with heads for fine-tuning: what they keep, what they add, and how fast each part learns."""
 
 import logging
 
@@ -54,7 +54,7 @@ def test_the_second_sentence_has_token_type_1(build, family):
 
 
 @families
-def test_what_only_pretraining_needs_is_let_go_and_the_rest_is_the_checkpoints(build, family):
+def test_what_only_pretraining_needs_is_deleted_and_the_rest_is_loaded(build, family):
     task, pretrained, _ = build(family)
     for parameter in pretrained.parameters():
         parameter.data.add_(0.01)
@@ -71,7 +71,7 @@ def test_what_only_pretraining_needs_is_let_go_and_the_rest_is_the_checkpoints(b
 
 
 @families
-def test_a_fine_tuned_checkpoint_comes_back_whole_and_no_pretraining_goes_on_from_it(build, family):
+def test_a_fine_tuned_checkpoint_is_restored_and_refused_for_pretraining(build, family):
     model, again = with_head(build, family), with_head(build, family)
     for parameter in model.parameters():
         parameter.data.add_(0.01)
@@ -84,7 +84,7 @@ def test_a_fine_tuned_checkpoint_comes_back_whole_and_no_pretraining_goes_on_fro
 
 
 @families
-def test_heads_of_another_task_are_left_out_and_said(build, family, caplog):
+def test_heads_of_another_task_are_reported_and_not_loaded(build, family, caplog):
     """From MNLI's three classes to RTE's two."""
     mnli, rte = with_head(build, family, classes=3), with_head(build, family, classes=2)
     own = rte.classification_heads["sentences"].output.weight.clone()
@@ -107,7 +107,7 @@ def test_a_checkpoint_that_lacks_a_layer_is_still_refused(build, family):
 
 
 @families
-def test_layers_learn_more_slowly_the_deeper_they_lie(build, family):
+def test_lower_layers_learn_more_slowly(build, family):
     """Two layers: the head at the full rate, layer 2 at 0.8^2, layer 1 at 0.8^3, the embeddings at 0.8^4."""
     model = with_head(build, family)
     rates = {
@@ -123,8 +123,8 @@ def test_layers_learn_more_slowly_the_deeper_they_lie(build, family):
 
 
 @families
-def test_pretraining_is_as_before(build, family):
-    """No head, no new parameter, nothing let go."""
+def test_pretraining_is_unchanged(build, family):
+    """No head, no new parameter, nothing deleted."""
     task, model, criterion = build(family, "--criterion", "electra")
     assert not any("classification" in name for name in model.state_dict())
     loss, _, _ = criterion(model, first_batch(task))

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from tn_fairseq.modules.dropout import Dropout, dropout, dropout_matmul
+from tn_fairseq.modules.dropout import Dropout, _factors, dropout, dropout_matmul
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_drops_that_share_and_keeps_the_mean(p):
+def test_drops_the_given_share_and_keeps_the_mean(p):
     torch.manual_seed(1)
     x = torch.ones(1000, 1001)
     dropped = dropout(x, p)
@@ -17,21 +17,21 @@ def test_drops_that_share_and_keeps_the_mean(p):
 
 
 def test_elements_are_dropped_independently():
-    """Neighbours share a draw of 64 bits, but no bit of it."""
+    """Neighbors share a draw of 64 bits, but use different bits."""
     torch.manual_seed(1)
     zero = (dropout(torch.ones(400_000, 4), 0.5) == 0).float()
     correlation = torch.corrcoef(torch.cat([zero[:-1], zero[1:]], dim=1).T)
     assert (correlation - torch.eye(8))[:4].abs().max() < 0.01
 
 
-def test_the_gradient_goes_where_the_values_went():
+def test_the_gradient_has_the_same_mask_as_the_values():
     x = torch.randn(30, 7, requires_grad=True)
     dropped = dropout(x, 0.3)
     dropped.sum().backward()
     torch.testing.assert_close(x.grad * x.detach(), dropped.detach())
 
 
-def test_the_same_seed_drops_the_same():
+def test_the_same_seed_drops_the_same_elements():
     draws = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -39,7 +39,7 @@ def test_the_same_seed_drops_the_same():
     assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
 
 
-def test_nothing_happens_where_nothing_should():
+def test_evaluation_probabilities_0_and_1_and_empty_tensors():
     x = torch.randn(3, 5)
     assert dropout(x, 0.0) is x and dropout(x, 0.5, training=False) is x and Dropout(0.5).eval()(x) is x
     assert Dropout(1.0)(x).abs().sum() == 0
@@ -81,9 +81,17 @@ def test_dropout_matmul_under_autocast():
     assert product.dtype == torch.bfloat16 and x.grad.dtype == torch.float32 and values.grad.dtype == torch.bfloat16
 
 
-def test_dropout_matmul_keeps_no_dropped_copy():
+def test_dropout_matmul_does_not_save_a_dropped_copy():
     x, values = torch.rand(50, 40, requires_grad=True), torch.rand(40, 3, requires_grad=True)
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda tensor: tensor):
         dropout_matmul(x, values, 0.5)
     assert sum(t.nbytes for t in kept if t.data_ptr() not in (x.data_ptr(), values.data_ptr())) == 2 * x.numel()
+
+
+@pytest.mark.parametrize("dropped", [1, 2, 6554, 32768, 65535])
+def test_exactly_the_share_of_all_bit_patterns_is_dropped(dropped):
+    bits = torch.arange(-(1 << 15), 1 << 15).to(torch.int16)
+    factors = _factors(bits, dropped, torch.float64)
+    assert (factors == 0).sum() == dropped
+    assert factors.sum().item() == pytest.approx(1 << 16)

@@ -8,7 +8,7 @@ from tn_fairseq.modules.linear import Linear, linear
 
 @pytest.mark.parametrize("shape", [(5, 12), (3, 7, 12), (0, 12), (1, 12)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_values_and_gradients_are_those_of_torch(shape, bias):
+def test_values_and_gradients_equal_torchs(shape, bias):
     torch.manual_seed(1)
     ours = Linear(12, 9, bias=bias)
     theirs = torch.nn.Linear(12, 9, bias=bias)
@@ -24,7 +24,7 @@ def test_values_and_gradients_are_those_of_torch(shape, bias):
         torch.testing.assert_close(our, their, atol=1e-5, rtol=1e-5)
 
 
-def test_gelu_before_it():
+def test_gelu_before_the_product():
     torch.manual_seed(1)
     ours, x = Linear(12, 9), torch.randn(3, 7, 12, requires_grad=True)
     theirs, same_x = torch.nn.Linear(12, 9), x.detach().clone().requires_grad_()
@@ -36,13 +36,13 @@ def test_gelu_before_it():
         torch.testing.assert_close(our.grad, their.grad, atol=1e-5, rtol=1e-5)
 
 
-def test_it_is_onednn_that_computes(monkeypatch):
-    """Else the whole module would be for nothing."""
+def test_onednn_is_used(monkeypatch):
+    """Otherwise the module would be useless."""
     calls = []
     original = module._onednn_linear
     monkeypatch.setattr(module, "_onednn_linear", lambda *args: calls.append(1) or original(*args))
     Linear(4, 4)(torch.randn(2, 4)).sum().backward()
-    assert len(calls) == 2  # forward, and the weight's gradient; nobody asked for the input's
+    assert len(calls) == 2  # forward and the weight's gradient; the input needs none
 
 
 def test_only_the_gradients_that_are_needed():
@@ -55,19 +55,27 @@ def test_only_the_gradients_that_are_needed():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_precisions_are_torchs(dtype):
+def test_other_precisions_use_torchs_linear(dtype):
     layer = Linear(4, 3).to(dtype)
     x = torch.randn(2, 4, dtype=dtype)
     assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
 
 
-def test_autocast_is_torchs():
+def test_autocast_uses_torchs_linear():
     layer, x = Linear(4, 3), torch.randn(2, 4)
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
 
 
-def test_without_onednn_it_is_torchs(monkeypatch):
+def test_without_onednn_torchs_linear_is_used(monkeypatch):
     monkeypatch.setattr(module, "_onednn_linear", None)
     x, weight = torch.randn(2, 4), torch.randn(3, 4)
     assert torch.equal(linear(x, weight), F.linear(x, weight))
+
+
+def test_gelu_before_torchs_own_product(monkeypatch):
+    layer, x = Linear(4, 3).double(), torch.randn(2, 4, dtype=torch.double)
+    assert torch.equal(layer(x, gelu=True), F.linear(F.gelu(x), layer.weight, layer.bias))
+    monkeypatch.setattr(module, "_onednn_linear", None)
+    layer, x = layer.float(), x.float()
+    assert torch.equal(layer(x, gelu=True), F.linear(F.gelu(x), layer.weight, layer.bias))

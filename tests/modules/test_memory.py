@@ -25,8 +25,8 @@ print(before, faults())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="for glibc only")
-def test_the_kernel_is_not_asked_for_the_same_pages_again():
-    # so that the C library gives back all it can until it is told otherwise
+def test_freed_pages_are_reused():
+    # make glibc return as much memory as it can until keep_freed_memory is called
     settings = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
     run = subprocess.run(
         [sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, env=os.environ | settings

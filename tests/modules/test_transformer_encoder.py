@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tn_fairseq.modules.transformer_encoder import attend
+from tn_fairseq.modules.transformer_encoder import Embeddings, SelfAttention, TransformerLayer, attend
 
 
 @pytest.fixture
@@ -15,12 +15,12 @@ def attention_inputs():
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_attention_with_dropout_is_torchs_on_average(attention_inputs, masked):
+def test_attention_with_dropout_equals_torchs_on_average(attention_inputs, masked):
     query, key, value, mask = attention_inputs
     mask = mask if masked else None
     expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     assert torch.equal(attend(query, key, value, mask, 0.0), expected)
-    # so little dropout that it is never drawn here, and only scales
+    # a probability so small that nothing is dropped here and only the scaling remains
     torch.testing.assert_close(attend(query, key, value, mask, 2**-16), expected, rtol=1e-4, atol=1e-5)
     draws = torch.stack([attend(query, key, value, mask, 0.2) for _ in range(4000)])
     error = draws.std(0) / 4000**0.5
@@ -28,8 +28,31 @@ def test_attention_with_dropout_is_torchs_on_average(attention_inputs, masked):
     assert (draws[0] != draws[1]).any()
 
 
-def test_what_is_masked_gets_no_look_and_no_gradient(attention_inputs):
+def test_masked_positions_get_no_attention_and_no_gradient(attention_inputs):
     query, key, value, mask = attention_inputs
     value.requires_grad_()
     attend(query, key, value, mask, 0.5).sum().backward()
     assert value.grad[1, :, 3:].abs().sum() == 0 and value.grad[0].abs().sum() > 0
+
+
+def test_in_training_both_sublayers_are_dropped_before_the_residual_sum():
+    """If everything is dropped, only the residual paths and the norms are left."""
+    layer, x = TransformerLayer(8, 2, 16, dropout=1.0, attention_dropout=0.0), torch.randn(2, 3, 8)
+    residual = layer.ffn_layer_norm(layer.attention_layer_norm(x))
+    torch.testing.assert_close(layer(x, None), residual)
+    assert not torch.allclose(layer.eval()(x, None), residual, atol=0.01)
+
+
+def test_in_training_attention_weights_are_dropped():
+    attention, x = SelfAttention(8, 2, attention_dropout=1.0), torch.randn(2, 3, 8)
+    torch.testing.assert_close(attention(x, None), attention.output.bias.expand_as(x))
+    assert not torch.allclose(attention.eval()(x, None), attention.output.bias.expand_as(x), atol=0.01)
+
+
+def test_in_training_embeddings_are_dropped_after_the_norm():
+    embeddings = Embeddings(10, 8, 5, dropout=0.5)
+    tokens = torch.tensor([[4, 5, 6]])
+    dropped, norm = embeddings(tokens), embeddings.eval()(tokens)
+    torch.testing.assert_close(dropped, torch.where(dropped == 0, 0, 2 * norm))
+    assert (dropped == 0).any() and (dropped != 0).any()
+    torch.testing.assert_close(norm.mean(dim=-1), torch.zeros(1, 3), atol=1e-5, rtol=0)

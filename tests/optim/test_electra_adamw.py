@@ -35,7 +35,7 @@ def test_two_updates_by_the_formula():
     torch.testing.assert_close(vector.detach(), expected[1])
 
 
-def test_with_bias_correction_it_is_torchs_adamw():
+def test_with_bias_correction_it_equals_torchs_adamw():
     ours, theirs = matrix_and_vector(), matrix_and_vector()
     one = optimizer(ours, adam_bias_correction=True, weight_decay=0.0)
     other = torch.optim.AdamW(theirs, lr=0.1, eps=1e-6, weight_decay=0.0)
@@ -48,7 +48,7 @@ def test_with_bias_correction_it_is_torchs_adamw():
         torch.testing.assert_close(a, b)
 
 
-def test_state_goes_through_a_checkpoint():
+def test_state_survives_a_checkpoint():
     straight, resumed = matrix_and_vector(), matrix_and_vector()
     one, other = optimizer(straight), optimizer(resumed)
     for step in range(4):
@@ -62,7 +62,7 @@ def test_state_goes_through_a_checkpoint():
     assert all(torch.equal(a, b) for a, b in zip(straight, resumed))
 
 
-def test_weight_decay_spares_biases_and_layer_norm(build):
+def test_biases_and_layer_norm_are_not_decayed(build):
     _, model, _ = build("electra")
     decayed = {
         id(p)
@@ -88,7 +88,7 @@ def test_layer_wise_rates_as_numbers(build):
     assert rate[id(head.weight)] == rate[id(head.bias)] == pytest.approx(1e-4)
 
 
-def test_without_layer_wise_decay_all_learn_alike(build):
+def test_without_layer_wise_decay_all_rates_are_equal(build):
     _, model, _ = build("electra")
     ours = optimizer(list(model.parameters()))
     ours.set_lr(0.3)
@@ -101,23 +101,28 @@ def test_depths_survive_half_precision():
     assert layer.half().weight.optim_overrides == {"layer_depth": 3}
 
 
+BETAS = "--adam-betas must be two numbers in [0, 1), such as '(0.9, 0.999)'"
+
+
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay 0.0"),
-        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay 1.5"),
-        ({"layerwise_lr_decay": -0.5}, "--layerwise-lr-decay -0.5"),
-        ({"adam_betas": "(0.9, x)"}, "--adam-betas '(0.9, x)' is not two numbers"),
-        ({"adam_betas": "0.9"}, "--adam-betas '0.9' is not two numbers"),
-        ({"adam_betas": "(0.9, 0.99, 0.999)"}, "--adam-betas '(0.9, 0.99, 0.999)' is not two numbers"),
-        ({"adam_betas": "(0.9, 1.5)"}, "--adam-betas '(0.9, 1.5)' is not two numbers"),
-        ({"adam_betas": "(-0.1, 0.999)"}, "--adam-betas '(-0.1, 0.999)' is not two numbers"),
-        ({"adam_eps": -1e-6}, "--adam-eps -1e-06"),
-        ({"adam_eps": 0.0}, "--adam-eps 0.0"),
-        ({"adam_eps": math.nan}, "--adam-eps nan"),
-        ({"weight_decay": -1.0}, "--weight-decay -1.0"),
-        ({"weight_decay": math.inf}, "--weight-decay inf"),
-        ({"lr": -0.1}, "--lr -0.1"),
+        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay must be in (0, 1], not 0.0"),
+        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay must be in (0, 1], not 1.5"),
+        ({"layerwise_lr_decay": -0.5}, "--layerwise-lr-decay must be in (0, 1], not -0.5"),
+        ({"adam_betas": "(0.9, x)"}, f"{BETAS}, not '(0.9, x)'"),
+        ({"adam_betas": "0.9"}, f"{BETAS}, not '0.9'"),
+        ({"adam_betas": "(0.9, 0.99, 0.999)"}, f"{BETAS}, not '(0.9, 0.99, 0.999)'"),
+        ({"adam_betas": "(0.9, 1.5)"}, f"{BETAS}, not '(0.9, 1.5)'"),
+        ({"adam_betas": "(1.0, 0.999)"}, f"{BETAS}, not '(1.0, 0.999)'"),
+        ({"adam_betas": "(0.9, 1.0)"}, f"{BETAS}, not '(0.9, 1.0)'"),
+        ({"adam_betas": "(-0.1, 0.999)"}, f"{BETAS}, not '(-0.1, 0.999)'"),
+        ({"adam_eps": -1e-6}, "--adam-eps must be positive and finite, not -1e-06"),
+        ({"adam_eps": 0.0}, "--adam-eps must be positive and finite, not 0.0"),
+        ({"adam_eps": math.nan}, "--adam-eps must be positive and finite, not nan"),
+        ({"weight_decay": -1.0}, "--weight-decay must be non-negative and finite, not -1.0"),
+        ({"weight_decay": math.inf}, "--weight-decay must be non-negative and finite, not inf"),
+        ({"lr": -0.1}, "--lr must be non-negative and finite, not -0.1"),
     ],
 )
 def test_wrong_options_are_named(options, said):
@@ -125,6 +130,32 @@ def test_wrong_options_are_named(options, said):
         optimizer(matrix_and_vector(), **options)
 
 
-def test_fp16s_flat_vector_is_refused_with_the_flag_that_helps():
+def test_fp16s_flat_vector_is_refused_and_the_error_names_the_flag_to_add():
     with pytest.raises(SystemExit, match="--fp16-no-flatten-grads"):
         optimizer([torch.nn.Parameter(torch.zeros(10))])
+
+
+@pytest.mark.parametrize("betas", [(0.5, 0.75), (0.0, 0.0)])
+def test_betas_by_the_formula(betas):
+    (matrix, _), (beta1, beta2) = matrix_and_vector(), betas
+    expected = matrix.detach().clone()
+    ours = optimizer([matrix], adam_betas=str(betas), weight_decay=0.0)
+    m, v = torch.zeros_like(expected), torch.zeros_like(expected)
+    for step in range(2):
+        gradient = torch.full_like(expected, 0.5 - 2 * step)
+        m, v = beta1 * m + (1 - beta1) * gradient, beta2 * v + (1 - beta2) * gradient**2
+        expected -= 0.1 * m / (v.sqrt() + 1e-6)
+        matrix.grad = gradient
+        ours.step()
+    torch.testing.assert_close(matrix.detach(), expected)
+
+
+def test_every_learning_rate_is_checked():
+    with pytest.raises(SystemExit, match="^error: --lr must be non-negative and finite, not -0.1$"):
+        ElectraAdamW(OmegaConf.structured(ElectraAdamWConfig(lr=[0.1, -0.1])), matrix_and_vector())
+
+
+def test_only_a_single_vector_is_taken_for_fp16s():
+    matrix, vector = matrix_and_vector()
+    for parameters in ([matrix], [vector, matrix], [vector, vector.detach().clone().requires_grad_()]):
+        assert sum(len(group["params"]) for group in optimizer(parameters).param_groups) == len(parameters)

@@ -1,4 +1,4 @@
-"""Ten thousand random damages to a good file of every kind; prints how many were read, and what refused the others."""
+"""Damage a good file of every kind ten thousand times; print how many could be read, and the errors of the others."""
 
 import random
 import re
@@ -11,7 +11,7 @@ DAMAGES = 10_000
 
 
 @pytest.mark.soak
-def test_ten_thousand_damages_of_every_kind(tmp_path, caplog):
+def test_ten_thousand_damaged_files_of_every_kind(tmp_path, caplog):
     caplog.set_level("CRITICAL")
     for name, kind in kinds(tmp_path).items():
         good, before = kind.path.read_bytes(), peak_memory()
@@ -27,7 +27,7 @@ def test_ten_thousand_damages_of_every_kind(tmp_path, caplog):
             said[re.sub(r"\d+|'.*?'|\(.*?\)", "…", found.replace(str(kind.path), "FILE"))[:100]] += 1
         kind.path.write_bytes(good)
         grown = (peak_memory() - before) / 1e6
-        print(f"\n{name}: {DAMAGES:,} damages, {said.pop('read', 0):,} read; memory grew by {grown:.0f} MB")
+        print(f"\n{name}: {DAMAGES:,} damaged files, {said.pop('read', 0):,} read; memory grew by {grown:.0f} MB")
         for message, count in said.most_common(8):
             print(f"  {count:6,}  {message}")
         assert grown < 200

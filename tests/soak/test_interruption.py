@@ -1,10 +1,8 @@
-"""Twenty kills of a run of each criterion, at random moments; prints where each attempt ended."""
+"""Kill a run of each criterion twenty times at random moments; print where each attempt ended."""
 
 import pytest
-from helpers import FAMILIES
+from helpers import CRITERIA, FAMILIES
 from interruption import check_that_kills_change_nothing
-
-CRITERIA = ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"]
 
 
 @pytest.mark.soak

@@ -1,4 +1,4 @@
-"""Half precision for longer: the loss scale goes up and down, the weights stay finite, and the model still learns."""
+"""Longer runs in half precision: the loss scale rises and falls, weights stay finite, and the model learns."""
 
 import math
 import re
@@ -16,7 +16,7 @@ HALF = ["--fp16", "--fp16-no-flatten-grads"]
 
 @pytest.mark.soak
 @pytest.mark.parametrize("family", FAMILIES)
-def test_through_many_overflows_a_corpus_of_one_word_is_learned(family, tmp_path):
+def test_a_corpus_of_one_word_is_learned_despite_many_overflows(family, tmp_path):
     data, updates = tmp_path / "data", 30
     data.mkdir()
     (data / "dict.txt").write_text("word 1\n")
@@ -40,7 +40,7 @@ def test_through_many_overflows_a_corpus_of_one_word_is_learned(family, tmp_path
 
 
 @pytest.mark.soak
-def test_losses_whose_sum_half_precision_cannot_hold(data_bin, synonym_table, tmp_path):
+def test_losses_whose_sum_overflows_in_half_precision(data_bin, synonym_table, tmp_path):
     runs = {name: run for name, run in every_criterion(synonym_table, updates=2).items() if name.startswith("electra")}
     flags = ["--batch-size", 128, "--mask-prob", 0.9, "--discriminator-loss-weight", 100, "--warmup-updates", 0]
     assert len(runs) == 4

@@ -1,4 +1,4 @@
-"""Twenty kills of binarize.py at random moments, on one worker and on two; prints how far each had come."""
+"""Kill binarize twenty times at random moments, with one worker and with two; print how far each run came."""
 
 import pytest
 from integration.test_preprocessing_interrupted import check_that_kills_change_nothing, command  # noqa: F401

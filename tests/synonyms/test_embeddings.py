@@ -37,7 +37,7 @@ def words(dictionary):
 
 
 def embeddings_of(dictionary):
-    """(frequency, meaning) of each word, far from the origin; other symbols are where no mean of words should look."""
+    """(frequency, meaning) of each word, far from the origin; other symbols are far away from them."""
     rows = torch.full((len(dictionary), 3), 1e6)
     for pair, meaning in MEANINGS.items():
         for word, frequency in zip(pair, (10, -10)):
@@ -66,24 +66,24 @@ def checkpoint_of(path, dictionary, name=OURS):
 
 
 @pytest.mark.parametrize("name", [OURS, ROBERTA, OLD_ROBERTA])
-def test_neighbours_share_their_meaning_not_their_frequency(tmp_path, dictionary, words, name):
+def test_neighbors_share_their_meaning_not_their_frequency(tmp_path, dictionary, words, name):
     vectors = read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary, name), dictionary, words)
     assert vectors.words == WORDS
-    neighbours = dict(nearest_neighbours(vectors, top_k=3))
-    assert neighbours["big"][0] == "huge" and set(neighbours["big"][1:]) == {"large", "vast"}
-    assert neighbours["vast"][0] == "large" and set(neighbours["vast"][1:]) == {"big", "huge"}
+    neighbors = dict(nearest_neighbours(vectors, top_k=3))
+    assert neighbors["big"][0] == "huge" and set(neighbors["big"][1:]) == {"large", "vast"}
+    assert neighbors["vast"][0] == "large" and set(neighbors["vast"][1:]) == {"big", "huge"}
     above = dict(nearest_neighbours(vectors, top_k=3, min_similarity=0.7))
     assert above == {word: [other for other in pair if other != word] for pair in MEANINGS for word in pair}
 
 
-def test_similarities_are_those_of_the_meanings(tmp_path, dictionary, words):
+def test_similarities_equal_those_of_the_meanings(tmp_path, dictionary, words):
     matrix = torch.from_numpy(read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, words).matrix)
     meanings = torch.tensor([meaning for pair, meaning in MEANINGS.items() for _ in pair])
     torch.testing.assert_close(matrix @ matrix.T, meanings @ meanings.T, atol=1e-5, rtol=0)
     assert math.isclose(matrix[0] @ matrix[2], 0.6, abs_tol=1e-5)  # big and large: cos((1, 0), (0.6, 0.8))
 
 
-def test_what_is_removed_is_the_mean_and_one_component_in_100_dimensions():
+def test_the_mean_and_one_component_per_100_dimensions_are_removed():
     generator = torch.Generator().manual_seed(1)
     embeddings = torch.randn(500, 200, generator=generator) + 3
     embeddings[:, 0] *= 30
@@ -97,7 +97,7 @@ def test_what_is_removed_is_the_mean_and_one_component_in_100_dimensions():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_they_are_the_embeddings_that_the_model_looks_up(tmp_path, build, family):
+def test_embeddings_are_those_that_the_model_looks_up(tmp_path, build, family):
     task, model, _ = build(family)
     dictionary = task.source_dictionary
     words = {index: dictionary[index] for index in range(dictionary.nspecial, len(dictionary) - 1)}
@@ -120,7 +120,7 @@ def test_the_version_names_file_updates_and_content(tmp_path, dictionary, words)
 
 def test_half_precision_is_read(tmp_path, dictionary, words):
     whole = read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, words).matrix
-    model = {OURS: embeddings_of(dictionary).bfloat16()}  # all the numbers but those of 0.6 and 0.8 are exact
+    model = {OURS: embeddings_of(dictionary).bfloat16()}  # all numbers are exact except those from 0.6 and 0.8
     half = read_embeddings(write(tmp_path / "b.pt", model), dictionary, words).matrix
     torch.testing.assert_close(torch.from_numpy(half), torch.from_numpy(whole), atol=0.1, rtol=0)
 
@@ -158,10 +158,10 @@ def test_a_model_that_diverged_is_refused(tmp_path, dictionary, words):
     assert "not finite" in refused(write(tmp_path / "a.pt", {OURS: embeddings}), dictionary, words)
 
 
-def test_files_that_are_no_checkpoint_are_refused_and_nothing_is_unpickled(tmp_path, dictionary, words):
+def test_other_files_are_refused_and_nothing_is_unpickled(tmp_path, dictionary, words):
     assert "No such file" in refused(tmp_path / "missing.pt", dictionary, words)
     (tmp_path / "text.pt").write_text("no checkpoint")
-    assert "no checkpoint" in refused(tmp_path / "text.pt", dictionary, words)
+    assert "not a checkpoint" in refused(tmp_path / "text.pt", dictionary, words)
     whole = checkpoint_of(tmp_path / "whole.pt", dictionary).read_bytes()
     (tmp_path / "half.pt").write_bytes(whole[: len(whole) // 2])
     assert "damaged" in refused(tmp_path / "half.pt", dictionary, words)
@@ -172,5 +172,11 @@ def test_files_that_are_no_checkpoint_are_refused_and_nothing_is_unpickled(tmp_p
 
 
 def test_a_dictionary_of_stop_words_is_refused(tmp_path, dictionary):
-    with pytest.raises(InputError, match="nothing to compare"):
+    with pytest.raises(InputError, match="the dictionary has no whole words except stop words"):
         read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, {})
+
+
+def test_the_version_names_the_updates_of_the_last_run(tmp_path, dictionary, words):
+    history = [{"num_updates": 300}, {"num_updates": 900}]
+    path = write(tmp_path / "a.pt", {OURS: embeddings_of(dictionary)}, optimizer_history=history)
+    assert read_embeddings(path, dictionary, words).version.startswith("a.pt, 900 updates, ")

@@ -27,7 +27,7 @@ def dictionary():
 
 @pytest.fixture
 def saved(dictionary, tmp_path):
-    """A function that saves a table, sound or not, and returns its path."""
+    """A function that saves a valid or invalid table and returns its path."""
 
     def save(table=None):
         path = tmp_path / "synonyms.safetensors"
@@ -39,7 +39,7 @@ def saved(dictionary, tmp_path):
     return save
 
 
-def test_rows_hold_the_ids_of_the_synonyms(dictionary):
+def test_rows_contain_the_ids_of_the_synonyms(dictionary):
     table, coverage = build_table(dictionary, WORDS, CANDIDATES)
     assert table.dtype == torch.int32 and table.shape == (len(dictionary), 1)
     assert table[:, 0].tolist() == [PADDING] * 4 + [5, 4, PADDING, 8, PADDING, PADDING]
@@ -80,10 +80,10 @@ def test_saving_and_loading_gives_the_same_table_and_description(dictionary, sav
     assert description["dictionary_size"] == str(len(dictionary))
     assert list(path.parent.iterdir()) == [path]
     (path.parent / "other").touch()
-    assert path.stat().st_mode == (path.parent / "other").stat().st_mode  # no one is kept from reading it
+    assert path.stat().st_mode == (path.parent / "other").stat().st_mode  # the usual permissions
 
 
-def test_saving_again_gives_the_same_bytes_whatever_is_in_the_description(dictionary, tmp_path):
+def test_saving_again_gives_the_same_bytes_for_any_description(dictionary, tmp_path):
     table, _ = build_table(dictionary, WORDS, CANDIDATES)
     description = {f"key {number}": 'é 雪 " \\ / \n \t \x01 \x7f \u2028 😀' for number in range(20)}
     paths = [tmp_path / name for name in ("one.safetensors", "two.safetensors")]
@@ -93,7 +93,7 @@ def test_saving_again_gives_the_same_bytes_whatever_is_in_the_description(dictio
     assert description.items() <= read_description(paths[0]).items()
 
 
-def test_a_failing_save_keeps_the_old_table(dictionary, saved, monkeypatch):
+def test_a_failed_save_keeps_the_old_table(dictionary, saved, monkeypatch):
     path = saved()
     before = path.read_bytes()
 
@@ -111,15 +111,15 @@ def refusal(path, dictionary):
     with pytest.raises(InputError) as raised:
         load_synonym_table(path, dictionary)
     message = str(raised.value)
-    assert "\n" not in message and "build_synonym_table.py" in message
+    assert "\n" not in message and "python -m tn_fairseq.preprocessing build-synonym-table" in message
     return message
 
 
-def test_no_table_names_the_flag(dictionary):
+def test_without_a_table_the_error_names_the_flag(dictionary):
     assert "--synonym-table" in refusal(None, dictionary)
 
 
-def test_a_missing_file_and_a_folder_are_named(dictionary, tmp_path):
+def test_a_missing_file_and_a_folder_are_refused(dictionary, tmp_path):
     assert "no such file" in refusal(tmp_path / "missing.safetensors", dictionary)
     assert "folder" in refusal(tmp_path, dictionary)
 
@@ -139,7 +139,7 @@ def test_a_pickle_is_never_opened(dictionary, tmp_path):
     path = tmp_path / "table.pkl"
     for save in (lambda: path.write_bytes(pickle.dumps(Trap())), lambda: torch.save({"trap": Trap()}, path)):
         save()
-        assert "a pickle is never opened" in refusal(path, dictionary)
+        assert "pickles are never opened" in refusal(path, dictionary)
         assert not (tmp_path / "trap").exists()
 
 
@@ -160,7 +160,7 @@ def test_another_format_version_is_refused(dictionary, saved, monkeypatch):
     monkeypatch.setattr("tn_fairseq.synonyms.table.FORMAT_VERSION", "2")
     path = saved()
     monkeypatch.undo()
-    assert "format version 2" in refusal(path, dictionary)
+    assert "has format version 2, but this tn_fairseq reads 1" in refusal(path, dictionary)
 
 
 def with_first_synonym(of, synonym):
@@ -180,6 +180,7 @@ def with_first_synonym(of, synonym):
         (lambda table: table[:, :0].clone(), "of shape"),
         (lambda table: table.flatten(), "of shape"),
         (with_first_synonym(of=4, synonym=10_000), "ids outside"),
+        (with_first_synonym(of=4, synonym=10), "ids outside the dictionary's 0 to 9"),
         (with_first_synonym(of=4, synonym=-2), "ids outside"),
         (with_first_synonym(of=4, synonym=4), "own synonyms"),
         (with_first_synonym(of=4, synonym=3), "special symbol"),
@@ -188,7 +189,7 @@ def with_first_synonym(of, synonym):
         (lambda table: torch.cat([torch.full_like(table, PADDING), table], dim=1), "padding between"),
     ],
 )
-def test_unsound_rows_are_refused(dictionary, saved, change, reason):
+def test_invalid_rows_are_refused(dictionary, saved, change, reason):
     table, _ = build_table(dictionary, WORDS, CANDIDATES)
     path = saved(change(table))
     message = refusal(path, dictionary)

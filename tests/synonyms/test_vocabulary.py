@@ -53,7 +53,7 @@ def test_gpt2_numbers_are_read_through_encoder_json(tmp_path):
         (["the", "wayside", ",", "café"], " the wayside , café"),
     ],
 )
-def test_surface_forms_join_to_the_text(pieces, text):
+def test_surface_forms_concatenate_to_the_text(pieces, text):
     dictionary = dictionary_of(*pieces)
     forms = surface_forms(dictionary)
     assert len(forms) == len(dictionary)
@@ -62,7 +62,7 @@ def test_surface_forms_join_to_the_text(pieces, text):
     assert forms[dictionary.unk()] == " <unk>"
 
 
-def test_surface_forms_of_gpt2_are_its_bytes(tmp_path):
+def test_surface_forms_of_gpt2_are_decoded_bytes(tmp_path):
     encoder_json = tmp_path / "encoder.json"
     encoder_json.write_text(json.dumps({"The": 1, "ĠcafÃ©": 2, "s": 3, "Ġâ": 4}), encoding="utf-8")
     dictionary = dictionary_of("1", "2", "3", "4", "madeupword0000")
@@ -82,7 +82,7 @@ def test_special_symbols_are_not_words():
     assert not set(words_of("main")) & {"s", "/s", "pad", "unk", "mask", "<s>", "<pad>", "</s>", "<unk>", MASK}
 
 
-def test_numbers_without_encoder_json_name_the_flag():
+def test_the_error_for_numbers_without_encoder_json_names_the_flag():
     with pytest.raises(InputError, match="--encoder-json"):
         words_of("13", "262", "11", "madeupword0000")
 
@@ -96,12 +96,13 @@ def test_encoder_json_with_a_dictionary_of_text_is_refused(tmp_path):
     ("content", "reason"),
     [
         (None, "No such file"),
-        ("[1, 2]", "not JSON of pieces"),
-        ("{", "not JSON of pieces"),
+        ("[1, 2]", "a JSON list, not an object"),
+        ('{"a": "b"}', "does not map pieces to numbers"),
+        ('{"a":\n', "line 2: not valid JSON"),
         ('{"a": 1}', "no piece 13"),
     ],
 )
-def test_bad_encoder_json_is_one_line(tmp_path, content, reason):
+def test_an_invalid_encoder_json_gets_one_line(tmp_path, content, reason):
     encoder_json = tmp_path / "encoder.json"
     if content is not None:
         encoder_json.write_text(content)
@@ -115,8 +116,8 @@ def test_bad_encoder_json_is_one_line(tmp_path, content, reason):
     [
         ("main", "lower"),
         ("1980s", "lower"),
-        ("Main", "Capitalised"),
-        ("I", "Capitalised"),
+        ("Main", "Capitalized"),
+        ("I", "Capitalized"),
         ("USA", "UPPER"),
         ("McDonald", "mixed"),
         ("iPod", "mixed"),
@@ -139,3 +140,44 @@ def test_stop_words_are_closed_class():
     content = "system serious fire bill mill cry interest describe find full little main name part show top side empty"
     assert not STOP_WORDS & set(content.split())
     assert all(word == word.lower() for word in STOP_WORDS)
+
+
+@pytest.mark.parametrize("marker", ["▁", "Ġ"])
+@pytest.mark.parametrize(("pieces", "marked"), [(150, True), (199, True), (200, False), (250, False)])
+def test_a_marker_is_on_more_than_one_piece_in_a_hundred(marker, pieces, marked):
+    plain = [f"word{number}" for number in range(pieces - 2)]
+    words = words_of(*plain, f"{marker}two", f"{marker}three")  # <mask> does not count
+    assert words == ["two", "three"] if marked else set(plain) <= set(words)
+
+
+def test_a_wordpiece_marker_is_on_more_than_one_piece_in_a_hundred():
+    for pieces, space in ((99, ""), (100, " ##")):
+        dictionary = dictionary_of(*(f"word{number}" for number in range(pieces - 1)), "##s")
+        assert surface_forms(dictionary)[dictionary.index("##s")] == f"{space}s"
+
+
+@pytest.mark.parametrize(
+    ("word", "like", "expected"),
+    [("iPod", "Chief", "Ipod"), ("USA", "Chief", "Usa"), ("iPod", "chief", "ipod"), ("McDonald", "CHIEF", "MCDONALD")],
+)
+def test_casing_carries_over_to_every_letter(word, like, expected):
+    assert match_case(word, like) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "pattern"), [("1980", "lower"), ("東京", "lower"), ("1980S", "UPPER"), ("MAin", "mixed")]
+)
+def test_casing_of_words_with_few_letters(word, pattern):
+    assert casing(word) == pattern
+
+
+def test_words_begin_with_a_letter_or_a_digit():
+    assert words_of("main", "'s", "-ish", "(a)", "$us", "#1st", "3rd") == ["main", "3rd"]
+
+
+def test_digits_other_than_ascii_are_text():
+    assert words_of("٣", "४", "²") == []
+
+
+def test_a_dictionary_of_special_symbols_has_no_words():
+    assert words_of("[unused0]", "madeupword0000") == []

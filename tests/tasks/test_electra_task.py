@@ -12,7 +12,7 @@ def test_electras_defaults(build):
     assert str(cfg.sample_break_mode) == "none"
 
 
-def test_trains_bert_with_berts_masking(build):
+def test_bert_trains_with_berts_masking(build):
     flags = "--task electra --leave-unmasked-prob 0.1 --random-token-prob 0.1 --criterion electra".split()
     task, model, _ = build("bert", *flags)
     assert isinstance(task, ElectraTask) and type(model).__name__ == "bert_tiny"
@@ -24,7 +24,7 @@ def test_break_mode_none_fills_blocks_and_loses_nothing(build, data_bin):
     blocks = task.dataset("train").blocks
     assert set(blocks.sizes[:-1]) == {32}
     words = sum(len(blocks[i]) - 1 for i in range(len(blocks)))  # without <s>
-    assert words == (data_bin / "train.bin").stat().st_size // 2  # two bytes a token
+    assert words == (data_bin / "train.bin").stat().st_size // 2  # two bytes per token
 
 
 def test_break_mode_complete_doc_keeps_documents_apart(build, dictionary):
@@ -34,10 +34,10 @@ def test_break_mode_complete_doc_keeps_documents_apart(build, dictionary):
     for index in range(len(blocks)):
         block = blocks[index].tolist()
         assert block[-1] == dictionary.eos() and len(block) <= 32
-        assert [dictionary.eos()] * 2 != block[-2:]  # the empty sentence between documents is in none of them
+        assert [dictionary.eos()] * 2 != block[-2:]  # no block contains the empty sentence between documents
 
 
-def test_a_sentence_longer_than_a_block_is_cut_off_and_it_is_said(build, tmp_path, dictionary, caplog):
+def test_a_sentence_longer_than_a_block_is_cut_off_with_a_warning(build, tmp_path, dictionary, caplog):
     write_data_bin(tmp_path)
     write_split(tmp_path, "train", dictionary, [["noun1"] * 100, ["noun2"] * 5])
     task, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "complete")
@@ -66,7 +66,7 @@ def test_wrong_options_are_named(build, flags, said):
 
 @pytest.fixture
 def broken(tmp_path, data_bin, build):
-    """A task over a copy of the data-bin, to be broken."""
+    """A copy of the data-bin to damage, and a function that loads it."""
     folder = tmp_path / "data-bin"
     shutil.copytree(data_bin, folder)
 
@@ -78,7 +78,7 @@ def broken(tmp_path, data_bin, build):
     return folder, load
 
 
-def test_fewer_tokens_a_batch_than_a_block_has(build):
+def test_batches_smaller_than_a_block_are_refused(build):
     task = build("electra", "--criterion", "electra")[0]
     task.load_dataset("train")
     dataset = task.dataset("train")
@@ -88,16 +88,26 @@ def test_fewer_tokens_a_batch_than_a_block_has(build):
         task.get_batch_iterator(dataset, max_tokens=31)
 
 
+@pytest.mark.parametrize(
+    "name, flag, value", [("max_sentences", "--batch-size", 0), ("num_workers", "--num-workers", -1)]
+)
+def test_invalid_numbers_for_batches(build, name, flag, value):
+    task = build("electra")[0]
+    task.load_dataset("train")
+    with pytest.raises(SystemExit, match=f"{flag}.* must be .*, not {value}$"):
+        task.get_batch_iterator(task.dataset("train"), **{"max_sentences": 8, name: value})
+
+
 @pytest.mark.parametrize("criterion", ["masked_lm", "cross_entropy"])
-def test_a_criterion_that_trains_no_discriminator(build, criterion):
-    with pytest.raises(SystemExit, match=rf"--criterion {criterion} .* give electra .*mlm_sent_kl"):
+def test_a_criterion_that_does_not_train_the_discriminator(build, criterion):
+    with pytest.raises(SystemExit, match=rf"--criterion {criterion} .* give one of electra, .*mlm_sent_kl"):
         build("electra", "--criterion", criterion)
 
 
 def test_a_missing_split(broken):
     folder, load = broken
     (folder / "train.idx").unlink()
-    with pytest.raises(SystemExit, match=r"train.bin .*binarize.py"):
+    with pytest.raises(SystemExit, match=r"train.bin .*python -m tn_fairseq\.preprocessing binarize"):
         load()
 
 
@@ -107,14 +117,14 @@ def test_a_truncated_index(broken):
     whole = index.read_bytes()
     for size in (0, 5, 17, 20, 60, len(whole) - 1):
         index.write_bytes(whole[:size])
-        with pytest.raises(SystemExit, match=r"train\.idx.*binarize.py"):
+        with pytest.raises(SystemExit, match=r"train\.idx.*python -m tn_fairseq\.preprocessing binarize"):
             load()
 
 
 def test_an_index_of_something_else(broken):
     folder, load = broken
     (folder / "train.idx").write_bytes(b"something else" * 10)
-    with pytest.raises(SystemExit, match=r"train\.idx.*binarize.py"):
+    with pytest.raises(SystemExit, match=r"train\.idx.*python -m tn_fairseq\.preprocessing binarize"):
         load()
 
 
@@ -122,7 +132,7 @@ def test_truncated_data(broken):
     folder, load = broken
     data = folder / "train.bin"
     data.write_bytes(data.read_bytes()[:-1])
-    with pytest.raises(SystemExit, match=r"train\.bin.*binarize.py"):
+    with pytest.raises(SystemExit, match=r"train\.bin.*python -m tn_fairseq\.preprocessing binarize"):
         load()
 
 
@@ -134,7 +144,7 @@ def test_an_empty_split(broken, dictionary):
 
 
 def test_a_folder_without_a_dictionary(build, tmp_path):
-    with pytest.raises(SystemExit, match=r"dict.txt.*binarize.py"):
+    with pytest.raises(SystemExit, match=r"dict.txt.*python -m tn_fairseq\.preprocessing binarize"):
         task = build("electra", "--criterion", "electra")[0]
         task.cfg.data = str(tmp_path)
         ElectraTask.setup_task(task.cfg)

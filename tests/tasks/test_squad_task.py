@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from tn_fairseq.criterions.squad import SquadCriterion
 from tn_fairseq.tasks.squad import HEAD
 
-# a question and a window of text each, and the first and last position of the answer, <s> at position 0
+# a question, a window of text, and the first and last position of the answer, with <s> at position 0
 WINDOWS = [("noun0 noun1", "verb0 verb1 verb2", (5, 6)), ("noun3", "adjective0 adjective1", (0, 0))]
 
 
@@ -26,7 +26,7 @@ def squad_bin(data_bin, dictionary, tmp_path):
 
 @pytest.fixture
 def build_squad(build, squad_bin):
-    """Build (task, model, criterion) for the two windows; the folder is the first of fairseq-train's words."""
+    """Build (task, model, criterion) for the two windows; the folder is fairseq-train's first argument."""
 
     def build_all(family="bert", *flags):
         from fairseq import tasks
@@ -48,7 +48,7 @@ def both_windows(task, split="train"):
     return dataset.collater([dataset[0], dataset[1]])
 
 
-def test_a_batch_is_windows_behind_bos_with_both_ends_of_the_answer(build_squad, dictionary):
+def test_a_batch_holds_windows_after_bos_and_both_ends_of_the_answer(build_squad, dictionary):
     task, _, _ = build_squad()
     batch = both_windows(task)
     for row, number in enumerate(batch["id"].tolist()):
@@ -80,7 +80,7 @@ def test_the_loss_is_the_mean_of_both_ends_cross_entropies_without_padding(build
     assert model.classification_heads[HEAD].output.weight.grad.abs().sum() > 0
 
 
-def test_metrics_are_sums_divided(build_squad):
+def test_metrics_are_ratios_of_sums(build_squad):
     from fairseq.logging import metrics
 
     log = {"loss": torch.tensor(4 * 0.6931472), "correct": torch.tensor(1), "sample_size": 2}
@@ -89,7 +89,7 @@ def test_metrics_are_sums_divided(build_squad):
     assert shown.get_smoothed_values() == {"loss": 2.0, "accuracy": 50.0}
 
 
-def test_the_seed_decides_the_order(build_squad, squad_bin):
+def test_the_order_depends_on_the_seed(build_squad, squad_bin):
     orders = set()
     for seed in range(8):
         task, _, _ = build_squad("bert", "--seed", seed)
@@ -99,13 +99,13 @@ def test_the_seed_decides_the_order(build_squad, squad_bin):
 
 
 def test_another_model_is_refused(build_squad):
-    with pytest.raises(SystemExit, match="--task squad takes our electra_\\* and bert_\\* models, not roberta"):
+    with pytest.raises(SystemExit, match="--task squad needs one of our electra_\\* and bert_\\* models, not roberta"):
         build_squad("roberta")
 
 
 def test_files_that_do_not_belong_together(build_squad, squad_bin):
     task, _, _ = build_squad()
-    with pytest.raises(SystemExit, match=r"no .*/test\.bin .* preprocess/squad\.py"):
+    with pytest.raises(SystemExit, match=r"no .*/test\.bin .* python -m tn_fairseq\.preprocessing squad"):
         task.load_dataset("test")
     save_file({"answer": torch.zeros(5, 2, dtype=torch.long)}, squad_bin / "train.safetensors")
     with pytest.raises(SystemExit, match="holds 5 answers for 2 windows"):
@@ -114,5 +114,5 @@ def test_files_that_do_not_belong_together(build_squad, squad_bin):
     with pytest.raises(SystemExit, match=r"train\.safetensors: holds no answers"):
         task.load_dataset("train")
     task, _, _ = build_squad("bert", "--max-positions", 7)
-    with pytest.raises(SystemExit, match="windows of 8 tokens, and --max-positions is 7"):
+    with pytest.raises(SystemExit, match="windows of 8 tokens, but --max-positions is 7"):
         task.load_dataset("valid")

@@ -1,1 +1,1 @@
-"""How often predictions are false negatives: rates over training (Table 2 of the paper), and by source of synonyms."""
+"""Rates of false negatives over training (Table 2 of the paper), and by source of synonyms."""

@@ -1,13 +1,13 @@
-"""See the false negatives: how often predictions are synonyms of the gold word, over training, and which ones.
+"""Find false negatives: how often predictions are synonyms of the gold word during training, and which ones.
 
     python -m tn_fairseq.analysis DATA_BIN --split valid --path 'checkpoints/checkpoint*.pt' \\
         --synonym-table synonyms.safetensors --output false-negatives
 
-Predicts the masked words of a split with each checkpoint (ELECTRA's generator, BERT, fairseq's RoBERTa), without any
-training, under several maskings of the text; the first is the one that validation during training uses. Writes the
-rates (the paper's Table 2) as false_negatives.csv and .json, and over training as training.png and .svg; the tables
-compared as sources.csv; and of the checkpoint trained longest the pairs of words as pairs.csv and the cases in their
-sentences as cases.html.
+Predicts the masked words of a split with each checkpoint (ELECTRA's generator, BERT, fairseq's RoBERTa). Nothing is
+trained. The text is masked several times; the first masking is the one that validation during training uses. Writes
+the rates (the paper's Table 2) to false_negatives.csv and .json, plots of them over training to training.png and .svg,
+and a comparison of the tables to sources.csv. For the checkpoint trained longest, writes pairs of words to pairs.csv
+and cases with their sentences to cases.html.
 """
 
 import argparse
@@ -16,15 +16,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..arguments import positive
 from ..errors import one_line_errors
+from ..preprocessing import PREPROCESSING
 
 
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write the report, and print its tables."""
+    """Write the report and print its tables."""
     args = get_parser().parse_args(argv)
     logging.disable(logging.INFO)
-    # imported here: fairseq takes seconds, and --help needs none of it
+    # imported here because fairseq takes seconds to import and --help does not need it
     from .counting import Options
     from .report import write_report
 
@@ -48,43 +50,42 @@ def get_parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data_bin", type=Path, metavar="DATA_BIN", help="what binarize.py wrote")
+    parser.add_argument("data_bin", type=Path, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize")
     parser.add_argument("--split", default="valid", help="(default: %(default)s)")
     parser.add_argument(
-        "--path", nargs="+", required=True, metavar="CKPT", help="checkpoints, or quoted patterns such as 'ck/*.pt'"
+        "--path", nargs="+", required=True, metavar="CKPT", help="checkpoints or quoted patterns such as 'ck/*.pt'"
     )
     parser.add_argument(
-        "--synonym-table", nargs="+", required=True, type=Path, metavar="TABLE", help="of build_synonym_table.py"
+        "--synonym-table",
+        nargs="+",
+        required=True,
+        type=Path,
+        metavar="TABLE",
+        help=f"output of {PREPROCESSING} build-synonym-table",
     )
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for the report")
     parser.add_argument(
-        "--mask-seeds", type=_positive, default=5, metavar="N", help="maskings of the text (default: %(default)s)"
+        "--mask-seeds", type=positive, default=5, metavar="N", help="number of maskings (default: %(default)s)"
     )
     parser.add_argument(
-        "--max-sequences", type=_positive, metavar="N", help="sequences of the split (default: all of them)"
+        "--max-sequences", type=positive, metavar="N", help="number of sequences of the split (default: all)"
     )
     parser.add_argument(
         "--max-cases",
-        type=_positive,
+        type=positive,
         default=200,
         metavar="N",
-        help="corrections shown of each table, and near misses (default: %(default)s)",
+        help="maximum number of corrections, and of near misses, per table (default: %(default)s)",
     )
     parser.add_argument(
         "--prediction-mode",
         choices=("argmax", "sample"),
         default="argmax",
-        help="the likeliest token, or a draw from the softmax (default: %(default)s)",
+        help="the most likely token, or a sample from the softmax (default: %(default)s)",
     )
     parser.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     parser.add_argument("--paper", action="store_true", help="show the paper's Table 2 below ours")
     return parser
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The cases to show: masked words whose prediction was a synonym, or for which the model nearly put one in."""
+"""The cases to show: masked words whose prediction was a synonym (corrections), or almost was (near misses)."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from .page import Case, Synonym
 from .predictions import Predictions
 
 CONTEXT = 24  # tokens shown on either side of the masked word
-SAME_PAIR = 5  # cases shown of one pair of gold and predicted word
-_SPARE = 10  # times as many cases are kept as are shown, so that the rest can make way for other pairs
+SAME_PAIR = 5  # maximum number of cases shown of one pair of gold and predicted word
+_SPARE = 10  # keep this many times the cases shown, because too many may be of the same pair
 
 
 class _Found(NamedTuple):
-    """A masked position; ``key`` names it over maskings."""
+    """A masked position; ``key`` identifies it across maskings."""
 
     confidence: float
     key: tuple[int, int]
@@ -31,21 +31,21 @@ class _Found(NamedTuple):
 
     @property
     def synonym(self) -> int:
-        """The one in question: the predicted, or else the likeliest."""
+        """The predicted synonym if there is one, else the most likely one."""
         if self.prediction in self.synonyms:
             return self.prediction
         return max(zip(self.synonym_probabilities, self.synonyms))[1]
 
 
 class CaseCollector:
-    """Keeps the cases of one table of which the model was most confident: corrected ones, and near misses."""
+    """Keeps the most confident cases of one table: corrections and near misses."""
 
     def __init__(self, name: str, table: Tensor, limit: int):
         self.name, self.table, self.limit = name, table, limit
         self.found: dict[bool, dict[tuple[int, int], _Found]] = {True: {}, False: {}}
 
     def add(self, batch: Predictions, probabilities: Tensor, false_negative: Tensor) -> None:
-        """Look through a batch; the probabilities (N, V) are the model's, `false_negative` (N) is the table's."""
+        """Add the cases of a batch; ``probabilities`` (N, V) are the model's, ``false_negative`` (N) the table's."""
         rows = self.table[batch.targets].long()
         of_synonyms = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
         of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
@@ -87,10 +87,10 @@ class CaseCollector:
     def cases(
         self, forms: Sequence[str], labels: Sequence[str], part_of_speech: Callable[[str, str], str]
     ) -> list[Case]:
-        """The cases in words, most confident first; few of each pair, so that there is room for others.
+        """The cases as text, most confident first, with a limited number per pair of words.
 
-        ``forms`` are the surface forms of the dictionary's entries, ``labels`` what they are called alone, and
-        ``part_of_speech`` says what a word is where it means the same as another.
+        ``forms`` are the surface forms of the dictionary's entries, ``labels`` their names outside a text, and
+        ``part_of_speech(word, synonym)`` gives the part of speech of ``word`` in the sense shared with ``synonym``.
         """
         return [
             Case(
@@ -123,7 +123,7 @@ class CaseCollector:
 
 
 def context(tokens: Sequence[int], masked: Sequence[bool], place: int, forms: Sequence[str]) -> list[tuple[str, int]]:
-    """The text around a place as segments to be concatenated: 0 plain, 1 masked as well, 2 the place itself."""
+    """The text around a position as segments to concatenate: 0 is plain text, 1 also masked, 2 the position itself."""
     first, last = max(0, place - CONTEXT), place + CONTEXT + 1
     pieces = [
         (forms[token], 2 if index == place else int(masked[index]))

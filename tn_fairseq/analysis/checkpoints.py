@@ -1,4 +1,4 @@
-"""The checkpoints to analyse: found by name or pattern, checked before anything runs, and loaded one at a time."""
+"""The checkpoints to analyze: found by name or pattern, checked before anything runs, and loaded one at a time."""
 
 import filecmp
 import glob
@@ -20,14 +20,14 @@ from ..models.base import EncoderModel
 
 
 class Checkpoint(NamedTuple):
-    """A file that holds a masked language model of the data's dictionary, and how long that was trained, if known."""
+    """The file of a masked language model with the data's dictionary, and its number of updates if known."""
 
     path: Path
     updates: int | None
 
 
 class Loaded(NamedTuple):
-    """A masked language model, ready to predict, its task on the data at hand, and the sizes of its batches."""
+    """A masked language model in evaluation mode, its task on the given data, and its batch sizes."""
 
     model: BaseFairseqModel
     task: MaskedLMTask
@@ -35,20 +35,20 @@ class Loaded(NamedTuple):
 
 
 def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Checkpoint]:
-    """The checkpoints that the names and patterns match, folder by folder in the order of their updates, each once.
+    """Find the checkpoints that match the names and patterns: grouped by folder, sorted by updates, without duplicates.
 
-    fairseq-train keeps its newest checkpoint twice, as ``checkpoint_last.pt`` as well. Raises InputError for a pattern
-    without a match, and for a file that holds no masked language model or one of another dictionary.
+    fairseq-train also saves its newest checkpoint as ``checkpoint_last.pt``. Raises InputError for a pattern without a
+    match, and for a file that is not a masked language model or has another dictionary.
     """
     paths: dict[Path, Path] = {}
     for pattern in patterns:
         matches = _matches(pattern)
         if not matches:
-            raise InputError(f"--path {pattern}: no such checkpoint; name files of fairseq-train or a quoted pattern")
+            raise InputError(f"--path {pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
         for path in matches:
             if path.is_dir():
                 raise InputError(
-                    f"--path {path}: a folder; name the checkpoints in it, such as '{path}/checkpoint*.pt'"
+                    f"--path {path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'"
                 )
             paths.setdefault(path.resolve(), path)
     found: list[Checkpoint] = []
@@ -61,7 +61,7 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
 
 
 def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
-    """Build the model as it was trained, on a GPU where there is one; raises InputError where its parameters differ."""
+    """Load the model, on a GPU if there is one; raises InputError if its parameters do not match its configuration."""
     state = load_checkpoint(checkpoint.path)
     cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
     with open_dict(cfg):
@@ -72,13 +72,13 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg.model)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
-        raise InputError(f"{checkpoint.path}: does not hold the model it describes ({reason})") from None
+        raise InputError(f"{checkpoint.path}: its parameters do not match its configuration ({reason})") from None
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return Loaded(model, task, cfg.dataset)
 
 
 def _matches(pattern: str) -> list[Path]:
-    """The file of this name or, in the deepest folder of it that is there, those that the rest of it matches."""
+    """The file of this name, or the files that match the pattern below the deepest folder of it that exists."""
     folder = Path(pattern)
     while not folder.exists():
         folder = folder.parent
@@ -87,13 +87,13 @@ def _matches(pattern: str) -> list[Path]:
 
 
 def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
-    """Raises InputError where the file holds no masked language model, or one of another dictionary."""
+    """Raises InputError if the file is not a masked language model or has another dictionary."""
     state = load_checkpoint(path)
     arch, task = _name(state["cfg"]["model"], "arch"), _name(state["cfg"]["task"], "task")
     model, task_class = ARCH_MODEL_REGISTRY.get(arch, object), tasks.TASK_REGISTRY.get(task, object)
     if not issubclass(model, (EncoderModel, RobertaModel)) or not issubclass(task_class, MaskedLMTask):
         raise InputError(
-            f"{path}: holds {arch} of the task {task}; the analysis takes ELECTRA, BERT and RoBERTa, pre-trained with "
+            f"{path}: holds {arch} trained with --task {task}; the analysis supports ELECTRA, BERT and RoBERTa with "
             "--task electra or masked_lm"
         )
     check_dictionary(path, state, dictionary)
@@ -102,6 +102,6 @@ def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
 
 
 def _name(cfg: Any, older: str) -> str | None:
-    """What a model or task is called in its configuration, a dict or, for fairseq's older ones, a namespace."""
+    """The name of a model or task in its configuration: a dict, or a namespace in older fairseq checkpoints."""
     fields = cfg if isinstance(cfg, (dict, DictConfig)) else vars(cfg)
     return fields.get("_name") or fields.get(older)

@@ -1,4 +1,4 @@
-"""Counting the false negatives of one checkpoint, under every masking and with every table."""
+"""Count the false negatives of one checkpoint for every masking and every table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .rates import Counts
 
 @dataclass(frozen=True)
 class Options:
-    """What to analyse, and how; None means every sequence of the split."""
+    """What to analyze and how; if ``max_sequences`` is None, all sequences of the split."""
 
     data_bin: Path
     split: str
@@ -29,16 +29,16 @@ class Options:
 
 
 class Details:
-    """What one looks at in a single checkpoint: cases, pairs, tables that fire together, and its word embeddings."""
+    """Details of a single checkpoint: cases, pairs, how often tables fire together, and its word embeddings."""
 
     def __init__(self, tables: Mapping[str, Tensor], max_cases: int):
         self.collectors = [CaseCollector(name, table, max_cases) for name, table in tables.items()]
         self.pairs = PairCounter()
-        self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # at how many positions both fire
+        self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # positions at which both fire
         self.word_embeddings: Tensor | None = None  # (V, E)
 
     def add(self, batch: Predictions, false_negatives: Tensor) -> None:
-        """Look through a batch in which the tables found these false negatives: (tables, N) boolean."""
+        """Add a batch; ``false_negatives`` is (tables, N) boolean."""
         probabilities = batch.logits.softmax(dim=-1)
         for collector, false_negative in zip(self.collectors, false_negatives, strict=True):
             collector.add(batch, probabilities, false_negative)
@@ -49,7 +49,7 @@ class Details:
 
 
 def count(batch: Predictions, false_negative: Tensor) -> Counts:
-    """The counts of one batch for one table, which found these false negatives: (N) boolean."""
+    """The counts of one batch for one table; ``false_negative`` is (N) boolean."""
     in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
     return Counts(
         sequences=len(batch.sequence_ids),
@@ -63,7 +63,7 @@ def count(batch: Predictions, false_negative: Tensor) -> Counts:
 def count_checkpoint(
     checkpoint: Checkpoint, options: Options, tables: Mapping[str, Tensor], details: Details | None, progress: tqdm
 ) -> list[tuple[Counts, ...]]:
-    """For each table the counts under each masking; ``details`` are filled in where they are asked for."""
+    """The counts of each table for each masking; adds to ``details`` unless it is None."""
     loaded = load(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)

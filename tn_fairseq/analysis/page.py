@@ -1,4 +1,4 @@
-"""The page of cases: sentences in which the model puts in a synonym, as one HTML file that needs nothing else."""
+"""The page of cases: sentences in which the model predicts a synonym, as one self-contained HTML file."""
 
 import base64
 import hashlib
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 
 _TEMPLATE = Path(__file__).with_name("page.html")
-_DIGITS = 6  # of a probability: the page shows 0.01 % at the least
-# what could end the element that holds the data, what is a line's end to some readers, and what UTF-8 cannot say
+_DIGITS = 6  # of a probability; the smallest value that the page shows is 0.01 %
+# characters that could end the data element, that some parsers read as line ends, or that UTF-8 cannot encode
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _INLINE = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
 
@@ -21,15 +21,15 @@ class Synonym(NamedTuple):
     """A word of the gold word's row in the synonym table."""
 
     word: str
-    probability: float  # the model's, at the masked position
+    probability: float  # given by the model at the masked position
 
 
 class Case(NamedTuple):
     """A masked word whose prediction was wrong, and its synonyms."""
 
     table: str  # the synonym table's name, such as "wordnet"
-    # the text in segments, to be concatenated as they are; 0 plain, 1 masked as well, 2 the masked word in question
-    # (its original text, with its leading space)
+    # segments of the text, to concatenate without spaces; 0 is plain text, 1 also masked, 2 the masked word of the case
+    # (its original text with its leading space)
     context: list[tuple[str, int]]
     gold: str
     gold_probability: float
@@ -39,13 +39,13 @@ class Case(NamedTuple):
     synonyms: list[
         Synonym
     ]  # the gold word's row of the table, in its order, with the prediction among them if corrected
-    # the prediction is in the row; otherwise a near miss: the model put much probability on a synonym, but more on
-    # another word
+    # true if the prediction is in the row; otherwise a near miss: a synonym was probable, but another word was more
+    # probable
     corrected: bool
 
 
 def confidence(case: Case) -> float:
-    """The probability of the predicted synonym where corrected, of the likeliest synonym otherwise (0 without one)."""
+    """The probability of the predicted synonym if corrected, else of the most likely synonym (0 if there is none)."""
     if case.corrected:
         return case.prediction_probability
     return max((synonym.probability for synonym in case.synonyms), default=0.0)
@@ -58,9 +58,9 @@ def case_page(
     summaries: Sequence[Mapping[str, Any]],
     cases: Sequence[Case],
 ) -> str:
-    """The whole page as one self-contained text, to be written as UTF-8.
+    """The complete page as self-contained HTML, to be written as UTF-8.
 
-    ``summaries`` are rows of ``rates.rows``, in per cent, one a table. Raises InputError where a number is NaN or
+    ``summaries`` are rows of ``rates.rows``, in percent, one per table. Raises InputError if a number is NaN or
     infinite.
     """
     data = {
@@ -72,17 +72,17 @@ def case_page(
     }
     try:
         embedded = _embed(data)
-    except ValueError:  # JSON knows no NaN
+    except ValueError:  # JSON has no NaN
         raise InputError(
-            f"{checkpoint}: gives probabilities that are NaN; its training has diverged, so name an earlier checkpoint"
+            f"{checkpoint}: its probabilities are NaN because its training diverged; give an earlier checkpoint"
         ) from None
     template = _TEMPLATE.read_text(encoding="utf-8")
-    # the data last: text in it may look like anything
+    # replace the data last because its text may contain a placeholder
     return template.replace("{{policy}}", _policy(template)).replace("{{data}}", embedded)
 
 
 def _compact(case: Case) -> list[Any]:
-    """The case in the order of its fields, with short numbers."""
+    """The fields of the case in order, with rounded numbers."""
     return list(
         case._replace(
             gold_probability=round(case.gold_probability, _DIGITS),
@@ -94,13 +94,13 @@ def _compact(case: Case) -> list[Any]:
 
 
 def _embed(data: Any) -> str:
-    """JSON that stays within a script element, whatever text it holds."""
+    """JSON that is safe inside a script element, whatever text it contains."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _policy(template: str) -> str:
-    """The content security policy: the template's own style and script, known by their hashes, and nothing else."""
+    """The content security policy: allows only the template's own style and script, by their hashes."""
     sources = {
         f"{kind}-src": base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for kind, text in _INLINE.findall(template)

@@ -1,4 +1,4 @@
-"""Pairs of gold and predicted word: what a table corrects most often, and what it might have corrected."""
+"""Pairs of gold and predicted word: those that the tables correct most often, and those that they may have missed."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,25 +12,25 @@ from ..synonyms.table import PADDING
 from .rates import write_csv
 
 COLUMNS = ("list", "gold", "prediction", "count", "tables", "similarity", "mean_probability")
-_BASE = 1 << 31  # above every id: a pair is a number of 64 bits
-MISSED_PAIRS = 1000  # listed of those that no table corrects
+_BASE = 1 << 31  # larger than every id, so that a pair is one 64-bit number
+MISSED_PAIRS = 1000  # maximum number of pairs listed that no table corrects
 
 
 class PairCounter:
-    """Counts the wrong predictions of a run by (gold, prediction), with the tables that correct them."""
+    """Counts wrong predictions by (gold, prediction)."""
 
     def __init__(self):
         self.codes: list[Tensor] = [torch.empty(0, dtype=torch.long)]
         self.probabilities: list[Tensor] = [torch.empty(0)]
 
     def add(self, targets: Tensor, predictions: Tensor, probabilities: Tensor) -> None:
-        """Count the wrong ones of N predictions, which have these probabilities: (N) each."""
+        """Count the wrong ones of N predictions; all arguments are (N)."""
         wrong = targets != predictions
         self.codes.append(targets[wrong] * _BASE + predictions[wrong])
         self.probabilities.append(probabilities[wrong])
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Each pair once, most frequent first: gold, prediction, count, and mean probability, (P) each."""
+        """The distinct pairs, most frequent first: gold, prediction, count and mean probability, (P) each."""
         codes, inverse, counts = torch.cat(self.codes).unique(return_inverse=True, return_counts=True)
         sums = torch.bincount(inverse, weights=torch.cat(self.probabilities).double(), minlength=len(codes))
         order = counts.argsort(descending=True, stable=True)
@@ -40,10 +40,10 @@ class PairCounter:
 def pair_rows(
     counter: PairCounter, tables: Mapping[str, Tensor], embeddings: Tensor, is_word: Tensor, labels: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The pairs that a table corrects, then those that it might: most frequent first in either list.
+    """The pairs that a table corrects, then those that the tables may have missed; each list is most frequent first.
 
-    The latter are pairs of words (`is_word`, (V) boolean) that no table (V, S) holds, though their embeddings (V, E)
-    are as similar as those of a typical word and its synonym in the tables.
+    The second list has pairs of words (``is_word``, (V) boolean) that are in no table (V, S), although their embeddings
+    (V, E) are at least as similar as those of a typical word and its synonym in the tables.
     """
     gold, predicted, counts, probabilities = counter.pairs()
     fired = {name: objectives.false_negatives(predicted, gold, table) for name, table in tables.items()}
@@ -72,14 +72,14 @@ def write_pairs(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def similarities(embeddings: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """The cosines of rows of ``embeddings`` (V, E): (P), (P) -> (P), as soft regularization takes them (Eq. 3)."""
+    """Cosine similarities of rows of ``embeddings`` (V, E): (P), (P) -> (P), as in soft regularization (Eq. 3)."""
     return 1 - objectives.soft_regularization(embeddings[left], embeddings[right])
 
 
 def typical_similarity(embeddings: Tensor, tables: Sequence[Tensor]) -> float:
-    """The median cosine of a word and its synonym in the tables (V, S): what this model's embeddings call similar.
+    """The median cosine similarity of a word and its synonym in the tables (V, S).
 
-    NaN where the tables are empty: then nothing is as similar.
+    NaN if the tables are empty; comparisons with it are then false.
     """
     words, synonyms = [], []
     for table in tables:

@@ -1,4 +1,4 @@
-"""The part of speech in which a word means the same as another, by WordNet."""
+"""The part of speech of a word in the sense that it shares with a synonym, from WordNet."""
 
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
@@ -7,9 +7,9 @@ _NAMES = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "ad
 
 
 def part_of_speech(reader: WordNetCorpusReader, word: str, other: str, lang: str = "eng") -> str:
-    """noun, verb, adjective or adverb: of the first sense of ``word`` that it shares with ``other``, or else the first.
+    """Noun, verb, adjective or adverb, for the first sense that ``word`` shares with ``other``, else its first sense.
 
-    ``unknown`` for a word that WordNet does not know.
+    ``unknown`` if WordNet does not have the word.
     """
     senses = reader.synsets(word, lang=lang)
     others = set(reader.synsets(other, lang=lang))

@@ -1,4 +1,4 @@
-"""The rates over training, drawn with matplotlib: the optional extra ``plot``."""
+"""Plots of the rates over training; requires matplotlib (the optional extra ``plot``)."""
 
 import logging
 import math
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .rates import Row, shorten
+from ..reporting.layout import shorten
+from .rates import Row
 
 PANELS = {
     "sequence_rate": "sequences with a correction (%)",
@@ -16,11 +17,11 @@ PANELS = {
     "masked_rate": "corrected among masked tokens (%)",
     "accuracy": "accuracy (%)",
 }
-# told apart by the colour-blind, too (Okabe and Ito; the last two are Tol's); fewer markers, so that 56 tables differ
+# safe for color blindness (Okabe and Ito; the last two are Tol's); 8 colors and 7 markers distinguish 56 tables
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2, 3, 2)), (0, (3, 1, 1, 1, 1, 1)))
-OVER_AXIS = {"clip_on": False, "zorder": 3}  # for rates of 0
+OVER_AXIS = {"clip_on": False, "zorder": 3}  # so that rates of 0 are visible
 INK = "#333333"
 STYLE = {
     "axes.edgecolor": "#999999",
@@ -33,10 +34,10 @@ STYLE = {
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.7,
     "legend.frameon": False,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "tn_fairseq",  # the same ids, every time
+    "svg.fonttype": "none",  # keep text as text
+    "svg.hashsalt": "tn_fairseq",  # the same ids in every run
     "text.color": INK,
-    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.parse_math": False,  # a name may contain a dollar sign
     "xtick.color": "#999999",
     "xtick.labelcolor": INK,
     "ytick.color": "#999999",
@@ -47,21 +48,21 @@ STYLE = {
 def draw_training(rows: Sequence[Row], *paths: Path) -> None:
     """Draw the rows of ``rates.rows`` over the updates of training to each path, as .png or .svg by its suffix.
 
-    A line for each synonym table, a dash style for each folder of checkpoints, and 95 % intervals as bands. Checkpoints
-    of unknown updates are left out. Unless two differ in their updates, all stand side by side, as points. The same
-    rows give the same bytes. Raises InputError where matplotlib is missing.
+    Draws a line for each synonym table, a dash style for each folder of checkpoints, and 95 % intervals as bands.
+    Checkpoints with unknown updates are left out. If all checkpoints have the same number of updates, they are drawn
+    as points next to each other. The same rows give the same bytes. Raises InputError if matplotlib is missing.
     """
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq lets every package's debugging messages through
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
     try:
         from matplotlib import style
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("drawing needs matplotlib, which is missing: pip install 'tn_fairseq[plot]'") from None
+        raise InputError("plots require matplotlib, which is not installed: pip install 'tn_fairseq[plot]'") from None
 
-    # neither pyplot, which looks for a display, nor what the user has set up for other plots
+    # without pyplot, which looks for a display, and without the user's settings for other plots
     with style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks: boxes in the .png
+        warnings.filterwarnings("ignore", "Glyph")  # the font lacks some scripts; the .png then shows boxes
         figure = Figure(figsize=(9, 6.4), dpi=200, layout="constrained")
         FigureCanvasAgg(figure)
         _draw(figure, rows)
@@ -71,7 +72,7 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
 
 
 def _draw(figure, rows: Sequence[Row]) -> None:
-    """Four panels over one axis, above them the legend of the tables, below them that of the runs."""
+    """Draw four panels that share the x axis, the legend of the tables above, and the legend of the runs below."""
     known = [row for row in rows if row["updates"] is not None]
     over_updates = len({row["updates"] for row in known}) > 1
     rows = known if over_updates else rows
@@ -84,11 +85,11 @@ def _draw(figure, rows: Sequence[Row]) -> None:
     dashes = {run: DASHES[i % len(DASHES)] for i, run in enumerate(runs)}
 
     peaks = _peaks(rows, "prediction_rate") or [1]
-    far_apart = max(peaks) > 30 * min(peaks)  # on one linear scale some table would hide at the bottom
+    far_apart = max(peaks) > 30 * min(peaks)  # on a linear scale some table would be invisible
 
     axes = figure.subplots(2, 2, sharex=True)
     for axis, (rate, label) in zip(axes.flat, PANELS.items()):
-        for i, table in enumerate(tables[:1] if rate == "accuracy" else tables):  # accuracy does not depend on it
+        for i, table in enumerate(tables[:1] if rate == "accuracy" else tables):  # accuracy is the same for all
             of_table = [row for row in rows if row["table"] == table]
             look = {"color": INK, "marker": MARKERS[0]} if rate == "accuracy" else looks[table]
             if over_updates:
@@ -101,7 +102,7 @@ def _draw(figure, rows: Sequence[Row]) -> None:
         axis.set_ylabel(label)
         most = max(max(row[rate], row[f"{rate}_high"] or 0) for row in rows)
         if rate != "accuracy" and far_apart:
-            # from the rarest table's decade upwards; below, down to zero, linear
+            # logarithmic from the decade of the rarest table, linear below
             axis.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(min(_peaks(rows, rate)))))
         axis.set_ylim(0, 1.08 * most or 1)
         axis.yaxis.set_major_formatter("{x:g}")
@@ -155,7 +156,7 @@ def _draw_points(axis, rate: str, x: Sequence[float], rows: Sequence[Row], look:
 
 
 def _interval(rate: str, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-    """Lower and upper ends; of one seed both are its rate."""
+    """Lower and upper ends; with one seed both are its rate."""
     ends = [(row[f"{rate}_low"], row[f"{rate}_high"]) for row in rows]
     ends = [(row[rate], row[rate]) if None in end else end for row, end in zip(rows, ends)]
     return [low for low, _ in ends], [high for _, high in ends]

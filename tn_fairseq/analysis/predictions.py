@@ -1,4 +1,4 @@
-"""What a checkpoint puts in for the masked words of a split, as the validations during its training saw it."""
+"""The predictions of a checkpoint for the masked words of a split, with the masking of validation during training."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,9 +11,10 @@ from torch import Tensor
 
 from .. import corruption
 from ..errors import InputError
+from ..preprocessing import PREPROCESSING
 from .checkpoints import Loaded
 
-BATCH_SIZE = 64  # for checkpoints that name none: imported ones were not trained here
+BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
 
 
 class Predictions(NamedTuple):
@@ -28,19 +29,21 @@ class Predictions(NamedTuple):
 
 
 def load_split(loaded: Loaded, data_bin: Path, split: str) -> FairseqDataset:
-    """The split as the checkpoint's task masks it; raises InputError where it is missing, damaged or empty."""
+    """The split as the checkpoint's task masks it; raises InputError if it is missing, damaged or empty."""
     if not (data_bin / f"{split}.idx").exists():
         there = sorted(path.stem for path in data_bin.glob("*.idx"))
         raise InputError(f"--split {split}: not in {data_bin}, which holds {', '.join(there) or 'no split'}")
     try:
         loaded.task.load_dataset(split)
     except (OSError, ValueError, AssertionError) as error:
-        raise InputError(f"{data_bin / split}.idx: cannot be read ({error}); run binarize.py again") from None
+        raise InputError(
+            f"{data_bin / split}.idx: cannot be read ({error}); run {PREPROCESSING} binarize again"
+        ) from None
     return loaded.task.dataset(split)
 
 
 def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | None) -> list[list[int]]:
-    """The batches of training's validation: our tasks draw the masks of a batch together, so that they matter."""
+    """The same batches as in validation during training, because our tasks draw the masks of a batch together."""
     limit = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
     indices = dataset.ordered_indices()
     indices = loaded.task.filter_indices_by_size(indices, dataset, limit, ignore_invalid_inputs=True)
@@ -57,13 +60,13 @@ def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | Non
 def predict(
     loaded: Loaded, dataset: FairseqDataset, batches: Iterable[Sequence[int]], seed: int, sample: bool
 ) -> Iterator[Predictions]:
-    """The predictions under one masking, a batch at a time: the likeliest tokens, or draws from the softmax.
+    """Yield the predictions for one masking by batch: the most likely tokens, or samples from the softmax.
 
-    Seed 1 masks as the validations during training do, a further one as they would if they masked anew.
+    Seed 1 gives the masking of validation during training; other seeds give other maskings.
     """
     device = next(loaded.model.parameters()).device
     dataset.set_epoch(seed)
-    utils.set_torch_seed(seed)  # for the draws
+    utils.set_torch_seed(seed)  # for the samples
     for members in batches:
         batch = dataset.collater([dataset[index] for index in members])
         target_tokens = batch["target"]

@@ -1,11 +1,8 @@
-"""The report: what is counted, and the files that appear together when all is done."""
+"""The report: runs the analysis, and writes all files together at the end."""
 
 import json
-import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -15,8 +12,10 @@ from tqdm import tqdm
 from ..configuration import check_data_folder
 from ..dictionary import load_dictionary
 from ..errors import InputError
+from ..files import publish, write_folder
 from ..synonyms.table import load_synonym_table, read_description
 from ..synonyms.vocabulary import STOP_WORDS, surface_forms, whole_words
+from ..synonyms.wordnet import FETCH, find_wordnet
 from .checkpoints import find_checkpoints
 from .counting import Details, Options, count_checkpoint
 from .page import Case, case_page
@@ -29,14 +28,14 @@ from .sources import source_rows, sources_table, write_sources
 RATES_CSV, RATES_JSON, SOURCES, PAIRS = "false_negatives.csv", "false_negatives.json", "sources.csv", "pairs.csv"
 PLOTS, PAGE, CASES = ("training.png", "training.svg"), "cases.html", "cases.json"
 FILES = {
-    RATES_CSV: "how often the predictions of each checkpoint are false negatives, by each table",
-    RATES_JSON: "the same",
-    PLOTS[0]: "the same over training",
-    PLOTS[1]: "the same over training",
-    SOURCES: "the tables compared: what they hold, and how often they fire",
-    PAIRS: "the most frequent pairs of gold and predicted word: corrected, and perhaps missed",
-    CASES: "the cases in their sentences",
-    PAGE: "the same, for a browser",
+    RATES_CSV: "rates of false negatives for each checkpoint and table",
+    RATES_JSON: "the same rates",
+    PLOTS[0]: "the rates over training",
+    PLOTS[1]: "the rates over training",
+    SOURCES: "comparison of the tables: their contents, and how often they fire",
+    PAIRS: "the most frequent pairs of gold and predicted word: corrected, and possibly missed",
+    CASES: "the cases with their sentences",
+    PAGE: "the same cases for a browser",
 }
 
 
@@ -49,10 +48,10 @@ def write_report(
     show_paper: bool,
     encoder_json: Path | None,
 ) -> str:
-    """Analyse the checkpoints, write FILES to ``output``, and return what to print.
+    """Analyze the checkpoints, write FILES to ``output``, and return the text to print.
 
-    Cases, pairs and firing tables are those of the checkpoint that was trained longest. Raises InputError before
-    anything runs for a table or a checkpoint that does not fit the data, and for an output that cannot be written.
+    Cases, pairs and the comparison of tables are for the checkpoint trained longest. Raises InputError before anything
+    runs for a table or a checkpoint that does not fit the data, and for an output that cannot be written.
     """
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
@@ -64,7 +63,7 @@ def write_report(
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)
     details = Details(tables, max_cases)
 
-    with _staging(output) as folder:
+    with write_folder(output, "--output") as folder:
         evaluated = []
         for number, checkpoint in enumerate(checkpoints, start=1):
             title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
@@ -79,7 +78,7 @@ def write_report(
         try:
             draw_training(rates, *(folder / name for name in PLOTS))
         except InputError as error:  # no matplotlib
-            print(f"{' and '.join(PLOTS)} are left out: {error}", file=sys.stderr)
+            print(f"{' and '.join(PLOTS)} are not written: {error}", file=sys.stderr)
 
         of_shown = [row for row in rates if row["checkpoint"] == str(shown.path)]
         totals = of_shown[0]
@@ -88,21 +87,27 @@ def write_report(
         labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
         is_word = _content_words(dictionary, encoder_json)
         write_pairs(pair_rows(details.pairs, tables, details.word_embeddings, is_word, labels), folder / PAIRS)
+        languages = {
+            name: json.loads(description.get("options", "{}")).get("lang", "eng")
+            for name, description in descriptions.items()
+        }
+        parts_of_speech = {language: _part_of_speech(language) for language in dict.fromkeys(languages.values())}
         cases = [
             case
             for collector in details.collectors
-            for case in collector.cases(forms, labels, _part_of_speech(descriptions[collector.name]))
+            for case in collector.cases(forms, labels, parts_of_speech[languages[collector.name]])
         ]
         page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases)
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / CASES).write_text(_cases_json(cases), encoding="utf-8")
-        _publish(folder, output)
+        # delete the files of an earlier report, so that two reports do not mix
+        publish(folder, output, last=PAGE, old=[output / name for name in FILES])
     files = [f"  {output / name}  {what}" for name, what in FILES.items() if (output / name).exists()]
     return "\n".join(
         [
             rates_table(rates, show_paper),
             "",
-            f"tables, and how often they fire for {shown.path}",
+            f"synonym tables, and how often they fire for {shown.path}",
             sources_table(sources),
             "",
             *files,
@@ -111,61 +116,37 @@ def write_report(
 
 
 def _cases_json(cases: Sequence[Case]) -> str:
-    """A line a case: an object with the fields of ``Case``."""
+    """A JSON list with one line per case: an object with the fields of ``Case``."""
     lines = [json.dumps({**case._asdict(), "synonyms": dict(case.synonyms)}, ensure_ascii=False) for case in cases]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
 def _table_names(paths: Sequence[Path]) -> list[str]:
-    """The files' names without their suffix, or all of their paths where two are called the same."""
+    """The file names without their suffix, or the full paths if two names are the same."""
     names = [path.stem for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
 def _content_words(dictionary: Dictionary, encoder_json: Path | None) -> torch.Tensor:
-    """Which entries are whole words, and no stop words: (V) boolean."""
+    """Which entries are whole words but not stop words: (V) boolean."""
     is_word = torch.zeros(len(dictionary), dtype=torch.bool)
     words = whole_words(dictionary, encoder_json)
     is_word[[index for index, word in words.items() if word.lower() not in STOP_WORDS]] = True
     return is_word
 
 
-def _part_of_speech(description: dict[str, str]) -> Callable[[str, str], str]:
-    """What tells parts of speech in the language of a table; ``unknown`` for all where there is no WordNet."""
-    from ..synonyms.wordnet import ensure_wordnet  # imported here: NLTK takes two seconds
-
-    lang = json.loads(description.get("options", "{}")).get("lang", "eng")
+def _part_of_speech(language: str) -> Callable[[str, str], str]:
+    """A function that gives parts of speech in a language; always ``unknown`` if NLTK has no WordNet for it."""
+    reason = (
+        f"NLTK has no WordNet; get it with {FETCH}"
+        if language == "eng"
+        else f"NLTK has no WordNet of {language}; build a synonym table with --source wordnet --lang {language} first"
+    )
     try:
-        reader = ensure_wordnet()
+        reader = find_wordnet(language)
     except InputError as error:
-        print(f"parts of speech are left out: {error}", file=sys.stderr)
+        reader, reason = None, error
+    if reader is None:
+        print(f"parts of speech are {UNKNOWN}: {reason}", file=sys.stderr)
         return lambda word, other: UNKNOWN
-    return lambda word, other: part_of_speech(reader, word, other, lang)
-
-
-@contextmanager
-def _staging(output: Path) -> Iterator[Path]:
-    """Lend a folder inside ``output`` for files in the making, made before the work begins and gone after it."""
-    staging = output / f".{os.getpid()}.tmp"
-    is_new = not output.exists()
-    try:
-        staging.mkdir(parents=True)
-        yield staging
-    except OSError as error:
-        named = Path(error.filename or output).absolute()
-        if not (named.is_relative_to(output.absolute()) or output.absolute().is_relative_to(named)):
-            raise
-        raise InputError(f"--output {output}: cannot be written ({error.strerror}); name another folder") from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        if is_new and output.is_dir() and not any(output.iterdir()):
-            output.rmdir()
-
-
-def _publish(folder: Path, output: Path) -> None:
-    """Put the files in place at once; those of an earlier report go, so that no two reports mix."""
-    for name in FILES:
-        (output / name).unlink(missing_ok=True)
-    for name in FILES:
-        if (folder / name).exists():
-            os.replace(folder / name, output / name)
+    return lambda word, other: part_of_speech(reader, word, other, language)

@@ -1,4 +1,4 @@
-"""Synonym tables of one dictionary side by side: what they hold, what they share, and where they fire."""
+"""A comparison of synonym tables of one dictionary: what they contain, what they share, and how often they fire."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
@@ -9,21 +9,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..reporting.layout import WIDTH, align, shorten
 from ..synonyms.table import PADDING
-from .rates import WIDTH, Row, align, percent, shorten, write_csv
+from .rates import Row, percent, write_csv
 
-NAME_WIDTH = 23  # two of them fit
+NAME_WIDTH = 23  # two names fit on a line
 
-COVERAGE = ("table", "words", "% of dictionary", "pairs", "fired", "% of mismatches")
+COVERAGE = ("table", "words", "% of dictionary", "pairs", "fired", "% of mismatches", "source")
 OVERLAP = ("words in both", "pairs in both", "% of pairs", "both fired", "% of mismatches")
 LEGEND = """\
 words            symbols of the dictionary with at least one synonym
-pairs            of a word and one of its synonyms
-fired            wrong predictions that are synonyms of the gold token: false negatives
-% of mismatches  of these among all masked tokens whose prediction is not the gold one"""
+pairs            pairs of a word and one of its synonyms
+fired            wrong predictions that are synonyms of the gold token (false negatives)
+% of mismatches  these as a percentage of wrong predictions"""
 OVERLAP_LEGEND = """\
-% of pairs       pairs in both tables, of those in either (Jaccard's index)
-both fired       at the same position"""
+% of pairs       pairs in both tables as a percentage of pairs in either (Jaccard index)
+both fired       positions at which both tables fire"""
 
 
 def source_rows(
@@ -35,9 +36,10 @@ def source_rows(
 ) -> list[dict[str, Any]]:
     """A row for each pair of tables, and for each table with itself.
 
-    ``tables`` are the synonym tables, int32 (V, columns), of one dictionary; ``descriptions`` are what their files say
-    of themselves. ``fired`` (T, T), in the order of ``tables``, counts the positions at which both fire, of so many
-    ``masked`` with so many ``mismatches``. What is in both tables is ``common_``; rates are in per cent, 0 of nothing.
+    ``tables`` are the synonym tables, int32 (V, columns), of one dictionary; ``descriptions`` are the metadata in their
+    files. ``fired`` (T, T), in the order of ``tables``, counts the positions at which both fire. ``masked`` and
+    ``mismatches`` are the numbers of masked tokens and of wrong predictions. The prefix ``common_`` means in both
+    tables. Rates are in percent, and 0 if the denominator is 0.
     """
     words = {name: np.flatnonzero((table != PADDING).any(dim=1).numpy()) for name, table in tables.items()}
     pairs = {name: _pairs(table) for name, table in tables.items()}
@@ -71,24 +73,22 @@ def source_rows(
 
 
 def _pairs(table: Tensor) -> np.ndarray:
-    """Each pair of gold token and synonym once, as one number, gold V + synonym, in ascending order."""
+    """The distinct pairs of gold token and synonym as numbers, gold * V + synonym, in ascending order."""
     gold, column = (table != PADDING).nonzero(as_tuple=True)
-    return torch.unique(gold * len(table) + table[gold, column]).numpy()  # numpy's takes ten times as long
+    return torch.unique(gold * len(table) + table[gold, column]).numpy()  # ten times as fast as numpy's
 
 
 def sources_table(rows: Sequence[Row]) -> str:
-    """The rows for a terminal of 120 columns: a line for each table, and one for each two of them."""
+    """The rows for a terminal of 120 columns: a line for each table, and a line for each pair of tables."""
     alone = [row for row in rows if row["table"] == row["other"]]
-    lines = align([COVERAGE, *map(_coverage, alone)])
-    sources = ["source", *(row["source_version"] or row["source"] or "-" for row in alone)]
-    lines = [_cut(f"{line}  {source}") for line, source in zip(lines, sources)]
+    lines = [_cut(line) for line in align([COVERAGE, *map(_coverage, alone)], left=(0, len(COVERAGE) - 1))]
     legend = LEGEND.splitlines()
     if len(alone) > 1:
         width = min(NAME_WIDTH, max(len(row["table"]) for row in alone))
         two = [row for row in rows if row["table"] != row["other"]]
         lines += ["", *align([[f"{'table':{width}}  and", *OVERLAP], *(_overlap(row, width) for row in two)])]
         legend += OVERLAP_LEGEND.splitlines()
-    of = f"Of {rows[0]['masked']:,} masked tokens {rows[0]['mismatches']:,} were predicted wrong."
+    of = f"{rows[0]['mismatches']:,} of {rows[0]['masked']:,} masked tokens were predicted incorrectly."
     return "\n".join([*lines, "", *legend, of])
 
 
@@ -100,6 +100,7 @@ def _coverage(row: Row) -> list[str]:
         f"{row['pairs']:,}",
         f"{row['fired']:,}",
         f"{row['fired_rate']:.3f}",
+        row["source_version"] or row["source"] or "-",
     ]
 
 
@@ -115,10 +116,10 @@ def _overlap(row: Row, width: int) -> list[str]:
 
 
 def _cut(line: str) -> str:
-    """Without its end where it is too long: sources end in a file's hash."""
+    """Cut the end of a line that is too long; sources end in the hash of a file."""
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def write_sources(rows: Sequence[Row], path_csv: Path) -> None:
-    """Write the rows as CSV, empty where None."""
+    """Write the rows as CSV, with None as an empty field."""
     write_csv(rows, path_csv)

@@ -1,3 +1,7 @@
-"""The criteria: ``--criterion electra|mlm_hard_correction|mlm_soft_reg|mlm_sent_kl``, and ``squad``."""
+"""The criteria: each file is named after its flag, ``--criterion NAME``."""
 
-from . import electra, mlm_hard_correction, mlm_sent_kl, mlm_soft_reg, squad  # noqa: F401
+from importlib import import_module
+from pkgutil import iter_modules
+
+for module in iter_modules(__path__):  # fairseq does the same with tasks and models
+    import_module(f"{__name__}.{module.name}")

@@ -1,7 +1,8 @@
-"""What the criteria share: which positions count, what divides their losses, and what is logged."""
+"""The base class of the criteria: which positions count, what divides the losses, and what is logged."""
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Optional
 
 import torch
@@ -12,6 +13,7 @@ from fairseq.utils import get_perplexity
 from torch import Tensor
 
 from .. import corruption, objectives
+from ..data.loaders import restart_loaders_each_epoch
 from ..errors import InputError, one_line_errors
 from ..models.electra import ElectraOutput
 from ..synonyms.table import load_synonym_table
@@ -21,11 +23,11 @@ from ..synonyms.table import load_synonym_table
 class MaskedLMCriterionConfig(FairseqDataclass):
     synonym_table: Optional[str] = field(
         default=None,
-        metadata={"help": "safetensors file of build_synonym_table.py; false negatives are counted with it"},
+        metadata={"help": "file from build-synonym-table, which is used to count false negatives"},
     )
     prediction_mode: ChoiceEnum(["argmax", "sample"]) = field(
         default="argmax",
-        metadata={"help": "r_k: the likeliest token, or a draw (for ELECTRA the very token the generator put in)"},
+        metadata={"help": "r_k: the most likely token, or a draw (on ELECTRA, the token that the generator drew)"},
     )
     generator_temperature: float = field(default=1.0, metadata={"help": "softmax temperature of a draw"})
     generator_loss_weight: float = field(default=1.0, metadata={"help": "ELECTRA: weight of the generator's loss"})
@@ -35,20 +37,37 @@ class MaskedLMCriterionConfig(FairseqDataclass):
 
 
 class MaskedPredictions(NamedTuple):
-    """What the model said at the N masked positions of a batch of shape (B, T)."""
+    """The model's output at the N masked positions of a batch of shape (B, T)."""
 
     masked_tokens: Tensor  # (B, T) boolean
     targets: Tensor  # (N), w_k
     predictions: Tensor  # (N), r_k
-    false_negative: Optional[Tensor]  # (N) boolean; none without a synonym table
+    false_negative: Optional[Tensor]  # (N) boolean; None without a synonym table
+    logits: Tensor  # (N, V)
+
+
+BITS, PERCENT = 1 / math.log(2), 100.0
+
+
+class Metric(NamedTuple):
+    """A displayed metric: ``factor`` times the sum of one logged key, divided by the sum of another."""
+
+    name: str
+    numerator: str
+    denominator: str
+    factor: float = 1.0
 
 
 class MaskedLMCriterion(FairseqCriterion):
-    """Masked LM, on ELECTRA together with replaced token detection; a subclass is one of the paper's objectives.
+    """Masked LM, plus replaced token detection on ELECTRA; each objective is a subclass in its own file.
 
-    Works on every model that takes ``masked_tokens`` and answers with the logits there: ours, and fairseq's RoBERTa.
+    Works on every model that takes ``masked_tokens`` and returns the logits there: ours, and fairseq's RoBERTa. A
+    subclass declares its name and its metrics, and overrides one of the three methods below.
     """
 
+    objective = "masked language modeling without correction"  # for model cards
+    metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
+    # options that must not be negative
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
 
     @one_line_errors()
@@ -58,35 +77,36 @@ class MaskedLMCriterion(FairseqCriterion):
         for name in self.weights:
             if getattr(cfg, name) < 0:
                 flag = f"--{name.replace('_', '-')}"
-                raise InputError(f"{flag} {getattr(cfg, name)} rewards what is wrong; give 0 or more")
+                raise InputError(f"{flag} must be non-negative, not {getattr(cfg, name)}")
         if cfg.generator_temperature <= 0:
-            raise InputError(f"--generator-temperature {cfg.generator_temperature} is not above 0")
+            raise InputError(f"--generator-temperature must be positive, not {cfg.generator_temperature}")
+        restart_loaders_each_epoch(task)  # fairseq's own task masked_lm needs it as well
         table = load_synonym_table(cfg.synonym_table, task.source_dictionary) if cfg.synonym_table else None
-        # follows the criterion to its device, and stays out of checkpoints
+        # moves to the criterion's device, and is not saved in checkpoints
         self.register_buffer("synonyms", table, persistent=False)
 
-    # What an objective changes
+    # Methods that an objective overrides
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], Tensor]:
-        """The weight of each masked position (N), none where all count alike, and the sample size that divides them."""
+        """The weight of each masked position (N), None if all are equal, and the sample size that divides the loss."""
         return None, masked.masked_tokens.sum()
 
     def regularization(self, model, sample, masked: MaskedPredictions) -> tuple[Optional[Tensor], dict[str, Tensor]]:
-        """What to add to the masked-LM loss, summed over the masked positions, and what to log of it."""
+        """A term for the masked-LM loss, summed over the masked positions, and what to log."""
         return None, {}
 
     def detection_targets(self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor):
         """Which tokens the discriminator should call replaced, and which of them count: (B, T) boolean each."""
         return output.is_replaced, is_token
 
-    # The step
+    # The training step
 
     @one_line_errors()
     def forward(self, model, sample, reduce=True):
         """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
         target_tokens = sample["target"]
         masked_tokens = target_tokens.ne(self.padding_idx)
-        # batches of fairseq's own tasks have neither
+        # batches from fairseq's own tasks have neither
         masked_indices, uniform_draws = sample.get("masked_indices"), sample.get("uniform_draws")
         output = model(
             **{
@@ -106,7 +126,7 @@ class MaskedLMCriterion(FairseqCriterion):
         false_negative = None
         if self.synonyms is not None:
             false_negative = objectives.false_negatives(predictions, targets, self.synonyms)
-        masked = MaskedPredictions(masked_tokens, targets, predictions, false_negative)
+        masked = MaskedPredictions(masked_tokens, targets, predictions, false_negative, logits)
 
         nll = objectives.masked_lm(logits, targets)
         masked_count = masked_tokens.sum()
@@ -118,8 +138,8 @@ class MaskedLMCriterion(FairseqCriterion):
         if is_electra:
             is_token = sample["net_input"]["src_tokens"].ne(self.padding_idx)
             detection, detection_logs = self.detect(output, masked, is_token)
-            # the generator's loss is a mean over its sample size, the discriminator's over the tokens: bring both to
-            # the number of masked tokens, so that no correction of the one changes how much the other learns
+            # the generator's loss is a mean over its sample size, the discriminator's over the tokens: scale both to
+            # the number of masked tokens, so that corrections of the one do not change how much the other learns
             generator_loss = loss * (masked_count / torch.where(sample_size > 0, sample_size, 1))
             sample_size = masked_count
             loss = (
@@ -128,7 +148,7 @@ class MaskedLMCriterion(FairseqCriterion):
             )
             logs = {**logs, **detection_logs}
 
-        # the same keys, in the same order, on every worker and at every step: workers are summed without keys
+        # the same keys in the same order, on every worker and at every step, because fairseq adds up workers by order
         logging_output = {
             "loss": loss.detach(),
             "ntokens": sample["ntokens"],
@@ -143,7 +163,7 @@ class MaskedLMCriterion(FairseqCriterion):
         return loss, sample_size, logging_output
 
     def predict(self, output, uniform_draws: Optional[Tensor]) -> Tensor:
-        """r_k, the model's prediction at each masked position: (N), where need be drawn at the given numbers (N)."""
+        """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""
         if self.cfg.prediction_mode == "argmax":
             return output[0].detach().argmax(dim=-1)
         if isinstance(output, ElectraOutput):
@@ -153,7 +173,7 @@ class MaskedLMCriterion(FairseqCriterion):
     def detect(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The discriminator's mean loss over the tokens that count, a scalar, and what to log of it."""
+        """The discriminator's mean loss over the tokens that count, a scalar, and what to log."""
         is_replaced, counts = self.detection_targets(output, masked, is_token)
         loss = objectives.replaced_token_detection(output.discriminator_logits, is_replaced) * counts
         tokens = counts.sum()
@@ -179,51 +199,51 @@ class MaskedLMCriterion(FairseqCriterion):
             "false_negative_sequences": in_place.any(dim=1).sum(),
         }
 
-    # What is shown
+    # Logging
 
-    @staticmethod
-    def reduce_metrics(logging_outputs) -> None:
-        """Show sums divided by sums, over workers, accumulated batches and logging intervals alike.
+    @classmethod
+    def reduce_metrics(cls, logging_outputs) -> None:
+        """Log sums divided by sums, taken over workers, accumulated batches and logging intervals.
 
-        Losses are in base 2 and shares in per cent.
+        Losses are in bits and shares in percent.
         """
         keys = [key for key in logging_outputs[0] if key not in ("ntokens", "nsentences")] if logging_outputs else []
         for key in [*keys, "nsentences"]:
-            # fairseq hides what begins with an underscore
+            # fairseq does not display names that begin with an underscore
             metrics.log_scalar_sum(f"_{key}", sum(log.get(key, 0) for log in logging_outputs))
-
-        def show(name, numerator, denominator, factor):
-            metrics.log_derived(name, lambda meters: _ratio(meters, numerator, denominator, factor))
-
-        bits, percent = 1 / math.log(2), 100.0
-        show("loss", "_loss", "_sample_size", bits)
-        show("nll_loss", "_nll", "_masked", bits)
-        metrics.log_derived("ppl", lambda meters: get_perplexity(_ratio(meters, "_nll", "_masked", bits)))
-        show("mlm_accuracy", "_correct", "_masked", percent)
+        for metric in (*_METRICS, *cls.metrics, *_DETECTION_METRICS):
+            if metric.numerator in keys:
+                metrics.log_derived(metric.name, partial(_ratio, metric=metric))
+        metrics.log_derived("ppl", lambda meters: get_perplexity(_ratio(meters, _NLL)))
         if "false_negatives" in keys:
             metrics.log_derived("false_negative_rate", _false_negative_rate)
-            show("false_negative_sequences", "_false_negative_sequences", "_nsentences", percent)
-        if "soft_reg" in keys:
-            show("soft_reg", "_soft_reg", "_masked", 1.0)
-        if "sent_kl" in keys:
-            show("sent_kl", "_sent_kl", "_masked", bits)
-        if "rtd_loss" in keys:
-            show("rtd_loss", "_rtd_loss", "_rtd_tokens", bits)
-            show("rtd_accuracy", "_rtd_correct", "_rtd_tokens", percent)
-            show("rtd_precision", "_rtd_hits", "_rtd_said", percent)
-            show("rtd_recall", "_rtd_hits", "_rtd_replaced", percent)
-            show("replaced_rate", "_rtd_replaced", "_rtd_tokens", percent)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True
 
 
-def _ratio(meters, numerator: str, denominator: str, factor: float) -> float:
-    divisor = float(meters[denominator].sum)
-    return round(factor * float(meters[numerator].sum) / divisor, 3) if divisor else 0.0
+_NLL = Metric("nll_loss", "nll", "masked", BITS)
+_METRICS = (
+    Metric("loss", "loss", "sample_size", BITS),
+    _NLL,
+    Metric("mlm_accuracy", "correct", "masked", PERCENT),
+    Metric("false_negative_sequences", "false_negative_sequences", "nsentences", PERCENT),
+)
+_DETECTION_METRICS = (
+    Metric("rtd_loss", "rtd_loss", "rtd_tokens", BITS),
+    Metric("rtd_accuracy", "rtd_correct", "rtd_tokens", PERCENT),
+    Metric("rtd_precision", "rtd_hits", "rtd_said", PERCENT),
+    Metric("rtd_recall", "rtd_hits", "rtd_replaced", PERCENT),
+    Metric("replaced_rate", "rtd_replaced", "rtd_tokens", PERCENT),
+)
+
+
+def _ratio(meters, metric: Metric) -> float:
+    divisor = float(meters[f"_{metric.denominator}"].sum)
+    return round(metric.factor * float(meters[f"_{metric.numerator}"].sum) / divisor, 3) if divisor else 0.0
 
 
 def _false_negative_rate(meters) -> float:
     mismatches = float(meters["_masked"].sum) - float(meters["_correct"].sum)
-    return round(100.0 * float(meters["_false_negatives"].sum) / mismatches, 3) if mismatches else 0.0
+    return round(PERCENT * float(meters["_false_negatives"].sum) / mismatches, 3) if mismatches else 0.0

@@ -1,4 +1,4 @@
-"""Hard correction, ``--criterion mlm_hard_correction``: false negatives leave the masked-LM loss (Eq. 2)."""
+"""Hard correction, ``--criterion mlm_hard_correction``: drop false negatives from the masked-LM loss (Eq. 2)."""
 
 from dataclasses import dataclass, field
 
@@ -21,22 +21,25 @@ class HardCorrectionConfig(MaskedLMCriterionConfig):
     )
     rtd_false_negatives: ChoiceEnum(["replaced", "ignore", "original"]) = field(
         default="replaced",
-        metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator put in"},
+        metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator drew"},
     )
 
 
 @register_criterion("mlm_hard_correction", dataclass=HardCorrectionConfig)
 class HardCorrectionCriterion(MaskedLMCriterion):
-    """Masked LM in which a prediction that is a synonym of the gold token costs nothing."""
+    """Masked LM that does not penalize predicting a synonym of the gold token."""
+
+    objective = "masked language modeling with hard correction of false negatives"
 
     @one_line_errors()
     def __init__(self, cfg: HardCorrectionConfig, task):
         if not cfg.synonym_table:
             raise InputError(
-                "--criterion mlm_hard_correction needs --synonym-table FILE; build_synonym_table.py makes one"
+                "--criterion mlm_hard_correction needs --synonym-table FILE; make one with python -m "
+                "tn_fairseq.preprocessing build-synonym-table"
             )
         if not 0 <= cfg.hard_correction_weight <= 1:
-            raise InputError(f"--hard-correction-weight {cfg.hard_correction_weight} is not in [0, 1]")
+            raise InputError(f"--hard-correction-weight must be between 0 and 1, not {cfg.hard_correction_weight}")
         super().__init__(cfg, task)
 
     def masked_lm_weights(self, masked):

@@ -1,15 +1,17 @@
-"""Sentence KL, ``--criterion mlm_sent_kl``: bring the sentence with predictions close to the original (section 5)."""
+"""Sentence KL, ``--criterion mlm_sent_kl``: pull the sentence with predictions towards the original (section 5)."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
+from torch import nn
 
 from .. import corruption, objectives
 from ..errors import InputError, one_line_errors
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
 
 
 @dataclass
@@ -20,21 +22,24 @@ class SentenceKLConfig(MaskedLMCriterionConfig):
         default="all", metadata={"help": "mean over all tokens, or over the masked ones"}
     )
     sent_kl_encoder: ChoiceEnum(["generator", "discriminator"]) = field(
-        default="generator", metadata={"help": "ELECTRA: the tower that reads both sentences"}
+        default="generator", metadata={"help": "ELECTRA: the encoder that reads both sentences"}
     )
-    sent_kl_grad_target: bool = field(default=False, metadata={"help": "let gradient through H_s, too"})
+    sent_kl_grad_target: bool = field(default=False, metadata={"help": "also pass gradients through H_s"})
+    sent_kl_dropout: bool = field(default=False, metadata={"help": "keep dropout on for both sentences"})
 
 
 @register_criterion("mlm_sent_kl", dataclass=SentenceKLConfig)
 class SentenceKLCriterion(MaskedLMCriterion):
-    """Masked LM plus the divergence between the hidden states of the predicted and of the original sentence."""
+    """Masked LM plus the KL divergence between the hidden states of the predicted and the original sentence."""
 
+    objective = "masked language modeling with a sentence-level KL divergence"
+    metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
     weights = (*MaskedLMCriterion.weights, "sent_kl_weight")
 
     @one_line_errors()
     def __init__(self, cfg: SentenceKLConfig, task):
         if cfg.sent_kl_temperature <= 0:
-            raise InputError(f"--sent-kl-temperature {cfg.sent_kl_temperature} is not above 0")
+            raise InputError(f"--sent-kl-temperature must be positive, not {cfg.sent_kl_temperature}")
         super().__init__(cfg, task)
 
     def regularization(self, model, sample, masked):
@@ -54,5 +59,18 @@ class SentenceKLCriterion(MaskedLMCriterion):
 
     def encode(self, model, sample, tokens):
         """Last-layer hidden states: (B, T) -> (B, T, H)."""
-        tower = str(self.cfg.sent_kl_encoder)  # for ELECTRA; others have but one
-        return model(**{**sample["net_input"], "src_tokens": tokens, "features_only": True, "tower": tower})[0]
+        tower = str(self.cfg.sent_kl_encoder)  # ELECTRA has two; other models ignore it
+        # dropout differs between the two passes and would dominate the divergence, even for perfect predictions
+        with nullcontext() if self.cfg.sent_kl_dropout else without_dropout(model):
+            return model(**{**sample["net_input"], "src_tokens": tokens, "features_only": True, "tower": tower})[0]
+
+
+@contextmanager
+def without_dropout(model: nn.Module) -> Iterator[None]:
+    """Put the model into evaluation mode, and restore its mode at the end."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)

@@ -7,7 +7,7 @@ from fairseq.dataclass import ChoiceEnum
 from torch import nn
 
 from .. import objectives
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig, Metric
 
 
 @dataclass
@@ -22,6 +22,8 @@ class SoftRegularizationConfig(MaskedLMCriterionConfig):
 class SoftRegularizationCriterion(MaskedLMCriterion):
     """Masked LM plus the cosine distance between the input embeddings of prediction and gold."""
 
+    objective = "masked language modeling with soft regularization"
+    metrics = (Metric("soft_reg", "soft_reg", "masked"),)
     weights = (*MaskedLMCriterion.weights, "soft_reg_weight")
 
     def regularization(self, model, sample, masked):
@@ -39,5 +41,5 @@ def input_word_embeddings(model) -> nn.Embedding:
     """The model's input word embeddings, before position, type and LayerNorm: (...) -> (..., E)."""
     if hasattr(model, "embeddings"):
         return model.embeddings.word_embeddings
-    # fairseq's RoBERTa; its row for padding is zero, where the cosine has no gradient, and the module gives it none
+    # fairseq's RoBERTa; its row for padding is zero and never gets a gradient
     return model.encoder.sentence_encoder.embed_tokens

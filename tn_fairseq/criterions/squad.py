@@ -1,4 +1,4 @@
-"""Fine-tuning on questions: ``--criterion squad``, the likelihood of an answer's first and last token."""
+"""Fine-tuning on SQuAD: ``--criterion squad``, the likelihood of an answer's first and last token."""
 
 import math
 
@@ -12,14 +12,14 @@ from ..tasks.squad import HEAD
 
 @register_criterion("squad", dataclass=FairseqDataclass)
 class SquadCriterion(FairseqCriterion):
-    """Mean cross-entropy of the answer's two ends among the positions of a window."""
+    """Mean cross-entropy of the answer's start and end over the positions of a window."""
 
     def __init__(self, cfg, task):
         super().__init__(task)
         self.padding_index = task.source_dictionary.pad()
 
     def forward(self, model, sample, reduce=True):
-        """The summed loss of a batch of windows, their number, and what to log."""
+        """The summed loss of a batch of windows, the number of windows, and what to log."""
         logits, _ = model(**sample["net_input"], classification_head_name=HEAD)
         padding = sample["net_input"]["src_tokens"].eq(self.padding_index)
         logits = logits.float().masked_fill(padding.unsqueeze(-1), float("-inf"))
@@ -37,7 +37,7 @@ class SquadCriterion(FairseqCriterion):
 
     @staticmethod
     def reduce_metrics(logging_outputs) -> None:
-        """Show the loss in bits, and the share of windows with both ends right in per cent."""
+        """Log the loss in bits, and the percentage of windows with correct start and end."""
         loss, correct, windows = (
             float(sum(log.get(key, 0) for log in logging_outputs)) for key in ("loss", "correct", "sample_size")
         )

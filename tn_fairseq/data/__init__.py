@@ -1,4 +1,4 @@
-"""Datasets: binarised text in, masked batches out."""
+"""Datasets: from binarized text to masked batches."""
 
 import os
 import struct
@@ -7,23 +7,28 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from ..errors import InputError
+from ..preprocessing import PREPROCESSING
 
 
 def load_sentences(
-    path: str | os.PathLike, script: str, dictionary: Dictionary | None = None, combine: bool = False
+    path: str | os.PathLike, command: str, dictionary: Dictionary | None = None, combine: bool = False
 ) -> FairseqDataset:
-    """The sentences that ``script`` wrote to ``path``.bin and .idx; ``dictionary`` and ``combine`` are fairseq's.
+    """The sentences in ``path``.bin and .idx; ``dictionary`` and ``combine`` are passed to fairseq.
 
-    Raises InputError where the files are missing, damaged, or do not belong together.
+    ``command`` is the preprocessing command that writes such files; errors name it.
+
+    Raises InputError if the files are missing, damaged, or do not belong together.
     """
     try:
         sentences = data_utils.load_indexed_dataset(str(path), dictionary, combine=combine)
     except (OSError, ValueError, AssertionError, struct.error) as error:
-        raise InputError(f"{path}.idx: not a fairseq dataset ({error}); run {script} again") from None
+        raise InputError(f"{path}.idx: not a fairseq dataset ({error}); run {PREPROCESSING} {command} again") from None
     if sentences is None:
-        raise InputError(f"there is no {path}.bin with its {path}.idx; write them with {script}")
+        raise InputError(f"there is no {path}.bin with a {path}.idx; write them with {PREPROCESSING} {command}")
     if isinstance(sentences, MMapIndexedDataset):
         expected = int(sentences.sizes.sum()) * sentences._index.dtype().itemsize
         if os.path.getsize(f"{path}.bin") != expected:
-            raise InputError(f"{path}.bin is not the {expected:,} bytes that its .idx says; run {script} again")
+            raise InputError(
+                f"{path}.bin does not have the {expected:,} bytes of its .idx; run {PREPROCESSING} {command} again"
+            )
     return sentences

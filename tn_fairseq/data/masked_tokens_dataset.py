@@ -1,4 +1,4 @@
-"""Blocks of token ids, masked a batch at a time."""
+"""Blocks of token ids, masked one batch at a time."""
 
 from typing import Any
 
@@ -6,15 +6,14 @@ import numpy as np
 import torch
 from fairseq.data import FairseqDataset, data_utils
 
-from ..corruption import mask_tokens
+from ..corruption import mask_tokens, masking_numbers
 
 
 class MaskedTokensDataset(FairseqDataset):
-    """Masks the blocks of another dataset: anew in every epoch, the same after every resume.
+    """Masks the blocks of another dataset, differently in every epoch, but identically after resuming.
 
-    A batch is masked as one array. Its randomness, with that of the replacements that a model will draw for it, comes
-    from the seed, the epoch and the batch's own blocks, so that neither the worker that makes it nor what was drawn
-    before has a say: workers draw differently, and together what one would draw alone.
+    The masks of a block, and the random numbers for a model's draws, depend only on the seed, the epoch and the block,
+    not on its batch or worker.
     """
 
     def __init__(self, blocks, dictionary, seed, mask_prob, leave_unmasked_prob, random_token_prob):
@@ -37,7 +36,7 @@ class MaskedTokensDataset(FairseqDataset):
 
     @property
     def can_reuse_epoch_itr_across_epochs(self):
-        return True  # only the masks change, not the sizes
+        return True  # the masks change, but not the sizes
 
     def set_epoch(self, epoch):
         self.epoch = epoch
@@ -59,7 +58,7 @@ class MaskedTokensDataset(FairseqDataset):
 
     def batch_by_size(self, indices, *args, **kwargs):
         batches = list(super().batch_by_size(indices, *args, **kwargs))
-        # fairseq drops a last batch that is no multiple of 8, and with it the whole of a small validation set
+        # fairseq drops a last batch that is not a multiple of 8, which may be an entire small validation set
         rest = indices[sum(map(len, batches)) :]
         return [*batches, rest] if len(rest) else batches
 
@@ -67,26 +66,26 @@ class MaskedTokensDataset(FairseqDataset):
         return index, self.blocks[index]
 
     def collater(self, samples: list[Any]) -> dict[str, Any]:
-        """Pad and mask a list of (index, tokens (T)): -> a fairseq batch of shape (B, T) with targets where masked.
+        """Pad and mask a list of (index, tokens (T)) -> a fairseq batch of shape (B, T) with targets where masked.
 
-        `masked_indices`, (N), are the masked positions in the flattened batch: known here, before a GPU is asked.
-        `uniform_draws`, (N) in [0, 1), decide which tokens are drawn for them.
+        `masked_indices`, (N), are the masked positions in the flattened batch; they save the GPU a synchronization.
+        `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements.
         """
         if not samples:
             return {}
         indices, blocks = zip(*samples)
         tokens = data_utils.collate_tokens(blocks, self.padding_index).numpy()
         lengths = torch.tensor([len(block) for block in blocks])
-        rng = np.random.default_rng([self.seed, self.epoch, *indices])
+        numbers = masking_numbers(self.seed, self.epoch, indices, lengths.tolist())
         maskable = ~np.isin(tokens, self.never_masked)
-        src_tokens, masked = mask_tokens(tokens, maskable, rng, mask_index=self.mask_index, **self.probabilities)
+        src_tokens, masked = mask_tokens(tokens, maskable, numbers, mask_index=self.mask_index, **self.probabilities)
         return {
             "id": torch.tensor(indices),
             "nsentences": len(samples),
             "ntokens": int(lengths.sum()),
             "net_input": {"src_tokens": torch.from_numpy(src_tokens), "src_lengths": lengths},
             "masked_indices": torch.from_numpy(np.flatnonzero(masked)),
-            # in 64 bits, for fairseq's half precision rounds all that has 32
-            "uniform_draws": torch.from_numpy(rng.random(masked.sum(), dtype=np.float32).astype(np.float64)),
+            # float64, because fairseq converts float32 inputs to half precision
+            "uniform_draws": torch.from_numpy(numbers.draw[masked].astype(np.float64)),
             "target": torch.from_numpy(np.where(masked, tokens, self.padding_index)),
         }

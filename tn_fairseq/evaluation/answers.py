@@ -1,4 +1,4 @@
-"""From a model's logits to the text that answers each question."""
+"""From logits to the text that answers each question."""
 
 from collections.abc import Sequence
 
@@ -17,14 +17,15 @@ def best_answers(
     contexts: Sequence[str],
     max_answer_length: int = 30,
 ) -> list[str]:
-    """The text of the best span of each question over all its windows, for each of ``contexts``.
+    """The text of the best span of each question over all of its windows: one answer for each of ``contexts``.
 
-    A window has logits over the positions of the model's input, the index of its ``example``, the position
-    ``context_start`` of its first context token and the number of these (``lengths``); all windows' context tokens
-    (T), one window after the other, have ``offsets`` in the context, (T, 2), and ``is_max_context``, (T,) bool. A span
-    has at most ``max_answer_length`` tokens, and its first one is_max_context; its score is the sum of its start and
-    end logit. Of equal ones the earlier window wins, then the earlier start, then the shorter. A question without a
-    span of finite score gets "".
+    For each window: logits over the positions of the model's input, the index of its ``example``, the position
+    ``context_start`` of its first context token, and the number of its context tokens (``lengths``). For the T context
+    tokens of all windows, concatenated: their ``offsets`` in the context, (T, 2), and ``is_max_context``, (T,) bool.
+
+    A span has at most ``max_answer_length`` tokens, and its first token must have ``is_max_context``. Its score is the
+    sum of its start and end logits. Ties go to the earlier window, then the earlier start, then the shorter span. The
+    answer is "" if no span has a finite score.
     """
     answers = [""] * len(contexts)
     best_scores = [-np.inf] * len(contexts)
@@ -46,13 +47,13 @@ def best_answers(
 def best_span(
     start_logits: np.ndarray, end_logits: np.ndarray, may_start: np.ndarray, max_length: int
 ) -> tuple[int, int, float]:
-    """First and last token, and score, of the best span; all (tokens,). The score is -inf where no token may start.
+    """The first token, last token and score of the best span; all inputs are (tokens,).
 
-    The best of all spans, not only of those between the highest logits.
+    Searches all spans, not only those between the highest logits. The score is -inf if no token may start a span.
     """
     starts = np.where(may_start, start_logits, -np.inf)
-    # np.full's double precision keeps sums of single-precision logits from being rounded to a tie
+    # double precision, so that sums of single-precision logits are not rounded to a tie
     ends = np.concatenate([end_logits, np.full(max_length - 1, -np.inf)])
-    scores = starts[:, None] + sliding_window_view(ends, max_length)  # of each first token and width
+    scores = starts[:, None] + sliding_window_view(ends, max_length)  # for each first token and width
     start, more = divmod(int(scores.argmax()), max_length)
     return start, start + more, float(scores[start, more])

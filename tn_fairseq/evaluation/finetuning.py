@@ -1,12 +1,15 @@
-"""Fine-tuning by ``fairseq-train``, one checkpoint, task and seed at a time; what is finished is not done again."""
+"""Fine-tune with ``fairseq-train``, one checkpoint, task and seed at a time; finished runs are not repeated."""
 
 import hashlib
+import io
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,17 +21,29 @@ from tqdm import tqdm
 import tn_fairseq
 
 from ..checkpoints import load_checkpoint
-from ..configuration import as_argument
+from ..configuration import as_argument, training_config
 from ..errors import InputError
-from ..files import write_whole
+from ..files import read_json_object, write_text
 from ..models.base import EncoderModel
 
 RESULT, SETTINGS, LOG, CHECKPOINTS = "result.json", "settings.json", "train.log", "checkpoints"
+_RESTART = "delete its folder to start over"
+LONGEST_NAME = 255  # bytes in a component of a path
+
+# flags of fairseq-train that this command has options for; set elsewhere, they would break epochs, seeds and results
+_OPTIONS = {"--batch-size": "--batch-size", "--max-update": "--max-update", "--seed": "--seeds"}
+# flags that decide what is trained and where the checkpoint is
+_FIXED = {
+    *("--task", "--arch", "--criterion", "--classification-head-name", "--num-classes", "--regression-target"),
+    *("--finetune-from-model", "--restore-file", "--continue-once", "--user-dir"),
+    *("--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
+    *("--save-dir", "--no-save", "--no-last-checkpoints", "--checkpoint-suffix"),
+}
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A checkpoint to fine-tune: the name it goes by, and the flags that make its model."""
+    """A checkpoint to fine-tune: its name in results, and the flags that build its model."""
 
     name: str
     path: Path
@@ -40,7 +55,7 @@ class Pretrained:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to fine-tune; what is None follows the model's size (``learning_rate``) or the task (``epochs``)."""
+    """How to fine-tune; None means the default for the model's size (``learning_rate``) or the task (``epochs``)."""
 
     batch_size: int = 32
     learning_rate: float | None = None
@@ -49,12 +64,12 @@ class Recipe:
     more_flags: tuple[str, ...] = ()
 
     def updates(self, examples: int, epochs: int) -> int:
-        """The number of updates for a task of so many examples, usually seen so many times."""
+        """The number of updates for a task with this number of examples and this default number of epochs."""
         updates = math.ceil(examples / self.batch_size) * (self.epochs or epochs)
         return min(updates, self.max_update or updates)
 
     def flags(self, model: Pretrained, updates: int) -> list[str]:
-        """fairseq-train's flags (Clark et al. 2020, table 7, and as released)."""
+        """The flags for fairseq-train (Clark et al. 2020, table 7, and their released code)."""
         learning_rate = self.learning_rate or default_learning_rate(model)
         decay = 0.9 if model.layers >= 24 else 0.8
         flags = ["--optimizer", "electra_adamw", "--lr", learning_rate, "--layerwise-lr-decay", decay]
@@ -65,8 +80,25 @@ class Recipe:
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """What to fine-tune, on which data and with which seeds, where to write results, and what to show.
+
+    ``checkpoints`` are arguments of ``read_pretrained``; ``baseline`` is the name of the one to compare with.
+    """
+
+    checkpoints: Sequence[str]
+    data: Path
+    output: Path
+    seeds: Sequence[int]
+    recipe: Recipe
+    baseline: str | None = None
+    show_paper: bool = False
+    keep_checkpoints: bool = False
+
+
+@dataclass(frozen=True)
 class Run:
-    """One fine-tuning, in a folder of its own: a checkpoint, a task and a seed."""
+    """One fine-tuning run in its own folder: a checkpoint, a task and a seed."""
 
     model: Pretrained
     task: str
@@ -76,37 +108,38 @@ class Run:
     flags: tuple[str, ...]
 
     def result(self) -> dict[str, Any] | None:
-        """What came out, if it is finished; raises InputError where the folder belongs to other settings."""
+        """The result, or None if the run is not finished; raises InputError if the folder has other settings."""
         path = self.folder / RESULT
         if not path.exists():
             return None
         self.check_settings()
-        return _read_json(path)
+        return read_json_object(path, _RESTART)
 
     def check_settings(self) -> None:
-        """Raises InputError where the folder belongs to another checkpoint or to other flags."""
-        before = _read_json(self.folder / SETTINGS)
+        """Raises InputError if the folder has another checkpoint or other flags."""
+        before = read_json_object(self.folder / SETTINGS, _RESTART)
         if before.get("checkpoint") != self.model.digest:
             raise InputError(
-                f"{self.folder} belongs to another checkpoint named {self.model.name}; give NAME=CHECKPOINT or --output"
+                f"{self.folder} belongs to another checkpoint named {self.model.name}; "
+                "give NAME=CHECKPOINT.pt or another --output"
             )
         if before.get("flags") != list(self.flags):
             there, here = _values(before.get("flags", ())), _values(self.flags)
             differing = [
-                f"{flag} {there.get(flag, 'absent')} there, {here.get(flag, 'absent')} here"
+                f"{flag} was {there.get(flag, 'absent')}, is now {here.get(flag, 'absent')}"
                 for flag in {**there, **here}
                 if there.get(flag) != here.get(flag)
             ]
             raise InputError(
-                f"{self.folder} was fine-tuned with other settings ({'; '.join(differing) or 'the order of flags'}); "
-                "give another --output"
+                f"{self.folder} was fine-tuned with different settings "
+                f"({'; '.join(differing) or 'the order of flags'}); give another --output"
             )
 
     def train(self, advance: Callable[[int, str], None]) -> Path:
-        """Fine-tune, going on from where it was interrupted; the checkpoint made.
+        """Fine-tune or resume an interrupted run; return the checkpoint.
 
-        ``advance`` is told the number of updates done so far, and the loss. Raises InputError where the folder belongs
-        to other settings, and where fairseq-train fails.
+        ``advance`` is called with the number of updates so far and the loss. Raises InputError if the folder has other
+        settings or if fairseq-train fails.
         """
         if (self.folder / SETTINGS).exists():
             self.check_settings()
@@ -136,18 +169,43 @@ class Run:
         return checkpoints / "checkpoint_last.pt"
 
     def finish(self, result: dict[str, Any], keep_checkpoints: bool) -> None:
-        """Write the result, after which this is not run again, and let go of the checkpoints."""
+        """Write the result, which marks the run as finished, and delete the checkpoints."""
         self._write(RESULT, result)
         if not keep_checkpoints:
             shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
-        with write_whole(self.folder / name) as temporary:
-            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_text(self.folder / name, json.dumps(content, indent=2) + "\n")
+
+
+def check_flags(runs: Sequence[Run], more_flags: Sequence[str]) -> None:
+    """Raises InputError if any of the user's flags for fairseq-train would break a run."""
+    for word in more_flags:
+        flag, _, _ = word.partition("=")
+        if flag in _OPTIONS:
+            raise InputError(f'{flag} after "--" would be wrong for some runs; give {_OPTIONS[flag]} before "--"')
+        if flag in _FIXED:
+            raise InputError(f"{flag}: set by the evaluation itself; remove the flag")
+    if not more_flags:  # parsing takes half a second
+        return
+    for flags in {run.model: run.flags for run in runs}.values():
+        errors = io.StringIO()
+        try:
+            with redirect_stderr(errors):
+                common = training_config(flags).common
+        except SystemExit as stopped:
+            if not stopped.code:  # --help
+                raise
+            reason = errors.getvalue().rpartition("error: ")[2].strip()
+            raise InputError(f'flags after "--": fairseq-train rejects them ({reason})') from None
+        if common.tpu:
+            raise InputError("--bf16 and --tpu make fairseq-train require a TPU; remove the flag")
+        if common.fp16 and (common.cpu or not torch.cuda.is_available()):
+            raise InputError("--fp16 needs a GPU; remove the flag")
 
 
 def _values(flags: Sequence[str]) -> dict[str, str]:
-    """Of each flag the words behind it; the first words of all are the data."""
+    """Each flag with its values; the values before the first flag are the data."""
     values: dict[str, list[str]] = {}
     flag = "--data"
     for word in flags:
@@ -167,16 +225,19 @@ def default_learning_rate(model: Pretrained) -> float:
 
 
 def read_pretrained(argument: str) -> Pretrained:
-    """Read ``CHECKPOINT.pt`` or ``NAME=CHECKPOINT.pt``; the name is otherwise that of the file and its folder.
+    """Read ``CHECKPOINT.pt`` or ``NAME=CHECKPOINT.pt``; the default name is made from the file and its folder.
 
-    Raises InputError for a file that holds none of our models.
+    Raises InputError for a file that is not one of our models, and for a name that cannot be a folder name.
     """
-    name, _, path = ("", "", argument) if Path(argument).exists() else argument.partition("=")
+    name, sign, path = ("", "", argument) if os.path.exists(argument) else argument.partition("=")
     path = Path(path or argument)
+    if not sign:
+        name = "-".join(part for part in (Path(os.path.abspath(path)).parent.name, path.stem) if part)
     model = load_checkpoint(path)["cfg"]["model"]
+    _check_name(name, path)
     arch = model.get("_name") if isinstance(model, Mapping) else None
     if arch not in ARCH_MODEL_REGISTRY or not issubclass(ARCH_MODEL_REGISTRY[arch], EncoderModel):
-        raise InputError(f"{path}: holds none of our electra_* and bert_* models, which alone can be fine-tuned here")
+        raise InputError(f"{path}: not one of our electra_* and bert_* models; only these can be fine-tuned")
     defaults = MODEL_DATACLASS_REGISTRY[arch]()
     flags = ["--arch", arch]
     for key, value in model.items():
@@ -184,37 +245,40 @@ def read_pretrained(argument: str) -> Pretrained:
             flags += [f"--{key.replace('_', '-')}", str(value)]
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    name = name or "-".join(part for part in (path.absolute().parent.name, path.stem) if part)
-    if "/" in name:
-        raise InputError(f"{name}={path}: a name becomes a folder's; leave out the slash")
     return Pretrained(name, path, digest, tuple(flags), model["encoder_layers"], model["encoder_embed_dim"])
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: damaged ({error}); remove its folder to run this again") from None
+def _check_name(name: str, path: Path) -> None:
+    """Raises InputError if the name is not a single path component, because results go to a folder with that name."""
+    if "/" in name:
+        advice = "remove the slash"
+    elif name in ("", os.curdir, os.pardir):
+        advice = "give a name that is not empty, . or .."
+    elif len(os.fsencode(name)) > LONGEST_NAME:
+        advice = f"give one of at most {LONGEST_NAME} bytes"
+    else:
+        return
+    raise InputError(f"{name}={path}: the name is also a folder name; {advice}: NAME=CHECKPOINT.pt")
 
 
 def read_checkpoints(arguments: Sequence[str], baseline: str | None) -> list[Pretrained]:
-    """All that are to be compared; raises InputError for two of one name, and a baseline that is none of them."""
+    """Read all checkpoints; raises InputError if two have the same name, or if the baseline is not among them."""
     models = [read_pretrained(argument) for argument in arguments]
     names = [model.name for model in models]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two checkpoints are called {name}; give them names: NAME=CHECKPOINT.pt")
+            raise InputError(f"two checkpoints are named {name}; give them different names: NAME=CHECKPOINT.pt")
     if baseline is not None and baseline not in names:
-        raise InputError(f"--baseline {baseline}: none of the checkpoints, which are called {', '.join(names)}")
+        raise InputError(f"--baseline {baseline}: not among the checkpoints, which are named {', '.join(names)}")
     return models
 
 
 def run_all(
     runs: Sequence[Run], score: Callable[[Run, Path], dict[str, Any]], keep_checkpoints: bool
 ) -> list[dict[str, Any]]:
-    """Train and score what is not finished; the results of all, in their order.
+    """Train and score the runs that are not finished; return the results of all runs in order.
 
-    A terminal shows a bar over the updates of all; otherwise each run that is finished is a line on standard error.
+    Shows a progress bar over all updates on a terminal; otherwise prints a line to standard error per finished run.
     """
     results = [run.result() for run in runs]
     finished = sum(run.updates for run, result in zip(runs, results) if result is not None)
@@ -232,7 +296,7 @@ def run_all(
             results[index] = score(run, checkpoint)
             run.finish(results[index], keep_checkpoints)
             bar.update(before + run.updates - bar.n)
-            if bar.disable:  # standard error is no terminal
+            if bar.disable:  # standard error is not a terminal
                 scores = ", ".join(f"{name} {value:.2f}" for name, value in results[index]["valid"].items())
                 count = sum(result is not None for result in results)
                 name = f"{run.model.name} {run.task} seed {run.seed}"
@@ -241,12 +305,10 @@ def run_all(
 
 
 def write_report(path: Path, runs: Sequence[Run], results: Sequence[dict[str, Any]], table: str) -> None:
-    """Write every run with its result to ``path``.json, and the table to ``path``.txt."""
+    """Write all runs with their results to ``path``.json, and the table to ``path``.txt."""
     everything = [
         {"checkpoint": run.model.name, "task": run.task, "seed": run.seed, **result}
         for run, result in zip(runs, results)
     ]
-    with write_whole(path.with_suffix(".json")) as temporary:
-        temporary.write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
-    with write_whole(path.with_suffix(".txt")) as temporary:
-        temporary.write_text(table + "\n", encoding="utf-8")
+    write_text(path.with_suffix(".json"), json.dumps(everything, indent=2) + "\n")
+    write_text(path.with_suffix(".txt"), table + "\n")

@@ -1,6 +1,5 @@
-"""Fine-tuning on GLUE: every checkpoint, task and seed, and the tables of what came out."""
+"""Fine-tuning on GLUE: every checkpoint, task and seed, and the table of results."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,88 +8,81 @@ import numpy as np
 from ..configuration import as_argument
 from ..data import load_sentences
 from ..errors import InputError
-from ..files import write_whole
-from ..glue import HIGHEST_SCORE, TASKS, GlueTask
-from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all, write_report
+from ..files import write_text
+from ..preprocessing import PREPROCESSING
+from ..preprocessing.glue_data import HIGHEST_SCORE, TASKS, GlueTask
+from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report
 from .metrics import METRICS
 from .prediction import Predictor
 from .tables import glue_table
 
 HEAD = "sentence_classification_head"
-# names that gluebenchmark.com asks for, of the test splits
+# file names of test splits that gluebenchmark.com requires
 SUBMISSIONS = {("MNLI", "test"): "MNLI-m.tsv", ("MNLI", "test1"): "MNLI-mm.tsv"}
 
 
-def evaluate_glue(
-    checkpoints: Sequence[str],
-    tasks: str,
-    data: Path,
-    output: Path,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    baseline: str | None,
-    paper: bool,
-    keep_checkpoints: bool,
-) -> str:
-    """Run what is not finished, write ``glue.json`` and ``glue.txt``, and return the table.
+def evaluate_glue(evaluation: Evaluation, tasks: str) -> str:
+    """Finish all runs, write ``glue.json`` and ``glue.txt``, and return the table.
 
-    Raises InputError for checkpoints, tasks and data that cannot be used.
+    Raises InputError for invalid checkpoints, tasks, data and flags.
     """
-    models = read_checkpoints(checkpoints, baseline)
-    chosen = choose_tasks(tasks, data)
-    rows = {task.name: count_training_rows(data / task.name) for task in chosen}
+    models = read_checkpoints(evaluation.checkpoints, evaluation.baseline)
+    chosen = choose_tasks(tasks, evaluation.data)
+    rows = {task.name: count_training_rows(evaluation.data / task.name) for task in chosen}
     runs = [
-        plan(model, task, data, rows[task.name], seed, output, recipe)
+        plan(evaluation, model, task, rows[task.name], seed)
         for task in chosen
         for model in models
-        for seed in seeds
+        for seed in evaluation.seeds
     ]
-    results = run_all(runs, score, keep_checkpoints)
+    check_flags(runs, evaluation.recipe.more_flags)
+    results = run_all(runs, score, evaluation.keep_checkpoints)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
         main = TASKS[run.task].metrics[0]
         scores.setdefault(run.model.name, {}).setdefault(run.task, []).append(result["valid"][main])
-    table = glue_table(scores, baseline, paper)
-    write_report(output / "glue", runs, results, table)
+    table = glue_table(scores, evaluation.baseline, evaluation.show_paper)
+    write_report(evaluation.output / "glue", runs, results, table)
     return table
 
 
 def choose_tasks(names: str, data: Path) -> list[GlueTask]:
-    """The tasks named, or all that ``data`` holds; raises InputError for one that is no task or is not there."""
+    """The named tasks, or all tasks in ``data``; raises InputError if one is unknown or missing."""
     there = [task for name, task in TASKS.items() if (data / name / "input0" / "dict.txt").exists()]
     if names == "all":
         if not there:
-            raise InputError(f"--data {data}: holds no task; write some with preprocess/glue.py")
+            raise InputError(f"--data {data}: contains no tasks; create them with {PREPROCESSING} glue")
         return there
     for name in names.split(","):
         if name not in TASKS:
-            raise InputError(f"--tasks {name}: no task of GLUE's, which are {', '.join(TASKS)}")
+            raise InputError(f"--tasks {name}: not a task of GLUE; give some of {', '.join(TASKS)}")
         if TASKS[name] not in there:
-            raise InputError(f"--data {data}: does not hold {name}; write it with preprocess/glue.py --task {name}")
+            raise InputError(f"--data {data}: has no {name}; create it with {PREPROCESSING} glue --task {name}")
     return [TASKS[name] for name in names.split(",")]
 
 
 def count_training_rows(folder: Path) -> int:
-    """The sentences or pairs to train on; raises InputError where any split is damaged."""
-    rows = len(load_sentences(folder / "input0" / "train", "preprocess/glue.py"))
-    for index in sorted(folder.glob("*/*.idx")):  # training reads but the first split
-        load_sentences(index.with_suffix(""), "preprocess/glue.py")
+    """The number of training examples; raises InputError if any split is damaged."""
+    rows = len(load_sentences(folder / "input0" / "train", "glue"))
+    for index in sorted(folder.glob("*/*.idx")):  # training reads only the first split
+        load_sentences(index.with_suffix(""), "glue")
     return rows
 
 
-def plan(model: Pretrained, task: GlueTask, data: Path, rows: int, seed: int, output: Path, recipe: Recipe) -> Run:
-    """One run, with the flags of fairseq's own task and criterion for sentences."""
-    folder = data / task.name
-    updates = recipe.updates(rows, task.epochs)
+def plan(evaluation: Evaluation, model: Pretrained, task: GlueTask, rows: int, seed: int) -> Run:
+    """One run, with the flags of fairseq's task and criterion for sentence prediction."""
+    folder = evaluation.data / task.name
+    updates = evaluation.recipe.updates(rows, task.epochs)
     flags = [as_argument(folder), "--task", "sentence_prediction", "--init-token", "0"]
     flags += ["--num-classes", str(len(task.labels) or 1), "--criterion", "sentence_prediction"]
     flags += [] if task.labels else ["--regression-target"]
-    flags += [*model.model_flags, *recipe.flags(model, updates), "--seed", str(seed)]
+    flags += [*model.model_flags, *evaluation.recipe.flags(model, updates), "--seed", str(seed)]
+    output = evaluation.output
     return Run(model, task.name, seed, output / model.name / task.name / f"seed{seed}", updates, tuple(flags))
 
 
 def score(run: Run, checkpoint: Path) -> dict[str, Any]:
-    """The metrics of the splits with labels; predictions are written for all splits but the training data."""
+    """The metrics of the labeled splits; writes predictions for all splits except the training data."""
     task = TASKS[run.task]
     predictor = Predictor(checkpoint, run.flags)
     result: dict[str, Any] = {"updates": run.updates}
@@ -106,7 +98,7 @@ def score(run: Run, checkpoint: Path) -> dict[str, Any]:
 
 
 def write_predictions(run: Run, task: GlueTask, split: str, values: np.ndarray) -> None:
-    """One file a split, in the format of GLUE's submissions: index and prediction."""
+    """Write one file per split, in the format of GLUE submissions: index and prediction."""
     name = SUBMISSIONS.get((task.name, split), f"{task.name}.tsv")
     path = run.folder / (name if split.startswith("test") else f"{split}.tsv")
     if task.labels:
@@ -114,5 +106,4 @@ def write_predictions(run: Run, task: GlueTask, split: str, values: np.ndarray) 
     else:
         texts = [f"{score:.3f}" for score in HIGHEST_SCORE * values.clip(0, 1)]
     lines = ["index\tprediction", *(f"{index}\t{text}" for index, text in enumerate(texts))]
-    with write_whole(path) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")

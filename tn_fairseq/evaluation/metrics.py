@@ -1,4 +1,4 @@
-"""GLUE's metrics, in per cent."""
+"""The metrics of GLUE, in percent."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ def _per_cent(metric: Callable[[np.ndarray, np.ndarray], float]) -> Metric:
         predictions, targets = np.asarray(predictions), np.asarray(targets)
         if predictions.shape != targets.shape or predictions.ndim != 1 or not predictions.size:
             raise ValueError(
-                f"predictions {predictions.shape} and targets {targets.shape}: not two lists of one length"
+                f"predictions {predictions.shape} and targets {targets.shape}: must be non-empty lists of one length"
             )
         return 100 * float(metric(predictions, targets))
 
@@ -27,19 +27,19 @@ def _per_cent(metric: Callable[[np.ndarray, np.ndarray], float]) -> Metric:
 
 @_per_cent
 def accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """The share of right class ids; both (examples,). Raises ValueError for different lengths and for no examples."""
+    """Accuracy of class ids; both (examples,). Raises ValueError for different lengths and for no examples."""
     return accuracy_score(targets, predictions)
 
 
 @_per_cent
 def f1(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """F1 of class 1 of two, 0 where it is neither predicted nor there; both (examples,). Raises ValueError as above."""
+    """Binary F1 of class 1, 0 if it is neither predicted nor a target; both (examples,). Raises ValueError as above."""
     return f1_score(targets, predictions, zero_division=0)
 
 
 @_per_cent
 def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Matthews' correlation of class ids, 0 for constant ones; both (examples,). Raises ValueError as above."""
+    """Matthews correlation of class ids, 0 if either is constant; both (examples,). Raises ValueError as above."""
     return 0.0 if _constant(predictions, targets) else matthews_corrcoef(targets, predictions)
 
 

@@ -1,4 +1,4 @@
-"""What a fine-tuned checkpoint says of data."""
+"""Predictions of a fine-tuned checkpoint."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from fairseq import tasks, utils
+from fairseq.data import SortDataset
 from tqdm import tqdm
 
 from ..checkpoints import load_checkpoint
@@ -15,7 +16,7 @@ BATCH_SIZE = 64
 
 
 class Predictor:
-    """A fine-tuned model, made by the flags that trained it, on a GPU where there is one."""
+    """A fine-tuned model, built from the flags that it was trained with, on a GPU if there is one."""
 
     def __init__(self, checkpoint: Path, flags: Sequence[str]):
         cfg = training_config(flags)
@@ -27,15 +28,16 @@ class Predictor:
 
     @torch.no_grad()
     def predict(self, split: str, head: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The head's logits for each example of a split, (classes) or (T, 2), and its target, in the data's order.
+        """The head's logits, (classes) or (T, 2), and the targets of all examples of a split, in the order of the data.
 
-        Without labels there are no targets.
+        The list of targets is empty if the split has no labels.
         """
         self.task.load_dataset(split)
-        # examples come shuffled; below the shuffling lies the data's order
-        dataset = self.task.dataset(split).dataset
+        dataset = self.task.dataset(split)
+        if isinstance(dataset, SortDataset):  # shuffles the dataset below it; --no-shuffle omits it
+            dataset = dataset.dataset
         sizes = np.array([dataset.size(index) for index in range(len(dataset))])
-        order = sizes.argsort(kind="stable")  # examples of one length go together
+        order = sizes.argsort(kind="stable")  # batch examples of similar length
         found: dict[int, np.ndarray] = {}
         targets: dict[int, np.ndarray] = {}
         starts = tqdm(range(0, len(order), BATCH_SIZE), desc=f"predicting {split}", leave=False, disable=None)
@@ -45,7 +47,7 @@ class Predictor:
             net_input = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch["net_input"])
             logits, _ = self.model(**net_input, classification_head_name=head)
             for member, row in zip(members, logits.float().cpu().numpy()):
-                # of a window's positions those behind its end are padding
+                # positions after the end of a window are padding
                 found[member] = row[: sizes[member]] if row.ndim == 2 else row
             if "target" in batch:
                 targets.update(zip(members, batch["target"].numpy()))

@@ -1,7 +1,6 @@
-"""Fine-tuning on SQuAD: every checkpoint and seed, and the table of what came out."""
+"""Fine-tuning on SQuAD: every checkpoint and seed, and the table of results."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,11 @@ from safetensors.numpy import load_file
 
 from ..configuration import as_argument
 from ..data import load_sentences
-from ..files import write_whole
-from ..squad import SPLITS, read_squad
+from ..files import write_text
+from ..preprocessing.squad_data import SPLITS, read_squad
 from ..tasks.squad import HEAD
 from .answers import best_answers
-from .finetuning import Pretrained, Recipe, Run, read_checkpoints, run_all, write_report
+from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report
 from .prediction import Predictor
 from .squad_score import squad_score
 from .tables import squad_table
@@ -21,50 +20,43 @@ from .tables import squad_table
 EPOCHS = 2
 
 
-def evaluate_squad(
-    checkpoints: Sequence[str],
-    data: Path,
-    output: Path,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    baseline: str | None,
-    paper: bool,
-    keep_checkpoints: bool,
-) -> str:
-    """Run what is not finished, write ``squad.json`` and ``squad.txt``, and return the table.
+def evaluate_squad(evaluation: Evaluation) -> str:
+    """Finish all runs, write ``squad.json`` and ``squad.txt``, and return the table.
 
-    Raises InputError for checkpoints and data that cannot be used.
+    Raises InputError for invalid checkpoints, data and flags.
     """
-    models = read_checkpoints(checkpoints, baseline)
-    rows = count_training_rows(data)
-    runs = [plan(model, data, rows, seed, output, recipe) for model in models for seed in seeds]
-    results = run_all(runs, score, keep_checkpoints)
+    models = read_checkpoints(evaluation.checkpoints, evaluation.baseline)
+    rows = count_training_rows(evaluation.data)
+    runs = [plan(evaluation, model, rows, seed) for model in models for seed in evaluation.seeds]
+    check_flags(runs, evaluation.recipe.more_flags)
+    results = run_all(runs, score, evaluation.keep_checkpoints)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
         for name in ("EM", "F1"):
             scores.setdefault(run.model.name, {}).setdefault(name, []).append(result["valid"][name])
-    table = squad_table(scores, baseline, paper)
-    write_report(output / "squad", runs, results, table)
+    table = squad_table(scores, evaluation.baseline, evaluation.show_paper)
+    write_report(evaluation.output / "squad", runs, results, table)
     return table
 
 
 def count_training_rows(data: Path) -> int:
-    """The windows to train on; raises InputError where any split is damaged."""
+    """The number of training windows; raises InputError if any split is damaged."""
     splits = [split for split in SPLITS if split != "test" or (data / "test.bin").exists()]
-    rows = {split: len(load_sentences(data / split, "preprocess/squad.py")) for split in splits}
+    rows = {split: len(load_sentences(data / split, "squad")) for split in splits}
     return rows["train"]
 
 
-def plan(model: Pretrained, data: Path, rows: int, seed: int, output: Path, recipe: Recipe) -> Run:
+def plan(evaluation: Evaluation, model: Pretrained, rows: int, seed: int) -> Run:
     """One run, with the flags of our task and criterion."""
-    updates = recipe.updates(rows, EPOCHS)
-    flags = [as_argument(data), "--task", "squad", "--criterion", "squad", *model.model_flags]
-    flags += [*recipe.flags(model, updates), "--seed", str(seed)]
+    updates = evaluation.recipe.updates(rows, EPOCHS)
+    flags = [as_argument(evaluation.data), "--task", "squad", "--criterion", "squad", *model.model_flags]
+    flags += [*evaluation.recipe.flags(model, updates), "--seed", str(seed)]
+    output = evaluation.output
     return Run(model, "SQuAD", seed, output / model.name / "SQuAD" / f"seed{seed}", updates, tuple(flags))
 
 
 def score(run: Run, checkpoint: Path) -> dict[str, Any]:
-    """Exact match and F1; predictions are written for the splits valid and test, where there are such."""
+    """Exact match and F1; writes predictions for the splits valid and test if they exist."""
     predictor = Predictor(checkpoint, run.flags)
     result: dict[str, Any] = {"updates": run.updates}
     for split in ("valid", "test"):
@@ -87,8 +79,8 @@ def score(run: Run, checkpoint: Path) -> dict[str, Any]:
             [example.context for example in examples],
         )
         predictions = {example.id: text for example, text in zip(examples, texts)}
-        with write_whole(run.folder / f"{split}.predictions.json") as temporary:
-            temporary.write_text(json.dumps(predictions, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(predictions, ensure_ascii=False) + "\n"
+        write_text(run.folder / f"{split}.predictions.json", text)
         answers = {example.id: [text for text, _ in example.answers] for example in examples}
         if all(answers.values()):
             found = squad_score(answers, predictions)

@@ -1,6 +1,5 @@
-"""Exact match and F1 of SQuAD 1.1, digit for digit those of the official script."""
+"""Exact match and F1 of SQuAD 1.1, with exactly the same results as the official script."""
 
-import json
 import re
 import string
 from collections import Counter
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import read_json_object
 
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -16,7 +16,7 @@ _ARTICLE = re.compile(r"\b(a|an|the)\b")
 
 @dataclass(frozen=True)
 class SquadScore:
-    """Per cent over all questions; those ``missing`` a prediction count 0."""
+    """Scores in percent over all questions; the ``missing`` ones have no prediction and count as 0."""
 
     exact_match: float
     f1: float
@@ -25,17 +25,17 @@ class SquadScore:
 
 
 def normalize_answer(text: str) -> str:
-    """Lower-case, without ASCII punctuation and articles, one space between words."""
+    """Lowercase the text, remove ASCII punctuation and articles, and put one space between words."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, gold: str) -> bool:
-    """Whether the two are one answer once normalised."""
+    """Whether the two are equal after normalization."""
     return normalize_answer(prediction) == normalize_answer(gold)
 
 
 def f1(prediction: str, gold: str) -> float:
-    """The harmonic mean of precision and recall of the normalised words; 0 where they share none."""
+    """The harmonic mean of precision and recall of the normalized words; 0 if no word is shared."""
     predicted, wanted = normalize_answer(prediction).split(), normalize_answer(gold).split()
     shared = (Counter(predicted) & Counter(wanted)).total()
     if not shared:
@@ -45,9 +45,9 @@ def f1(prediction: str, gold: str) -> float:
 
 
 def squad_score(answers: Mapping[str, Sequence[str]], predictions: Mapping[str, str]) -> SquadScore:
-    """Score each prediction by the gold answer of its question that suits it best.
+    """Score each prediction against the gold answer of its question that gives the highest score.
 
-    Raises ValueError without questions, and for a question without an answer.
+    Raises ValueError if there are no questions, or if a question has no answers.
     """
     if not answers:
         raise ValueError("no questions to score")
@@ -62,25 +62,15 @@ def squad_score(answers: Mapping[str, Sequence[str]], predictions: Mapping[str, 
 
 
 def read_predictions(path: str | Path, ids: Collection[str]) -> dict[str, str]:
-    """Read a JSON object of answer texts by question id; not all ``ids`` need be there, but no others may.
+    """Read a JSON object that maps question ids to answers; some of ``ids`` may be missing.
 
-    Raises InputError.
+    Raises InputError if the file is invalid or has other ids.
     """
-    try:
-        content = json.loads(Path(path).read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; name a JSON file of predictions") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; convert it, for example with iconv") from None
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}: not valid JSON ({error.msg}); write it with a JSON library"
-        ) from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: not a JSON object; give one of answer texts by question id")
+    remedy = "give a JSON file of predictions, an object that maps question ids to answers"
+    content = read_json_object(path, remedy, "utf-8-sig")
     for id, text in content.items():
         if not isinstance(text, str):
-            raise InputError(f"{path}: the prediction for {id!r} is no text; give one answer text for each question id")
+            raise InputError(f"{path}: the prediction for {id!r} is not text; give one text for each question id")
         if id not in ids:
-            raise InputError(f"{path}: the data has no question {id!r}; give the predictions made for these data")
+            raise InputError(f"{path}: the data has no question {id!r}; give predictions made for this data")
     return content

@@ -1,18 +1,28 @@
-"""Tables of scores: each checkpoint with its spread over seeds, and beside a baseline."""
+"""Tables of scores: each checkpoint with its spread over seeds, and compared with a baseline."""
 
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from .paper import AVERAGE, GLUE_NOTE, GLUE_ROWS, GLUE_TASKS, NOTE, SQUAD_METRICS, SQUAD_ROWS
-from .statistics import Comparison, compare, summarise
+from ..reporting.layout import align
+from ..reporting.paper import (
+    AVERAGE,
+    GLUE_NOTE,
+    GLUE_ROWS,
+    GLUE_TASKS,
+    HEADING,
+    SCORES_NOTE,
+    SQUAD_METRICS,
+    SQUAD_ROWS,
+)
+from ..reporting.statistics import Comparison, compare, summarise
 
-# of each checkpoint, for each task or metric, the scores of its seeds
+# checkpoint -> task or metric -> the scores of its seeds
 Results = Mapping[str, Mapping[str, Sequence[float]]]
 Row = dict[str, Any]
 
-# of each line its label, the key in its rows, and the format
+# for each line: its label, the key in the rows, and the format
 SUMMARY = (
     ("  n", "n", "d"),
     ("  mean", "mean", ".2f"),
@@ -26,37 +36,36 @@ COMPARISON = (
     ("    95 % to", "high", "+.2f"),
     ("    seeds for 1.0", "seeds_needed", ",d"),
 )
-PAPER_HEADING = "from the paper (not ours)"
 LEGEND = """\
-95 %: Welch's interval of the difference. It tells of fine-tuning seeds alone: pre-training anew would add to it.
-seeds for 1.0: fine-tunings a side with which a two-sided 5 % t test sees a true difference of 1.0 with power 0.8.
-Neither is given for a single seed, nor where the seeds of each side agree (sd 0): these tell nothing of the spread."""
+95 %: Welch's interval of the difference. It covers fine-tuning seeds only: other pre-training seeds would add to it.
+seeds for 1.0: seeds per side for a two-sided 5 % t test to detect a true difference of 1.0 with power 0.8.
+Both are missing if the spread is unknown: one side has a single seed, or the seeds agree on both sides (sd 0)."""
 
 
 def glue_table(results: Results, baseline: str | None = None, show_paper: bool = False) -> str:
-    """The table of GLUE's main metrics, in per cent, for a terminal of 120 columns."""
+    """The table of the main metrics of GLUE, in percent, for a terminal of 120 columns."""
     rows = glue_rows(results, baseline)
     return _table(rows, (*GLUE_TASKS, AVERAGE), baseline, GLUE_ROWS if show_paper else {}, GLUE_NOTE)
 
 
 def squad_table(results: Results, baseline: str | None = None, show_paper: bool = False) -> str:
-    """The table of SQuAD's "EM" and "F1", in per cent."""
+    """The table of the SQuAD metrics "EM" and "F1", in percent."""
     rows = squad_rows(results, baseline)
-    return _table(rows, SQUAD_METRICS, baseline, SQUAD_ROWS if show_paper else {}, NOTE)
+    return _table(rows, SQUAD_METRICS, baseline, SQUAD_ROWS if show_paper else {}, SCORES_NOTE)
 
 
 def glue_rows(results: Results, baseline: str | None = None) -> list[Row]:
-    """The table's numbers for JSON or CSV: a row for each checkpoint and task, and for its average over tasks.
+    """The numbers of the table for JSON or CSV: a row for each checkpoint and task, and for its average over tasks.
 
-    What is undefined is None. The spread of an average is that of the seeds' averages, and None where the tasks differ
-    in their number of seeds; its best is the average of the tasks' best. ``tasks`` names what the numbers are of, and
-    ``compared_tasks`` what the comparison is of: the tasks that the baseline has, too.
+    Undefined values are None. The spread of an average is computed from the average of each seed, and is None if the
+    tasks have different numbers of seeds; its best is the average of the best of each task. ``tasks`` names the tasks
+    of the row, and ``compared_tasks`` those that the baseline also has, which are compared.
     """
     return _rows(results, baseline, GLUE_TASKS, average=True)
 
 
 def squad_rows(results: Results, baseline: str | None = None) -> list[Row]:
-    """The table's numbers for JSON or CSV, as those of ``glue_rows``: a row for each checkpoint and metric."""
+    """The numbers of the table for JSON or CSV, as in ``glue_rows``: a row for each checkpoint and metric."""
     return _rows(results, baseline, SQUAD_METRICS, average=False)
 
 
@@ -80,7 +89,7 @@ def _rows(results: Results, baseline: str | None, order: Sequence[str], average:
 
 
 def _summary(scores: Sequence[Sequence[float]]) -> Row:
-    """Of the average over tasks; the rows of ``scores`` are those of a task's seeds."""
+    """Summarize the average over tasks; ``scores`` has a row of seeds for each task."""
     averages = _averages(scores)
     found = vars(summarise(averages)) if averages else dict.fromkeys(("n", "mean", "sd", "median"))
     return {**found, "mean": fmean(map(fmean, scores)), "best": fmean(map(max, scores))}
@@ -94,7 +103,7 @@ def _comparison(scores: Sequence[Sequence[float]], baseline: Sequence[Sequence[f
 
 
 def _averages(scores: Sequence[Sequence[float]]) -> list[float] | None:
-    """The average over tasks for each seed, or None where the tasks differ in their number of seeds."""
+    """The average over tasks for each seed, or None if the tasks have different numbers of seeds."""
     return [fmean(seed) for seed in zip(*scores)] if len({len(task) for task in scores}) == 1 else None
 
 
@@ -105,7 +114,7 @@ def _table(
     paper: Mapping[str, Mapping[str, float]],
     paper_note: str,
 ) -> str:
-    """Lay the rows out in blocks; a text among the lines is a heading, a list of texts one cell for each column."""
+    """Format the rows as blocks; a line is a heading (a string) or a list with one cell for each column."""
     columns = [name for name in order if any(row["task"] == name for row in rows)]
     all_tasks = ", ".join(name for name in columns if name != AVERAGE)
     lines: list[str | list[str]] = []
@@ -114,19 +123,19 @@ def _table(
         lines += [checkpoint + _over(found, "tasks", all_tasks), ["", *columns]]
         lines += [_line(*row, found, columns) for row in SUMMARY]
         if baseline not in (None, checkpoint):
-            lines.append(f"  less {baseline}" + _over(found, "compared_tasks", all_tasks))
+            lines.append(f"  compared with {baseline}" + _over(found, "compared_tasks", all_tasks))
             lines += [_line(*row, found, columns) for row in COMPARISON]
         lines.append("")
     if baseline is not None:
         lines += [*LEGEND.splitlines(), ""]
     if paper:
-        lines += [PAPER_HEADING, ["", *columns]]
-        # its averages are over all tasks
+        lines += [HEADING, ["", *columns]]
+        # the paper averages over all tasks
         shown = [name for name in columns if name != AVERAGE or set(columns) == set(order)]
         for name, values in paper.items():
             lines.append([f"  {name}", *(_cell(values[n] if n in shown else None, ".1f") for n in columns)])
         lines += [*paper_note.splitlines(), ""]
-    return "\n".join(_align(lines)).rstrip("\n")
+    return "\n".join(align(lines)).rstrip("\n")
 
 
 def _line(label: str, key: str, form: str, found: Mapping[str, Row], columns: Sequence[str]) -> list[str]:
@@ -134,19 +143,10 @@ def _line(label: str, key: str, form: str, found: Mapping[str, Row], columns: Se
 
 
 def _over(found: Mapping[str, Row], key: str, all_tasks: str) -> str:
-    """Which tasks an average is over, where these are not all."""
+    """The tasks that an average is over, unless it is over all tasks."""
     tasks = found[AVERAGE][key] if AVERAGE in found else all_tasks
     return "" if tasks == all_tasks else f" (average over {tasks or 'no task'})"
 
 
 def _cell(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
-
-
-def _align(lines: Sequence[str | list[str]]) -> list[str]:
-    """Headings as they are; of the cells the first to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*(line for line in lines if not isinstance(line, str)))]
-    return [
-        line if isinstance(line, str) else "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in lines
-    ]

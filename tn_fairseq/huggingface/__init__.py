@@ -1,1 +1,1 @@
-"""Released weights in and out: ``python -m tn_fairseq.huggingface import|export``."""
+"""Import and export weights of ``transformers``: ``python -m tn_fairseq.huggingface import|export``."""

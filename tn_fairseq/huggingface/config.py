@@ -1,4 +1,4 @@
-"""Our models' sizes and the ``config.json`` of ``transformers``."""
+"""The sizes of our models and the ``config.json`` of ``transformers``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ _TOWER_SIZES = {
     "ffn_embed_dim": "intermediate_size",
 }
 _RATES = {"dropout": "hidden_dropout_prob", "attention_dropout": "attention_probs_dropout_prob"}
-# what our encoder is, and where a model that is something else would silently give other numbers
+# fixed in our encoder; a model with other values would silently give other results
 _FIXED = {
     "hidden_act": "gelu",
     "layer_norm_eps": LAYER_NORM_EPS,
@@ -28,13 +28,13 @@ _FIXED = {
 
 
 def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str = "encoder") -> dict[str, Any]:
-    """Fields of our models' configuration from a ``config.json`` read at ``path``; ``tower`` is encoder or generator.
+    """Fields of our models' configuration from the ``config.json`` at ``path``; ``tower`` is encoder or generator.
 
-    Raises InputError for sizes that are missing or no positive numbers, and for what our encoder cannot be.
+    Raises InputError for sizes that are missing or not positive, and for options that our encoder does not support.
     """
     for key, expected in _FIXED.items():
         if config.get(key, expected) != expected:
-            raise InputError(f"{path}: {key} is {config[key]!r}; import takes models with {expected!r} only")
+            raise InputError(f"{path}: {key} is {config[key]!r}; import supports only {expected!r}")
     wanted = {f"{tower}_{ours}": theirs for ours, theirs in _TOWER_SIZES.items()}
     wanted["max_positions"] = "max_position_embeddings"
     if config["model_type"] == "electra":
@@ -43,15 +43,15 @@ def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str = "
     for ours, theirs in wanted.items():
         size = config.get(theirs)
         if type(size) is not int or size < 1:
-            raise InputError(f"{path}: {theirs} is {size!r}, not a positive number; download the file anew")
+            raise InputError(f"{path}: {theirs} {size!r} must be a positive integer; download the file again")
         sizes[ours] = size
     heads, size = config["num_attention_heads"], config["hidden_size"]
     if size % heads:
-        raise InputError(f"{path}: hidden_size {size} is no multiple of num_attention_heads {heads}; fix the file")
+        raise InputError(f"{path}: hidden_size {size} must be a multiple of num_attention_heads {heads}; fix the file")
     for ours, theirs in _RATES.items():
         rate = config.get(theirs, 0.1)
         if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
-            raise InputError(f"{path}: {theirs} is {rate!r}, not a share of 1; download the file anew")
+            raise InputError(f"{path}: {theirs} {rate!r} must be at least 0 and below 1; download the file again")
         sizes[ours] = float(rate)
     return sizes
 
@@ -59,7 +59,7 @@ def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str = "
 def huggingface_config(
     cfg: Mapping[str, Any], architecture: str, tower: str, vocab_size: int, pad_token_id: int
 ) -> dict[str, Any]:
-    """``config.json`` for one tower of a model with our configuration ``cfg``."""
+    """The ``config.json`` for one tower of a model with our configuration ``cfg``."""
     config = {
         "architectures": [architecture],
         "model_type": "bert" if architecture.startswith("Bert") else "electra",

@@ -1,4 +1,4 @@
-"""From a checkpoint of ``fairseq-train`` to folders that ``transformers`` loads."""
+"""Convert a checkpoint of ``fairseq-train`` to folders for ``transformers``."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from ..checkpoints import load_checkpoint
 from ..dictionary import fingerprint
 from ..errors import InputError
-from ..files import save_tensors, write_whole
+from ..files import save_tensors, write_atomically
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
 from .config import huggingface_config
@@ -27,27 +27,27 @@ _NOT_PARAMETERS = {"dictionary_fingerprint"}
 def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -> list[Path]:
     """Write BERT to ``output``, ELECTRA to its subfolders discriminator and generator; return the folders written.
 
-    The vocabulary is that of the data-bin that the checkpoint names, or of the one given. All appears at once or not at
-    all. Raises InputError for a checkpoint of another kind of model, and for a data-bin of another vocabulary.
+    The vocabulary is read from ``data_bin``, by default the data-bin of the training. The output is written atomically.
+    Raises InputError for a checkpoint of another kind of model, and for a data-bin with another vocabulary.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(f"--output {output} is there already; name a new folder")
+        raise InputError(f"--output {output} already exists; give a new folder")
     state = load_checkpoint(checkpoint)
     cfg, parameters = state["cfg"], state["model"]
     towers = _towers(cfg["model"], checkpoint)
     if data_bin is None:
         data_bin = Path(cfg["task"]["data"].split(os.pathsep)[0])
         if not data_bin.is_dir():
-            raise InputError(f"{checkpoint}: its data, {data_bin}, is not there any more; name it with --data")
+            raise InputError(f"{checkpoint}: its data, {data_bin}, no longer exists; give its new folder with --data")
     vocabulary = load_vocabulary(data_bin)
     if bytes(parameters["dictionary_fingerprint"].tolist()).hex() != fingerprint(vocabulary.dictionary):
-        raise InputError(f"{data_bin / 'dict.txt'}: not the dictionary of {checkpoint}; name its data with --data")
+        raise InputError(f"{data_bin / 'dict.txt'}: not the dictionary of {checkpoint}; give its data with --data")
     known = {name for _, _, names in towers.values() for name in names}
     for name in sorted(known ^ (parameters.keys() - _NOT_PARAMETERS)):
-        problem = "lacks" if name in known else "also holds"
-        raise InputError(f"{checkpoint}: {problem} {name}; export takes checkpoints of pre-training")
+        problem = "lacks" if name in known else "also has"
+        raise InputError(f"{checkpoint}: {problem} {name}; export supports only checkpoints of pre-training")
 
-    with write_whole(output) as staging:
+    with write_atomically(output) as staging:
         for name, (architecture, tower, names) in towers.items():
             folder = staging / name
             folder.mkdir(parents=True)
@@ -64,9 +64,9 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
 
 
 def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, str, Names]]:
-    """Subfolder -> class of ``transformers``, prefix of our sizes, and names of the parameters."""
+    """Subfolder -> class in ``transformers``, prefix of our sizes, and names of the parameters."""
     if not isinstance(model, Mapping):
-        model = vars(model)  # fairseq's own models keep the command line's options
+        model = vars(model)  # fairseq's own models store the options of the command line
     registered = ARCH_MODEL_REGISTRY.get(model["_name"])
     if registered and issubclass(registered, BertModel):
         return {"": ("BertForMaskedLM", "encoder", bert_names(model))}
@@ -75,7 +75,7 @@ def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, 
             "discriminator": ("ElectraForPreTraining", "encoder", discriminator_names(model)),
             "generator": ("ElectraForMaskedLM", "generator", generator_names(model)),
         }
-    raise InputError(f"{checkpoint}: holds a {model['_name']}; export takes our electra_* and bert_* models")
+    raise InputError(f"{checkpoint}: holds a {model['_name']}; export supports only electra_* and bert_* models")
 
 
 def _config(model: Mapping[str, Any], architecture: str, tower: str, vocabulary: Vocabulary) -> dict[str, Any]:

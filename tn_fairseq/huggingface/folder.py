@@ -1,6 +1,5 @@
-"""A folder as ``save_pretrained`` writes it: ``config.json`` beside ``model.safetensors`` or ``pytorch_model.bin``."""
+"""Read a folder of ``save_pretrained``: ``config.json``, and ``model.safetensors`` or ``pytorch_model.bin``."""
 
-import json
 import pickle
 import re
 from pathlib import Path
@@ -12,12 +11,13 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ..errors import InputError
+from ..files import read_json_object
 
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
 
 
 class PretrainedFolder(NamedTuple):
-    """What a folder holds; the tensors under the names that today's ``transformers`` gives them."""
+    """The contents of a folder; the tensors have the names of current versions of ``transformers``."""
 
     path: Path
     config: dict[str, Any]
@@ -25,25 +25,16 @@ class PretrainedFolder(NamedTuple):
 
 
 def read_folder(path: Path) -> PretrainedFolder:
-    """Read configuration and tensors.
+    """Read the configuration and the tensors.
 
-    Raises InputError where a file is missing, damaged, sharded, or a pickle of anything but tensors.
+    Raises InputError if a file is missing, damaged or sharded, or a pickle with anything but tensors.
     """
     return PretrainedFolder(path, read_config(path), _modern_names(_read_tensors(path)))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's ``config.json``; raises InputError where there is none that can be read."""
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; name a folder that save_pretrained wrote") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({error}); download the folder anew") from None
-    if not isinstance(config, dict):
-        raise InputError(f"{path}: a JSON {type(config).__name__}, not an object; download the folder anew")
-    return config
+    """Read the folder's ``config.json``; raises InputError if it is missing or invalid."""
+    return read_json_object(folder / "config.json", "give a folder of save_pretrained, or download it again")
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -55,7 +46,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
     else:
         raise InputError(_why_no_weights(folder))
     if not tensors:
-        raise InputError(f"{path}: holds no tensors; download the folder anew")
+        raise InputError(f"{path}: contains no tensors; download the folder again")
     return tensors
 
 
@@ -63,7 +54,7 @@ def _load_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path}: {_fault(path, error)}; download it anew") from None
+        raise InputError(f"{path}: {_fault(path, error)}; download it again") from None
 
 
 def _load_bin(path: Path) -> dict[str, Tensor]:
@@ -71,10 +62,10 @@ def _load_bin(path: Path) -> dict[str, Tensor]:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, IndexError) as error:
         raise InputError(
-            f"{path}: {_fault(path, error)}; download it anew, or save the model as {SAFETENSORS} with save_pretrained"
+            f"{path}: {_fault(path, error)}; download it again, or save the model as {SAFETENSORS} with save_pretrained"
         ) from None
     if not isinstance(tensors, dict) or not all(torch.is_tensor(tensor) for tensor in tensors.values()):
-        raise InputError(f"{path}: not the parameters of a model; save it with save_pretrained")
+        raise InputError(f"{path}: does not contain the parameters of a model; save it with save_pretrained")
     return tensors
 
 
@@ -82,11 +73,11 @@ def _fault(path: Path, error: Exception) -> str:
     try:
         with open(path, "rb") as file:
             if file.read(64).startswith(b"version https://git-lfs"):
-                return "a Git LFS pointer, not the weights (git lfs pull fetches them)"
+                return "a Git LFS pointer, not the weights (download them with git lfs pull)"
     except OSError:
         return "cannot be read"
     if isinstance(error, pickle.UnpicklingError) and "weights_only" in str(error).lower():
-        return "refused, for it holds more than tensors, or is damaged"
+        return "refused because it contains more than tensors, or is damaged"
     return f"damaged or cut short ({type(error).__name__})"
 
 
@@ -95,20 +86,20 @@ def _why_no_weights(folder: Path) -> str:
     for name in names:
         if name.endswith(".index.json"):
             return (
-                f"{folder / name}: weights in several shards; load the model with transformers and save it in one "
-                'piece: save_pretrained(DIR, max_shard_size="100GB")'
+                f"{folder / name}: the weights are in several shards; load the model with transformers and save it "
+                'in one file: save_pretrained(DIR, max_shard_size="100GB")'
             )
     unfinished = next((name for name in names if name.endswith((".incomplete", ".part", ".tmp", ".crdownload"))), None)
     if unfinished:
-        return f"{folder}: half downloaded ({unfinished}); finish the download"
+        return f"{folder}: the download is incomplete ({unfinished}); finish it"
     other = next((name for name in names if name.endswith((".h5", ".msgpack", ".ot", ".onnx", ".ckpt.index"))), None)
     if other:
-        return f"{folder}: its only weights, {other}, are another framework's; convert them to {SAFETENSORS}"
-    return f"{folder}: no {SAFETENSORS} or {BIN} in it; name a folder that save_pretrained wrote"
+        return f"{folder}: its only weights, {other}, are from another framework; convert them to {SAFETENSORS}"
+    return f"{folder}: has no {SAFETENSORS} or {BIN}; give a folder of save_pretrained"
 
 
 def _modern_names(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Early releases call LayerNorm's parameters gamma and beta, after TensorFlow."""
+    """Rename the LayerNorm parameters gamma and beta of early releases, which use the names of TensorFlow."""
     renamed = {}
     for name, tensor in tensors.items():
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)

@@ -1,4 +1,4 @@
-"""From folders that ``save_pretrained`` wrote to a checkpoint that ``fairseq-train`` goes on from."""
+"""Convert folders of ``save_pretrained`` to a checkpoint for ``fairseq-train``."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from .weights import (
 )
 
 MODELS = {"bert": BertModel, "electra": ElectraModel}
-# copies of other parameters, which some releases hold beside the original
+# copies of other parameters that some releases also contain
 _TIED = {
     "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
@@ -37,13 +37,13 @@ _TIED = {
 }
 # next-sentence prediction, which our BERT does not have
 _LEFT_OUT = ("bert.pooler.", "cls.seq_relationship.")
-# not parameters: numbers from 0 on
+# not parameters but indices
 _BUFFERS = r"\w+\.embeddings\.(position_ids|token_type_ids)"
 
 
 @dataclass
 class Imported:
-    """What became of a model: the ``fairseq-train`` flags that make it, and what is not as it was."""
+    """The result of an import: the ``fairseq-train`` flags for the model, and what differs from the original."""
 
     arch: str
     size_flags: list[str]
@@ -56,19 +56,19 @@ class Imported:
 def import_model(
     folder: Path, data_bin: Path, output: Path, generator: Path | None = None, max_positions: int | None = None
 ) -> Imported:
-    """Write the model in ``folder``, and for ELECTRA the generator in another, as a checkpoint over a data-bin.
+    """Write the model in ``folder``, and for ELECTRA the generator in another, as a checkpoint for a data-bin.
 
-    Without a generator ELECTRA's is made anew on the discriminator's embeddings, the same in every run. Raises
-    InputError for a model that is neither BERT nor ELECTRA, does not hold just the tensors it should, has another
-    vocabulary than the data, or fewer than ``max_positions`` positions.
+    Without a generator, ELECTRA gets a new one on the discriminator's embeddings, the same in every run. Raises
+    InputError for a model that is neither BERT nor ELECTRA, has missing or extra tensors, has another vocabulary than
+    the data, or has fewer than ``max_positions`` positions.
     """
     check_data_folder(data_bin)
     source = read_folder(folder)
     model_type = source.config.get("model_type")
     if model_type not in MODELS:
-        raise InputError(f"{folder / 'config.json'}: a model of type {model_type!r}; import takes bert and electra")
+        raise InputError(f"{folder / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
     if generator and model_type == "bert":
-        raise InputError(f"--generator {generator}: BERT has none; leave it out")
+        raise InputError(f"--generator {generator}: BERT has no generator; remove the flag")
     sizes = sizes_from_huggingface(source.config, folder / "config.json")
     vocabulary = load_vocabulary(data_bin)
     check_tokenizer(folder, vocabulary, data_bin)
@@ -93,7 +93,7 @@ def import_model(
         cut_positions = sizes["max_positions"] - max_positions
         if not 0 <= cut_positions < sizes["max_positions"]:
             raise InputError(
-                f"--max-positions {max_positions}: {folder} has {sizes['max_positions']} positions; give 1 to as many"
+                f"--max-positions {max_positions}: must be between 1 and {sizes['max_positions']}, as in {folder}"
             )
         sizes["max_positions"] = max_positions
         positions = "embeddings.position_embeddings.weight"
@@ -108,15 +108,15 @@ def import_model(
     for name, tensor in state.items():
         if tensor.shape != made[name].shape:
             raise InputError(
-                f"{folder}: {', '.join(names[name])} of shape {tuple(tensor.shape)}, where config.json "
-                f"makes it {tuple(made[name].shape)}; download the folder anew"
+                f"{folder}: {', '.join(names[name])} has shape {tuple(tensor.shape)}, but config.json "
+                f"requires {tuple(made[name].shape)}; download the folder again"
             )
     save_checkpoint(
         {
             "args": None,
             "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
             "model": made | state,
-            # a run that has not begun: with or without fairseq's reset options it starts at update 0
+            # a run before its first update: it starts at update 0 with or without fairseq's reset options
             "optimizer_history": [
                 {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
             ],
@@ -132,7 +132,7 @@ def import_model(
 
 
 def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The registered architecture nearest to the given sizes, and the flags for those that differ."""
+    """The registered architecture closest to the given sizes, and flags for the sizes that differ."""
 
     def flags(arch: str) -> list[str]:
         defaults = MODEL_DATACLASS_REGISTRY[arch]()
@@ -145,35 +145,35 @@ def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[s
 
 
 def _check_tensors(source: PretrainedFolder, names: Names, vocabulary_size: int) -> list[str]:
-    """Check that a folder holds the tensors it should and no others; return what is left out of the import."""
+    """Check that a folder has the required tensors and no others; return the names that the import leaves out."""
     path, tensors = source.path, source.tensors
     wanted = {part for parts in names.values() for part in parts}
-    remedy = "save the model with save_pretrained as it was pre-trained"
+    remedy = "save the pre-trained model with save_pretrained"
     missing = sorted(wanted - tensors.keys())
     if missing:
         hint = remedy
         if "generator_lm_head.bias" in tensors:
-            hint = "it holds a generator: name the discriminator's folder, and give this one as --generator"
+            hint = "this is a generator: give the folder of the discriminator, and this one as --generator"
         elif "discriminator_predictions.dense.weight" in tensors:
-            hint = "it holds a discriminator: name it without --generator"
+            hint = "this is a discriminator: give it without --generator"
         raise InputError(f"{path}: lacks {_some(missing)}; {hint}")
 
     left_out, extra = [], []
     for name in sorted(tensors.keys() - wanted):
         if name in _TIED and _TIED[name] in wanted:
             if not torch.equal(tensors[name], tensors[_TIED[name]]):
-                raise InputError(f"{path}: {name} is not tied to {_TIED[name]}; import takes tied models only")
+                raise InputError(f"{path}: {name} is not tied to {_TIED[name]}; import supports only tied models")
         elif name.startswith(_LEFT_OUT):
             left_out.append(name)
         elif not re.fullmatch(_BUFFERS, name):
             extra.append(name)
     if extra:
-        raise InputError(f"{path}: also holds {_some(extra)}; {remedy}")
+        raise InputError(f"{path}: also has {_some(extra)}; {remedy}")
 
     for parts in names.values():
         shapes = {tuple(tensors[part].shape) for part in parts}
         if len(shapes) > 1 or () in shapes:
-            raise InputError(f"{path}: {', '.join(parts)} of shape {sorted(shapes)}; download the folder anew")
+            raise InputError(f"{path}: {', '.join(parts)} of shape {sorted(shapes)}; download the folder again")
 
     sizes = {part: len(tensors[part]) for ours, parts in names.items() if has_vocabulary_rows(ours) for part in parts}
     sizes["config.json's vocab_size"] = source.config.get("vocab_size")
@@ -191,14 +191,14 @@ def _check_shared(names: Iterable[str], discriminator: PretrainedFolder, generat
         if not torch.equal(discriminator.tensors[name], generator.tensors[name]):
             raise InputError(
                 f"{generator.path}: {name} differs from the one in {discriminator.path}, but both towers share their "
-                "embeddings; name the generator that was trained with this discriminator, or give no --generator"
+                "embeddings; give the generator that was trained with this discriminator, or remove --generator"
             )
 
 
 def _generator_sizes(tower: PretrainedFolder, discriminator: Mapping[str, Any]) -> dict[str, Any]:
     path = tower.path / "config.json"
     if tower.config.get("model_type") != "electra":
-        raise InputError(f"{path}: a model of type {tower.config.get('model_type')!r}; --generator takes electra")
+        raise InputError(f"{path}: a model of type {tower.config.get('model_type')!r}; --generator must be electra")
     sizes = sizes_from_huggingface(tower.config, path, tower="generator")
     for shared in ("embedding_size", "max_positions"):
         if sizes[shared] != discriminator[shared]:
@@ -210,7 +210,7 @@ def _generator_sizes(tower: PretrainedFolder, discriminator: Mapping[str, Any]) 
 
 
 def _default_generator(sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The generator that an architecture gives this discriminator; elsewhere as deep, and a quarter as wide."""
+    """The generator of the architecture with this discriminator, or else one as deep and a quarter as wide."""
     for arch, registered in ARCH_MODEL_REGISTRY.items():
         if issubclass(registered, ElectraModel):
             defaults = vars(MODEL_DATACLASS_REGISTRY[arch]())
@@ -228,7 +228,7 @@ def _default_generator(sizes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _training_config(data_bin: Path, arch: str, size_flags: list[str], max_positions: int):
-    """fairseq's configuration as if the model had been trained on the data-bin."""
+    """The configuration of fairseq for training the model on the data-bin."""
     flags = [as_argument(data_bin), "--task", "electra", "--arch", arch, *size_flags, "--criterion", "electra"]
     flags += ["--optimizer", "electra_adamw", "--tokens-per-sample", str(min(128, max_positions))]
     return training_config(flags)

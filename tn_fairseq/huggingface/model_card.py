@@ -1,4 +1,4 @@
-"""The model card of an exported model, filled from the configuration that it was trained with."""
+"""The model card of an exported model, filled in from its training configuration."""
 
 import json
 from collections.abc import Mapping
@@ -6,24 +6,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from fairseq.criterions import CRITERION_REGISTRY
+
 from ..errors import InputError
 from ..synonyms.table import read_description
 
-_OBJECTIVES = {
-    "electra": "masked language modelling without correction",
-    "mlm_hard_correction": "masked language modelling with hard correction of false negatives",
-    "mlm_soft_reg": "masked language modelling with soft regularization",
-    "mlm_sent_kl": "masked language modelling with a sentence-level KL divergence",
-}
 _LOADED_BY = {
-    "ElectraForPreTraining": ("AutoModelForPreTraining", "tells at every position whether the token was replaced"),
+    "ElectraForPreTraining": ("AutoModelForPreTraining", "predicts for every position whether the token was replaced"),
     "ElectraForMaskedLM": ("AutoModelForMaskedLM", "fills in masked tokens"),
     "BertForMaskedLM": ("AutoModelForMaskedLM", "fills in masked tokens"),
 }
 
 
 def model_card(name: str, architecture: str, state: Mapping[str, Any]) -> str:
-    """The card, in Markdown, of one tower from a checkpoint of fairseq-train; paths are given by their last part."""
+    """The Markdown card of one tower of a checkpoint of fairseq-train; contains only the last part of paths."""
     cfg = state["cfg"]
     loaded_by, does = _LOADED_BY[architecture]
     tower = {"ElectraForPreTraining": "discriminator", "ElectraForMaskedLM": "generator"}.get(architecture)
@@ -60,7 +56,7 @@ model = {loaded_by}.from_pretrained({quoted})
 
 The objectives are those of "Language Model Pre-training on True Negatives" (Zhang, Zhao, Utiyama and Sumita, AAAI
 2023, [arXiv:2212.00460](https://arxiv.org/abs/2212.00460)). This card was filled in from the training configuration;
-data, licence, evaluation and limitations are for whoever publishes the model to describe.
+whoever publishes the model must describe data, license, evaluation and limitations.
 """
 
 
@@ -81,7 +77,7 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
     workers = cfg["distributed_training"]["distributed_world_size"]
     accumulated = optimization["update_freq"][0]
     rows = {
-        "objective": f"{_OBJECTIVES.get(name, name)} (`--criterion {name}`)",
+        "objective": _objective(name),
         "its options": ", ".join(f"{key} {value}" for key, value in options.items()) or "none",
         "synonym table": _synonym_table(criterion.get("synonym_table")),
         "architecture": f"`{cfg['model']['_name']}`",
@@ -98,6 +94,11 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
     return rows
 
 
+def _objective(criterion: str) -> str:
+    described = getattr(CRITERION_REGISTRY.get(criterion), "objective", None)
+    return f"{described} (`--criterion {criterion}`)" if described else f"`--criterion {criterion}`"
+
+
 def _steps(state: Mapping[str, Any]) -> int:
     history = state.get("optimizer_history") or [{}]
     return history[-1].get("num_updates", 0)
@@ -108,7 +109,7 @@ def _synonym_table(path: str | None) -> str:
         return "none"
     try:
         description = read_description(path)
-    except InputError:  # moved or deleted since
+    except InputError:  # was moved or deleted
         return _last_part(path)
     source = " ".join(description[key] for key in ("source", "source_version") if key in description)
     return f"{_last_part(path)} ({source})" if source else _last_part(path)

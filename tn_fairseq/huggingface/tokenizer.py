@@ -1,17 +1,16 @@
-"""A tokenizer as the files that ``transformers.AutoTokenizer`` loads: the same ids for the same text.
+"""Write a tokenizer as files for ``transformers.AutoTokenizer`` that gives the same ids for the same text.
 
-What differs, because ``transformers`` has it so: where a special token stands literally in a text, it reads that
-token, while here it is ordinary text. ``AutoTokenizer.from_pretrained(folder, split_special_tokens=True)`` takes it for
-text, too.
+There is one difference. If a text contains the name of a special token, ``transformers`` reads it as that token; here
+it is ordinary text. ``AutoTokenizer.from_pretrained(folder, split_special_tokens=True)`` also reads it as text.
 
-For SentencePiece models a little more differs, because the ``tokenizers`` library is no copy of SentencePiece:
+SentencePiece models have more differences, because the ``tokenizers`` library is not identical to SentencePiece:
 
-- two splits with the same score (9 99 and 99 9), where rounding to 32 bits decides in SentencePiece: about one line in
-  ten thousand of a Wikipedia text under a unigram model;
-- a combining mark after a character that the model normalizes can get lost: decomposed Vietnamese, a circled digit
-  with an accent;
-- control and byte pieces that stand literally in a text (``<s>``, ``<0x41>``) are those pieces;
-- no space is put in front of a line that starts with a literal U+2581.
+- If two splits have the same score (9 99 and 99 9), rounding to 32 bits decides in SentencePiece. This affects about
+  one line in ten thousand of Wikipedia text with a unigram model.
+- A combining mark after a character that the model normalizes can get lost: decomposed Vietnamese, a circled digit
+  with an accent.
+- Names of control and byte pieces in a text (``<s>``, ``<0x41>``) are read as those pieces.
+- No space is added before a line that starts with a literal U+2581.
 """
 
 import json
@@ -23,20 +22,22 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from ..dictionary import MASK
 from ..errors import InputError
-from ..tokenization import BERT_NAMES, ROBERTA_NAMES, SentencePieceTokenizer, Tokenizer, wordpiece_tokenizer
+from ..preprocessing.tokenizers.base import BERT_NAMES, ROBERTA_NAMES, Tokenizer
+from ..preprocessing.tokenizers.sentencepiece import SentencePieceTokenizer
+from ..preprocessing.tokenizers.wordpiece import wordpiece_tokenizer
 
 _SPACE = "▁"  # how SentencePiece writes a space
 _WHITE_SPACE = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-# what the field of a special token is called in tokenizer_config.json
+# the field of each special token in tokenizer_config.json
 _FIELDS = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>", "mask_token": MASK}
 _MODEL_INPUTS = ["input_ids", "token_type_ids", "attention_mask"]
 
 
 def tokenizer_files(tokenizer: Tokenizer, dictionary: Dictionary, max_positions: int) -> dict[str, bytes]:
-    """Name and content of the files that ``AutoTokenizer`` needs beside a ``config.json`` of BERT or ELECTRA.
+    """Names and contents of the files that ``AutoTokenizer`` needs next to a ``config.json`` of BERT or ELECTRA.
 
-    Tokens have the ids of ``tokenizer.token_ids(dictionary)``; ``load_tokenizer`` reads the files, too. Raises
-    InputError where the dictionary does not belong to the tokenizer, and for what ``tokenizers`` cannot do.
+    Tokens have the ids of ``tokenizer.token_ids(dictionary)``. ``load_tokenizer`` can also read the files. Raises
+    InputError if the dictionary does not match the tokenizer, or if ``tokenizers`` does not support the tokenizer.
     """
     if isinstance(tokenizer, SentencePieceTokenizer):
         backend = _from_sentencepiece(tokenizer)
@@ -51,11 +52,11 @@ def tokenizer_files(tokenizer: Tokenizer, dictionary: Dictionary, max_positions:
     added = {token for token, added in backend.get_added_tokens_decoder().items() if added.special}
     for token, name in sorted(special.items()):
         if token not in added:
-            # As in RoBERTa, the space before a mask belongs to it: the piece that it stands for would begin with it.
+            # As in RoBERTa, a mask includes the space before it, because the piece that it replaces does, too.
             backend.add_special_tokens([AddedToken(name, special=True, normalized=False, lstrip=name == names[MASK])])
         if backend.token_to_id(name) != token:
             raise InputError(
-                f"{tokenizer.description}: {name!r} is one of its pieces and a symbol of dict.txt that it lacks; "
+                f"{tokenizer.description}: dict.txt adds the symbol {name!r}, but a piece already has this name; "
                 "rename one of them"
             )
     bos, eos = names["<s>"], names["</s>"]
@@ -74,28 +75,28 @@ def tokenizer_files(tokenizer: Tokenizer, dictionary: Dictionary, max_positions:
 
 
 def _class_and_options(backend: tokenizers.Tokenizer, pieces: list[str], names: dict[str, str]) -> dict[str, Any]:
-    """The class of ``transformers``: BERT's where it makes the same tokenizer, else the one that takes it as it is."""
+    """The class in ``transformers``: BERT's if it builds the same tokenizer, else the generic fast tokenizer."""
     normalizer = backend.normalizer
     if names == BERT_NAMES and isinstance(normalizer, normalizers.BertNormalizer):
         options = normalizer.lowercase, normalizer.strip_accents, normalizer.handle_chinese_chars
         bert, ours = (json.loads(t.to_str()) for t in (wordpiece_tokenizer(pieces, *options), backend))
-        # BertTokenizer makes these anew from the vocabulary and the options, whatever tokenizer.json says.
+        # BertTokenizer rebuilds these from the vocabulary and the options, and ignores tokenizer.json.
         if all(bert[part] == ours[part] for part in ("model", "normalizer", "pre_tokenizer", "added_tokens")):
             keys = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
             return {"tokenizer_class": "BertTokenizer", **dict(zip(keys, options))}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": names["<s>"], "eos_token": names["</s>"]}
     if isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
-        # Some versions set it from here, whatever tokenizer.json says.
+        # Some versions read this instead of tokenizer.json.
         config["add_prefix_space"] = backend.pre_tokenizer.add_prefix_space
     return config
 
 
 def _from_sentencepiece(tokenizer: SentencePieceTokenizer) -> tokenizers.Tokenizer:
-    """A SentencePiece model in the ``tokenizers`` library; refuses models that it would tokenize otherwise."""
+    """A SentencePiece model in the ``tokenizers`` library; rejects models that it would tokenize differently."""
     try:
         from sentencepiece.sentencepiece_model_pb2 import ModelProto, TrainerSpec
     except ImportError:
-        raise InputError("SentencePiece models are read with protobuf: pip install tn_fairseq[hf]") from None
+        raise InputError("SentencePiece models require protobuf: pip install tn_fairseq[hf]") from None
     model = ModelProto.FromString(tokenizer.files["sentencepiece.model"])
     trainer, normalizer = model.trainer_spec, model.normalizer_spec
     kind = ModelProto.SentencePiece
@@ -120,7 +121,7 @@ def _from_sentencepiece(tokenizer: SentencePieceTokenizer) -> tokenizers.Tokeniz
         scores = [(piece.piece, piece.score) for piece in model.pieces]
         backend = tokenizers.Tokenizer(models.Unigram(scores, trainer.unk_id, trainer.byte_fallback))
     else:
-        # SentencePiece merges the two neighbours whose piece scores best, however that piece is made up.
+        # SentencePiece merges the two neighbors whose piece has the best score, for any split of the piece.
         merges = [
             (piece[:cut], piece[cut:])
             for piece in sorted(normal, key=normal.get, reverse=True)
@@ -133,10 +134,10 @@ def _from_sentencepiece(tokenizer: SentencePieceTokenizer) -> tokenizers.Tokeniz
             models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=trainer.byte_fallback)
         )
     steps = [normalizers.Precompiled(normalizer.precompiled_charsmap)] if normalizer.precompiled_charsmap else []
-    # A space at the start stays, for it may follow a special token; the pre-tokenizer adds no second one to it.
+    # A space at the start is kept because it may follow a special token; the pre-tokenizer does not add another one.
     steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex(" $"), "")]
     backend.normalizer = normalizers.Sequence(steps)
-    # Word by word is faster, and the same where no piece goes past a word.
+    # Splitting by word is faster, and gives the same result if no piece crosses a word boundary.
     by_word = not any(_SPACE in piece[1:] for piece in normal)
     backend.pre_tokenizer = pre_tokenizers.Metaspace(_SPACE, prepend_scheme="first", split=by_word)
     backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(_SPACE, prepend_scheme="first")])

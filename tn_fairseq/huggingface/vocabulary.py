@@ -1,4 +1,4 @@
-"""Two orders of one vocabulary: the dictionary's, and the tokenizer's own, in which ``transformers`` keeps its rows."""
+"""The two orders of a vocabulary: the dictionary's, and the tokenizer's, which ``transformers`` uses for its rows."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,10 +9,12 @@ from torch import Tensor
 
 from ..dictionary import load_dictionary
 from ..errors import InputError
-from ..tokenization import Tokenizer, load_tokenizer
+from ..preprocessing import PREPROCESSING
+from ..preprocessing.tokenizers import load_tokenizer
+from ..preprocessing.tokenizers.base import Tokenizer
 
-# with words of the vocabulary itself, this shows whether case, accents, Chinese characters and white space are treated
-# alike
+# together with words of the vocabulary, shows whether two tokenizers treat case, accents, Chinese characters and white
+# space the same way
 _PROBE = "C'est l'été: É un caffè, 東京 ﬁt\u00a0Straße\tno_one IBM-PC 3.14"
 _PROBE_WORDS = 100
 
@@ -27,23 +29,23 @@ class Vocabulary(NamedTuple):
 
 
 def load_vocabulary(data_bin: Path) -> Vocabulary:
-    """Read ``dict.txt`` and ``tokenizer/``; raises InputError where they are missing or do not fit each other."""
+    """Read ``dict.txt`` and ``tokenizer/``; raises InputError if they are missing or do not match."""
     dictionary = load_dictionary(data_bin / "dict.txt")
     folder = data_bin / "tokenizer"
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; name a DATA_BIN that binarize.py wrote")
+        raise InputError(f"{folder}: no such folder; give a DATA_BIN that {PREPROCESSING} binarize wrote")
     tokenizer = load_tokenizer(folder)
     token_ids = tokenizer.token_ids(dictionary)
     pieces = [*tokenizer.pieces, *[""] * (len(dictionary) - len(tokenizer.pieces))]
     for index, token in enumerate(token_ids):
-        # what the tokenizer lacks stands after its own pieces, under the dictionary's name
+        # symbols that the tokenizer lacks come after its own pieces and keep their names
         pieces[token] = pieces[token] or dictionary.symbols[index]
     return Vocabulary(dictionary, tokenizer, torch.from_numpy(token_ids), pieces)
 
 
 def check_tokenizer(folder: Path, vocabulary: Vocabulary, data_bin: Path) -> None:
-    """Raises InputError where the folder's tokenizer has other pieces than the data-bin's, or splits in another way."""
-    remedy = f"binarize the data with preprocess/binarize.py --tokenizer {folder}"
+    """Raises InputError if the folder's tokenizer has other pieces than the data-bin's, or splits text differently."""
+    remedy = f"binarize the data with {PREPROCESSING} binarize --tokenizer {folder}"
     tokenizer = load_tokenizer(folder)
     theirs, ours = tokenizer.pieces, vocabulary.pieces
     for token, (their, our) in enumerate(zip(theirs, ours)):
@@ -57,6 +59,6 @@ def check_tokenizer(folder: Path, vocabulary: Vocabulary, data_bin: Path) -> Non
     probe = [_PROBE, " ".join(words), " ".join(words).upper(), " ".join(words).title()]
     if tokenizer.encode_chunk(probe)[0].tolist() != vocabulary.tokenizer.encode_chunk(probe)[0].tolist():
         raise InputError(
-            f"{folder}: its tokenizer has the same pieces as {data_bin} but splits text in another way (lower case, "
+            f"{folder}: its tokenizer has the same pieces as {data_bin} but splits text differently (lower case, "
             f"accents?): {tokenizer.description}, not {vocabulary.tokenizer.description}; {remedy}"
         )

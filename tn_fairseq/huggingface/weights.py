@@ -1,7 +1,7 @@
-"""Our parameters and those of ``transformers``, name by name and row by row.
+"""Convert between our parameters and those of ``transformers``.
 
-Three things differ: the names; our attention keeps queries, keys and values in one matrix; and the rows of the word
-embeddings stand in the dictionary's order here, in the tokenizer's there. Everything else is copied bit for bit.
+Three things differ: the names; our attention has queries, keys and values in one matrix; and the rows of our word
+embeddings are in the order of the dictionary, theirs in the order of the tokenizer. Values are copied bit for bit.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# our name -> their names, joined along the first dimension
+# our name -> their names, concatenated along the first dimension
 Names = dict[str, tuple[str, ...]]
 
 WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
@@ -26,7 +26,7 @@ _LAYER = {
 
 
 def bert_names(sizes: Mapping[str, Any]) -> Names:
-    """Names of BERT's parameters, after ``BertForMaskedLM``; ``sizes`` are the fields of our models' configuration."""
+    """Names of BERT's parameters in ``BertForMaskedLM``; ``sizes`` are fields of our models' configuration."""
     return {
         **_embedding_names("bert"),
         **_tower_names("encoder", "bert", sizes["encoder_layers"], projected=False),
@@ -37,7 +37,7 @@ def bert_names(sizes: Mapping[str, Any]) -> Names:
 
 
 def generator_names(sizes: Mapping[str, Any]) -> Names:
-    """Names of ELECTRA's embeddings and generator, after ``ElectraForMaskedLM``."""
+    """Names of ELECTRA's embeddings and generator in ``ElectraForMaskedLM``."""
     projected = sizes["embedding_size"] != sizes["generator_embed_dim"]
     return {
         **_embedding_names("electra"),
@@ -49,7 +49,7 @@ def generator_names(sizes: Mapping[str, Any]) -> Names:
 
 
 def discriminator_names(sizes: Mapping[str, Any]) -> Names:
-    """Names of ELECTRA's embeddings and discriminator, after ``ElectraForPreTraining``."""
+    """Names of ELECTRA's embeddings and discriminator in ``ElectraForPreTraining``."""
     projected = sizes["embedding_size"] != sizes["encoder_embed_dim"]
     return {
         **_embedding_names("electra"),
@@ -60,7 +60,7 @@ def discriminator_names(sizes: Mapping[str, Any]) -> Names:
 
 
 def to_huggingface(state: Mapping[str, Tensor], names: Names, token_ids: Tensor) -> dict[str, Tensor]:
-    """Our parameters under their names, in float32; ``token_ids`` (V) is the token id of each dictionary symbol."""
+    """Our parameters with their names, in float32; ``token_ids`` (V) is the token id of each dictionary symbol."""
     theirs = {}
     for ours, parts in names.items():
         tensor = state[ours].float()
@@ -71,7 +71,7 @@ def to_huggingface(state: Mapping[str, Tensor], names: Names, token_ids: Tensor)
 
 
 def from_huggingface(tensors: Mapping[str, Tensor], names: Names, token_ids: Tensor) -> dict[str, Tensor]:
-    """Their parameters under our names, in float32; the inverse of ``to_huggingface``."""
+    """Their parameters with our names, in float32; the inverse of ``to_huggingface``."""
     ours = {}
     for name, parts in names.items():
         tensor = torch.cat([tensors[part].float() for part in parts])
@@ -80,7 +80,7 @@ def from_huggingface(tensors: Mapping[str, Tensor], names: Names, token_ids: Ten
 
 
 def has_vocabulary_rows(name: str) -> bool:
-    """Whether our parameter of that name has a row for each symbol of the dictionary."""
+    """Whether our parameter with this name has a row for each symbol of the dictionary."""
     return name == WORD_EMBEDDINGS or name.endswith("_head.bias")
 
 

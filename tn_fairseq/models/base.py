@@ -1,4 +1,4 @@
-"""What BERT and ELECTRA share as fairseq models: sizes, limits, the vocabulary they were made for, and fine-tuning."""
+"""The base class of BERT and ELECTRA: sizes, limits, the check of the vocabulary, and fine-tuning."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from ..modules.transformer_encoder import Embeddings, TransformerEncoder, init_p
 
 logger = logging.getLogger(__name__)
 
-# what parameters are called in each kind of model: of a checkpoint fairseq hands over no more than these
+# prefixes of parameter names by kind of model; fairseq passes load_state_dict only the parameters of a checkpoint
 _KINDS = {"discriminator.": "ELECTRA", "encoder.layers.": "BERT", "encoder.sentence_encoder.": "fairseq's RoBERTa"}
 
 
@@ -41,9 +41,9 @@ class EncoderConfig(FairseqDataclass):
 
 
 class EncoderModel(BaseFairseqModel):
-    """A model over one set of embeddings, which remembers the dictionary that its rows stand for.
+    """A model with one set of embeddings and a fingerprint of its dictionary.
 
-    Given a head for a task it lets go of what only pre-training needs.
+    Adding a head for fine-tuning deletes the modules that only pre-training needs.
     """
 
     pretraining_only: tuple[str, ...] = ()
@@ -52,9 +52,9 @@ class EncoderModel(BaseFairseqModel):
         super().__init__()
         self.cfg = cfg
         self.padding_index, self.separator_index = dictionary.pad(), dictionary.eos()
-        self.classification_heads = nn.ModuleDict()  # fairseq's name for them
+        self.classification_heads = nn.ModuleDict()  # the name that fairseq uses
         self.embeddings = Embeddings(len(dictionary), embedding_size, cfg.max_positions, cfg.dropout)
-        # part of the checkpoint: it tells a data-bin of another vocabulary from the model's own, whatever its size
+        # saved in checkpoints to detect data with another vocabulary, even one of the same size
         digest = bytes.fromhex(fingerprint(dictionary))
         self.register_buffer("dictionary_fingerprint", torch.tensor(list(digest), dtype=torch.uint8))
 
@@ -63,8 +63,8 @@ class EncoderModel(BaseFairseqModel):
     def build_model(cls, cfg, task):
         """Build the model for a task's dictionary.
 
-        Raises InputError (as a one-line exit) where sizes do not fit each other or the task's sequences, and for a
-        dropout that is no probability.
+        Raises InputError (as a one-line exit) if sizes do not fit each other or the task's sequences, or if a dropout
+        is not a probability.
         """
         cls.check_sizes(cfg)
         if not torch.cuda.is_available():
@@ -82,7 +82,7 @@ class EncoderModel(BaseFairseqModel):
         check_heads(cfg.encoder_embed_dim, cfg.encoder_attention_heads, "encoder")
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
             if not 0 <= share < 1:
-                raise InputError(f"{flag} {share} is not in [0, 1)")
+                raise InputError(f"{flag} must be in [0, 1), not {share}")
 
     def encode(self, encoder: TransformerEncoder, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
         """Last-layer hidden states of one encoder: (B, T) -> (B, T, H)."""
@@ -94,11 +94,11 @@ class EncoderModel(BaseFairseqModel):
         return encoder(self.embeddings(tokens, token_types), tokens.eq(self.padding_index))
 
     def register_classification_head(self, name: str, num_classes: int) -> None:
-        """Add a head for a sentence or a pair of them, as fairseq's task ``sentence_prediction`` asks for."""
+        """Add a head for sentences or sentence pairs; fairseq's task ``sentence_prediction`` calls this."""
         self._add_head(name, SentenceHead(self.cfg.encoder_embed_dim, num_classes, self.cfg.dropout))
 
     def register_answer_head(self, name: str) -> None:
-        """Add a head that finds the answer to a question in the text beside it."""
+        """Add a head that finds the answer to a question in a text."""
         self._add_head(name, AnswerHead(self.cfg.encoder_embed_dim))
 
     def _add_head(self, name: str, head: nn.Module) -> None:
@@ -109,7 +109,7 @@ class EncoderModel(BaseFairseqModel):
     def classify(
         self, encoder: TransformerEncoder, head: str, tokens: Tensor, token_types: Optional[Tensor] = None
     ) -> Tensor:
-        """What a head says of tokens (B, T); by default what follows the first ``</s>`` is of type 1, as in pairs."""
+        """The output of a head for tokens (B, T). By default, tokens after the first ``</s>`` are of type 1."""
         if token_types is None:
             separators = tokens.eq(self.separator_index).long()
             token_types = (separators.cumsum(dim=1) - separators).clamp(max=1)
@@ -122,19 +122,19 @@ class EncoderModel(BaseFairseqModel):
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """Load a checkpoint's parameters.
 
-        Raises InputError (as a one-line exit) where they belong to another vocabulary or, if strict, to another model.
+        Raises InputError (as a one-line exit) if they belong to another vocabulary or, if strict, to another model.
         """
         theirs = state_dict.get("dictionary_fingerprint")
         if theirs is not None and not torch.equal(theirs.cpu(), self.dictionary_fingerprint.cpu()):
             raise InputError(
                 "the checkpoint was trained with another vocabulary than this data's dict.txt; binarize the data "
-                "with the checkpoint's own tokenizer (a copy lies in tokenizer/ beside the data it was trained on)"
+                "with the checkpoint's own tokenizer (there is a copy in tokenizer/ of the data it was trained on)"
             )
         own = self.state_dict()
         kind, their_kind = _kind(own), _kind(state_dict)
         if strict and their_kind and kind != their_kind:
             raise InputError(
-                f"the checkpoint holds another model: {their_kind}, where --arch {type(self).__name__} is {kind}; give "
+                f"the checkpoint holds another model: {their_kind}, but --arch {type(self).__name__} is {kind}; give "
                 "the --arch and the sizes that it was trained with"
             )
         if self.classification_heads:
@@ -143,18 +143,18 @@ class EncoderModel(BaseFairseqModel):
             here, there = (tuple(state[key].shape) if key in state else "missing" for state in (own, state_dict))
             if here != there:
                 raise InputError(
-                    f"the checkpoint holds another model: {key} is {there} there, {here} with these flags; give the "
-                    "--arch and the sizes that it was trained with"
+                    f"the checkpoint holds another model: {key} is {there} there, but {here} with these flags; give "
+                    "the --arch and the sizes that it was trained with"
                 )
         return super().load_state_dict(state_dict, strict, model_cfg, args)
 
     def _for_fine_tuning(self, theirs: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-        """Without what only pre-training needs, and with this model's own heads where there are none that fit."""
+        """Drop what only pre-training needs, and keep this model's heads if no others fit."""
         foreign = tuple(f"{module}." for module in self.pretraining_only)
         kept = {key: value for key, value in theirs.items() if not key.startswith(foreign)}
         for name in [key for key in kept if key.startswith("classification_heads.")]:
             if name not in own or own[name].shape != kept[name].shape:
-                logger.warning(f"{name} of the checkpoint belongs to another task and is left out")
+                logger.warning(f"{name} of the checkpoint belongs to another task and is not loaded")
                 del kept[name]
         return {**{key: value for key, value in own.items() if key.startswith("classification_heads.")}, **kept}
 
@@ -175,16 +175,16 @@ def check_heads(hidden_size: int, heads: int, owner: str) -> None:
 
 
 def tag_layer_depth(module: nn.Module, depth: int) -> None:
-    """Tell the optimizer how deep a module lies (embeddings 0, first layer 1, …), for layer-wise learning rates.
+    """Tell the optimizer the depth of a module (embeddings 0, first layer 1, …), for layer-wise learning rates.
 
-    fairseq's half-precision optimizers carry the attribute ``optim_overrides`` over to their float32 copies.
+    fairseq's half-precision optimizers copy the attribute ``optim_overrides`` to their float32 parameters.
     """
     for parameter in module.parameters():
         parameter.optim_overrides = {"layer_depth": depth}
 
 
 def initialise(model: EncoderModel, *encoders: TransformerEncoder) -> None:
-    """Initialise every parameter, tag embeddings and layers with their depth, and compile the layers if asked to."""
+    """Initialize all parameters, tag embeddings and layers with their depth, and compile the layers if configured."""
     model.apply(init_parameters)
     tag_layer_depth(model.embeddings, 0)
     for encoder in encoders:
@@ -196,15 +196,16 @@ def initialise(model: EncoderModel, *encoders: TransformerEncoder) -> None:
 
 
 def register_sizes(model: type[EncoderModel], config: type[EncoderConfig], sizes: dict[str, dict[str, int]]) -> None:
-    """Register one model a size, so that command line and YAML recipes know each by its name.
+    """Register one model per size, so that the command line and YAML recipes know each by its name.
 
-    fairseq keeps one dataclass a model class and drops an architecture's defaults in YAML recipes: hence a class each.
+    fairseq stores one dataclass per class and ignores the defaults of architectures in YAML recipes, so each size has
+    its own class.
     """
     for name, defaults in sizes.items():
         described = config.__dataclass_fields__
         fields = [(key, int, field(default=value, metadata=described[key].metadata)) for key, value in defaults.items()]
         size_config = make_dataclass(f"{name}_config", fields, bases=(config,))
-        # fairseq's retired masked_lm model holds the names bert_base and bert_large: they are ours from here on
+        # fairseq's old masked_lm model uses the names bert_base and bert_large; we take them over
         for registry in (ARCH_CONFIG_REGISTRY, ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY):
             registry.pop(name, None)
         register_model(name, dataclass=size_config)(type(name, (model,), {}))

@@ -1,4 +1,4 @@
-"""BERT, under fairseq's task ``masked_lm`` or ours: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``."""
+"""BERT, for fairseq's task ``masked_lm`` or ours: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``."""
 
 from typing import Optional
 
@@ -35,8 +35,8 @@ class BertModel(EncoderModel):
     ):
         """(B, T) -> logits (N, V) of the masked positions, (B, T, V) without a mask, or hidden states (B, T, H).
 
-        With a head's name: what the head says of the hidden states.
-        The pair (output, None) and the ignored arguments are the interface of fairseq's masked-LM criteria.
+        With the name of a head, the output of that head.
+        The pair (output, None) and the ignored arguments are what fairseq's masked-LM criteria expect.
         """
         if classification_head_name is not None:
             return self.classify(self.encoder, classification_head_name, src_tokens, token_types), None

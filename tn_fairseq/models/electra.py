@@ -1,7 +1,7 @@
 """ELECTRA: ``--arch electra_tiny``, ``electra_small``, ``electra_base`` or ``electra_large``.
 
-A generator fills in the masked tokens, and a discriminator tells at every position whether the token was replaced
-(Clark et al. 2020). Both towers read the same embeddings; everything above them is their own.
+A generator fills in the masked tokens, and a discriminator predicts for every position whether the token was replaced
+(Clark et al. 2020). Both encoders, also called towers, share their embeddings and nothing else.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from .base import EncoderConfig, EncoderModel, build_encoder, check_heads, initi
 
 @dataclass
 class ElectraConfig(EncoderConfig):
-    embedding_size: int = field(default=128, metadata={"help": "embedding size, shared by both towers"})
+    embedding_size: int = field(default=128, metadata={"help": "embedding size, shared by generator and discriminator"})
     generator_layers: int = field(default=12, metadata={"help": "layers of the generator"})
     generator_embed_dim: int = field(default=64, metadata={"help": "hidden size of the generator"})
     generator_attention_heads: int = field(default=1, metadata={"help": "attention heads of the generator"})
@@ -27,13 +27,13 @@ class ElectraOutput(NamedTuple):
     """One pass through both towers. N masked positions in a batch of shape (B, T)."""
 
     logits: Tensor  # (N, V), the generator's, at the masked positions
-    drawn_tokens: Tensor  # (N), what the generator put in
-    is_replaced: Tensor  # (B, T) boolean, false where a draw hits the original
+    drawn_tokens: Tensor  # (N), what the generator drew
+    is_replaced: Tensor  # (B, T) boolean, false where a draw equals the original token
     discriminator_logits: Tensor  # (B, T), positive means replaced
 
 
 class ElectraModel(EncoderModel):
-    """Generator and discriminator over shared embeddings; fine-tuned, the discriminator."""
+    """Generator and discriminator over shared embeddings; fine-tuning uses only the discriminator."""
 
     pretraining_only = ("generator", "generator_head", "discriminator_head")
 
@@ -78,13 +78,13 @@ class ElectraModel(EncoderModel):
         classification_head_name: Optional[str] = None,
         **unused,
     ):
-        """Masked tokens (B, T) -> ElectraOutput, given where they are masked and the original `target_tokens` there.
+        """Masked tokens (B, T), masked positions and the original `target_tokens` there -> ElectraOutput.
 
-        `uniform_draws`, (N), decide the generator's draws; without them torch's generator does.
+        `uniform_draws`, (N), are random numbers for the generator's draws, by default from torch.
 
-        Without targets only the generator runs, as a masked language model: (logits, None). With `features_only`
-        one tower runs: (hidden states (B, T, H), None); with a head's name the discriminator, and what the head says of
-        the hidden states comes instead.
+        Without targets, only the generator runs, as a masked language model: (logits, None). With `features_only`,
+        one tower runs: (hidden states (B, T, H), None). With the name of a head, the discriminator runs: (output of the
+        head, None).
         """
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
@@ -118,7 +118,7 @@ def _size(layers, hidden, heads, ffn, embedding, generator_hidden, generator_hea
         "encoder_attention_heads": heads,
         "encoder_ffn_embed_dim": ffn,
         "embedding_size": embedding,
-        "generator_layers": layers,  # the generator is as deep, and narrower
+        "generator_layers": layers,  # the generator is as deep as the discriminator, but narrower
         "generator_embed_dim": generator_hidden,
         "generator_attention_heads": generator_heads,
         "generator_ffn_embed_dim": generator_ffn,

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-_RESOLUTION = 1 << 16  # of the 16 random bits for each element
+_RESOLUTION = 1 << 16  # each element gets 16 random bits
 
 
 class Dropout(nn.Dropout):
@@ -18,8 +18,8 @@ class Dropout(nn.Dropout):
 def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """``F.dropout``: zero each element with probability p, and divide the others by 1 - p: (...) -> (...).
 
-    On a CPU torch draws these one by one, which takes a good part of a training step. Here one draw of 64 bits serves
-    four elements; p is rounded to 1/65,536 for it.
+    On a CPU, torch draws one random number per element, which takes a large part of a training step. Here one draw of
+    64 bits serves four elements, and p is rounded to a multiple of 1/65,536.
     """
     if not training or p == 0.0:
         return x
@@ -30,9 +30,9 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 
 
 def dropout_matmul(x: Tensor, values: Tensor, p: float) -> Tensor:
-    """``dropout(x, p) @ values``, where possible without keeping the first factor: (..., T, S), (..., S, D).
+    """``dropout(x, p) @ values``, if possible without storing the first factor: (..., T, S), (..., S, D).
 
-    The same seed draws the same.
+    The result for a given seed is the same.
     """
     dropped = round(p * _RESOLUTION)
     mixed = x.dtype != values.dtype or torch.is_autocast_enabled("cpu")
@@ -42,7 +42,7 @@ def dropout_matmul(x: Tensor, values: Tensor, p: float) -> Tensor:
 
 
 class _CheapDropout(torch.autograd.Function):
-    """Keeps 16 bits of each element for the backward pass, where the factors would take 32."""
+    """Dropout that saves 16 bits per element for the backward pass instead of the 32 of a factor."""
 
     @staticmethod
     def forward(ctx, x, dropped):
@@ -59,7 +59,7 @@ class _CheapDropout(torch.autograd.Function):
 
 
 class _CheapDropoutMatmul(torch.autograd.Function):
-    """Keeps the factor before dropout, which the softmax it comes from keeps anyway, and the bits."""
+    """Saves the random bits and the input, which the preceding softmax saves anyway."""
 
     @staticmethod
     def forward(ctx, x, values, dropped):
@@ -84,6 +84,6 @@ def _random_bits(shape: torch.Size) -> Tensor:
 
 
 def _factors(bits: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:
-    # as signed numbers the bits begin at -32,768
+    # the bits are signed integers, from -32,768
     kept = torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(bits.shape, dtype=dtype))
     return kept.mul_(_RESOLUTION / (_RESOLUTION - dropped))

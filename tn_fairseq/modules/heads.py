@@ -1,4 +1,4 @@
-"""What stands on an encoder: heads of pre-training, and heads of the tasks it is fine-tuned on.
+"""Heads on top of an encoder, for pre-training and for fine-tuning.
 
 B is the batch size, T the length, E the embedding size, H the hidden size, V the dictionary's size.
 """
@@ -13,7 +13,7 @@ from .transformer_encoder import LAYER_NORM_EPS
 
 
 class MaskedLMHead(nn.Module):
-    """Scores every symbol of the dictionary through the word embeddings, which it does not own: (N, H) -> (N, V)."""
+    """Scores every symbol of the dictionary with the model's word embeddings: (N, H) -> (N, V)."""
 
     def __init__(self, hidden_size: int, embedding_size: int, dictionary_size: int):
         super().__init__()
@@ -26,7 +26,7 @@ class MaskedLMHead(nn.Module):
 
 
 class ReplacedTokenHead(nn.Module):
-    """Scores each position: positive means replaced: (B, T, H) -> (B, T)."""
+    """One logit per position, positive for replaced: (B, T, H) -> (B, T)."""
 
     def __init__(self, hidden_size: int):
         super().__init__()
@@ -38,7 +38,7 @@ class ReplacedTokenHead(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """Classes or a score from the first token: dropout and one projection: (B, T, H) -> (B, classes).
+    """Class logits or a score from the first token, by dropout and one projection: (B, T, H) -> (B, classes).
 
     Source: Clark et al. 2020, as released.
     """
@@ -53,7 +53,7 @@ class SentenceHead(nn.Module):
 
 
 class AnswerHead(nn.Module):
-    """Logits of an answer's first and of its last token at each position: (B, T, H) -> (B, T, 2)."""
+    """Logits for the first and the last token of an answer, at each position: (B, T, H) -> (B, T, 2)."""
 
     def __init__(self, hidden_size: int):
         super().__init__()

@@ -1,7 +1,7 @@
 """Matrix products through oneDNN on a CPU.
 
-torch takes MKL for them, which on AMD's processors reaches half the speed of their widest instructions. oneDNN, which
-torch carries for convolutions and for its compiler, is at home on both makes.
+torch uses MKL, which reaches only half the speed of the widest instructions on AMD processors. oneDNN, which torch uses
+for convolutions and in its compiler, is fast on both AMD and Intel.
 """
 
 from typing import Optional
@@ -15,14 +15,14 @@ _onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.b
 
 
 class Linear(nn.Linear):
-    """``torch.nn.Linear`` with faster products on a CPU, and a GELU before it if asked to: (..., I) -> (..., O)."""
+    """``torch.nn.Linear`` with faster products on a CPU, optionally after a GELU: (..., I) -> (..., O)."""
 
     def forward(self, x: Tensor, gelu: bool = False) -> Tensor:
         return linear(x, self.weight, self.bias, gelu)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, gelu: bool = False) -> Tensor:
-    """``F.linear``, x W^T + b, or of GELU(x), which is then not kept: (..., I), (O, I), (O) -> (..., O)."""
+    """``F.linear``, x W^T + b, optionally of GELU(x), which is not stored: (..., I), (O, I), (O) -> (..., O)."""
     suits = x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32 and x.numel() > 0
     if _onednn_linear is None or not suits or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
         return F.linear(F.gelu(x) if gelu else x, weight, bias)

@@ -18,7 +18,7 @@ TOKEN_TYPES = 2
 
 
 def init_parameters(module: nn.Module) -> None:
-    """Truncated normal weights (standard deviation 0.02, cut at two of them), zero biases (Devlin et al. 2019)."""
+    """Truncated normal weights (standard deviation 0.02, cut off at two of them), zero biases (Devlin et al. 2019)."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.trunc_normal_(module.weight, std=INIT_STD, a=-2 * INIT_STD, b=2 * INIT_STD)
         if isinstance(module, nn.Linear) and module.bias is not None:
@@ -26,7 +26,7 @@ def init_parameters(module: nn.Module) -> None:
 
 
 class Embeddings(nn.Module):
-    """Word, position and token-type embeddings, summed and normalised: (B, T) token ids -> (B, T, E)."""
+    """Word, position and token-type embeddings, summed and normalized: (B, T) token ids -> (B, T, E)."""
 
     def __init__(self, dictionary_size: int, embedding_size: int, max_positions: int, dropout: float):
         super().__init__()
@@ -65,11 +65,12 @@ class SelfAttention(nn.Module):
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, attention_mask: Optional[Tensor], dropout_p: float) -> Tensor:
-    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); the mask is true where to look."""
+    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); masks are true where to attend."""
     if not dropout_p or query.device.type != "cpu" or torch.compiler.is_compiling():
         return F.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, dropout_p=dropout_p)
-    # torch has no fused attention with dropout on a CPU; step by step it can have our dropout
-    scores = (query @ key.transpose(-2, -1)).mul_(query.size(-1) ** -0.5)
+    # torch has no fused attention with dropout on a CPU, so we can use our own. Scale first, so that products do not
+    # overflow in half precision
+    scores = (query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)
     if attention_mask is not None:
         scores = scores.masked_fill_(~attention_mask, float("-inf"))
     return dropout_matmul(scores.softmax(dim=-1), value, dropout_p)
@@ -93,7 +94,7 @@ class TransformerLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """A stack of layers over embeddings, projected first if their size differs: (B, T, E) -> (B, T, H)."""
+    """A stack of layers over embeddings, which are projected if E differs from H: (B, T, E) -> (B, T, H)."""
 
     def __init__(
         self,
@@ -118,17 +119,17 @@ class TransformerEncoder(nn.Module):
         """`padding` is true at padding positions, (B, T)."""
         x = self.embedding_projection(embedded)
         attention_mask = None
-        # where looking costs nothing, an unpadded batch goes without a mask; on a GPU a look would stop the queue, and
-        # the compiler would make two layers where one will do
+        # on a CPU, a batch without padding needs no mask; on a GPU, checking for padding would force a synchronization,
+        # and the compiler would compile the layers twice
         if self.compiled or padding.device.type != "cpu" or padding.any():
             attention_mask = ~padding[:, None, None, :]
         for layer in self.layers:
-            # what is compiled is the layer's call, and for training alone: evaluation would have it compiled again
+            # only the layer's __call__ is compiled; evaluation uses forward, to avoid a second compilation
             x = layer(x, attention_mask) if self.training else layer.forward(x, attention_mask)
         return x
 
     def compile_layers(self) -> None:
-        """Compile the layers for training, whatever the length; the code of one serves all. State names stay."""
+        """Compile the layers for training, for all lengths; they share the code, and parameters keep their names."""
         self.compiled = True
         for layer in self.layers:
             layer.compile(dynamic=True)

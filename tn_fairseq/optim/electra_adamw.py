@@ -13,7 +13,7 @@ from omegaconf import II
 
 from ..errors import InputError, one_line_errors
 
-# a count of steps past which float32 cannot count, and where 1 - beta^steps is 1: no bias correction
+# with this many steps 1 - beta^steps is 1, so there is no bias correction; float32 cannot count further
 UNCORRECTED_STEPS = 2.0**24
 
 
@@ -21,10 +21,10 @@ UNCORRECTED_STEPS = 2.0**24
 class ElectraAdamWConfig(FairseqDataclass):
     adam_betas: str = field(default="(0.9, 0.999)", metadata={"help": "decay of the first and second moment"})
     adam_eps: float = field(default=1e-6, metadata={"help": "added to the root of the second moment"})
-    adam_bias_correction: bool = field(default=False, metadata={"help": "correct the moments' bias towards zero"})
-    weight_decay: float = field(default=0.01, metadata={"help": "decoupled; spares biases and LayerNorm"})
+    adam_bias_correction: bool = field(default=False, metadata={"help": "correct the bias of the moments towards zero"})
+    weight_decay: float = field(default=0.01, metadata={"help": "decoupled; not applied to biases and LayerNorm"})
     layerwise_lr_decay: float = field(
-        default=1.0, metadata={"help": "factor on the learning rate from layer to layer, downwards, for fine-tuning"}
+        default=1.0, metadata={"help": "factor on the learning rate per layer, from top to bottom, for fine-tuning"}
     )
     lr: List[float] = II("optimization.lr")
 
@@ -35,8 +35,8 @@ def parameter_groups(
     """Group parameters by weight decay and learning-rate scale.
 
     Vectors (biases and LayerNorm) are not decayed. A parameter at depth d of n layers (embeddings 0, first layer 1)
-    learns at decay^(n + 2 - d) of the learning rate; one without a depth belongs to a task's head and learns at
-    the full rate (Clark et al. 2020, as released).
+    has a scale of decay^(n + 2 - d). One without a depth belongs to a task's head and has a scale of 1 (Clark et al.
+    2020, as released).
     """
     parameters = list(parameters)
     depths = [getattr(p, "optim_overrides", {}).get("layer_depth") for p in parameters]
@@ -55,14 +55,14 @@ def _betas(text: str) -> tuple[float, float]:
             return beta1, beta2
     except ValueError:  # not numbers, or not two
         pass
-    raise InputError(f"--adam-betas {text!r} is not two numbers in [0, 1), such as '(0.9, 0.999)'")
+    raise InputError(f"--adam-betas must be two numbers in [0, 1), such as '(0.9, 0.999)', not {text!r}")
 
 
 @register_optimizer("electra_adamw", dataclass=ElectraAdamWConfig)
 class ElectraAdamW(FairseqOptimizer):
-    """AdamW with decoupled weight decay that spares biases and LayerNorm, by default without bias correction.
+    """AdamW without weight decay on biases and LayerNorm, and by default without bias correction.
 
-    The update is torch's fused kernel. Leaving out the bias correction amounts to having taken many steps already.
+    The update is torch's fused kernel. To turn off bias correction, the step counter starts at a high number.
     """
 
     @one_line_errors()
@@ -71,18 +71,18 @@ class ElectraAdamW(FairseqOptimizer):
         params = list(params)
         if len(params) == 1 and params[0].dim() == 1:
             raise InputError(
-                "--optimizer electra_adamw tells matrices from vectors, but --fp16 hands it one flat vector; "
+                "--optimizer electra_adamw treats matrices and vectors differently, but --fp16 flattens them; "
                 "add --fp16-no-flatten-grads"
             )
         if not 0 < cfg.layerwise_lr_decay <= 1:
-            raise InputError(f"--layerwise-lr-decay {cfg.layerwise_lr_decay} is not in (0, 1]")
+            raise InputError(f"--layerwise-lr-decay must be in (0, 1], not {cfg.layerwise_lr_decay}")
         if not 0 <= cfg.weight_decay < math.inf:
-            raise InputError(f"--weight-decay {cfg.weight_decay} is not a number of 0 or more")
-        if not 0 < cfg.adam_eps < math.inf:  # with 0, what has no gradient becomes 0 / 0
-            raise InputError(f"--adam-eps {cfg.adam_eps} is not a number above 0")
+            raise InputError(f"--weight-decay must be non-negative and finite, not {cfg.weight_decay}")
+        if not 0 < cfg.adam_eps < math.inf:  # with 0, parameters with zero gradients would become 0 / 0
+            raise InputError(f"--adam-eps must be positive and finite, not {cfg.adam_eps}")
         for rate in cfg.lr:
             if not 0 <= rate < math.inf:
-                raise InputError(f"--lr {rate} is not a number of 0 or more")
+                raise InputError(f"--lr must be non-negative and finite, not {rate}")
         groups = parameter_groups(params, cfg.weight_decay, cfg.layerwise_lr_decay)
         betas = _betas(cfg.adam_betas)
         self._optimizer = torch.optim.AdamW(groups, cfg.lr[0], betas, cfg.adam_eps, fused=True)

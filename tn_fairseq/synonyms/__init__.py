@@ -1,5 +1,5 @@
 """The synonym table V of hard correction.
 
-``wordnet`` and ``vectors`` are the sources: they know words. ``vocabulary`` says which entries of a dictionary are
-whole words. ``table`` turns words into ids and is the only module that training needs.
+``wordnet``, ``vectors`` and ``embeddings`` are sources of synonyms. ``vocabulary`` finds the whole words of a
+dictionary. ``table`` converts words to ids and is the only module that training needs.
 """

@@ -16,41 +16,43 @@ from .vectors import Vectors
 def read_embeddings(path: str | Path, dictionary: Dictionary, words: Mapping[int, str]) -> Vectors:
     """Read the input word embeddings of ``words`` (id -> word) from a checkpoint of ELECTRA, BERT or fairseq's RoBERTa.
 
-    What they have in common is taken out, see ``remove_common_directions``; then they are scaled to length 1.
-    Raises InputError for a file that is no such checkpoint, and for one that was trained with another dictionary.
+    Their common directions are removed, see ``remove_common_directions``, and they are scaled to length 1. Raises
+    InputError for a file that is not such a checkpoint, and for a checkpoint trained with another dictionary.
     """
     state = load_checkpoint(path)
     embeddings = word_embeddings(state)
     if embeddings is None:
-        raise InputError(f"{path}: holds no word embeddings of ELECTRA, BERT or RoBERTa; name such a model with --path")
+        raise InputError(
+            f"{path}: contains no word embeddings of ELECTRA, BERT or RoBERTa; give such a model with --path"
+        )
     check_dictionary(path, state, dictionary)
     if not words:
-        raise InputError("the dictionary holds no whole words but stop words: there is nothing to compare")
+        raise InputError("the dictionary has no whole words except stop words; give a --dict with more words")
     matrix = embeddings[list(words)].float()
     if not matrix.isfinite().all():
-        raise InputError(f"{path}: holds embeddings that are not finite; name an earlier checkpoint with --path")
+        raise InputError(f"{path}: contains embeddings that are not finite; give an earlier checkpoint with --path")
     matrix = torch.nn.functional.normalize(remove_common_directions(matrix))
     return Vectors(list(words.values()), matrix.numpy(), _version(path, state, embeddings.size(1)))
 
 
 def remove_common_directions(embeddings: Tensor) -> Tensor:
-    """Take out of embeddings (words, dimension) their mean and their first principal components, one in 100 dimensions.
+    """Remove from embeddings (words, dimension) the mean and the first principal components, one per 100 dimensions.
 
-    Mean and first component of a masked language model's embeddings tell how frequent a word is, for training pushes
-    all rare words the same way (Gao et al. 2019): they are neighbours of each other whatever they mean. The remedy is
-    that of Mu and Viswanath (2018, "All-but-the-Top"), though with at least one component. Were only the mean taken
-    out, the frequent words of a vocabulary, few and all on one side of it, would be neighbours of each other.
+    The mean and the first component of a masked language model's embeddings encode word frequency, because training
+    pushes all rare words in the same direction (Gao et al. 2019): they become neighbors of each other whatever they
+    mean. This fix is that of Mu and Viswanath (2018, "All-but-the-Top"), but with at least one component. If only the
+    mean were removed, the frequent words, which are few and all on one side of it, would be neighbors of each other.
     """
-    centred = embeddings - embeddings.mean(dim=0)
+    centered = embeddings - embeddings.mean(dim=0)
     components = max(embeddings.size(1) // 100, 1)
-    directions = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -components:]
-    return centred - centred @ directions @ directions.T
+    directions = torch.linalg.eigh(centered.T @ centered).eigenvectors[:, -components:]
+    return centered - centered @ directions @ directions.T
 
 
 def _version(path: str | Path, state: Mapping[str, Any], dimension: int) -> str:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    # 0 where it is not known: weights that were released, or fairseq's older checkpoints
+    # 0 if unknown: released weights, or older fairseq checkpoints
     updates = (state.get("optimizer_history") or [{}])[-1].get("num_updates")
     trained = f"{updates} updates, " if updates else ""
     return f"{Path(path).name}, {trained}embeddings of dimension {dimension}, sha256 {digest}"

@@ -1,9 +1,9 @@
-"""The synonym table: its file format, and how words become rows of ids.
+"""The synonym table: its file format, and how it is built from words.
 
-Row i of the int32 tensor (len(dictionary), columns) holds the ids of the synonyms of symbol i, best first, padded on
-the right with -1, which is no id: a model that predicts the dictionary's pad must not hit the padding. Row i never
-holds i, and a special symbol neither has nor is a synonym. Hence
-``(table[targets] == predictions.unsqueeze(-1)).any(-1)`` says which predictions are synonyms of their targets.
+Row i of the int32 tensor (len(dictionary), columns) contains the ids of the synonyms of symbol i, best first, padded on
+the right with -1. This is not an id, so a prediction of the dictionary's pad does not match the padding. Row i never
+contains i, and a special symbol neither has nor is a synonym. Hence
+``(table[targets] == predictions.unsqueeze(-1)).any(-1)`` tells which predictions are synonyms of their targets.
 
 The file is safetensors with one tensor, ``synonyms``, and a description (names and values, all text) in its header.
 """
@@ -19,16 +19,17 @@ from torch import Tensor
 
 from ..dictionary import MASK, fingerprint
 from ..errors import InputError
-from ..files import save_tensors, write_whole
+from ..files import save_tensors, write_atomically
+from ..preprocessing import PREPROCESSING
 from .vocabulary import match_case
 
 PADDING = -1
 FORMAT, FORMAT_VERSION = "tn_fairseq synonym table", "1"
-_REMEDY = "build it with preprocess/build_synonym_table.py from this data's dict.txt"
+_REMEDY = f"build it with {PREPROCESSING} build-synonym-table from this data's dict.txt"
 
 
 class Coverage(NamedTuple):
-    """How many words a source knows; for how many it has another word; how many of these have one in the dictionary."""
+    """How many words the source knows, how many it has another word for, and how many have a synonym in the table."""
 
     known: int
     with_another_word: int
@@ -40,9 +41,9 @@ def build_table(
 ) -> tuple[Tensor, Coverage]:
     """Return the table (len(dictionary), columns) and its coverage.
 
-    ``words`` are the whole words (id -> word) that may be keys and values; ``candidates`` yields for each of them, in
-    order, the words that a source offers as its synonyms, or None where it does not know the word. Kept are the
-    candidates that are one of ``words`` when spelled in the key's casing pattern, and differ from it.
+    ``words`` are the whole words (id -> word) that can be keys and values. ``candidates`` yields for each of them, in
+    order, the words that a source offers as synonyms, or None if it does not know the word. A candidate is kept if, in
+    the key's casing pattern, it is one of ``words`` other than the key.
     """
     ids = {word: index for index, word in words.items()}
     rows = {}
@@ -65,9 +66,9 @@ def build_table(
 
 
 def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, description: Mapping[str, str]) -> None:
-    """Write ``table`` (int32, (len(dictionary), columns)) with its description; ``read_description`` gives that back.
+    """Write ``table`` (int32, (len(dictionary), columns)) with its description, which ``read_description`` reads.
 
-    The format, its version and the dictionary's fingerprint and size are added. The file appears whole or not at all.
+    The format, its version and the dictionary's fingerprint and size are added. Writes the complete file or nothing.
     """
     metadata = {
         "format": FORMAT,
@@ -76,13 +77,13 @@ def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, 
         "dictionary_size": str(len(dictionary)),
         **description,
     }
-    with write_whole(path) as temporary:
+    with write_atomically(path) as temporary:
         save_tensors({"synonyms": table.contiguous()}, temporary, metadata)
         _sort_header(temporary)
 
 
 def _sort_header(path: Path) -> None:
-    """Put a file's description in order, for safetensors writes it in another one each time."""
+    """Sort a file's description, because safetensors writes it in random order."""
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
@@ -93,8 +94,8 @@ def _sort_header(path: Path) -> None:
 def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tensor:
     """Read the table (len(dictionary), columns), int32, that was built for ``dictionary``.
 
-    Raises InputError, in one line, for a file that is missing, damaged, of another format or of another dictionary, or
-    whose rows break the rules of this module. Nothing is ever unpickled.
+    Raises InputError for a file that is missing, damaged, of another format or of another dictionary, or whose rows
+    break the rules of this module. Nothing is unpickled.
     """
     if not path:
         raise InputError(f"no --synonym-table given; {_REMEDY}")
@@ -102,7 +103,7 @@ def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tenso
     if description.get("dictionary_fingerprint") != fingerprint(dictionary):
         size = description.get("dictionary_size", "?")
         raise InputError(
-            f"{path}: the table of another dictionary (of {size} symbols; yours has {len(dictionary)}, not the same); "
+            f"{path}: the table of another dictionary ({size} symbols; yours has {len(dictionary)} different ones); "
             f"{_REMEDY}"
         )
     fault = _fault(table, dictionary)
@@ -118,16 +119,16 @@ def read_description(path: str | Path) -> dict[str, str]:
 
 def _read(path: str | Path) -> tuple[Tensor, dict[str, str]]:
     if Path(path).is_dir():
-        raise InputError(f"{path}: a folder, not a table; {_REMEDY}")
+        raise InputError(f"{path}: is a folder, not a table; {_REMEDY}")
     try:
         with safe_open(path, framework="pt") as file:
             description, tensors = file.metadata() or {}, file.keys()
             if description.get("format") != FORMAT or "synonyms" not in tensors:
-                raise InputError(f"{path}: a safetensors file, but not a synonym table; {_REMEDY}")
+                raise InputError(f"{path}: is a safetensors file, but not a synonym table; {_REMEDY}")
             if description.get("format_version") != FORMAT_VERSION:
                 version = description.get("format_version")
                 raise InputError(
-                    f"{path}: format version {version}, this is tn_fairseq for {FORMAT_VERSION}; {_REMEDY}"
+                    f"{path}: has format version {version}, but this tn_fairseq reads {FORMAT_VERSION}; {_REMEDY}"
                 )
             return file.get_tensor("synonyms"), description
     except FileNotFoundError:
@@ -137,7 +138,7 @@ def _read(path: str | Path) -> tuple[Tensor, dict[str, str]]:
     except SafetensorError as error:
         reason = str(error).removeprefix("Error while deserializing header: ")
         raise InputError(
-            f"{path}: truncated, or not a safetensors file ({reason}; a pickle is never opened); {_REMEDY}"
+            f"{path}: truncated, or not a safetensors file ({reason}; pickles are never opened); {_REMEDY}"
         ) from None
 
 
@@ -146,10 +147,10 @@ def _fault(table: Tensor, dictionary: Dictionary) -> str | None:
     size = len(dictionary)
     if table.dtype != torch.int32 or table.dim() != 2 or table.size(0) != size or table.size(1) == 0:
         kind = str(table.dtype).removeprefix("torch.")
-        return f"holds {kind} of shape {tuple(table.shape)} where int32 of shape ({size}, columns) belongs"
+        return f"has {kind} values of shape {tuple(table.shape)}, must be int32 of shape ({size}, columns)"
     is_pad = table == PADDING
     if ((table < PADDING) | (table >= size)).any():
-        return f"holds ids outside the dictionary's 0 to {size - 1}"
+        return f"has ids outside the dictionary's 0 to {size - 1}"
     if (is_pad[:, :-1] & ~is_pad[:, 1:]).any():
         return "has padding between the ids of a row"
     if (table == torch.arange(size, dtype=torch.int32).unsqueeze(1))[~is_pad].any():

@@ -1,4 +1,4 @@
-"""Word vectors as a source of synonyms: the nearest neighbours of each word by cosine."""
+"""Word vectors as a source of synonyms: the nearest neighbors of each word by cosine."""
 
 import hashlib
 import os
@@ -12,13 +12,13 @@ from tqdm import tqdm
 from ..errors import InputError
 from .vocabulary import casing
 
-_ROWS_AT_A_TIME = 1024  # similarities held in memory at once: this many words against all
+_ROWS_AT_A_TIME = 1024  # compare this many words with all words at a time
 
 
 class Vectors(NamedTuple):
-    """The words that have a vector, their unit vectors (words, dimension), float32, and what file they are from.
+    """The words that have a vector, their unit vectors (words, dimension), float32, and a description of the source.
 
-    ``not_utf8`` counts the lines of a text file that were passed over because no UTF-8 text spells their word.
+    ``not_utf8`` counts the lines of a text file that were skipped because their word is not UTF-8.
     """
 
     words: list[str]
@@ -28,13 +28,13 @@ class Vectors(NamedTuple):
 
 
 def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
-    """Read the vectors of the words in ``wanted`` from a GloVe or word2vec *text* file: ``word x1 x2 ... xn`` a line.
+    """Read the vectors of the words in ``wanted`` from a GloVe or word2vec *text* file of lines ``word x1 ... xn``.
 
-    A word that the file lacks gets the vector of its lower-case form (an uncased file for a cased dictionary).
-    word2vec's header line (``count dimension``) is optional. Of a word that occurs twice, the first vector counts.
-    Every line must have the same number of numbers, though GloVe's words may hold spaces (``. . .``); their values are
-    checked on the lines of wanted words. Lines whose word is not UTF-8, which published files have, are counted and
-    passed over. Raises InputError with the file and the line.
+    A word that is not in the file gets the vector of its lowercase form (an uncased file for a cased dictionary).
+    word2vec's header line (``count dimension``) is optional. If a word occurs twice, the first vector counts. Every
+    line must have the same number of numbers, but GloVe's words can contain spaces (``. . .``); the values are checked
+    only for wanted words. Lines whose word is not UTF-8, which published files contain, are counted and skipped.
+    Raises InputError with the file and the line.
     """
     needed = {form for word in wanted for form in (word, word.lower())}
     rows: dict[str, np.ndarray] = {}
@@ -56,18 +56,18 @@ def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
                 if word in needed and word not in rows:
                     rows[word] = _unit_vector(path, number, fields[-dimension:])
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; --vectors is a text file of GloVe or word2vec") from None
+        raise InputError(f"{path}: {error.strerror}; --vectors needs a text file of GloVe or word2vec") from None
     count = number - (promised is not None)
     if count <= 0:
-        raise InputError(f"{path}: holds no vectors; --vectors is a text file of GloVe or word2vec")
+        raise InputError(f"{path}: contains no vectors; --vectors needs a text file of GloVe or word2vec")
     if promised is not None and promised != count:
-        raise InputError(f"{path}: its first line promises {promised} vectors, it holds {count}; fetch the file again")
+        raise InputError(f"{path}: its first line promises {promised} vectors, but it has {count}; download it again")
 
     found = {word: rows.get(word, rows.get(word.lower())) for word in wanted}
     words = [word for word, row in found.items() if row is not None]
     if not words:
         raise InputError(
-            f"{path}: holds none of the dictionary's whole words; name vectors of its language in --vectors"
+            f"{path}: contains none of the dictionary's whole words; give vectors of its language with --vectors"
         )
     version = f"{Path(path).name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
     return Vectors(words, np.stack([found[word] for word in words]), version, not_utf8)
@@ -78,19 +78,19 @@ def nearest_neighbours(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each word of ``vectors`` with its ``top_k`` nearest others by cosine, nearest first.
 
-    Neighbours have the casing pattern of the word (lower, Capitalised, UPPER, mixed), and a similarity of at least
-    ``min_similarity`` where that is given.
+    Neighbors have the casing pattern of the word (lower, Capitalized, UPPER, mixed), and a similarity of at least
+    ``min_similarity`` if given.
     """
     members: dict[str, list[int]] = {}
     for row, word in enumerate(vectors.words):
         members.setdefault(casing(word), []).append(row)
     for group in members.values():
         matrix = torch.from_numpy(vectors.matrix[group])
-        neighbours = min(top_k, len(group) - 1)
+        neighbors = min(top_k, len(group) - 1)
         for start in range(0, len(group), _ROWS_AT_A_TIME):
             similarity = matrix[start : start + _ROWS_AT_A_TIME] @ matrix.T
             similarity.diagonal(start).fill_(-torch.inf)  # the word itself
-            best = similarity.topk(neighbours)
+            best = similarity.topk(neighbors)
             for offset, (values, columns) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
                 yield (
                     vectors.words[group[start + offset]],
@@ -110,21 +110,21 @@ def _progress(path: str | Path) -> tqdm:
 
 
 def _dimension(path: str | Path, number: int, fields: list[bytes]) -> int:
-    """How many numbers the first line has; raises InputError where it is not a word and its numbers."""
+    """How many numbers the first line has; raises InputError if it is not a word followed by numbers."""
     if len(fields) < 2 or not all(map(_is_number, fields[1:])):
         raise InputError(
-            f"{path}, line {number}: not a word and its numbers; "
-            "--vectors is an uncompressed text file of GloVe or word2vec"
+            f"{path}, line {number}: not a word followed by numbers; "
+            "--vectors needs an uncompressed text file of GloVe or word2vec"
         )
     return len(fields) - 1
 
 
 def _word(path: str | Path, number: int, fields: list[bytes], dimension: int) -> str | None:
-    """The word of a line, None where it is not UTF-8; raises InputError where ``dimension`` numbers do not follow."""
+    """The word of a line, or None if it is not UTF-8; raises InputError unless ``dimension`` numbers follow."""
     excess = len(fields) - dimension - 1
     if excess < 0 or any(map(_is_number, fields[1 : 1 + excess])):
         raise InputError(
-            f"{path}, line {number}: {max(len(fields) - 1, 0)} numbers, not {dimension} as before; fetch the file again"
+            f"{path}, line {number}: {max(len(fields) - 1, 0)} numbers, not {dimension} as before; download it again"
         )
     try:
         return b" ".join(fields[: 1 + excess]).decode()
@@ -141,14 +141,14 @@ def _is_number(field: bytes) -> bool:
 
 
 def _unit_vector(path: str | Path, number: int, fields: list[bytes]) -> np.ndarray:
-    """The numbers of a line as a vector of length 1; raises InputError where they have no direction."""
+    """The numbers of a line as a vector of length 1; raises InputError if they have no direction."""
     try:
         vector = np.array([float(field) for field in fields])
     except ValueError as error:
-        raise InputError(f"{path}, line {number}: {error}; correct or remove the line") from None
+        raise InputError(f"{path}, line {number}: {error}; correct or delete the line") from None
     length = np.linalg.norm(vector)
     if not np.isfinite(length):
-        raise InputError(f"{path}, line {number}: holds a number that is not finite; correct or remove the line")
+        raise InputError(f"{path}, line {number}: contains a number that is not finite; correct or delete the line")
     if length == 0:
-        raise InputError(f"{path}, line {number}: all numbers are zero; remove the line")
+        raise InputError(f"{path}, line {number}: all numbers are zero; delete the line")
     return (vector / length).astype(np.float32)

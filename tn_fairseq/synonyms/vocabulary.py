@@ -1,6 +1,5 @@
-"""Which entries of a model's dictionary are whole words, and what word each one spells."""
+"""Which entries of a model's dictionary are whole words, and which word each one spells."""
 
-import json
 import re
 from pathlib import Path
 from typing import Collection
@@ -9,17 +8,18 @@ from fairseq.data import Dictionary
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
 
 from ..errors import InputError
+from ..files import read_json_object
 
-# What a piece starts with where the marker tells whole words from pieces of words.
+# The markers at the start of a piece that distinguish whole words from parts of words.
 WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"
 _BYTE_OF_CHARACTER = {character: byte for byte, character in bytes_to_unicode().items()}
 
-# Entries that no text contains: [PAD], [unused12], <mask>, <0x0A>; fairseq fills dictionaries up with madeupword0000.
+# Entries that no text contains: [PAD], [unused12], <mask>, <0x0A>; fairseq pads dictionaries with madeupword0000.
 _SPECIAL = re.compile(r"\[\S+\]|<\S+>|madeupword\d{4}")
 
 # English words of the closed classes: determiners, pronouns, auxiliaries, prepositions, conjunctions, pro-adverbs,
 # negation and degree, and what tokenizers leave of contractions. Grammar, not meaning, decides which one fits a gap,
-# and what WordNet offers for them (I: iodine, in: inch, he: helium) is no synonym.
+# and what WordNet offers for them (I: iodine, in: inch, he: helium) is not a synonym.
 _CLOSED_CLASSES = """
 a an the this that these those each every either neither both all any some no none such another other others
 much many more most few fewer fewest less least several enough own same
@@ -46,11 +46,11 @@ def whole_words(dictionary: Dictionary, encoder_json: str | Path | None = None) 
     """Map the id of every entry of ``dictionary`` that is a whole word to the word it spells, in the order of ids.
 
     A whole word is ``word`` in a WordPiece vocabulary (``##ing`` continues one) and in a plain list of words, ``▁word``
-    in a SentencePiece vocabulary and ``Ġword`` in GPT-2's: there, a word at the very start of a text has another entry
-    (``word``), which is left out because it also continues words. It begins with a letter or digit and has a letter.
+    in a SentencePiece vocabulary and ``Ġword`` in GPT-2's. There, a word at the very start of a text has another entry
+    (``word``), which is left out because it also continues words. It starts with a letter or digit and has a letter.
 
-    fairseq's dictionaries for GPT-2 hold numbers; ``encoder_json`` (GPT-2's ``encoder.json``) says which piece each one
-    is. Raises InputError for such a dictionary without it, and for an ``encoder_json`` that does not fit.
+    fairseq's dictionaries for GPT-2 contain numbers; ``encoder_json`` (GPT-2's ``encoder.json``) maps them to pieces.
+    Raises InputError for such a dictionary without ``encoder_json``, and for an ``encoder_json`` that does not match.
     """
     pieces = _pieces(dictionary, encoder_json)
     marker = _marker(pieces.values())
@@ -68,10 +68,10 @@ def whole_words(dictionary: Dictionary, encoder_json: str | Path | None = None) 
 
 
 def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None) -> list[str]:
-    """What each entry of ``dictionary`` adds to a text, with a space before it where a word begins there.
+    """What each entry of ``dictionary`` adds to a text, with a leading space if it starts a word.
 
-    The text of some tokens is the concatenation of theirs. Special symbols add nothing, but for the unknown word.
-    Raises InputError as ``whole_words`` does.
+    The text of a sequence of tokens is the concatenation of their forms. Special symbols add nothing, except the
+    unknown word. Raises InputError as ``whole_words`` does.
     """
     pieces = _pieces(dictionary, encoder_json)
     marker = _marker(pieces.values())
@@ -89,26 +89,26 @@ def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None
 
 
 def match_case(word: str, like: str) -> str:
-    """Spell ``word`` in the casing pattern of ``like`` (lower, Capitalised, UPPER), or as it is where that is mixed."""
+    """Spell ``word`` in the casing pattern of ``like`` (lower, Capitalized, UPPER); unchanged if that is mixed."""
     pattern = casing(like)
     if pattern == "lower":
         return word.lower()
-    if pattern == "Capitalised":
+    if pattern == "Capitalized":
         return word[:1].upper() + word[1:].lower()
     return word.upper() if pattern == "UPPER" else word
 
 
 def casing(word: str) -> str:
-    """The casing pattern of ``word``: lower, Capitalised, UPPER or mixed; a single capital counts as Capitalised."""
+    """The casing pattern of ``word``: lower, Capitalized, UPPER or mixed; a single capital counts as Capitalized."""
     if word == word.lower():
         return "lower"
     if word[0].isupper() and word[1:] == word[1:].lower():
-        return "Capitalised"
+        return "Capitalized"
     return "UPPER" if word == word.upper() else "mixed"
 
 
 def _pieces(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int, str]:
-    """The pieces by their ids, without special symbols; those that stand for numbers of GPT-2 are looked up."""
+    """Map ids to pieces, without special symbols; GPT-2's numbers are replaced by their pieces."""
     pieces = {
         index: dictionary[index]
         for index in range(dictionary.nspecial, len(dictionary))
@@ -116,20 +116,20 @@ def _pieces(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int
     }
     are_numbers = bool(pieces) and all(piece.isascii() and piece.isdigit() for piece in pieces.values())
     if are_numbers and encoder_json is None:
-        raise InputError("the dictionary holds numbers (GPT-2 BPE): name GPT-2's encoder.json with --encoder-json")
+        raise InputError("the dictionary contains numbers (GPT-2 BPE); give GPT-2's encoder.json with --encoder-json")
     if encoder_json is not None and not are_numbers:
-        raise InputError("--encoder-json is for dictionaries of numbers, and this one holds text: leave it out")
+        raise InputError("--encoder-json is only for dictionaries of numbers, but this one contains text; omit it")
     if not are_numbers:
         return pieces
     names = _read_encoder_json(encoder_json)
     unknown = next((number for number in pieces.values() if int(number) not in names), None)
     if unknown is not None:
-        raise InputError(f"{encoder_json}: has no piece {unknown}, which the dictionary holds; it belongs to another")
+        raise InputError(f"{encoder_json}: has no piece {unknown} of the dictionary; give the matching encoder.json")
     return {index: names[int(number)] for index, number in pieces.items()}
 
 
 def _marker(pieces: Collection[str]) -> str:
-    """The marker that most pieces start with, or none in a plain list of words: one piece in a hundred must have it."""
+    """The marker of most pieces, or "" in a plain list of words: more than one piece in a hundred must have it."""
     counts = {
         marker: sum(piece.startswith(marker) for piece in pieces)
         for marker in (WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD)
@@ -139,23 +139,21 @@ def _marker(pieces: Collection[str]) -> str:
 
 
 def _is_word(word: str) -> bool:
-    # No word holds an underscore: WordNet writes phrases with it.
+    # No word contains an underscore: WordNet uses it in phrases.
     return word[:1].isalnum() and any(map(str.isalpha, word)) and "_" not in word
 
 
 def _read_encoder_json(path: str | Path) -> dict[int, str]:
     """Number -> byte-level piece, from GPT-2's ``encoder.json``."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return {number: piece for piece, number in json.load(file).items()}
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; --encoder-json is GPT-2's encoder.json") from None
-    except (ValueError, AttributeError, TypeError):
-        raise InputError(f"{path}: not JSON of pieces and numbers; --encoder-json is GPT-2's encoder.json") from None
+    remedy = "--encoder-json needs GPT-2's encoder.json"
+    pieces = read_json_object(path, remedy)
+    if not all(type(number) is int for number in pieces.values()):
+        raise InputError(f"{path}: does not map pieces to numbers; {remedy}")
+    return {number: piece for piece, number in pieces.items()}
 
 
 def _decode_bytes(piece: str, errors: str = "strict") -> str:
-    """The text of a byte-level piece; nothing where its bytes are not UTF-8 by themselves, unless that is replaced."""
+    """The text of a byte-level piece; "" if its bytes are not valid UTF-8 and ``errors`` is "strict"."""
     try:
         return bytes(_BYTE_OF_CHARACTER[character] for character in piece).decode(errors=errors)
     except (KeyError, UnicodeDecodeError):

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, field
 
 from fairseq import utils
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import PrependTokenDataset, TokenBlockDataset
 from fairseq.data.shorten_dataset import TruncateDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -14,9 +15,11 @@ from omegaconf import II, MISSING, OmegaConf
 
 from ..configuration import check_data_folder
 from ..data import load_sentences
+from ..data.loaders import restart_loaders_each_epoch
 from ..data.masked_tokens_dataset import MaskedTokensDataset
 from ..dictionary import load_dictionary
 from ..errors import InputError, one_line_errors
+from ..preprocessing import PREPROCESSING
 
 logger = logging.getLogger(__name__)
 
@@ -24,43 +27,47 @@ logger = logging.getLogger(__name__)
 @dataclass
 class ElectraTaskConfig(FairseqDataclass):
     data: str = field(
-        default=MISSING, metadata={"help": "data-bin folders, separated by colons: one an epoch, in turn"}
+        default=MISSING, metadata={"help": "data-bin folders, separated by colons; one per epoch, in turn"}
     )
     sample_break_mode: ChoiceEnum(["none", "complete", "complete_doc"]) = field(
         default="none",
         metadata={
-            "help": "none fills every block to the brim; complete keeps sentences whole (longer ones are cut off); "
-            "complete_doc keeps documents apart, too"
+            "help": "none fills every block; complete does not split sentences, but cuts off longer ones; "
+            "complete_doc also keeps documents apart"
         },
     )
     tokens_per_sample: int = field(default=128, metadata={"help": "longest block in tokens, <s> included"})
-    mask_prob: float = field(default=0.15, metadata={"help": "share of the tokens to mask, special symbols excluded"})
-    leave_unmasked_prob: float = field(default=0.15, metadata={"help": "share of the masked that keep their token"})
-    random_token_prob: float = field(default=0.0, metadata={"help": "share of the masked that get a random token"})
+    mask_prob: float = field(default=0.15, metadata={"help": "share of the tokens to mask, without special symbols"})
+    leave_unmasked_prob: float = field(default=0.15, metadata={"help": "share of the masked tokens to leave as is"})
+    random_token_prob: float = field(default=0.0, metadata={"help": "share of the masked tokens to replace at random"})
     seed: int = II("common.seed")
 
 
 @register_task("electra", dataclass=ElectraTaskConfig)
 class ElectraTask(MaskedLMTask):
-    """fairseq's ``masked_lm`` task with ELECTRA's masking: special symbols stay, and a batch is masked at once."""
+    """fairseq's ``masked_lm`` task with ELECTRA's masking, which never masks special symbols."""
 
     cfg: ElectraTaskConfig
+
+    def __init__(self, cfg: ElectraTaskConfig, dictionary=None):
+        super().__init__(cfg, dictionary)
+        restart_loaders_each_epoch(self)
 
     @classmethod
     @one_line_errors()
     def setup_task(cls, cfg: ElectraTaskConfig, **kwargs):
-        """Raises InputError (as a one-line exit) for probabilities out of range and a folder without dict.txt."""
+        """Raises InputError (as a one-line exit) if an option is out of range or the folder has no dict.txt."""
         if OmegaConf.is_missing(cfg, "data"):
-            raise InputError("task.data is not given; name the folder that binarize.py wrote")
+            raise InputError(f"task.data is not given; name the folder that {PREPROCESSING} binarize wrote")
         if not 0 < cfg.mask_prob < 1:
-            raise InputError(f"--mask-prob {cfg.mask_prob} is not above 0 and below 1; ELECTRA and BERT use 0.15")
+            raise InputError(f"--mask-prob must be above 0 and below 1, not {cfg.mask_prob}; ELECTRA and BERT use 0.15")
         shares = cfg.leave_unmasked_prob, cfg.random_token_prob
         if min(shares) < 0 or sum(shares) > 1:
             raise InputError(
-                "--leave-unmasked-prob and --random-token-prob must not be negative or add up to more than 1"
+                "--leave-unmasked-prob and --random-token-prob must be non-negative and add up to at most 1"
             )
         if cfg.tokens_per_sample < 2:
-            raise InputError(f"--tokens-per-sample {cfg.tokens_per_sample} leaves no room for text; give at least 2")
+            raise InputError(f"--tokens-per-sample must be at least 2, not {cfg.tokens_per_sample}")
         return super().setup_task(cfg, **kwargs)
 
     @classmethod
@@ -68,19 +75,21 @@ class ElectraTask(MaskedLMTask):
         check_data_folder(cfg.data)
         first, *others = utils.split_paths(cfg.data)
         dictionary = load_dictionary(os.path.join(first, "dict.txt"))
-        for shard in others:  # now rather than when their epoch comes
+        for shard in others:  # now, not when their epoch begins
             own = os.path.join(shard, "dict.txt")
             if os.path.exists(own) and load_dictionary(own) != dictionary:
-                raise InputError(f"{own}: another dictionary than that of {first}; binarize all shards in one run")
+                raise InputError(f"{own}: not the dictionary of {first}; binarize all shards in one run")
             if not os.path.exists(os.path.join(shard, "train.idx")):
-                raise InputError(f"there is no {shard}/train.idx; write all shards with binarize.py --shards")
+                raise InputError(
+                    f"there is no {shard}/train.idx; write all shards with {PREPROCESSING} binarize --shards"
+                )
         return dictionary
 
     @one_line_errors()
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load one split as masked blocks.
 
-        Raises InputError (as a one-line exit) where the split is missing, unreadable or empty.
+        Raises InputError (as a one-line exit) if the split is missing, unreadable or empty.
         """
         self.datasets[split] = MaskedTokensDataset(
             self._load_dataset_split(split, epoch, combine),
@@ -92,32 +101,35 @@ class ElectraTask(MaskedLMTask):
         )
 
     @one_line_errors()
-    def get_batch_iterator(self, dataset, max_tokens=None, **options):
-        """Raises InputError (as a one-line exit) where fairseq would leave out all blocks but a few short ones."""
+    def get_batch_iterator(self, dataset, max_tokens=None, max_sentences=None, num_workers=0, **options):
+        """Raises InputError (as a one-line exit) for invalid sizes, and if fairseq would skip all but a few blocks."""
+        if max_sentences is not None and max_sentences < 1:
+            raise InputError(f"--batch-size (or --batch-size-valid) must be positive, not {max_sentences}")
+        if num_workers < 0:
+            raise InputError(f"--num-workers must be non-negative, not {num_workers}")
         if max_tokens is not None and (longest := dataset.sizes.max()) > max_tokens:
             raise InputError(
-                f"--max-tokens (or --max-tokens-valid) {max_tokens} is less than a block of {longest} tokens; give "
-                "more, or fewer --tokens-per-sample"
+                f"--max-tokens (or --max-tokens-valid) {max_tokens} is less than a block of {longest} tokens; raise "
+                "it, or lower --tokens-per-sample"
             )
-        return super().get_batch_iterator(dataset, max_tokens=max_tokens, **options)
+        sizes = {"max_tokens": max_tokens, "max_sentences": max_sentences, "num_workers": num_workers}
+        return super().get_batch_iterator(dataset, **sizes, **options)
 
     @one_line_errors()
     def build_criterion(self, cfg, *args, **options):
-        """Raises InputError (as a one-line exit) for fairseq's own criteria, which leave a discriminator untrained."""
+        """Raises InputError (as a one-line exit) for fairseq's own criteria, which do not train a discriminator."""
         criterion = super().build_criterion(cfg, *args, **options)
         if type(criterion).__module__.startswith("fairseq."):
-            raise InputError(
-                f"--criterion {cfg._name} trains no discriminator; give electra (on BERT it is plain masked LM), "
-                "mlm_hard_correction, mlm_soft_reg or mlm_sent_kl"
-            )
+            ours = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "objective")]
+            raise InputError(f"--criterion {cfg._name} trains no discriminator; give one of {', '.join(sorted(ours))}")
         return criterion
 
     def _load_dataset_split(self, split, epoch, combine):
         folders = utils.split_paths(self.cfg.data)
         path = os.path.join(folders[(epoch - 1) % len(folders)], split)
-        sentences = load_sentences(path, "binarize.py", self.source_dictionary, combine)
+        sentences = load_sentences(path, "binarize", self.source_dictionary, combine)
         if not len(sentences):
-            raise InputError(f"{path}.bin holds no text; binarize a corpus that does")
+            raise InputError(f"{path}.bin holds no text; binarize a corpus with text")
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
         blocks = TokenBlockDataset(
             sentences,
@@ -129,7 +141,7 @@ class ElectraTask(MaskedLMTask):
         )
         too_long = (blocks.sizes > limit).sum()
         if too_long:
-            # fairseq would refuse them; what is lost must be said
+            # fairseq would refuse them; a loss of data must be reported
             logger.warning(
                 f"{too_long:,} of {len(blocks):,} {split} blocks are one sentence longer than --tokens-per-sample "
                 f"{self.cfg.tokens_per_sample} and are cut off; --sample-break-mode none loses nothing"

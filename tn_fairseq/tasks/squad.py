@@ -1,4 +1,4 @@
-"""Fine-tuning on questions whose answers are spans of a text: ``--task squad``."""
+"""Fine-tuning on SQuAD, whose answers are spans of a text: ``--task squad``."""
 
 import logging
 import os
@@ -25,6 +25,7 @@ from safetensors.torch import load_file
 from ..data import load_sentences
 from ..dictionary import load_dictionary
 from ..errors import InputError, one_line_errors
+from ..preprocessing import PREPROCESSING
 
 logger = logging.getLogger(__name__)
 
@@ -33,14 +34,14 @@ HEAD = "squad"
 
 @dataclass
 class SquadTaskConfig(FairseqDataclass):
-    data: str = field(default=MISSING, metadata={"help": "folder that preprocess/squad.py wrote"})
+    data: str = field(default=MISSING, metadata={"help": f"folder that {PREPROCESSING} squad wrote"})
     max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
     seed: int = II("common.seed")
 
 
 @register_task("squad", dataclass=SquadTaskConfig)
 class SquadTask(FairseqTask):
-    """Windows of a text behind a question; the target is the answer's first and last position, or twice 0."""
+    """Windows of a question and a part of its text; the target is the answer's first and last position, or 0 and 0."""
 
     cfg: SquadTaskConfig
 
@@ -51,32 +52,34 @@ class SquadTask(FairseqTask):
     @classmethod
     @one_line_errors()
     def setup_task(cls, cfg: SquadTaskConfig, **kwargs):
-        """Raises InputError (as a one-line exit) for a folder without dict.txt."""
+        """Raises InputError (as a one-line exit) if the folder has no dict.txt."""
         return cls(cfg, load_dictionary(os.path.join(cfg.data, "dict.txt")))
 
     @one_line_errors()
     def load_dataset(self, split, combine=False, **kwargs):
-        """Load one split as batches of windows, in an order that the seed decides.
+        """Load one split as batches of windows, shuffled with the seed.
 
-        Raises InputError (as a one-line exit) where the split is missing, or its files do not belong together.
+        Raises InputError (as a one-line exit) if the split is missing or its files do not belong together.
         """
         path = os.path.join(self.cfg.data, split)
-        rows = load_sentences(path, "preprocess/squad.py", self.dictionary)
+        rows = load_sentences(path, "squad", self.dictionary)
         try:
             answers = load_file(f"{path}.safetensors")["answer"]
         except (OSError, SafetensorError, KeyError) as error:
-            raise InputError(f"{path}.safetensors: holds no answers ({error}); run preprocess/squad.py again") from None
+            raise InputError(
+                f"{path}.safetensors: holds no answers ({error}); run {PREPROCESSING} squad again"
+            ) from None
         if len(answers) != len(rows):
             raise InputError(
-                f"{path}.safetensors holds {len(answers):,} answers for {len(rows):,} windows; run preprocess/squad.py "
-                "again"
+                f"{path}.safetensors holds {len(answers):,} answers for {len(rows):,} windows; run "
+                f"{PREPROCESSING} squad again"
             )
         tokens = PrependTokenDataset(rows, self.dictionary.bos())
         longest = int(tokens.sizes.max(initial=0))
         if longest > self.cfg.max_positions:
             raise InputError(
-                f"{path}.bin holds windows of {longest} tokens, and --max-positions is {self.cfg.max_positions}; run "
-                f"preprocess/squad.py with --max-length {self.cfg.max_positions}"
+                f"{path}.bin holds windows of {longest} tokens, but --max-positions is {self.cfg.max_positions}; run "
+                f"{PREPROCESSING} squad with --max-length {self.cfg.max_positions}"
             )
         windows = NestedDictionaryDataset(
             {
@@ -101,7 +104,7 @@ class SquadTask(FairseqTask):
         """One of our models with a head that finds answers."""
         model = super().build_model(cfg, from_checkpoint)
         if not hasattr(model, "register_answer_head"):
-            raise InputError(f"--task squad takes our electra_* and bert_* models, not {cfg._name}")
+            raise InputError(f"--task squad needs one of our electra_* and bert_* models, not {cfg._name}")
         model.register_answer_head(HEAD)
         return model
 

@@ -1,0 +1,59 @@
+"""Checkpoints are written completely or not at all, even if the disk fails."""
+
+import errno
+import os
+
+import pytest
+import torch
+
+from tn_fairseq.fairseq_patches import durable_checkpoints
+
+
+def save(path, tmp_path):
+    durable_checkpoints.save({"weight": torch.arange(3.0)}, str(path))
+
+
+def copy(path, tmp_path):
+    (tmp_path / "source").write_bytes(b"a checkpoint")
+    assert durable_checkpoints.copy(str(tmp_path / "source"), str(path), overwrite=True)
+
+
+@pytest.mark.parametrize("write", [save, copy])
+def test_the_content_is_synced_before_the_rename(tmp_path, write, monkeypatch):
+    fsync, replace = os.fsync, os.replace
+    synced = {}  # the size of each file by inode number
+    renamed = []
+
+    def record_fsync(descriptor):
+        fsync(descriptor)
+        status = os.fstat(descriptor)
+        synced[status.st_ino] = status.st_size
+
+    def record_replace(source, target):
+        status = os.stat(source)
+        renamed.append((str(target), synced.get(status.st_ino), status.st_size))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", record_fsync)
+    monkeypatch.setattr(os, "replace", record_replace)
+    path = tmp_path / "checkpoint_last.pt"
+    write(path, tmp_path)
+    size = path.stat().st_size
+    assert renamed == [(str(path), size, size)] and size > 0
+
+
+@pytest.mark.parametrize("write", [save, copy])
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_failing_disk_keeps_the_previous_checkpoint(tmp_path, write, failing, monkeypatch):
+    path = tmp_path / "checkpoint_last.pt"
+    path.write_bytes(b"the checkpoint before")
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, failing, fail)
+    with pytest.raises(SystemExit, match=r"^error: .*checkpoint_last.pt: cannot be written \(No space left") as stop:
+        write(path, tmp_path)
+    assert "\n" not in str(stop.value)
+    assert path.read_bytes() == b"the checkpoint before"
+    assert {other.name for other in tmp_path.iterdir()} <= {path.name, "source"}

@@ -1,0 +1,102 @@
+"""Importing the plugin changes the functions that README.md lists, but not the numbers of other training."""
+
+import json
+import re
+import shutil
+import sys
+from argparse import Namespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from helpers import FAMILIES, PLUGIN, random_sentences, run_command, write_split
+from interruption import assert_equal
+
+PAGE = (PLUGIN / "fairseq_patches" / "README.md").read_text(encoding="utf-8")
+# prints the functions and registry entries of fairseq that the import replaces
+DIFFERENCE = """
+import inspect, json, sys
+import fairseq_cli.train, fairseq_cli.validate, fairseq_cli.hydra_train, fairseq.models.ema.ema
+
+def snapshot():
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("fairseq"):
+            continue
+        for key, value in list(vars(module).items()):
+            if inspect.isfunction(value) and value.__module__ == name:
+                found[f"{name}.{key}"] = value
+            elif inspect.isclass(value) and value.__module__ == name:
+                found |= {f"{name}.{key}.{member}": content for member, content in vars(value).items()
+                          if inspect.isfunction(inspect.unwrap(getattr(content, "__func__", content)))}
+            elif key.endswith("REGISTRY") and isinstance(value, dict):
+                found |= {f"{name}.{key}[{entry}]": content for entry, content in value.items()}
+    return found
+
+before = snapshot()
+import tn_fairseq
+after = snapshot()
+print(json.dumps(sorted(name for name in before if after.get(name) is not before[name])))
+"""
+
+
+def test_the_page_lists_all_replaced_functions_and_names():
+    run = run_command(sys.executable, "-c", DIFFERENCE, cwd=PLUGIN.parent)
+    assert run.code == 0, run.output
+    changed = json.loads(run.stdout)
+    functions = {name.removeprefix("fairseq.") for name in changed if "REGISTRY[" not in name}
+    assert functions == set(re.findall(r"^\| `([\w.]+)` \| `", PAGE, flags=re.MULTILINE))
+    taken = {re.search(r"\[(\w+)\]", name).group(1) for name in changed if "REGISTRY[" in name}
+    assert taken == {"bert_base", "bert_large"} and all(f"`{name}`" in PAGE for name in taken)
+
+
+@pytest.fixture(scope="module")
+def parallel_text(tmp_path_factory):
+    """Sentences and their translations, which are the same words in reverse order."""
+    folder = tmp_path_factory.mktemp("parallel")
+    dictionary = Dictionary()
+    for sentence in random_sentences(200, seed=1):
+        for word in sentence:
+            dictionary.add_symbol(word)
+    for language, step in (("src", 1), ("tgt", -1)):
+        dictionary.save(str(folder / f"dict.{language}.txt"))
+        for split, seed in (("train", 1), ("valid", 2)):
+            sentences = [words[::step] for words in random_sentences(60, seed) if words]
+            write_split(folder, f"{split}.src-tgt.{language}", dictionary, sentences)
+    return folder
+
+
+OTHERS = {
+    "translation": "--task translation --arch transformer_tiny --criterion cross_entropy --optimizer adam",
+    "masked_lm": f"{FAMILIES['roberta']} --criterion masked_lm --optimizer adam --tokens-per-sample 32",
+}
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_other_training_is_the_same_with_and_without_the_plugin(task, data_bin, parallel_text, tmp_path):
+    data = parallel_text if task == "translation" else data_bin
+    flags = [data, *OTHERS[task].split(), "--lr", 1e-3, "--clip-norm", 1, "--batch-size", 8, "--update-freq", 2]
+    flags += ["--max-epoch", 2, "--cpu", "--log-format", "json", "--save-interval-updates", 3, "--store-ema"]
+    for name, more in (("without", []), ("with", ["--user-dir", PLUGIN])):
+        save_dir = tmp_path / "checkpoints"
+        run = run_command("fairseq-train", *flags, "--save-dir", save_dir, *more)
+        assert run.code == 0, run.output
+        shutil.move(save_dir, tmp_path / name)
+    names = sorted(path.name for path in (tmp_path / "without").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "with").iterdir()) and "checkpoint_last.pt" in names
+    for name in names:
+        plain, ours = (torch.load(tmp_path / folder / name, weights_only=False) for folder in ("without", "with"))
+        assert plain.keys() == ours.keys()
+        for part in ("model", "last_optimizer_state"):
+            assert_equal(plain[part], ours[part])
+        assert_equal(plain["extra_state"]["train_iterator"], ours["extra_state"]["train_iterator"])
+        assert settings(plain["cfg"]) == settings(ours["cfg"])
+
+
+def settings(cfg: dict) -> dict:
+    """The configuration without the plugin's folder."""
+    groups = {name: vars(group) if isinstance(group, Namespace) else group for name, group in cfg.items()}
+    return {
+        name: {key: value for key, value in group.items() if key != "user_dir"} if isinstance(group, dict) else group
+        for name, group in groups.items()
+    }

@@ -1,0 +1,159 @@
+"""This process and local processes: the same results in the same order, even if workers are killed."""
+
+import multiprocessing
+import os
+import resource
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from engine_checks import SQUARES, Consumed, call, running, squares, wait_until
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.preprocessing.engines.base import ATTEMPTS, LOOK_AHEAD, ThisProcess
+from tn_fairseq.preprocessing.engines.local import LocalProcesses
+
+
+def slow_first(number: int) -> int:
+    time.sleep(0.2 if number == 0 else 0.001 * (number % 3))
+    return number**2
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 4, 60])
+def test_local_processes_keep_the_order_and_limit_the_look_ahead(workers, count):
+    consumed = Consumed(range(count))
+    with LocalProcesses(slow_first, workers) as engine:
+        assert consumed.run(engine) == squares(count)
+        assert consumed.run(engine) == squares(count)  # the next split
+    assert consumed.ahead <= LOOK_AHEAD * workers
+
+
+def test_items_in_flight_may_be_larger_than_a_pipe():
+    with LocalProcesses(bytes, 3) as engine:
+        assert [len(result) for result in engine.map(bytes(300_000) for _ in range(20))] == [300_000] * 20
+
+
+@pytest.mark.parametrize("open_engine", [ThisProcess, partial(LocalProcesses, workers=2)])
+def test_an_error_is_raised_at_its_turn(open_engine):
+    items = [*SQUARES[:20], partial(int, "x"), partial(abs, "y")]
+    results = []
+    with open_engine(call) as engine, pytest.raises(ValueError, match="invalid literal") as caught:
+        for result in engine.map(items):
+            results.append(result)
+    assert results == squares(20)
+    assert open_engine is ThisProcess or "in _work" in str(caught.value.__cause__)  # where it happened in the worker
+
+
+def kill_once(flag: Path, number: int) -> int:
+    if number == 7 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_killed_worker_loses_no_results(tmp_path, workers, capsys):
+    with LocalProcesses(partial(kill_once, tmp_path / "killed"), workers) as engine:
+        assert list(engine.map(range(30))) == squares(30)
+    assert (tmp_path / "killed").exists()
+    assert capsys.readouterr().err == "warning: a worker was killed (out of memory?); its work is retried\n"
+
+
+def children() -> list[int]:
+    return [process.pid for process in multiprocessing.active_children()]
+
+
+def test_all_workers_killed_again_and_again():
+    with LocalProcesses(slow_first, 2) as engine:
+        results = []
+        for result in engine.map(range(40)):
+            results.append(result)
+            if len(results) % 10 == 5:
+                for pid in children():
+                    os.kill(pid, signal.SIGKILL)
+    assert results == squares(40)
+
+
+def kill_always(tries: Path, number: int) -> int:
+    if number == 7:
+        with open(tries, "a") as file:
+            file.write("x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+def test_an_item_that_always_kills_is_reported(tmp_path):
+    results = []
+    with (
+        LocalProcesses(partial(kill_always, tmp_path / "tries"), 2) as engine,
+        pytest.raises(InputError, match=r"^7: every worker that processed it was killed .* fewer than 2 --workers$"),
+    ):
+        for result in engine.map(range(30)):
+            results.append(result)
+    assert results == squares(7)
+    assert len((tmp_path / "tries").read_text()) == ATTEMPTS
+
+
+def test_exiting_stops_the_workers():
+    with LocalProcesses(time.sleep, 2) as engine:
+        results = engine.map([0] * 100)
+        assert next(results) is None
+        pids = children()
+        assert len(pids) == 2
+    assert not any(map(running, pids))
+
+
+def start_process(function) -> tuple[multiprocessing.Process, object]:
+    """A process that calls the function with a queue, and the first item from the queue."""
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=function, args=(queue,))
+    process.start()
+    return process, queue.get(timeout=20)
+
+
+def work_forever(pids: multiprocessing.Queue) -> None:
+    with LocalProcesses(time.sleep, 2) as engine:
+        results = engine.map([0.01] * 1_000_000)
+        next(results)
+        pids.put(children())
+        list(results)
+
+
+def test_workers_exit_when_their_parent_is_killed():
+    parent, pids = start_process(work_forever)
+    assert len(pids) == 2 and all(map(running, pids))
+    parent.kill()
+    parent.join()
+    wait_until(lambda: not any(map(running, pids)))
+
+
+def is_interrupted(_) -> bool:
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def test_workers_ignore_interrupts():
+    with LocalProcesses(is_interrupted, 2) as engine:
+        assert list(engine.map(range(10))) == [False] * 10
+    assert is_interrupted(0)  # in this process it is as usual
+
+
+def start_too_many(queue: multiprocessing.Queue) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    try:
+        list(LocalProcesses(abs, 100).map([1]))
+    except InputError as error:
+        queue.put(str(error))
+
+
+def test_more_processes_than_the_machine_allows():
+    process, message = start_process(start_too_many)
+    assert message == "100 processes cannot be started (Too many open files); reduce --workers"
+    process.join()

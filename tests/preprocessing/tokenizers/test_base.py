@@ -1,0 +1,42 @@
+"""The base class of tokenizers: the dictionary, and the mappings between ids and its indices."""
+
+import pytest
+from tokenizer_folders import PIECES, SPECIAL, bert_folder, model_dictionary
+from tokenizers import Tokenizer, models
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
+from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+
+
+def test_a_dictionary_that_lacks_a_symbol_is_refused(tmp_path):
+    tokenizer = load_tokenizer(bert_folder(tmp_path))
+    (tmp_path / "dict.txt").write_text("".join(f"{piece} 1\n" for piece in reversed(PIECES[1:])), encoding="utf-8")
+    for method in (tokenizer.lookup_table, tokenizer.token_ids):
+        with pytest.raises(InputError, match=r"lacks 1 of the tokenizer's 18 symbols \('the'\)"):
+            method(load_dictionary(tmp_path / "dict.txt"))
+
+
+def test_token_ids_invert_the_lookup_table_and_include_special_tokens(tmp_path):
+    tokenizer = load_tokenizer(bert_folder(tmp_path))
+    assert tokenizer.pieces == [*SPECIAL, *PIECES]
+    assert tokenizer.special_ids == {"<s>": 2, "<pad>": 0, "</s>": 3, "<unk>": 1, "<mask>": 4}
+    dictionary = model_dictionary(tokenizer)
+    token_ids = tokenizer.token_ids(dictionary)
+    assert token_ids.tolist() == [2, 0, 3, 1, *range(5, 23), 4]
+    assert token_ids[tokenizer.lookup_table(dictionary)[5:]].tolist() == list(range(5, 23))
+
+
+def test_token_ids_follow_the_dictionarys_order(tmp_path):
+    tokenizer = load_tokenizer(bert_folder(tmp_path))
+    (tmp_path / "dict.txt").write_text("".join(f"{piece} 1\n" for piece in reversed(PIECES)), encoding="utf-8")
+    token_ids = tokenizer.token_ids(load_dictionary(tmp_path / "dict.txt"))
+    assert token_ids.tolist() == [2, 0, 3, 1, *reversed(range(5, 23)), 4]
+
+
+def test_ids_with_gaps_have_no_token_ids(tmp_path):
+    vocabulary = {piece: 2 * index for index, piece in enumerate([*SPECIAL, "cat"])}
+    Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(tmp_path)
+    with pytest.raises(InputError, match="its ids run to 10 with gaps"):
+        tokenizer.token_ids(model_dictionary(tokenizer))

@@ -1,0 +1,59 @@
+"""The paper's numbers: complete, and consistent with each other up to rounding."""
+
+from statistics import fmean
+
+import pytest
+
+from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, GLUE_TASKS, SQUAD_ROWS
+
+
+def test_all_rows_are_present():
+    assert len(GLUE_ROWS) == 12 + 2
+    assert len(SQUAD_ROWS) == 6
+    assert set(SQUAD_ROWS) < set(GLUE_ROWS)
+
+
+@pytest.mark.parametrize("name", GLUE_ROWS)
+def test_averages_match_the_tasks(name):
+    row = GLUE_ROWS[name]
+    assert tuple(row) == (*GLUE_TASKS, AVERAGE)
+    # the numbers of the tasks and the average are rounded by up to 0.05
+    assert abs(fmean(row[task] for task in GLUE_TASKS) - row[AVERAGE]) <= 0.1
+
+
+def test_numbers_are_as_printed():
+    assert GLUE_ROWS["ELECTRA-small"]["CoLA"] == 56.8
+    assert GLUE_ROWS["ELECTRA-small HC"]["CoLA"] == 62.0
+    assert GLUE_ROWS["ELECTRA-small HC, embedding"]["RTE"] == 67.1
+    assert GLUE_ROWS["ELECTRA-small SR, sentence"]["QNLI"] == 90.0
+    assert GLUE_ROWS["BERT-large SR"]["STS-B"] == 90.1
+    assert GLUE_ROWS["ELECTRA-base SR"]["RTE"] == 84.8
+    assert SQUAD_ROWS["ELECTRA-small HC"] == {"EM": 77.7, "F1": 85.6}
+
+
+@pytest.mark.parametrize(
+    "name, gain",
+    [
+        ("ELECTRA-small HC", 1.0),
+        ("ELECTRA-small SR", 1.5),
+        ("ELECTRA-small HC, embedding", 0.2),
+        ("ELECTRA-small SR, sentence", 1.2),
+    ],
+)
+def test_gains_over_the_baseline_match_the_paper(name, gain):
+    assert GLUE_ROWS[name][AVERAGE] - GLUE_ROWS["ELECTRA-small"][AVERAGE] == pytest.approx(gain)
+
+
+@pytest.mark.parametrize(
+    "name, em, f1",
+    [
+        ("ELECTRA-small HC", 1.9, 1.7),
+        ("ELECTRA-small SR", 0.2, 0.3),
+        ("ELECTRA-base HC", 0.6, 0.5),
+        ("ELECTRA-base SR", 0.5, 0.4),
+    ],
+)
+def test_gains_on_squad_match_the_paper(name, em, f1):
+    baseline = SQUAD_ROWS[name[:-3]]
+    assert SQUAD_ROWS[name]["EM"] - baseline["EM"] == pytest.approx(em)
+    assert SQUAD_ROWS[name]["F1"] - baseline["F1"] == pytest.approx(f1)

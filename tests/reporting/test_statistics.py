@@ -1,0 +1,121 @@
+"""Spread, intervals and power: values computed by hand, scipy's tests, published tables and simulations."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tn_fairseq.reporting.statistics import Comparison, Summary, compare, mean_interval, power, seeds_needed, summarise
+
+
+def test_summary_by_hand():
+    # deviations from 4: -3 -1 0 4
+    found = summarise([1, 3, 4, 8])
+    assert found == Summary(n=4, mean=4, sd=pytest.approx(math.sqrt(26 / 3), rel=1e-15), median=3.5, best=8)
+
+
+def test_summary_of_one_seed():
+    found = summarise([88.3])
+    assert (found.n, found.mean, found.median, found.best) == (1, 88.3, 88.3, 88.3)
+    assert math.isnan(found.sd)
+
+
+def test_equal_scores_have_no_spread_at_all():
+    assert summarise([88.3] * 3).sd == 0
+
+
+def test_interval_of_a_mean_by_hand():
+    # mean 4, standard deviation sqrt(26/3), standard error half of it
+    half = stats.t.ppf(0.975, 3) * math.sqrt(26 / 3) / 2
+    assert mean_interval([1, 3, 4, 8]) == pytest.approx((4 - half, 4 + half), rel=1e-12)
+
+
+def test_interval_of_a_mean_matches_a_t_test():
+    values = np.random.default_rng(3).normal(7, 2, 5).tolist()
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert mean_interval(values) == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+def test_interval_of_equal_values_is_a_point_and_of_one_value_none():
+    assert mean_interval([7.05] * 3) == (7.05, 7.05)
+    assert mean_interval([7.05]) == mean_interval([]) == (None, None)
+
+
+def test_interval_by_hand():
+    # variances 1 and 4 of three seeds each: standard error sqrt(5/3), freedom (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) = 50/17
+    found = compare([4, 5, 6], [1, 3, 5])
+    half = stats.t.ppf(0.975, 50 / 17) * math.sqrt(5 / 3)
+    assert found.difference == 2
+    assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-12)
+    assert found.seeds_needed == seeds_needed(math.sqrt(5 / 2))
+
+
+def test_interval_matches_welchs_t_test():
+    rng = np.random.default_rng(1)
+    ours, theirs = rng.normal(81, 1, 5).tolist(), rng.normal(80, 3, 9).tolist()
+    found = compare(ours, theirs)
+    expected = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    other = compare(theirs, ours)
+    assert (other.low, other.high) == pytest.approx((-found.high, -found.low), rel=1e-12)
+
+
+def test_interval_covers_the_true_difference_in_95_percent_of_cases():
+    rng = np.random.default_rng(2)
+    ours, theirs = rng.normal(1, 1, (2000, 4)), rng.normal(0, 2, (2000, 6))
+    found = [compare(a, b) for a, b in zip(ours.tolist(), theirs.tolist())]
+    covered = np.mean([comparison.low <= 1 <= comparison.high for comparison in found])
+    assert covered == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 2000))
+
+
+def test_pooled_standard_deviation_is_weighted_by_degrees_of_freedom():
+    # variances 1 with 2 degrees of freedom and 0 with 1: sd sqrt(2/3)
+    assert compare([4, 5, 6], [5, 5]).seeds_needed == seeds_needed(math.sqrt(2 / 3))
+    assert compare([5, 5], [4, 5, 6]).seeds_needed == seeds_needed(math.sqrt(2 / 3))
+
+
+def test_a_single_seed_gives_only_a_difference():
+    assert compare([82.0], [80.0, 81.0]) == Comparison(1.5)
+    assert compare([82.0, 83.0], [80.0]) == Comparison(2.5)
+
+
+def test_no_spread_on_either_side_gives_only_a_difference():
+    assert compare([82.0] * 3, [80.0] * 2) == Comparison(2.0)
+    assert compare([0.0] * 2, [0.0] * 2) == Comparison(0.0)
+
+
+def test_no_spread_on_one_side():
+    # like a one-sample test: standard error sqrt(1/3), 2 degrees of freedom
+    one = compare([4, 5, 6], [4] * 5)
+    half = stats.t.ppf(0.975, 2) * math.sqrt(1 / 3)
+    assert (one.low, one.high) == pytest.approx((1 - half, 1 + half), rel=1e-12)
+
+
+# Cohen (1988), table 2.4.1, and G*Power: effect sizes 2, 1, 0.8, 0.5 and 0.2
+@pytest.mark.parametrize("sd, n", [(0.5, 6), (1, 17), (1.25, 26), (2, 64), (5, 394)])
+def test_seeds_needed_as_published(sd, n):
+    assert seeds_needed(sd) == n
+
+
+@pytest.mark.parametrize("sd", [0.3, 0.7, 1.3, 1.93, 4, 20])
+def test_one_seed_less_is_too_few(sd):
+    n = seeds_needed(sd)
+    assert power(n, sd) >= 0.8 > power(n - 1, sd)
+
+
+@pytest.mark.parametrize("sd", [0, 1e-9, 1e-3, 0.05])
+def test_a_t_test_needs_at_least_two_seeds(sd):
+    assert seeds_needed(sd) == 2
+
+
+def test_a_negligible_difference_is_detected_in_five_percent_of_cases():
+    assert power(5, sd=1e6) == pytest.approx(0.05, rel=1e-6)
+
+
+@pytest.mark.parametrize("n, sd", [(2, 0.5), (6, 0.5), (17, 1.0)])
+def test_power_matches_simulated_experiments(n, sd):
+    rng = np.random.default_rng(n)
+    ours, theirs = rng.normal(1, sd, (20000, n)), rng.normal(0, sd, (20000, n))
+    seen = (stats.ttest_ind(ours, theirs, axis=1).pvalue < 0.05).mean()
+    assert power(n, sd) == pytest.approx(seen, abs=4 * math.sqrt(seen * (1 - seen) / 20000))

@@ -1,0 +1,164 @@
+"""A command forked from the server behaves like one in a new process."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import FAMILIES, PLUGIN, Run, run_command, start_command, training_flags, write_sources
+from interruption import assert_equal
+
+SCRIPTS = PLUGIN.parent / "preprocess"
+PROBE = """
+import atexit, json, multiprocessing, os, random, subprocess, sys, threading, time
+heavy = "torch" in sys.modules
+import numpy, torch
+main = sys.modules["__main__"]
+print(json.dumps({
+    "argv": sys.argv, "file": __file__, "main": main.__file__, "name": __name__,
+    "path": sys.path[0], "cwd": os.getcwd(),
+    "input": sys.stdin.read(), "environment": dict(os.environ), "encoding": sys.stdout.encoding,
+    "parent": multiprocessing.parent_process() is None, "threads": [threading.active_count(), torch.get_num_threads()],
+    "ours": [name for name in sys.modules if name.startswith(("tn_fairseq", "fairseq_cli"))],
+}))
+print(json.dumps({"heavy": heavy, "random": [random.random(), numpy.random.rand(), torch.rand(1).item()]}))
+atexit.register(print, "atexit")
+def late():
+    time.sleep(0.2)
+    print("thread")
+threading.Thread(target=late).start()
+"""
+
+
+def without_clocks(text: str) -> str:
+    """Output without times, durations and rates."""
+    text = re.sub(r"\d+-\d+-\d+ \d+:\d+:\d+(,\d+)?", "TIME", text)
+    text = re.sub(r'"(\w*(wps|ups|wall))": "[\d.]+"', r'"\1": "N"', text)
+    return re.sub(r"\d+(\.\d+)?(e-\d+)? ?(seconds|s\b)", "N seconds", text)
+
+
+def check_same(folder: Path, *command: object) -> None:
+    """Check that a command prints and writes to ``out`` the same, served and fresh."""
+    runs: list[Run] = []
+    for fresh in (False, True):
+        runs.append(run_command(*command, cwd=folder, fresh=fresh))
+        (folder / "out").mkdir(exist_ok=True)
+        (folder / "out").rename(folder / f"out {fresh}")
+    served, fresh = runs
+    assert served.served and not fresh.served
+    assert served.code == fresh.code == 0, served.output + fresh.output
+    assert without_clocks(served.stdout) == without_clocks(fresh.stdout)
+    assert without_clocks(served.stderr) == without_clocks(fresh.stderr)
+    names = [{str(path.relative_to(out)) for path in out.rglob("*")} for out in folder.glob("out *")]
+    assert names[0] == names[1]
+    for name in names[0]:
+        one, other = folder / "out False" / name, folder / "out True" / name
+        if name.endswith(".pt"):
+            states = [torch.load(path, weights_only=True) for path in (one, other)]
+            for part in ("model", "last_optimizer_state"):
+                assert_equal(states[0][part], states[1][part])
+        elif one.is_file() and not name.endswith(".log"):
+            assert one.read_bytes() == other.read_bytes(), name
+
+
+def test_fairseq_train(data_bin, tmp_path):
+    flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--max-update", 2]
+    check_same(tmp_path, "fairseq-train", *training_flags(data_bin, Path("out")), *flags)
+
+
+def test_fairseq_hydra_train(data_bin, quickstart_recipe, synonym_table, tmp_path):
+    check_same(
+        tmp_path,
+        *["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem],
+        *[f"common.user_dir={PLUGIN}", f"task.data={data_bin}", f"criterion.synonym_table={synonym_table}"],
+        *["optimization.max_update=2", "task.tokens_per_sample=32", "dataset.num_workers=0", "common.log_interval=1"],
+        *[f"checkpoint.save_dir={tmp_path}/out/save", f"hydra.run.dir={tmp_path}/out/hydra"],
+    )
+
+
+def test_fairseq_preprocess(tmp_path):
+    text = write_sources(tmp_path) / "text"
+    check_same(tmp_path, "fairseq-preprocess", "--only-source", "--trainpref", text, "--destdir", "out")
+
+
+@pytest.mark.parametrize("module", ["analysis", "evaluation", "huggingface"])
+def test_modules(module, tmp_path):
+    check_same(tmp_path, sys.executable, "-m", f"tn_fairseq.{module}", "--help")
+
+
+def test_scripts(tmp_path):
+    write_sources(tmp_path)
+    flags = ["--glue-dir", "glue", "--task", "SST-2", "--tokenizer", "vocab.txt", "--destdir", "out"]
+    check_same(tmp_path, sys.executable, SCRIPTS / "glue.py", *flags)
+
+
+def test_what_a_program_sees_and_how_it_exits(tmp_path, monkeypatch):
+    monkeypatch.setenv("MORE", "yes")
+    (tmp_path / "probe.py").write_text(PROBE)
+    (tmp_path / "link.py").symlink_to("probe.py")
+    (tmp_path / "sub").mkdir()
+    runs = [
+        run_command(sys.executable, "../link.py", "a b", cwd=tmp_path / "sub", fresh=fresh)
+        for fresh in (False, False, True)
+    ]
+    seen, own, ends = [], [], []
+    for run in runs:
+        assert run.code == 0 and not run.stderr, run.output
+        first, second, *rest = run.stdout.splitlines()
+        seen.append(json.loads(first))
+        own.append(json.loads(second))
+        ends.append(rest)
+    assert ends == [["thread", "atexit"]] * 3
+    served, again, fresh = seen
+    assert served["environment"].pop("PATH").endswith(fresh["environment"].pop("PATH"))
+    again["environment"].pop("PATH")
+    assert served == again == fresh and fresh["environment"]["MORE"] == "yes" and not fresh["ours"]
+    assert [values["heavy"] for values in own] == [True, True, False]
+    assert len({number for values in own for number in values["random"]}) == 9
+
+
+@pytest.mark.parametrize(
+    "end", ["sys.exit()", "sys.exit(3)", "sys.exit('error: no')", "1 / 0", "os.kill(os.getpid(), 9)", "os._exit(4)"]
+)
+def test_exit_codes_and_final_output(end, tmp_path):
+    (tmp_path / "end.py").write_text(f"import os, sys\nsys.stdout.write('before ')\n{end}\n")
+    served, fresh = (run_command(sys.executable, tmp_path / "end.py", fresh=fresh) for fresh in (False, True))
+    assert served.served and (served.code, served.stdout) == (fresh.code, fresh.stdout)
+    # tracebacks also contain lines of the server
+    assert served.stderr.splitlines()[-1:] == fresh.stderr.splitlines()[-1:]
+
+
+def test_programs_of_a_command_are_also_served(tmp_path):
+    (tmp_path / "heavy.py").write_text("import sys\nprint('torch' in sys.modules, flush=True)\nsys.exit(5)\n")
+    outer = "import subprocess, sys\nprint(subprocess.call([sys.executable, 'heavy.py']))\n"
+    (tmp_path / "outer.py").write_text(outer)
+    assert run_command(sys.executable, "outer.py", cwd=tmp_path).stdout == "True\n5\n"
+    assert run_command(sys.executable, "outer.py", cwd=tmp_path, fresh=True).stdout == "False\n5\n"
+    found = "command -v fairseq-train fairseq-hydra-train"
+    assert len(set(map(os.path.dirname, run_command("sh", "-c", found).stdout.split()))) == 1
+    assert "served-" in run_command("sh", "-c", found).stdout
+
+
+def test_variables_that_python_reads_at_startup_need_a_new_process(tmp_path, monkeypatch):
+    (tmp_path / "heavy.py").write_text("import sys\nprint('torch' in sys.modules, sys.flags.utf8_mode)\n")
+    assert run_command(sys.executable, tmp_path / "heavy.py").stdout == "True 0\n"
+    monkeypatch.setenv("PYTHONUTF8", "1")
+    assert run_command(sys.executable, tmp_path / "heavy.py").stdout == "False 1\n"
+
+
+def test_a_session_is_killed_with_all_of_its_processes(tmp_path):
+    (tmp_path / "forks.py").write_text("import os, time\nos.fork()\nos.write(1, b'x\\n')\ntime.sleep(60)\n")
+    reading, writing = os.pipe()
+    command = [sys.executable, tmp_path / "forks.py"]
+    process = start_command(*command, stdout=writing, stderr=subprocess.STDOUT, start_new_session=True)
+    os.close(writing)
+    with open(reading) as output:
+        assert output.readline() == output.readline() == "x\n"
+        os.killpg(process.pid, signal.SIGKILL)
+        assert output.read() == ""  # both are gone
+    assert process.wait() == -signal.SIGKILL

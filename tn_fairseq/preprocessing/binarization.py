@@ -1,0 +1,391 @@
+"""Convert text into what fairseq reads: ``dict.txt`` and, for each split, ``.bin`` and ``.idx`` (or pieces as text).
+
+The input is UTF-8, one sentence (or paragraph) per line, with blank lines between documents. The output is, byte
+for byte, that of ``fairseq-preprocess --only-source --srcdict dict.txt`` on the same pieces: each line ends with
+``</s>``, and a lone ``</s>`` separates documents, as ``--sample-break-mode complete_doc`` expects.
+
+``encode_chunk`` is a pure function of a chunk of a file. ``binarize`` maps it over the corpus with an engine and writes
+the results in order, so the output does not depend on the engine or the number of workers. The output can be split into
+shards: folders with some of the training documents each. ``fairseq-train shard0:shard1`` reads one shard per epoch.
+"""
+
+import io
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import best_fitting_int_dtype
+from tqdm import tqdm
+
+from ..dictionary import MASK, load_dictionary
+from ..errors import InputError
+from ..files import discard, publish, sync, write_folder
+from .engines import open_engine
+from .tokenizers.base import Tokenizer
+from .writers import BinaryWriter, TextWriter
+
+# Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
+CHUNK_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some complete lines of a file, as bytes."""
+
+    path: Path
+    offset: int
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"{self.path}, from byte {self.offset}"
+
+    def lines(self) -> list[str]:
+        """The lines without line endings (LF or CRLF) and without a byte order mark.
+
+        Raises InputError with the offset in the file if the bytes are not UTF-8.
+        """
+        try:
+            text = self.data.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path}: not UTF-8 at byte {self.offset + error.start}; convert it, for example with iconv"
+            ) from None
+        if self.offset == 0:
+            text = text.removeprefix("\ufeff")
+        return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+@dataclass(frozen=True)
+class EncodedChunk:
+    """The sentences of a chunk: dictionary indices with each ``</s>``, (tokens,), and lengths, (lines,).
+
+    A length of 1 is a boundary between two documents of the chunk. The blank lines at both ends of the chunk are only
+    counted, because their meaning depends on the neighboring chunks. ``starts``, (boundaries + 1,), are the byte
+    positions in the chunk at which its documents start; the first is that of the first sentence, even if its document
+    started in an earlier chunk.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    starts: np.ndarray
+    starts_file: bool
+    nbytes: int
+    unknown: int
+    nothing_kept: int
+    leading_blanks: int
+    repeated_blanks: int
+    trailing_blanks: int
+
+
+@dataclass
+class SplitCounts:
+    """Statistics of a split's lines; ``shard_tokens`` and ``tokens`` count every ``</s>``, as fairseq does."""
+
+    documents: int = 0
+    sentences: int = 0
+    unknown: int = 0
+    nothing_kept: int = 0
+    repeated_blanks: int = 0
+    outer_blanks: int = 0
+    shard_tokens: list[int] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens in all shards."""
+        return sum(self.shard_tokens)
+
+    @property
+    def pieces(self) -> int:
+        """The number of tokens without the ``</s>`` of sentences and boundaries."""
+        return self.tokens - self.sentences - (self.documents - len(self.shard_tokens))
+
+
+def corpus_bytes(paths: Iterable[Path]) -> int:
+    """Total size of the files; raises InputError if one is missing or is a folder."""
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; give a text file") from None
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; give the text files in it")
+    return total
+
+
+def read_chunks(paths: Iterable[Path], chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """Read the files in order, in chunks of complete lines of about the given size."""
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                offset = 0
+                while data := file.read(chunk_bytes) + file.readline():
+                    yield Chunk(path, offset, data)
+                    offset += len(data)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; give a readable text file") from None
+
+
+def encode_chunk(tokenizer: Tokenizer, table: np.ndarray, eos: int, unk: int, chunk: Chunk) -> EncodedChunk:
+    """Encode a chunk; ``table`` maps token ids to dictionary indices and sets the type of the result.
+
+    A pure function. Raises InputError for invalid UTF-8.
+    """
+    # Chunks are processed in parallel; the library's own threads would compete, and they do not survive a fork.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    lines = chunk.lines()
+    blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
+    token_ids, lengths = tokenizer.encode_chunk(
+        [line for line, is_blank in zip(lines, blank, strict=True) if not is_blank]
+    )
+    ids = table[token_ids]
+    kept = lengths > 0
+    # The number of blank lines before each kept sentence tells where documents end, even if lines between were dropped.
+    blanks_before = np.cumsum(blank)[~blank][kept]
+    nblank = int(blank.sum())
+    lengths = lengths[kept]
+    gaps = np.diff(blanks_before)
+    first_of_document = np.flatnonzero(gaps) + 1
+    ends = np.cumsum(lengths)
+    line_starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(chunk.data, dtype=np.uint8) == ord("\n")) + 1])
+    sentence_starts = line_starts[: len(lines)][~blank][kept]
+    return EncodedChunk(
+        ids=np.insert(ids, np.concatenate([ends, ends[first_of_document - 1]]), eos),
+        lengths=np.insert(lengths + 1, first_of_document, 1).astype(np.int32),
+        starts=sentence_starts[np.concatenate([[0], first_of_document])] if len(lengths) else sentence_starts,
+        starts_file=chunk.offset == 0,
+        nbytes=len(chunk.data),
+        unknown=int((ids == unk).sum()),
+        nothing_kept=int((~kept).sum()),
+        leading_blanks=int(blanks_before[0]) if len(lengths) else nblank,
+        repeated_blanks=int((gaps - 1).clip(min=0).sum()),
+        trailing_blanks=nblank - int(blanks_before[-1]) if len(lengths) else 0,
+    )
+
+
+def binarize(
+    splits: dict[str, Sequence[Path]],
+    tokenizer: Tokenizer,
+    destdir: str | Path,
+    workers: int = 1,
+    text_only: bool = False,
+    dict_path: str | Path | None = None,
+    dask: str | None = None,
+    shards: int | None = None,
+) -> dict[str, SplitCounts]:
+    """Binarize the files of each split into ``destdir`` and return statistics of their lines.
+
+    ``dict_path`` is a released ``dict.txt`` to use instead of the tokenizer's own. ``dask`` is the address of a Dask
+    scheduler whose workers are used instead of local processes. With ``shards``, ``destdir`` gets the folders of
+    ``shard_names``, each with complete documents of train, about the same number of bytes, and all other splits. The
+    content of ``destdir`` changes only when all splits are done. Raises InputError for invalid input, for a ``destdir``
+    that another run is writing to, and as ``open_engine`` does.
+    """
+    destdir = Path(destdir)
+    totals = {split: corpus_bytes(paths) for split, paths in splits.items()}
+    if shards is not None:
+        _check_shards(splits["train"], destdir)
+    dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
+    # In the type of the .bin file, to keep what workers send back small.
+    table = tokenizer.lookup_table(dictionary).astype(best_fitting_int_dtype(len(dictionary)))
+    encode = partial(encode_chunk, tokenizer, table, dictionary.eos(), dictionary.unk())
+    open_writer = partial(TextWriter if text_only else BinaryWriter, dictionary=dictionary)
+    with write_folder(destdir, "--destdir") as staging, open_engine(encode, workers, dask) as engine:
+        folders = [staging / name for name in shard_names(shards)]
+        for folder in folders:
+            (folder / "tokenizer").mkdir(parents=True)
+        counts = {}
+        for split, paths in splits.items():
+            writers = [partial(open_writer, folder / split) for folder in folders]
+            if split != "train":
+                del writers[1:]
+            writer = _SplitWriter(writers, totals[split], dictionary.eos())
+            with tqdm(total=totals[split], unit="B", unit_scale=True, desc=split, disable=None) as progress:
+                for chunk in engine.map(read_chunks(paths)):
+                    writer.add(chunk)
+                    progress.update(chunk.nbytes)
+            writer.close()
+            counts[split] = writer.counts
+            _check_counts(split, paths, counts[split], len(writers))
+        for folder in folders:
+            for name, content in tokenizer.files.items():
+                (folder / "tokenizer" / name).write_bytes(content)
+            (folder / "dict.txt").write_bytes(dict_txt(dictionary))
+        for path in folders[0].iterdir():
+            if path.is_file() and path.name != "dict.txt" and path.stem != "train":
+                for folder in folders[1:]:
+                    _link(path, folder / path.name)
+        _publish(staging, destdir, shards)
+    return counts
+
+
+def shard_names(shards: int | None) -> list[str]:
+    """The folders in ``destdir`` that get the output; without shards, ``destdir`` itself."""
+    return [""] if shards is None else [f"shard{number}" for number in range(shards)]
+
+
+def _check_shards(paths: Iterable[Path], destdir: Path) -> None:
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path}: not a regular file, but --shards needs the file size; write the text to a file")
+    if os.pathsep in str(destdir):
+        raise InputError(
+            f"{destdir}: contains {os.pathsep!r}, which separates shards in fairseq; give a --destdir without it, or "
+            "omit --shards"
+        )
+
+
+class _SplitWriter:
+    """Writes the encoded chunks of a split to one shard per writer, one shard after the other, and counts.
+
+    ``total`` is the size of the split's text in bytes.
+    """
+
+    def __init__(self, open_writers: Sequence[Callable[[], BinaryWriter | TextWriter]], total: int, eos: int):
+        self.counts = SplitCounts()
+        self._open_writers = open_writers
+        self._total = total
+        self._boundary = np.array([eos]), np.array([1])  # between two documents
+        self._writer: BinaryWriter | TextWriter | None = None  # of the current shard
+        self._blanks, self._new_file = 0, False  # since the last sentence
+        self._position = 0  # of the next chunk, in bytes
+
+    def add(self, chunk: EncodedChunk) -> None:
+        """Write the next chunk."""
+        self.counts.nothing_kept += chunk.nothing_kept
+        self.counts.unknown += chunk.unknown
+        self.counts.repeated_blanks += chunk.repeated_blanks
+        self._blanks += chunk.leading_blanks
+        self._new_file |= chunk.starts_file
+        if len(chunk.lengths):
+            self._add_sentences(chunk)
+            self._blanks, self._new_file = chunk.trailing_blanks, False
+        self._position += chunk.nbytes
+
+    def close(self) -> None:
+        """Close the last shard and complete the counts."""
+        if self._writer is not None:
+            self._writer.close()
+        self.counts.outer_blanks += self._blanks
+
+    def _add_sentences(self, chunk: EncodedChunk) -> None:
+        begins = self._writer is None or self._blanks > 0 or self._new_file  # a document; else it continues one
+        openings = self._openings(self._position + chunk.starts, 0 if begins else 1)
+        self._end_previous_document(begins, opens_shard=openings[:1] == [0])
+
+        firsts = np.concatenate([[0], np.flatnonzero(chunk.lengths == 1) + 1])  # the first sentence of each document
+        self.counts.documents += len(firsts) - (not begins)
+        self.counts.sentences += len(chunk.lengths) - (len(firsts) - 1)
+        ends = np.concatenate([[0], np.cumsum(chunk.lengths)])
+        written = 0
+        for first in firsts[openings]:
+            if first > 0:  # no boundary before it: a shard starts here
+                self._append(chunk.ids[ends[written] : ends[first - 1]], chunk.lengths[written : first - 1])
+                self.counts.outer_blanks += 1
+            self._open_next_shard()
+            written = first
+        self._append(chunk.ids[ends[written] :], chunk.lengths[written:])
+
+    def _end_previous_document(self, begins: bool, opens_shard: bool) -> None:
+        """Write a boundary if the chunk starts a document, and count the blank lines that are dropped there."""
+        if self._writer is None:
+            self.counts.outer_blanks += self._blanks
+        elif begins:
+            self.counts.repeated_blanks += max(self._blanks - 1, 0)
+            if opens_shard:
+                self.counts.outer_blanks += min(self._blanks, 1)
+            else:
+                self._append(*self._boundary)
+
+    def _openings(self, starts: np.ndarray, document: int) -> list[int]:
+        """The documents, from ``document`` on, that open a shard: the first at or after the shard's share of the bytes.
+
+        ``starts``, (documents,), are the byte positions at which the documents start.
+        """
+        shards, found = len(self._open_writers), []
+        for shard in range(len(self.counts.shard_tokens), shards):
+            document += int(np.searchsorted(starts[document:] * shards, self._total * shard))
+            if document == len(starts):
+                break
+            found.append(document)
+            document += 1
+        return found
+
+    def _open_next_shard(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = self._open_writers[len(self.counts.shard_tokens)]()
+        self.counts.shard_tokens.append(0)
+
+    def _append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
+        self._writer.append(ids, lengths)
+        self.counts.shard_tokens[-1] += len(ids)
+
+
+def _check_counts(split: str, paths: Sequence[Path], counts: SplitCounts, shards: int) -> None:
+    names = ", ".join(map(str, paths))
+    if not counts.sentences:
+        raise InputError(f"{names}: no line with text for {split}; give a corpus with one sentence per line")
+    if len(counts.shard_tokens) < shards:
+        raise InputError(
+            f"{names}: {counts.documents:,} documents are too few for {shards} shards; reduce --shards, or put blank "
+            "lines between documents"
+        )
+
+
+def released_dictionary(path: str | Path) -> Dictionary:
+    """Read a released ``dict.txt``, without the ``<mask>`` that tasks append. Raises InputError."""
+    dictionary = load_dictionary(path)
+    if dictionary.symbols[-1] == MASK:  # the tasks append it, so dict.txt must not contain it
+        dictionary.symbols.pop()
+        dictionary.count.pop()
+        del dictionary.indices[MASK]
+    return dictionary
+
+
+def dict_txt(dictionary: Dictionary) -> bytes:
+    """The dictionary as the content of a ``dict.txt``."""
+    text = io.StringIO()
+    dictionary.save(text)
+    return text.getvalue().encode()
+
+
+def _link(source: Path, target: Path) -> None:
+    """Hard-link a file into a second folder; copy it if the file system has no hard links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _publish(staging: Path, destdir: Path, shards: int | None) -> None:
+    """Move the finished files into place, ``dict.txt`` last: without it, fairseq does not read the folder."""
+    if shards is None:
+        dict_txt = destdir / "dict.txt"
+        # Splits of an earlier run that are not replaced now would be read with the wrong dictionary.
+        other = dict_txt.exists() and dict_txt.read_bytes() != (staging / "dict.txt").read_bytes()
+        publish(staging, destdir, last="dict.txt", old=_splits(destdir) if other else ())
+        return
+    sync(staging)
+    # Delete all shards of an earlier run: there may have been more of them, or another text. fairseq reads the dict.txt
+    # of the first shard, so that file is deleted first and written last.
+    earlier = sorted(path for path in destdir.glob("shard*") if re.fullmatch(r"shard\d+", path.name))
+    discard([folder / "dict.txt" for folder in earlier], staging)
+    for folder in earlier:
+        discard([*_splits(folder), folder / "tokenizer"], staging)
+        with suppress(OSError):
+            folder.rmdir()
+    for name in reversed(shard_names(shards)):
+        publish(staging / name, destdir / name, last="dict.txt")
+
+
+def _splits(folder: Path) -> list[Path]:
+    """The files that can hold splits in a folder."""
+    return [folder / f"{split}.{kind}" for split in ("train", "valid", "test") for kind in ("bin", "idx", "txt")]

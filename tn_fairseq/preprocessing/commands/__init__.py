@@ -1,0 +1,1 @@
+"""The commands of ``python -m tn_fairseq.preprocessing``."""

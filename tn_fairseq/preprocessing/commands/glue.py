@@ -1,0 +1,114 @@
+"""Convert GLUE into what fairseq's --task sentence_prediction reads: a folder for each task.
+
+The input is the GLUE download: a folder with CoLA/, SST-2/, MRPC/ ..., each with train.tsv, dev.tsv and, optionally,
+test.tsv. The tokenizer is that of the pre-trained model, in any form that binarize accepts; its files are copied to
+GLUE_BIN/tokenizer.
+
+    python -m tn_fairseq.preprocessing glue --glue-dir glue_data --task all --tokenizer vocab.txt --destdir glue-bin
+    fairseq-train glue-bin/CoLA --task sentence_prediction --init-token 0 --num-classes 2 ...
+
+With --from-hub, GLUE is downloaded from the Hugging Face Hub: pip install 'tn_fairseq[hub]'.
+"""
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import InputError, one_line_errors
+from ...reporting.layout import align
+from ..glue_data import (
+    TASKS,
+    Examples,
+    GlueTask,
+    SplitCounts,
+    binarize_task,
+    examples_from_hub,
+    read_task,
+)
+from ..tokenizers import load_tokenizer
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tn_fairseq.preprocessing glue",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
+    source.add_argument("--from-hub", action="store_true", help="download the tasks instead of reading --glue-dir")
+    parser.add_argument(
+        "--task", required=True, choices=[*TASKS, "all"], help="a task, or all tasks in --glue-dir or on the Hub"
+    )
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
+    parser.add_argument("--dict", metavar="FILE", help="the pre-trained model's dict.txt (default: the tokenizer's)")
+    parser.add_argument("--destdir", type=Path, required=True, metavar="GLUE_BIN", help="folder for the output")
+    parser.add_argument(
+        "--max-length",
+        type=int,
+        default=128,
+        metavar="N",
+        help="maximum input length in tokens, including <s> and every </s> (default: %(default)s)",
+    )
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Binarize, and print what was written and what was lost."""
+    args = get_parser().parse_args(argv)
+    start = time.perf_counter()
+    tokenizer = load_tokenizer(args.tokenizer)
+    print(f"tokenizer: {tokenizer.description}")
+    tasks = _tasks(args)
+    for task in tasks:
+        if args.from_hub:
+            splits = {split: examples_from_hub(task, split) for split in task.splits}
+        else:
+            splits = read_task(args.glue_dir / task.name, task)
+        counts = binarize_task(task, splits, tokenizer, args.destdir, args.max_length, args.dict)
+        orders = ", training pairs in both orders" if task.both_orders else ""
+        print(f"\n{task.name}{orders}", *_table(task, splits, counts), sep="\n", flush=True)
+    names = ", ".join(task.name for task in tasks)
+    print(f"\nwrote {names} and tokenizer/ to {args.destdir} in {time.perf_counter() - start:.1f} s")
+
+
+def _tasks(args: argparse.Namespace) -> list[GlueTask]:
+    """The tasks to write; prints which are missing, and raises InputError if all are."""
+    if args.task != "all":
+        return [TASKS[args.task]]
+    if args.from_hub:
+        return list(TASKS.values())
+    tasks = [task for name, task in TASKS.items() if (args.glue_dir / name).is_dir()]
+    if not tasks:
+        raise InputError(f"{args.glue_dir}: contains none of {', '.join(TASKS)}; give the folder of the GLUE download")
+    missing = [name for name, task in TASKS.items() if task not in tasks]
+    if missing:
+        print(f"not in {args.glue_dir}: {', '.join(missing)}")
+    return tasks
+
+
+def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, SplitCounts]) -> list[str]:
+    """One row for each split."""
+    rows = [("split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels")]
+    for split, count in counts.items():
+        examples = splits[split]
+        unknown = f"{100 * count.unknown / max(count.pieces, 1):.3f} %"
+        numbers = (count.truncated, count.empty, examples.broken_rows)
+        labels = _labels(task, examples.labels)
+        rows.append((split, f"{count.examples:,}", f"{count.tokens:,}", unknown, *(f"{n:,}" for n in numbers), labels))
+    return align(rows, left=(0, len(rows[0]) - 1))
+
+
+def _labels(task: GlueTask, labels: Sequence[str] | None) -> str:
+    """The distribution of the labels, as text."""
+    if labels is None:
+        return "none"
+    if not task.labels:
+        scores = [float(score) for score in labels]
+        return f"{min(scores):g} to {max(scores):g}, mean {sum(scores) / len(scores):.3f}"
+    frequency = Counter(labels)
+    return ", ".join(f"{label}: {100 * frequency[label] / len(labels):.1f} %" for label in task.labels)

@@ -1,0 +1,109 @@
+"""Convert SQuAD 1.1 into what --task squad reads: windows of question and context in dict.txt, train.bin, train.idx ...
+
+The input is in SQuAD 1.1's JSON format; only the questions of --train must have answers. The tokenizer is that of the
+pre-trained model, in any form that binarize accepts; its files are copied to DATA_BIN/tokenizer.
+
+    python -m tn_fairseq.preprocessing squad --train train-v1.1.json --valid dev-v1.1.json --tokenizer vocab.txt \\
+        --destdir squad-bin
+
+With --from-hub, SQuAD 1.1 is downloaded from the Hugging Face Hub: pip install 'tn_fairseq[hub]'.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import InputError, one_line_errors
+from ...reporting.layout import align
+from ..squad_data import (
+    SPLITS,
+    SquadCounts,
+    SquadExample,
+    binarize_squad,
+    examples_from_hub,
+    read_squad,
+)
+from ..tokenizers import load_tokenizer
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tn_fairseq.preprocessing squad",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--train", type=Path, metavar="FILE", help="questions to train on")
+    parser.add_argument("--valid", type=Path, metavar="FILE", help="questions to validate on")
+    parser.add_argument("--test", type=Path, metavar="FILE", help="questions to test on")
+    parser.add_argument("--from-hub", action="store_true", help="download train and valid instead of reading files")
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
+    parser.add_argument("--dict", metavar="FILE", help="the pre-trained model's dict.txt (default: the tokenizer's)")
+    parser.add_argument("--destdir", type=Path, required=True, metavar="DATA_BIN", help="folder for the output")
+    for flag, default, text in (
+        ("--max-length", 512, "maximum input length in tokens, including <s> and both </s>"),
+        ("--doc-stride", 128, "context tokens between the starts of two windows"),
+        ("--max-question-length", 64, "maximum question length in tokens; the rest is cut off"),
+    ):
+        parser.add_argument(flag, type=int, default=default, metavar="N", help=f"{text} (default: %(default)s)")
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Binarize, and print what was written and what was lost."""
+    args = get_parser().parse_args(argv)
+    start = time.perf_counter()
+    tokenizer = load_tokenizer(args.tokenizer)
+    print(f"tokenizer: {tokenizer.description}", flush=True)
+    counts = binarize_squad(
+        _examples(args),
+        tokenizer,
+        args.destdir,
+        args.max_length,
+        args.doc_stride,
+        args.max_question_length,
+        args.dict,
+    )
+    print(*_table(counts), sep="\n")
+    seconds = time.perf_counter() - start
+    print(
+        f"wrote dict.txt, {', '.join(f'{split}.*' for split in counts)} and tokenizer/ to {args.destdir} in "
+        f"{seconds:.1f} s"
+    )
+
+
+def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
+    """The examples of each split; raises InputError if --from-hub and files are combined, or a split is missing."""
+    paths = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
+    if args.from_hub:
+        if paths:
+            raise InputError(
+                f"--from-hub cannot be combined with files; omit {', '.join(f'--{split}' for split in paths)}"
+            )
+        return {"train": examples_from_hub("train"), "valid": examples_from_hub("validation")}
+    for split in ("train", "valid"):
+        if split not in paths:
+            raise InputError(f"no --{split}; give --train and --valid, or --from-hub")
+    return {split: read_squad(path) for split, path in paths.items()}
+
+
+def _table(counts: dict[str, SquadCounts]) -> list[str]:
+    """One row for each split; only the first answer of each question is counted, and each context once."""
+    titles = ("questions", "cut", "windows", "per question", "unknown", "in no window", "inside tokens")
+    rows = [("",) * 6 + ("answers:", ""), ("split", *titles)]
+    for split, count in counts.items():
+        rows.append(
+            (
+                split,
+                f"{count.questions:,}",
+                f"{count.questions_cut:,}",
+                f"{count.windows:,}",
+                f"{count.windows / count.questions:.3f}",
+                f"{100 * count.unknown / max(count.pieces, 1):.3f} %",
+                f"{count.answers_in_no_window:,}",
+                f"{count.answers_inside_tokens:,}",
+            )
+        )
+    return align(rows)

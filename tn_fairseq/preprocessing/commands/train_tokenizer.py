@@ -1,0 +1,198 @@
+"""Train a WordPiece or SentencePiece tokenizer on text: UTF-8, one sentence (or paragraph) per line.
+
+    python -m tn_fairseq.preprocessing train-tokenizer --input train.txt --type wordpiece --vocab-size 8192 \\
+        --output tokenizer
+
+WordPiece writes vocab.txt, tokenizer.json and tokenizer_config.json, which transformers.AutoTokenizer.from_pretrained
+also reads; SentencePiece writes sentencepiece.model and sentencepiece.vocab. The vocabulary size counts the special
+tokens, so it is the size of the model's dictionary. The same input always gives the same files.
+"""
+
+import argparse
+import io
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+from tokenizers import Tokenizer, models, trainers
+from tqdm import tqdm
+
+from ...dictionary import MASK
+from ...errors import InputError, one_line_errors
+from ...files import publish, write_folder
+from ..binarization import corpus_bytes, read_chunks
+from ..tokenizers import load_tokenizer
+from ..tokenizers.base import BERT_SPECIAL_TOKENS
+from ..tokenizers.wordpiece import wordpiece_tokenizer
+
+FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
+# The most frequent characters are pieces, all others are unknown. BERT has the same limit in the tokenizers library.
+MAX_CHARACTERS = 1000
+# A merge seen only once is specific to one word, not a piece of the language.
+MIN_FREQUENCY = 2
+# SentencePiece sums counts per thread, so the model depends on the number of threads.
+SENTENCEPIECE_THREADS = 16
+# SentencePiece skips longer lines; its default limit, 4192 bytes, would lose long paragraphs.
+SENTENCEPIECE_LINE_BYTES = 1 << 24
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tn_fairseq.preprocessing train-tokenizer",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to train on")
+    parser.add_argument("--type", choices=("wordpiece", "sentencepiece"), required=True, help="kind of tokenizer")
+    parser.add_argument(
+        "--vocab-size", type=int, required=True, metavar="N", help="number of pieces, including special tokens"
+    )
+    parser.add_argument("--cased", action="store_true", help="WordPiece only: keep uppercase and accents")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the tokenizer's files")
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Train, write the files, and print what was written."""
+    parser = get_parser()
+    args = parser.parse_args(argv)
+    if args.cased and args.type == "sentencepiece":
+        parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
+    start = time.perf_counter()
+    size = corpus_bytes(args.input)
+    characters = _count_characters(args.input, size)
+    if args.type == "wordpiece":
+        files = train_wordpiece(_lines(args.input, size), characters, args.vocab_size, lowercase=not args.cased)
+    else:
+        files = train_sentencepiece(_lines(args.input, size), args.vocab_size)
+    _write(args.output, files)
+    seconds = time.perf_counter() - start
+    print(f"trained on {size / 1e6:,.1f} MB in {seconds:.1f} s: {load_tokenizer(args.output).description}")
+    print(f"wrote {', '.join(files)} to {args.output}")
+
+
+def train_wordpiece(
+    lines: Iterable[str], characters: dict[str, int], vocab_size: int, lowercase: bool = True
+) -> dict[str, bytes]:
+    """Train BERT's tokenizer; ``characters`` counts the characters of the lines. Returns the files' contents.
+
+    Raises InputError if the vocabulary size does not fit the corpus.
+    """
+    blank = wordpiece_tokenizer(BERT_SPECIAL_TOKENS, lowercase)
+    # The library adds characters in the order of a randomly seeded hash table, which then breaks ties between merges.
+    # As special tokens they come first, in the same order in every run.
+    alphabet = _alphabet(blank, characters)
+    pieces = [*BERT_SPECIAL_TOKENS, *alphabet]
+    if vocab_size < len(pieces):
+        raise InputError(f"--vocab-size {vocab_size} is too small for this corpus; its characters need {len(pieces)}")
+    initial = [piece for piece in alphabet if len(piece) == 1]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab_size,
+        min_frequency=MIN_FREQUENCY,
+        special_tokens=pieces,
+        initial_alphabet=initial,
+        limit_alphabet=len(initial),
+        show_progress=False,
+    )
+    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    learner.normalizer, learner.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
+    learner.train_from_iterator(lines, trainer)
+    vocabulary = learner.get_vocab()
+    if len(vocabulary) < vocab_size:
+        raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {len(vocabulary)} pieces")
+    pieces = sorted(vocabulary, key=vocabulary.get)
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
+    config |= {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIAL_TOKENS}
+    return {
+        "vocab.txt": "".join(f"{piece}\n" for piece in pieces).encode(),
+        "tokenizer.json": wordpiece_tokenizer(pieces, lowercase).to_str(pretty=True).encode(),
+        "tokenizer_config.json": (json.dumps(config, indent=2) + "\n").encode(),
+    }
+
+
+def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> dict[str, bytes]:
+    """Train a unigram model with fairseq's special symbols first. Returns the files' contents.
+
+    Raises InputError if the vocabulary size does not fit the corpus.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,  # a model written to a file would contain the file's name
+            vocab_size=vocab_size,
+            bos_id=0,
+            pad_id=1,
+            eos_id=2,
+            unk_id=3,
+            control_symbols=[MASK],
+            num_threads=SENTENCEPIECE_THREADS,
+            max_sentence_length=SENTENCEPIECE_LINE_BYTES,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise InputError(_vocab_size_error(vocab_size, str(error))) from None
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    rows = (f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(len(processor)))
+    return {"sentencepiece.model": model.getvalue(), "sentencepiece.vocab": "".join(rows).encode()}
+
+
+def _vocab_size_error(vocab_size: int, message: str) -> str:
+    """Translate an error of SentencePiece's C++ code into one line."""
+    if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least[1]}"
+    if most := re.search(r"Please set it to a value <= (\d+)", message):
+        return f"--vocab-size {vocab_size} is too large for this corpus; it has {most[1]} pieces"
+    reason = " ".join(message.split())
+    return f"sentencepiece cannot train with --vocab-size {vocab_size} on this corpus: {reason}"
+
+
+def _count_characters(paths: Sequence[Path], size: int) -> dict[str, int]:
+    """How often each character occurs; raises InputError for text that is empty or not UTF-8, before any training."""
+    counts = np.zeros(0x110000, dtype=np.int64)
+    with tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None) as progress:
+        for chunk in read_chunks(paths):
+            codes = np.frombuffer("\n".join(chunk.lines()).encode("utf-32-le"), dtype="<u4")
+            counts += np.bincount(codes, minlength=len(counts))
+            progress.update(len(chunk.data))
+    characters = {chr(code): int(counts[code]) for code in np.flatnonzero(counts)}
+    if all(character.isspace() for character in characters):
+        raise InputError(f"{', '.join(map(str, paths))}: no line with text; give a corpus with one sentence per line")
+    return characters
+
+
+def _lines(paths: Sequence[Path], size: int) -> Iterator[str]:
+    with tqdm(total=size, unit="B", unit_scale=True, desc="loading", disable=None) as progress:
+        for chunk in read_chunks(paths):
+            yield from chunk.lines()
+            progress.update(len(chunk.data))
+    print("learning the pieces ...", flush=True)  # the libraries print nothing until they are done
+
+
+def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
+    """The most frequent characters after normalization, sorted, then "##" plus each that can continue a word."""
+    counts, inside = Counter(), set()
+    for character, count in characters.items():
+        normal = tokenizer.normalizer.normalize_str("a" + character)
+        words = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal)]
+        inside.update(*(word[1:] for word in words))
+        for normal_character in "".join(words)[1:]:
+            counts[normal_character] += count
+    kept = sorted(sorted(counts), key=counts.get, reverse=True)[:MAX_CHARACTERS]
+    return sorted(kept) + sorted(f"##{character}" for character in inside.intersection(kept))
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    """Write all files, and delete those of an earlier tokenizer."""
+    with write_folder(folder, "--output") as staging:
+        for name, content in files.items():
+            (staging / name).write_bytes(content)
+        # tokenizer.json before vocab.txt: a tokenizer read from vocab.txt alone would have another description
+        publish(staging, folder, last=next(iter(files)), old=[folder / name for name in FILES])

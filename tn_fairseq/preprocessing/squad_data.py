@@ -1,0 +1,356 @@
+"""SQuAD 1.1: its files, and the windows of question and context that a model reads.
+
+Windows are those of BERT's code for SQuAD: ``<s> question </s> context </s>``, with as much of the context as fits. The
+next window starts ``doc_stride`` context tokens later. The task prepends ``<s>``, so the stored rows start with the
+question, but all positions count ``<s>``.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from fairseq.data import Dictionary
+from safetensors.numpy import save
+from tqdm import tqdm
+
+from ..errors import InputError, first_line
+from ..files import publish, read_json, write_folder
+from .binarization import dict_txt, released_dictionary
+from .tokenizers.base import Tokenizer
+from .writers import BinaryWriter
+
+logger = logging.getLogger(__name__)
+
+SPLITS = ("train", "valid", "test")
+HUB_DATASET = "rajpurkar/squad"
+
+
+@dataclass(frozen=True)
+class SquadExample:
+    """A question, its context, and its answers: the text and the first character in the context of each."""
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The tokens [first, end) of a context; the first is at position ``context_start`` of the model's input.
+
+    ``answer`` is the first and the last position of the answer in the model's input, or (0, 0) if the window does not
+    contain all of it. ``is_max_context``, (end - first,) bool, is true for each token that no other window of the
+    example shows in more context.
+    """
+
+    first: int
+    end: int
+    context_start: int
+    answer: tuple[int, int]
+    is_max_context: np.ndarray
+
+
+@dataclass
+class SquadCounts:
+    """Statistics of a split's questions; ``pieces`` and ``unknown`` count each context once."""
+
+    questions: int = 0
+    windows: int = 0
+    questions_cut: int = 0
+    answers_in_no_window: int = 0
+    answers_inside_tokens: int = 0
+    pieces: int = 0
+    unknown: int = 0
+
+
+def read_squad(path: str | Path) -> list[SquadExample]:
+    """Read a file in SQuAD 1.1's format; answers may be missing.
+
+    An answer whose text does not start where the file says is moved to the nearest occurrence; a warning says how many
+    were moved. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or an
+    answer that is not in its context.
+    """
+    content = read_json(path, "give a file in SQuAD 1.1's JSON format", "utf-8-sig")
+    examples, places = [], {}
+    for place, context, question in _questions(content, f"{path}: "):
+        name = _member(question, "id", str, place)
+        if question.get("is_impossible"):
+            raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")
+        answers = _member(question, "answers", list, place) if "answers" in question else []
+        marked = [
+            (_member(answer, "text", str, start), _member(answer, "answer_start", int, start))
+            for start, answer in ((f"{place}answers[{number}].", answer) for number, answer in enumerate(answers))
+        ]
+        if name in places:
+            raise InputError(f"{place}id: {name!r} is already {places[name]}id; give each question a unique id")
+        places[name] = place.removeprefix(f"{path}: ")
+        examples.append(_example(name, _member(question, "question", str, place), context, marked, place))
+    if not examples:
+        raise InputError(f"{path}: contains no questions; give a file in SQuAD 1.1's JSON format")
+    _warn_of_moved_answers(path, examples)
+    return [example for example, _ in examples]
+
+
+def examples_from_hub(split: str) -> list[SquadExample]:
+    """Load ``train`` or ``validation`` of SQuAD 1.1 from the Hugging Face Hub.
+
+    Raises InputError if the datasets library is not installed or the Hub does not answer.
+    """
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise InputError("--from-hub needs the datasets library: pip install 'tn_fairseq[hub]'") from None
+    try:
+        rows = load_dataset(HUB_DATASET, split=split)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{HUB_DATASET} on the Hugging Face Hub: {first_line(error)}; use local files with --train and --valid"
+        ) from None
+    place = f"{HUB_DATASET}, {split}"
+    examples = [
+        _example(
+            row["id"],
+            row["question"],
+            row["context"],
+            zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True),
+            f"{place}[{number}].",
+        )
+        for number, row in enumerate(rows)
+    ]
+    _warn_of_moved_answers(place, examples)
+    return [example for example, _ in examples]
+
+
+def squad_json(examples: Iterable[SquadExample]) -> dict:
+    """The examples in SQuAD 1.1's format, as one article."""
+    paragraphs = [
+        {
+            "context": context,
+            "qas": [
+                {
+                    "id": example.id,
+                    "question": example.question,
+                    "answers": [{"text": text, "answer_start": start} for text, start in example.answers],
+                }
+                for example in group
+            ],
+        }
+        for context, group in groupby(examples, key=lambda example: example.context)
+    ]
+    return {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
+
+
+def answer_tokens(offsets: np.ndarray, text: str, start: int) -> tuple[int, int] | None:
+    """First and last token of an answer, given the ``offsets``, (tokens, 2), of all tokens; None if it has no token.
+
+    White space around the answer is ignored. If the tokenizer drops the first or last character, the nearest tokens
+    inside the answer are used.
+    """
+    begins, ends = offsets.T
+    (inside,) = np.nonzero((ends > start) & (begins < start + len(text)) & (begins < ends))
+    return (int(inside[0]), int(inside[-1])) if len(inside) else None
+
+
+def windows(
+    question_length: int, context_length: int, answer: tuple[int, int] | None, max_length: int, doc_stride: int
+) -> list[Window]:
+    """The windows of an example: at least one, and every token of the context in at least one.
+
+    Lengths are in tokens. ``answer`` is the first and last context token of the answer. ``max_length`` limits the
+    model's input, including ``<s>`` and both ``</s>``.
+    """
+    context_start = question_length + 2
+    room = max_length - question_length - 3
+    firsts = np.arange(0, max(context_length - room, 0) + doc_stride, doc_stride)[:, None]
+    ends = np.minimum(firsts + room, context_length)
+    token = np.arange(context_length)
+    nearest_end = np.minimum(token - firsts, ends - 1 - token)
+    score = np.where(nearest_end < 0, -np.inf, nearest_end + 0.01 * (ends - firsts))  # as in BERT's code
+    best = score.argmax(axis=0)
+    found = []
+    for number, (first, end) in enumerate(zip(firsts[:, 0].tolist(), ends[:, 0].tolist(), strict=True)):
+        span = (0, 0)
+        if answer is not None and first <= answer[0] and answer[1] < end:
+            span = (answer[0] - first + context_start, answer[1] - first + context_start)
+        found.append(Window(first, end, context_start, span, best[first:end] == number))
+    return found
+
+
+def binarize_squad(
+    splits: dict[str, Sequence[SquadExample]],
+    tokenizer: Tokenizer,
+    destdir: str | Path,
+    max_length: int = 512,
+    doc_stride: int = 128,
+    max_question_length: int = 64,
+    dict_path: str | Path | None = None,
+) -> dict[str, SquadCounts]:
+    """Write the windows of each split into ``destdir`` and return statistics of its questions.
+
+    ``{split}.bin`` and ``.idx`` contain the rows ``question </s> context </s>``. ``{split}.safetensors`` contains for
+    each window (W) its "example", (W,), the position "context_start" of its first context token, (W,), and the
+    positions of the first "answer", (W, 2), all int32. For splits other than train, it also contains, for each context
+    token of each window in order (T), its character range in the context, "offsets", (T, 2) int32, and
+    "is_max_context", (T,) bool; ``{split}.json`` contains the examples. A row has ``len(row) - context_start`` context
+    tokens.
+
+    ``dict_path`` is a released ``dict.txt`` to use instead of the tokenizer's own. The content of ``destdir`` changes
+    only when all splits are done; all splits of an earlier run are then deleted. Raises InputError for inconsistent
+    lengths, a split without questions, a training example without an answer, or a folder that cannot be written.
+    """
+    _check_lengths(max_length, doc_stride, max_question_length)
+    for split, examples in splits.items():
+        if not examples:
+            raise InputError(f"{split}: no questions; each split needs at least one")
+    for example in splits.get("train", ()):
+        if not example.answers:
+            raise InputError(f"train: question {example.id!r} has no answer; give a labeled file to train on")
+    destdir = Path(destdir)
+    dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
+    with write_folder(destdir, "--destdir") as staging:
+        (staging / "tokenizer").mkdir()
+        counts = {}
+        for split, examples in splits.items():
+            lengths = max_length, doc_stride, max_question_length
+            counts[split] = _write_split(staging / split, examples, tokenizer, dictionary, *lengths)
+            if split != "train":
+                text = json.dumps(squad_json(examples), ensure_ascii=False)
+                (staging / f"{split}.json").write_text(text + "\n", encoding="utf-8")
+        for name, content in tokenizer.files.items():
+            (staging / "tokenizer" / name).write_bytes(content)
+        (staging / "dict.txt").write_bytes(dict_txt(dictionary))
+        # splits of an earlier run may have other lengths or another dictionary
+        kinds = ("bin", "idx", "safetensors", "json")
+        old = [destdir / f"{split}.{kind}" for split in SPLITS for kind in kinds]
+        publish(staging, destdir, last="dict.txt", old=old)
+    return counts
+
+
+def _questions(content: object, place: str) -> Iterator[tuple[str, str, object]]:
+    """The place in the file, the context, and the content of each question."""
+    for i, article in enumerate(_member(content, "data", list, place)):
+        for j, paragraph in enumerate(_member(article, "paragraphs", list, f"{place}data[{i}].")):
+            inside = f"{place}data[{i}].paragraphs[{j}]."
+            context = _member(paragraph, "context", str, inside)
+            for k, question in enumerate(_member(paragraph, "qas", list, inside)):
+                yield f"{inside}qas[{k}].", context, question
+
+
+def _member(parent: object, key: str, kind: type, place: str):
+    value = parent.get(key) if isinstance(parent, dict) else None
+    if type(value) is not kind:
+        expected = {str: "a string", list: "a list", int: "an integer"}[kind]
+        raise InputError(f"{place}{key}: must be {expected}; give a file in SQuAD 1.1's JSON format")
+    if kind is str:
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{place}{key}: half a surrogate pair at {error.start}; delete or complete it") from None
+    return value
+
+
+def _example(
+    name: str, question: str, context: str, marked: Iterable[tuple[str, int]], place: str
+) -> tuple[SquadExample, int]:
+    """An example with each answer moved to where its text is, and how many were moved."""
+    answers, moved = [], 0
+    for number, (text, start) in enumerate(marked):
+        if not text.strip():
+            raise InputError(f"{place}answers[{number}]: blank; delete it")
+        found = _nearest(context, text, start)
+        if found is None:
+            raise InputError(f"{place}answers[{number}]: {text[:60]!r} is not in the context; correct the answer")
+        answers.append((text, found))
+        moved += found != start
+    return SquadExample(name, question, context, tuple(answers)), moved
+
+
+def _nearest(context: str, text: str, start: int) -> int | None:
+    if start >= 0 and context.startswith(text, start):
+        return start
+    starts = (match.start() for match in re.finditer(f"(?={re.escape(text)})", context))
+    return min(starts, key=lambda found: abs(found - start), default=None)
+
+
+def _warn_of_moved_answers(place: str | Path, examples: Iterable[tuple[SquadExample, int]]) -> None:
+    moved = sum(moved for _, moved in examples)
+    if moved:
+        logger.warning(f"{place}: {moved:,} answers do not start at answer_start; moved to the nearest match")
+
+
+def _check_lengths(max_length: int, doc_stride: int, max_question_length: int) -> None:
+    room = max_length - max_question_length - 3
+    if max_question_length < 1:
+        raise InputError(f"--max-question-length {max_question_length}: must be positive")
+    if room < 1:
+        raise InputError(
+            f"--max-length {max_length} has no room for a question of {max_question_length} tokens, <s>, two </s> and "
+            "a context; increase it, or reduce --max-question-length"
+        )
+    if not 1 <= doc_stride <= room:
+        raise InputError(
+            f"--doc-stride {doc_stride}: must be between 1 and {room}, the context tokens in a window with the longest "
+            "question"
+        )
+
+
+def _write_split(
+    prefix: Path,
+    examples: Sequence[SquadExample],
+    tokenizer: Tokenizer,
+    dictionary: Dictionary,
+    max_length: int,
+    doc_stride: int,
+    max_question_length: int,
+) -> SquadCounts:
+    """Write ``prefix``.bin, .idx and .safetensors."""
+    table, eos = tokenizer.lookup_table(dictionary), [dictionary.eos()]
+    counts = SquadCounts()
+    writer = BinaryWriter(prefix, dictionary)
+    tensors = {"example": [], "context_start": [], "answer": [], "offsets": [], "is_max_context": []}
+    context = None
+    for number, example in enumerate(tqdm(examples, desc=prefix.name, unit=" questions", disable=None)):
+        if example.context != context:  # questions about the same context are consecutive
+            context = example.context
+            token_ids, offsets = tokenizer.encode_with_offsets(context)
+            context_ids = table[token_ids]
+            counts.pieces += len(context_ids)
+            counts.unknown += int((context_ids == dictionary.unk()).sum())
+        question_ids = table[tokenizer.encode_with_offsets(example.question)[0]]
+        counts.questions += 1
+        counts.pieces += len(question_ids)
+        counts.unknown += int((question_ids == dictionary.unk()).sum())
+        counts.questions_cut += len(question_ids) > max_question_length
+        question_ids = question_ids[:max_question_length]
+        answer = None
+        if example.answers:
+            text, start = example.answers[0]
+            answer = answer_tokens(offsets, text, start)
+        found = windows(len(question_ids), len(context_ids), answer, max_length, doc_stride)
+        counts.windows += len(found)
+        if example.answers:
+            counts.answers_in_no_window += all(window.answer == (0, 0) for window in found)
+        if answer is not None:
+            begin, end = offsets[answer[0], 0], offsets[answer[1], 1]
+            counts.answers_inside_tokens += context[begin:end] != text.strip()
+        rows = [np.concatenate([question_ids, eos, context_ids[w.first : w.end], eos]) for w in found]
+        writer.append(np.concatenate(rows), np.array([len(row) for row in rows]))
+        for window in found:
+            tensors["example"].append(number)
+            tensors["context_start"].append(window.context_start)
+            tensors["answer"].append(window.answer)
+            if prefix.name != "train":
+                tensors["offsets"].append(offsets[window.first : window.end])
+                tensors["is_max_context"].append(window.is_max_context)
+    writer.close()
+    arrays = {name: np.array(tensors[name], dtype=np.int32) for name in ("example", "context_start", "answer")}
+    if prefix.name != "train":
+        arrays |= {name: np.concatenate(tensors[name]) for name in ("offsets", "is_max_context")}
+    Path(f"{prefix}.safetensors").write_bytes(save(arrays))
+    return counts

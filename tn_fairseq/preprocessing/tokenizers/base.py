@@ -1,0 +1,141 @@
+"""The base class of all tokenizers, and the names of special tokens."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, count
+from pathlib import Path
+
+import numpy as np
+from fairseq.data import Dictionary
+
+from ...dictionary import MASK
+from ...errors import InputError
+
+# how to fix a tokenizer's file, in error messages
+REMEDY = "give the folder or file of a saved tokenizer"
+BERT_SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ROBERTA_SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", MASK)
+# fairseq's special symbols and their names in the two conventions
+BERT_NAMES = dict(zip(ROBERTA_SPECIAL_TOKENS, ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")))
+ROBERTA_NAMES = {symbol: symbol for symbol in ROBERTA_SPECIAL_TOKENS}
+
+
+class Tokenizer(ABC):
+    """A trained tokenizer.
+
+    ``description`` is a one-line description. ``files`` maps file names to the contents from which ``load_tokenizer``
+    can load it again. ``pieces`` are all pieces in the order of their ids, with special tokens as the tokenizer spells
+    them. ``special_ids`` maps those of fairseq's special symbols that the vocabulary has to token ids. ``symbols`` maps
+    every other token id to its symbol in ``dict.txt``, in the order of the ids.
+    """
+
+    def __init__(
+        self,
+        description: str,
+        files: dict[str, bytes],
+        pieces: dict[int, str],
+        special_ids: dict[str, int],
+        symbols: dict[int, str],
+    ):
+        self.description = description
+        self.files = files
+        self.pieces = [pieces[index] for index in sorted(pieces)]
+        self.special_ids = special_ids
+        self.symbols = dict(sorted(symbols.items()))
+        self._size = max(pieces) + 1
+
+    @abstractmethod
+    def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Concatenated token ids of all lines, (tokens,) int32, and the number of tokens per line, (lines,) int64."""
+
+    @abstractmethod
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Token ids of a text of any number of lines, (tokens,) int32, and their offsets in it, (tokens, 2) int32.
+
+        Offsets are start and end in characters of ``text``, without white space at both ends; a token of only white
+        space has an empty range. A character that is split between tokens is in the range of each of them.
+        """
+
+    def dictionary(self) -> Dictionary:
+        """The dictionary to save as ``dict.txt``, without ``<mask>``, because fairseq's tasks append it."""
+        dictionary = Dictionary()
+        for symbol in self.symbols.values():
+            dictionary.add_symbol(symbol)
+        return dictionary
+
+    def lookup_table(self, dictionary: Dictionary) -> np.ndarray:
+        """The dictionary index of each token id, (vocabulary size,) int64; special tokens become ``<unk>``.
+
+        Raises InputError if the dictionary lacks a symbol.
+        """
+        self._check_symbols(dictionary)
+        # A tokenizer that splits only at white space still maps a literal "[MASK]" to the special token.
+        table = np.full(self._size, dictionary.unk(), dtype=np.int64)
+        for token, symbol in self.symbols.items():
+            table[token] = dictionary.index(symbol)
+        return table
+
+    def token_ids(self, dictionary: Dictionary) -> np.ndarray:
+        """The token id of each dictionary symbol, (len(dictionary),) int64, all different.
+
+        Symbols that are not in the vocabulary get the ids after its last one, in the dictionary's order. Raises
+        InputError if the dictionary lacks a symbol of the tokenizer, or the tokenizer's ids have gaps.
+        """
+        self._check_symbols(dictionary)
+        if len(self.pieces) < self._size:
+            raise InputError(
+                f"{self.description}: its ids run to {self._size - 1:,} with gaps, which would leave untrained rows in "
+                "a model; number the pieces from 0 without gaps"
+            )
+        ids = self.special_ids | {symbol: token for token, symbol in self.symbols.items()}
+        new_ids = count(self._size)
+        return np.array([ids[s] if s in ids else next(new_ids) for s in dictionary.symbols], dtype=np.int64)
+
+    def _check_symbols(self, dictionary: Dictionary) -> None:
+        missing = [symbol for symbol in self.symbols.values() if symbol not in dictionary]
+        if missing:
+            examples = ", ".join(map(repr, missing[:3]))
+            raise InputError(
+                f"the dictionary lacks {len(missing):,} of the tokenizer's {len(self.symbols):,} symbols ({examples}"
+                f"{', ...' if len(missing) > 3 else ''}); give the --dict of this tokenizer, or omit --dict"
+            )
+
+
+def find_special_ids(pieces: dict[int, str], names: dict[str, str], path: Path) -> dict[str, int]:
+    """fairseq's special symbols to token ids; ``names`` maps them to the tokenizer's spelling. All must be there."""
+    ids = {piece: index for index, piece in pieces.items()}
+    missing = [name for name in names.values() if name not in ids]
+    if missing:
+        raise InputError(f"{path}: lacks the special tokens {', '.join(missing)}; use a vocabulary that has them")
+    return {symbol: ids[name] for symbol, name in names.items()}
+
+
+def find_symbols(
+    pieces: dict[int, str], special_ids: dict[str, int], path: Path, place: Callable[[int], str]
+) -> dict[int, str]:
+    """Token ids to pieces, without special tokens; raises InputError for pieces that ``dict.txt`` cannot contain."""
+    special = set(special_ids.values())
+    symbols = {index: piece for index, piece in pieces.items() if index not in special}
+    for index, piece in symbols.items():
+        if not piece or re.search(r"\s", piece):
+            raise InputError(
+                f"{path}, {place(index)}: {piece!r} is empty or contains white space, at which fairseq splits"
+            )
+        if piece in ROBERTA_SPECIAL_TOKENS:
+            raise InputError(f"{path}, {place(index)}: {piece!r} is fairseq's own special symbol; rename the piece")
+    if not symbols:
+        raise InputError(f"{path}: contains only special tokens; train a vocabulary")
+    return symbols
+
+
+def one_line(text: str) -> str:
+    """The text with line breaks replaced by spaces; its length does not change."""
+    return text.replace("\r\n", "  ").replace("\n", " ")
+
+
+def join(sentences: Iterable[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Concatenate lists of ids; return the ids and the lengths."""
+    sentences = list(sentences)
+    lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
+    return np.fromiter(chain.from_iterable(sentences), dtype=np.int32, count=lengths.sum()), lengths

@@ -1,0 +1,76 @@
+"""Tokenizers of the ``tokenizers`` library, and its ``tokenizer.json``."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import tokenizers
+from tokenizers import normalizers
+
+from ...errors import InputError, first_line
+from ...files import read_bytes, read_json_object, read_text
+from .base import BERT_NAMES, REMEDY, ROBERTA_NAMES, Tokenizer, find_special_ids, find_symbols, join, one_line
+
+
+class FastTokenizer(Tokenizer):
+    """A wrapper of a tokenizer of the ``tokenizers`` library, the ``backend``."""
+
+    def __init__(self, backend: tokenizers.Tokenizer, *described):
+        super().__init__(*described)
+        # A tokenizer.json can enable both, which would silently truncate and pad lines.
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = True  # a literal "[MASK]" is text
+        self.backend = backend
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+        self.backend.encode_special_tokens = True  # the library does not pickle this setting
+
+    def encode_chunk(self, lines):
+        with self._one_line_errors():
+            return join(e.ids for e in self.backend.encode_batch_fast(lines, add_special_tokens=False))
+
+    def encode_with_offsets(self, text):
+        with self._one_line_errors():
+            encoding = self.backend.encode(one_line(text), add_special_tokens=False)
+        offsets = []
+        for begin, end in encoding.offsets:
+            stripped = text[begin:end].lstrip()
+            begin = end - len(stripped)
+            offsets.append((begin, begin + len(stripped.rstrip())))
+        return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
+
+    @contextmanager
+    def _one_line_errors(self) -> Iterator[None]:
+        """Raise InputError for a tokenizer that loads but cannot encode, such as one without its unknown token."""
+        try:
+            yield
+        except Exception as error:  # the library raises plain Exception
+            raise InputError(
+                f"{self.description}: cannot encode the text ({first_line(error)}); save the tokenizer again"
+            ) from None
+
+
+def load_tokenizer_json(path: Path) -> Tokenizer:
+    content = read_bytes(path, REMEDY)
+    try:
+        backend = tokenizers.Tokenizer.from_str(content.decode())
+    except Exception as error:  # the library raises plain Exception
+        raise InputError(f"{path}: not a tokenizer.json ({first_line(error)}); save the tokenizer again") from None
+    pieces = {index: piece for piece, index in backend.get_vocab(with_added_tokens=True).items()}
+    known = set(pieces.values())
+    names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
+    special_ids = find_special_ids(pieces, names, path)
+    symbols = find_symbols(pieces, special_ids, path, "piece {}".format)
+    files = {"tokenizer.json": content}
+    for name in ("tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+        if (path.parent / name).exists():
+            # check them now, because users of the copy will read them
+            (read_text if name == "vocab.txt" else read_json_object)(path.parent / name, REMEDY)
+            files[name] = read_bytes(path.parent / name, REMEDY)
+    description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
+    if isinstance(backend.normalizer, normalizers.BertNormalizer):
+        description += ", uncased" if backend.normalizer.lowercase else ", cased"
+    return FastTokenizer(backend, description, files, pieces, special_ids, symbols)

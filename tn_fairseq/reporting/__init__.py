@@ -1,0 +1,1 @@
+"""Shared by the reports: the layout of tables, statistics, and the paper's numbers."""

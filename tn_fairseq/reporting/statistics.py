@@ -1,0 +1,85 @@
+"""Spread over seeds, intervals of differences, and the number of seeds needed to detect a difference."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+CONFIDENCE, POWER, DIFFERENCE = 0.95, 0.8, 1.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Summary of the scores of ``n`` seeds; ``sd`` divides by n - 1 and is NaN for one seed."""
+
+    n: int
+    mean: float
+    sd: float
+    median: float
+    best: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference of means, its 95 % interval, and the seeds per side needed to detect a true difference of 1.0.
+
+    All but the difference are None if one side has a single seed, or if the seeds agree on both sides.
+    """
+
+    difference: float
+    low: float | None = None
+    high: float | None = None
+    seeds_needed: int | None = None
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Summarize the scores of at least one seed."""
+    sd = statistics.stdev(values) if len(values) > 1 else math.nan
+    return Summary(len(values), statistics.fmean(values), sd, statistics.median(values), max(values))
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Student's 95 % interval of the mean; None and None for fewer than two values."""
+    if len(values) < 2:
+        return None, None
+    found = summarise(values)
+    if found.sd == 0:
+        return found.mean, found.mean
+    low, high = stats.t.interval(CONFIDENCE, found.n - 1, found.mean, found.sd / math.sqrt(found.n))
+    return float(low), float(high)
+
+
+def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
+    """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
+    ours, theirs = summarise(values), summarise(baseline)
+    difference = ours.mean - theirs.mean
+    # a few seeds may agree by chance, which does not mean that there is no spread
+    if min(ours.n, theirs.n) < 2 or ours.sd == theirs.sd == 0:
+        return Comparison(difference)
+    variances = ours.sd**2 / ours.n, theirs.sd**2 / theirs.n
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / (ours.n - 1) + variances[1] ** 2 / (theirs.n - 1))
+    low, high = stats.t.interval(CONFIDENCE, freedom, difference, math.sqrt(sum(variances)))
+    squares = (ours.n - 1) * ours.sd**2 + (theirs.n - 1) * theirs.sd**2
+    pooled_sd = math.sqrt(squares / (ours.n + theirs.n - 2))
+    return Comparison(difference, float(low), float(high), seeds_needed(pooled_sd))
+
+
+def seeds_needed(sd: float, difference: float = DIFFERENCE) -> int:
+    """The fewest seeds per side for which a two-sided 5 % t test detects a true difference with probability 0.8."""
+    if sd == 0:
+        return 2
+    # the number for a test with known standard deviation; a t test needs at least as many
+    quantiles = stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)
+    n = max(2, int(2 * (quantiles * sd / difference) ** 2))
+    while power(n, sd, difference) < POWER:
+        n += 1
+    return n
+
+
+def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
+    """The probability that a two-sided 5 % t test with n seeds per side detects a true difference."""
+    freedom, shift = 2 * n - 2, difference / (sd * math.sqrt(2 / n))
+    critical = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
+    return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))
