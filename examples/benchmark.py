@@ -245,7 +245,7 @@ def serve(connection, common: dict[str, Any], builder: str, options: dict[str, A
             step = BUILDERS[builder](common, **options)
             start = time.perf_counter()
             step()
-            synchronise(common)
+            synchronize(common)
             connection.send(time.perf_counter() - start)
         elif request == "run":
             connection.send(seconds_per_step(step, common, *values))
@@ -258,19 +258,19 @@ def serve(connection, common: dict[str, Any], builder: str, options: dict[str, A
 def seconds_per_step(step: Step, common: dict[str, Any], seconds: float) -> float:
     """The mean time of a step, over about ``seconds`` of steps after one that is not counted."""
     step()
-    synchronise(common)
+    synchronize(common)
     start, steps = time.perf_counter(), 0
     while True:
         step()
         steps += 1
         if steps % 10 == 0 or common["device"] == "cpu":
-            synchronise(common)
+            synchronize(common)
             elapsed = time.perf_counter() - start
             if elapsed >= seconds:
                 return elapsed / steps
 
 
-def synchronise(common: dict[str, Any]) -> None:
+def synchronize(common: dict[str, Any]) -> None:
     if common["device"] == "cuda":
         torch.cuda.synchronize()
 

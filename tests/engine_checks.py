@@ -1,9 +1,14 @@
 """Work for engines, and helpers to observe it."""
 
 import operator
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 # Dask workers must be able to import their work, so items are calls of Python's built-in functions.
 call = operator.call
@@ -19,6 +24,25 @@ def running(pid: int) -> bool:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except FileNotFoundError:
         return False
+
+
+@contextmanager
+def dask_cluster(workers: int, allowed_failures: int = 3, **options) -> Iterator:
+    """A real cluster: a scheduler and processes, started by Dask itself."""
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    before = dict(os.environ)
+    options |= {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    try:
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}),
+            distributed.LocalCluster(**options) as cluster,
+        ):
+            yield cluster
+    finally:  # Dask sets variables such as PYTHONHASHSEED, with which later commands could not be forked
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def wait_until(condition, seconds: float = 20) -> None:

@@ -124,13 +124,15 @@ def ask(
 def _python_program(words: list[str], path: str) -> dict | None:
     """The file or module that this environment's Python should run, with its arguments; None for anything else."""
     command, *arguments = words
-    if command == sys.executable:
+    found = Path(shutil.which(command, path=path) or "")
+    ours = found.parent == BIN or (found.parent / ADDRESS).exists()
+    if command == sys.executable or (command == "python" and ours):
         if len(arguments) > 1 and arguments[0] == "-m" and not arguments[1].startswith("torch."):
             return {"module": arguments[1], "argv": arguments[1:]}
         return {"file": arguments[0], "argv": arguments} if arguments and arguments[0].endswith(".py") else None
-    found, script = Path(shutil.which(command, path=path) or ""), BIN / Path(command).name
-    if script.name in SCRIPTS and (found == script or (found.parent / ADDRESS).exists()):
-        return {"file": str(script), "argv": [str(script), *arguments]}
+    if found.name in SCRIPTS and ours:
+        script = str(BIN / found.name)
+        return {"file": script, "argv": [script, *arguments]}
     return None
 
 

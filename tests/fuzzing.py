@@ -23,7 +23,7 @@ from tn_fairseq.preprocessing.glue_data import TASKS, read_task
 from tn_fairseq.preprocessing.squad_data import read_squad
 from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 from tn_fairseq.synonyms.table import load_synonym_table
-from tn_fairseq.synonyms.vectors import nearest_neighbours, read_vectors
+from tn_fairseq.synonyms.vectors import nearest_neighbors, read_vectors
 
 SECONDS = 10  # time limit to read or refuse a file
 LINES = ["The cat sat on the mat.", "café 汉字 [MASK]"]
@@ -114,7 +114,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
     path = make("vectors") / "vectors.txt"
     path.write_text("".join(f"{word} {n % 7 - 2.5} {n % 5} 0.25\n" for n, word in enumerate(WORDS)))
-    add("vectors", path, lambda path: list(nearest_neighbours(read_vectors(path, WORDS), 3)))
+    add("vectors", path, lambda path: list(nearest_neighbors(read_vectors(path, WORDS), 3)))
 
     add("vocab.txt", bert_folder(folder / "bert") / "vocab.txt", use_tokenizer)
     bert_folder(folder / "configured", do_lower_case=True, strip_accents=False)

@@ -33,7 +33,7 @@ def write_bin(folder: Path, tokenizer: Path) -> Path:
     return folder / "data-bin"
 
 
-def randomise(model: torch.nn.Module, seed: int) -> torch.nn.Module:
+def randomize(model: torch.nn.Module, seed: int) -> torch.nn.Module:
     """Set all parameters to distinct random values, scaled so that logits are as large as in a trained model."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -49,15 +49,15 @@ def make_electra(vocab_size: int, seed: int = 1, generator_sizes: dict | None = 
     discriminator = transformers.ElectraForPreTraining(transformers.ElectraConfig(vocab_size=vocab_size, **sizes))
     sizes |= generator_sizes or {"hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3}
     generator = transformers.ElectraForMaskedLM(transformers.ElectraConfig(vocab_size=vocab_size, **sizes))
-    randomise(discriminator, seed)
-    randomise(generator, seed + 1)
+    randomize(discriminator, seed)
+    randomize(generator, seed + 1)
     generator.electra.embeddings.load_state_dict(discriminator.electra.embeddings.state_dict())
     return discriminator, generator
 
 
 def make_bert(vocab_size: int, seed: int = 1, **sizes):
     config = transformers.BertConfig(vocab_size=vocab_size, **{**SIZES, **sizes})
-    return randomise(transformers.BertForMaskedLM(config), seed)
+    return randomize(transformers.BertForMaskedLM(config), seed)
 
 
 def refusal(*words: object) -> str:

@@ -138,6 +138,7 @@ def test_programs_of_a_command_are_also_served(tmp_path):
     outer = "import subprocess, sys\nprint(subprocess.call([sys.executable, 'heavy.py']))\n"
     (tmp_path / "outer.py").write_text(outer)
     assert run_command(sys.executable, "outer.py", cwd=tmp_path).stdout == "True\n5\n"
+    assert run_command("python", "outer.py", cwd=tmp_path).stdout == "True\n5\n"
     assert run_command(sys.executable, "outer.py", cwd=tmp_path, fresh=True).stdout == "False\n5\n"
     found = "command -v fairseq-train fairseq-hydra-train"
     assert len(set(map(os.path.dirname, run_command("sh", "-c", found).stdout.split()))) == 1

@@ -150,7 +150,7 @@ def pretrain(title: str, log: Path, max_update: int, command: Sequence[object]) 
             record = json_record(line, "train_inner")
             if record:
                 bar.update(int(record["num_updates"]) - bar.n)
-                bar.set_postfix_str(f"loss {record['loss']}, false negatives {record['false_negative_rate']} %")
+                bar.set_postfix_str(f"loss {record['loss']}, false negatives {record['false_negative_rate']}%")
         code = process.wait()
     if code:
         raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")

@@ -47,8 +47,8 @@ def report(folder: Path) -> Iterator[str]:
     yield ""
     yield f"false negatives in held-out text ({last['mask_seeds']} maskings of it)"
     yield f"  {last['masked']:,} masked words, and the generator's word is wrong for {last['mismatches']:,}"
-    yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f} %): hard correction"
-    yield "  removes them from the loss (the paper reports 1.3 to 1.6 % for trained BERT models)"
+    yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f}%): hard correction"
+    yield "  removes them from the loss (the paper reports 1.3 to 1.6% for trained BERT models)"
 
     yield ""
     yield "what plain masked LM punishes: the most likely synonyms"
@@ -97,7 +97,7 @@ def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
             f" {float(record['mlm_accuracy']):8.1f} {float(record['rtd_recall']):11.1f}"
             f" {float(record['false_negative_rate']):16.2f} {float(record['wps']):9,.0f}"
         )
-    yield f"  hard correction fired on {fired:.3f} % of the wrong predictions"
+    yield f"  hard correction fired on {fired:.3f}% of the wrong predictions"
 
 
 def read_json(path: Path) -> list[dict[str, Any]]:

@@ -91,14 +91,14 @@ def test_settings_of_the_users_plots_have_no_effect_and_do_not_change(matplotlib
 
 
 def test_accuracy_is_drawn_once(draw):
-    from tn_fairseq.analysis.plot import COLOURS, INK
+    from tn_fairseq.analysis.plot import COLORS, INK
 
     _, one = draw(made(RUN, {"wordnet": 1}))
     _, two = draw(made(RUN))
     # a band for each table in three panels, and one for accuracy
     assert one.count('id="FillBetween') == 4 and two.count('id="FillBetween') == 7
     bands = [part.split("</g>")[0] for part in two.split('id="FillBetween')[1:]]
-    assert [sum(colour.lower() in band for band in bands) for colour in (*COLOURS[:2], INK)] == [3, 3, 1]
+    assert [sum(color.lower() in band for band in bands) for color in (*COLORS[:2], INK)] == [3, 3, 1]
 
 
 def test_each_run_has_its_own_dash_style(draw):
@@ -138,7 +138,7 @@ def test_a_table_that_fires_rarely_stays_visible_next_to_another(draw):
     texts, _ = draw(made(RUN, common))
     assert "0.1" not in texts
     texts, _ = draw(made(RUN, common | rare))
-    # decades among mismatches (0.2 % to 120 %), in sequences (2 % to 900 %), and zero in every panel
+    # decades among mismatches (0.2% to 120%), in sequences (2% to 900%), and zero in every panel
     assert {"0.1", "1", "10", "100", "0"} <= set(texts)
 
 

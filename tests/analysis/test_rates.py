@@ -113,8 +113,8 @@ def test_many_checkpoints_in_deep_folders_fit_a_terminal():
 def test_the_papers_table_is_shown_below():
     ours, paper = rates_table(rows([one(FIRST)]), show_paper=True).split(HEADING)
     assert ours.split() == rates_table(rows([one(FIRST)])).split()
-    assert line_of(paper, "BERT-base, 6.25 %") == ["-", "-", "6.90", "1.31", "-", "-"]
-    assert line_of(paper, "BERT-large, 100 %") == ["-", "-", "7.44", "1.60", "-", "-"]
+    assert line_of(paper, "BERT-base, 6.25%") == ["-", "-", "6.90", "1.31", "-", "-"]
+    assert line_of(paper, "BERT-large, 100%") == ["-", "-", "7.44", "1.60", "-", "-"]
     assert "wikitext-2-raw-v1" in paper and "200k steps" in paper
 
 

@@ -103,7 +103,7 @@ def test_one_seed_has_no_spread():
     table = glue_table({"plain": {"CoLA": [50.0], "RTE": [60.0]}, "other": {"CoLA": [51.0], "RTE": [63.0]}}, "plain")
     assert cells(table, "n") == ["1"] * 3
     assert cells(table, "mean") == ["50.00", "60.00", "55.00"]
-    assert cells(table, "sd") == cells(table, "95 % from") == cells(table, "seeds for 1.0") == ["-"] * 3
+    assert cells(table, "sd") == cells(table, "95% from") == cells(table, "seeds for 1.0") == ["-"] * 3
     assert cells(table, "difference") == ["+1.00", "+3.00", "+2.00"]
 
 
@@ -113,7 +113,7 @@ def test_seeds_that_agree_have_no_interval():
     )
     assert cells(table, "sd")[0] == cells(table, "sd", 1)[0] == "0.00"
     assert cells(table, "difference")[0] == "+0.00"
-    for label in ("95 % from", "95 % to", "seeds for 1.0"):
+    for label in ("95% from", "95% to", "seeds for 1.0"):
         agreeing, *spread = cells(table, label)
         assert agreeing == "-" and "-" not in spread
     assert "the seeds agree on both sides (sd 0)" in table
@@ -135,8 +135,8 @@ def test_the_table_shows_the_rows():
     assert cells(table, "best of n") == ["54.00", "67.00", "60.50"]
     assert cells(table, "difference") == ["+4.00", "+1.00", "+2.50"]
     found = compare([59.0, 59.0, 62.0], [55.0, 58.0, 59.5])
-    assert cells(table, "95 % from")[-1] == f"{found.low:+.2f}"
-    assert cells(table, "95 % to")[-1] == f"{found.high:+.2f}"
+    assert cells(table, "95% from")[-1] == f"{found.low:+.2f}"
+    assert cells(table, "95% to")[-1] == f"{found.high:+.2f}"
     assert cells(table, "seeds for 1.0")[-1] == str(found.seeds_needed)
     assert HEADING not in table
 

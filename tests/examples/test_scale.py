@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import sys
 
 import pytest
@@ -61,6 +62,7 @@ def test_the_commands_of_the_page_exist(monkeypatch):
     for command in commands[:2]:
         assert binarize.parse_args(command[4:]).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # dask_jobqueue replaces the handler of Ctrl-C
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
     assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10
     for link in re.findall(r"\]\((?!http)([^)]+)\)", readme):

@@ -40,7 +40,7 @@ def test_half_precision_follows_float32_on_every_family_with_every_criterion(dat
             assert len(records[0]) == len(records[1]) == updates
             prefix = "valid_" if kind == "valid" else ""
             # a prediction that changes because of a rounded logit changes the loss and its gradient by more than half
-            # precision's 0.05 %
+            # precision's 0.05%
             for key, tolerance in (("nll_loss", 1e-3), ("loss", 5e-3), ("gnorm", 2e-2)):
                 if prefix + key in records[0][0]:
                     shown = [[float(record[prefix + key]) for record in part] for part in records]

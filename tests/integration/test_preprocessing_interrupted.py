@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from engine_checks import dask_cluster
 from helpers import run_command
 from interruption import kill_at_every_step
 from preprocessing.test_binarization import bert_folder, contents, write
@@ -184,12 +185,11 @@ def test_a_killed_worker_does_not_change_the_output(tmp_path, monkeypatch, capsy
 
 
 def test_a_killed_dask_worker_does_not_change_the_output(tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
     path = text(tmp_path / "text", 2000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
     flags = ["--train", path, "--valid", path, "--tokenizer", tmp_path / "tokenizer", "--shards", 3]
     read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with dask_cluster(2) as cluster:
 
         def read_and_kill(paths):
             for number, chunk in enumerate(read_chunks(paths)):

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tn_fairseq.reporting.statistics import Comparison, Summary, compare, mean_interval, power, seeds_needed, summarise
+from tn_fairseq.reporting.statistics import Comparison, Summary, compare, mean_interval, power, seeds_needed, summarize
 
 
 def test_summary_by_hand():
     # deviations from 4: -3 -1 0 4
-    found = summarise([1, 3, 4, 8])
+    found = summarize([1, 3, 4, 8])
     assert found == Summary(n=4, mean=4, sd=pytest.approx(math.sqrt(26 / 3), rel=1e-15), median=3.5, best=8)
 
 
 def test_summary_of_one_seed():
-    found = summarise([88.3])
+    found = summarize([88.3])
     assert (found.n, found.mean, found.median, found.best) == (1, 88.3, 88.3, 88.3)
     assert math.isnan(found.sd)
 
 
 def test_equal_scores_have_no_spread_at_all():
-    assert summarise([88.3] * 3).sd == 0
+    assert summarize([88.3] * 3).sd == 0
 
 
 def test_interval_of_a_mean_by_hand():

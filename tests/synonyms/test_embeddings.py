@@ -9,7 +9,7 @@ from tn_fairseq.criterions.mlm_soft_reg import input_word_embeddings
 from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms.embeddings import read_embeddings, remove_common_directions
-from tn_fairseq.synonyms.vectors import nearest_neighbours
+from tn_fairseq.synonyms.vectors import nearest_neighbors
 
 OURS = "embeddings.word_embeddings.weight"
 ROBERTA = "encoder.sentence_encoder.embed_tokens.weight"
@@ -69,10 +69,10 @@ def checkpoint_of(path, dictionary, name=OURS):
 def test_neighbors_share_their_meaning_not_their_frequency(tmp_path, dictionary, words, name):
     vectors = read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary, name), dictionary, words)
     assert vectors.words == WORDS
-    neighbors = dict(nearest_neighbours(vectors, top_k=3))
+    neighbors = dict(nearest_neighbors(vectors, top_k=3))
     assert neighbors["big"][0] == "huge" and set(neighbors["big"][1:]) == {"large", "vast"}
     assert neighbors["vast"][0] == "large" and set(neighbors["vast"][1:]) == {"big", "huge"}
-    above = dict(nearest_neighbours(vectors, top_k=3, min_similarity=0.7))
+    above = dict(nearest_neighbors(vectors, top_k=3, min_similarity=0.7))
     assert above == {word: [other for other in pair if other != word] for pair in MEANINGS for word in pair}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.vectors import nearest_neighbours, read_vectors
+from tn_fairseq.synonyms.vectors import nearest_neighbors, read_vectors
 
 WORDS = ["main", "chief", "basal", "far"]
 LINES = ["main 1 0", "other 3 4", "chief 2 0.2", "basal 1 1", "far -1 0"]
@@ -21,7 +21,7 @@ def file_of(tmp_path):
 
 
 def neighbors_of(path, words=WORDS, top_k=10, min_similarity=None):
-    return dict(nearest_neighbours(read_vectors(path, words), top_k, min_similarity))
+    return dict(nearest_neighbors(read_vectors(path, words), top_k, min_similarity))
 
 
 def test_neighbors_are_ranked_by_cosine_and_never_the_word_itself(file_of):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 
 _TEMPLATE = Path(__file__).with_name("page.html")
-_DIGITS = 6  # of a probability; the smallest value that the page shows is 0.01 %
+_DIGITS = 6  # of a probability; the smallest value that the page shows is 0.01%
 # characters that could end the data element, that some parsers read as line ends, or that UTF-8 cannot encode
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _INLINE = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)

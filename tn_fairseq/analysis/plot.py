@@ -18,7 +18,7 @@ PANELS = {
     "accuracy": "accuracy (%)",
 }
 # safe for color blindness (Okabe and Ito; the last two are Tol's); 8 colors and 7 markers distinguish 56 tables
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2, 3, 2)), (0, (3, 1, 1, 1, 1, 1)))
 OVER_AXIS = {"clip_on": False, "zorder": 3}  # so that rates of 0 are visible
@@ -48,7 +48,7 @@ STYLE = {
 def draw_training(rows: Sequence[Row], *paths: Path) -> None:
     """Draw the rows of ``rates.rows`` over the updates of training to each path, as .png or .svg by its suffix.
 
-    Draws a line for each synonym table, a dash style for each folder of checkpoints, and 95 % intervals as bands.
+    Draws a line for each synonym table, a dash style for each folder of checkpoints, and 95% intervals as bands.
     Checkpoints with unknown updates are left out. If all checkpoints have the same number of updates, they are drawn
     as points next to each other. The same rows give the same bytes. Raises InputError if matplotlib is missing.
     """
@@ -78,8 +78,7 @@ def _draw(figure, rows: Sequence[Row]) -> None:
     rows = known if over_updates else rows
     tables, checkpoints = (list(dict.fromkeys(row[key] for row in rows)) for key in ("table", "checkpoint"))
     looks = {
-        table: {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
-        for i, table in enumerate(tables)
+        table: {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]} for i, table in enumerate(tables)
     }
     runs = list(dict.fromkeys(_run(row) for row in rows))
     dashes = {run: DASHES[i % len(DASHES)] for i, run in enumerate(runs)}

@@ -29,7 +29,7 @@ corrected        wrong predictions that are synonyms of the gold token (false ne
 % of masked      corrections as a percentage of masked tokens
 accuracy %       percentage of masked tokens whose prediction is the gold token"""
 INTERVAL = """\
-±: half the width of Student's 95 % interval of the mean over masking seeds. It covers only the choice of masked tokens:
+±: half the width of Student's 95% interval of the mean over masking seeds. It covers only the choice of masked tokens:
 other text or another training run would add to it. It is 0 if all seeds give the same rate, for example if none has a
 correction."""
 
@@ -61,7 +61,7 @@ class Evaluated:
 def rows(evaluated: Sequence[Evaluated]) -> list[dict[str, Any]]:
     """A row for each item: counts summed over masking seeds, and rates in percent.
 
-    A rate is the mean over the seeds, followed by its 95 % interval (``<rate>_low``, ``<rate>_high``), None for one
+    A rate is the mean over the seeds, followed by its 95% interval (``<rate>_low``, ``<rate>_high``), None for one
     seed. The rate of a seed is 0 if its denominator is 0, as in the training log.
     """
     return [_row(one) for one in evaluated]
@@ -110,7 +110,7 @@ def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:
     if show_paper:
         lines += ["", HEADING, list(HEADINGS)]
         for model, checkpoint, *rates in TABLE_2:
-            lines.append([f"    {model}, {checkpoint:g} %", "-", "-", *(f"{rate:.2f}" for rate in rates), "-", "-"])
+            lines.append([f"    {model}, {checkpoint:g}%", "-", "-", *(f"{rate:.2f}" for rate in rates), "-", "-"])
         lines += RATES_NOTE.splitlines()
     return "\n".join(align(lines, width=WIDTH))
 

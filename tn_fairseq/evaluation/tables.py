@@ -16,7 +16,7 @@ from ..reporting.paper import (
     SQUAD_METRICS,
     SQUAD_ROWS,
 )
-from ..reporting.statistics import Comparison, compare, summarise
+from ..reporting.statistics import Comparison, compare, summarize
 
 # checkpoint -> task or metric -> the scores of its seeds
 Results = Mapping[str, Mapping[str, Sequence[float]]]
@@ -32,13 +32,13 @@ SUMMARY = (
 )
 COMPARISON = (
     ("    difference", "difference", "+.2f"),
-    ("    95 % from", "low", "+.2f"),
-    ("    95 % to", "high", "+.2f"),
+    ("    95% from", "low", "+.2f"),
+    ("    95% to", "high", "+.2f"),
     ("    seeds for 1.0", "seeds_needed", ",d"),
 )
 LEGEND = """\
-95 %: Welch's interval of the difference. It covers fine-tuning seeds only: other pre-training seeds would add to it.
-seeds for 1.0: seeds per side for a two-sided 5 % t test to detect a true difference of 1.0 with power 0.8.
+95%: Welch's interval of the difference. It covers fine-tuning seeds only: other pre-training seeds would add to it.
+seeds for 1.0: seeds per side for a two-sided 5% t test to detect a true difference of 1.0 with power 0.8.
 Both are missing if the spread is unknown: one side has a single seed, or the seeds agree on both sides (sd 0)."""
 
 
@@ -91,7 +91,7 @@ def _rows(results: Results, baseline: str | None, order: Sequence[str], average:
 def _summary(scores: Sequence[Sequence[float]]) -> Row:
     """Summarize the average over tasks; ``scores`` has a row of seeds for each task."""
     averages = _averages(scores)
-    found = vars(summarise(averages)) if averages else dict.fromkeys(("n", "mean", "sd", "median"))
+    found = vars(summarize(averages)) if averages else dict.fromkeys(("n", "mean", "sd", "median"))
     return {**found, "mean": fmean(map(fmean, scores)), "best": fmean(map(max, scores))}
 
 

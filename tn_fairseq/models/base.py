@@ -183,7 +183,7 @@ def tag_layer_depth(module: nn.Module, depth: int) -> None:
         parameter.optim_overrides = {"layer_depth": depth}
 
 
-def initialise(model: EncoderModel, *encoders: TransformerEncoder) -> None:
+def initialize(model: EncoderModel, *encoders: TransformerEncoder) -> None:
     """Initialize all parameters, tag embeddings and layers with their depth, and compile the layers if configured."""
     model.apply(init_parameters)
     tag_layer_depth(model.embeddings, 0)

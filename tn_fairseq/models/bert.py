@@ -6,7 +6,7 @@ from torch import Tensor
 
 from .. import corruption
 from ..modules.heads import MaskedLMHead
-from .base import EncoderConfig, EncoderModel, build_encoder, initialise, register_sizes
+from .base import EncoderConfig, EncoderModel, build_encoder, initialize, register_sizes
 
 
 class BertModel(EncoderModel):
@@ -21,7 +21,7 @@ class BertModel(EncoderModel):
             cfg, hidden_size, hidden_size, cfg.encoder_layers, cfg.encoder_attention_heads, cfg.encoder_ffn_embed_dim
         )
         self.masked_lm_head = MaskedLMHead(hidden_size, hidden_size, len(dictionary))
-        initialise(self, self.encoder)
+        initialize(self, self.encoder)
 
     def forward(
         self,

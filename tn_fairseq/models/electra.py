@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .. import corruption
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
-from .base import EncoderConfig, EncoderModel, build_encoder, check_heads, initialise, register_sizes
+from .base import EncoderConfig, EncoderModel, build_encoder, check_heads, initialize, register_sizes
 
 
 @dataclass
@@ -57,7 +57,7 @@ class ElectraModel(EncoderModel):
         )
         self.generator_head = MaskedLMHead(cfg.generator_embed_dim, cfg.embedding_size, len(dictionary))
         self.discriminator_head = ReplacedTokenHead(cfg.encoder_embed_dim)
-        initialise(self, self.generator, self.discriminator)
+        initialize(self, self.generator, self.discriminator)
 
     @classmethod
     def check_sizes(cls, cfg) -> None:

@@ -23,7 +23,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A difference of means, its 95 % interval, and the seeds per side needed to detect a true difference of 1.0.
+    """A difference of means, its 95% interval, and the seeds per side needed to detect a true difference of 1.0.
 
     All but the difference are None if one side has a single seed, or if the seeds agree on both sides.
     """
@@ -34,17 +34,17 @@ class Comparison:
     seeds_needed: int | None = None
 
 
-def summarise(values: Sequence[float]) -> Summary:
+def summarize(values: Sequence[float]) -> Summary:
     """Summarize the scores of at least one seed."""
     sd = statistics.stdev(values) if len(values) > 1 else math.nan
     return Summary(len(values), statistics.fmean(values), sd, statistics.median(values), max(values))
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Student's 95 % interval of the mean; None and None for fewer than two values."""
+    """Student's 95% interval of the mean; None and None for fewer than two values."""
     if len(values) < 2:
         return None, None
-    found = summarise(values)
+    found = summarize(values)
     if found.sd == 0:
         return found.mean, found.mean
     low, high = stats.t.interval(CONFIDENCE, found.n - 1, found.mean, found.sd / math.sqrt(found.n))
@@ -53,7 +53,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
     """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
-    ours, theirs = summarise(values), summarise(baseline)
+    ours, theirs = summarize(values), summarize(baseline)
     difference = ours.mean - theirs.mean
     # a few seeds may agree by chance, which does not mean that there is no spread
     if min(ours.n, theirs.n) < 2 or ours.sd == theirs.sd == 0:
@@ -67,7 +67,7 @@ def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
 
 
 def seeds_needed(sd: float, difference: float = DIFFERENCE) -> int:
-    """The fewest seeds per side for which a two-sided 5 % t test detects a true difference with probability 0.8."""
+    """The fewest seeds per side for which a two-sided 5% t test detects a true difference with probability 0.8."""
     if sd == 0:
         return 2
     # the number for a test with known standard deviation; a t test needs at least as many
@@ -79,7 +79,7 @@ def seeds_needed(sd: float, difference: float = DIFFERENCE) -> int:
 
 
 def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
-    """The probability that a two-sided 5 % t test with n seeds per side detects a true difference."""
+    """The probability that a two-sided 5% t test with n seeds per side detects a true difference."""
     freedom, shift = 2 * n - 2, difference / (sd * math.sqrt(2 / n))
     critical = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
     return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))

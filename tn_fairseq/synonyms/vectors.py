@@ -73,7 +73,7 @@ def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
     return Vectors(words, np.stack([found[word] for word in words]), version, not_utf8)
 
 
-def nearest_neighbours(
+def nearest_neighbors(
     vectors: Vectors, top_k: int, min_similarity: float | None = None
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each word of ``vectors`` with its ``top_k`` nearest others by cosine, nearest first.

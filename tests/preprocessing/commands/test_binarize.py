@@ -31,9 +31,9 @@ def test_report(flags, tmp_path, capsys):
     assert "dictionary: 8 symbols" in out
     rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
     #              documents, sentences, tokens, unknown, and lines dropped: no pieces, repeated and outer blanks
-    assert ["train", "2", "2", "8", "20.000 %", "1", "1", "1"] in rows
-    assert ["valid", "1", "1", "3", "0.000 %", "0", "0", "0"] in rows
-    assert ["test", "2", "2", "7", "0.000 %", "0", "0", "0"] in rows
+    assert ["train", "2", "2", "8", "20.000%", "1", "1", "1"] in rows
+    assert ["valid", "1", "1", "3", "0.000%", "0", "0", "0"] in rows
+    assert ["test", "2", "2", "7", "0.000%", "0", "0", "0"] in rows
     assert (
         f"wrote dict.txt, train.bin, train.idx, valid.bin, valid.idx, test.bin, test.idx and tokenizer/ to {tmp_path}"
         in out

@@ -162,7 +162,7 @@ def test_vectors_give_the_nearest_words_but_no_stop_words(dict_txt, vectors_txt,
     assert description["options"] == '{"top_k": 2, "min_similarity": 0.5}'
     assert description["source_version"].startswith("vectors.txt, 5 vectors of dimension 2")
     printed = capsys.readouterr().out
-    assert "with a vector" in printed and "with a neighbour kept" in printed and "paper" not in printed
+    assert "with a vector" in printed and "with a neighbor kept" in printed and "paper" not in printed
 
 
 def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, checkpoint, capsys):
@@ -172,7 +172,7 @@ def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, check
     assert description["source"] == "model"
     assert description["source_version"].startswith("checkpoint.pt, 7 updates, embeddings of dimension 3, sha256 ")
     assert description["options"] == '{"top_k": 10, "min_similarity": 0.5}'
-    assert json.loads(description["counts"]) == {"with an embedding": 4, "with a neighbour kept": 4}
+    assert json.loads(description["counts"]) == {"with an embedding": 4, "with a neighbor kept": 4}
     printed = capsys.readouterr().out
     assert "primary: main\n" in printed and "paper" not in printed
 

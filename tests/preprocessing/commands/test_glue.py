@@ -49,11 +49,11 @@ def test_report(flags, glue_dir, tmp_path, capsys):
     rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
     # examples, tokens, unknown, truncated, no pieces, broken rows and labels
     cola = rows[rows.index(["CoLA"]) :]
-    assert cola[2] == ["train", "3", "11", "12.500 %", "1", "0", "0", "0: 33.3 %, 1: 66.7 %"]
-    assert cola[3] == ["valid", "1", "1", "0.000 %", "0", "1", "0", "0: 100.0 %, 1: 0.0 %"]
-    assert cola[4] == ["test", "1", "3", "0.000 %", "0", "0", "0", "none"]
-    assert ["train", "4", "16", "0.000 %", "2", "0", "0", "0 to 4.5, mean 2.250"] in rows
-    assert ["train", "1", "4", "0.000 %", "0", "0", "1", "0: 0.0 %, 1: 100.0 %"] in rows
+    assert cola[2] == ["train", "3", "11", "12.500%", "1", "0", "0", "0: 33.3%, 1: 66.7%"]
+    assert cola[3] == ["valid", "1", "1", "0.000%", "0", "1", "0", "0: 100.0%, 1: 0.0%"]
+    assert cola[4] == ["test", "1", "3", "0.000%", "0", "0", "0", "none"]
+    assert ["train", "4", "16", "0.000%", "2", "0", "0", "0 to 4.5, mean 2.250"] in rows
+    assert ["train", "1", "4", "0.000%", "0", "0", "1", "0: 0.0%, 1: 100.0%"] in rows
     assert f"wrote CoLA, STS-B, QQP and tokenizer/ to {tmp_path / 'out'} in " in out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["CoLA", "QQP", "STS-B", "tokenizer"]
 
@@ -83,7 +83,7 @@ def test_from_the_hub(flags, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
     main([*flags[2:], "--from-hub", "--task", "QNLI"])
     rows = [re.split(r"\s{2,}", line) for line in capsys.readouterr().out.splitlines()]
-    assert ["valid", "1", "4", "0.000 %", "0", "0", "0", "entailment: 0.0 %, not_entailment: 100.0 %"] in rows
+    assert ["valid", "1", "4", "0.000%", "0", "0", "0", "entailment: 0.0%, not_entailment: 100.0%"] in rows
     assert sorted(path.name for path in (tmp_path / "out" / "QNLI" / "input1").iterdir()) == sorted(
         ["dict.txt", *(f"{split}.{kind}" for split in ("train", "valid", "test") for kind in ("bin", "idx"))]
     )

@@ -49,9 +49,9 @@ def test_report(flags, tmp_path, capsys):
     rows = [re.split(r"\s{2,}", line) for line in out.splitlines()]
     #      questions, cut, windows, per question, unknown, and answers: in no window, inside tokens
     # "?" leaves room for 6 of 10 tokens; the other question, after truncation, for 4
-    assert ["train", "4", "3", "12", "3.000", "11.538 %", "1", "1"] in rows  # 3 of 1 + 3 * 5 + 10
-    assert ["valid", "2", "1", "6", "3.000", "18.750 %", "0", "0"] in rows
-    assert ["test", "1", "0", "3", "3.000", "27.273 %", "0", "0"] in rows
+    assert ["train", "4", "3", "12", "3.000", "11.538%", "1", "1"] in rows  # 3 of 1 + 3 * 5 + 10
+    assert ["valid", "2", "1", "6", "3.000", "18.750%", "0", "0"] in rows
+    assert ["test", "1", "0", "3", "3.000", "27.273%", "0", "0"] in rows
     assert f"wrote dict.txt, train.*, valid.*, test.* and tokenizer/ to {tmp_path / 'out'} in" in out
     assert len(load_dictionary(tmp_path / "out" / "dict.txt")) == len(PIECES)
 

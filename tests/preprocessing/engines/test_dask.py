@@ -5,10 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
-from engine_checks import SQUARES, Consumed, call, running, squares, wait_until
+from engine_checks import SQUARES, Consumed, call, dask_cluster, running, squares, wait_until
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.preprocessing.engines import dask as engine_of_dask
@@ -21,23 +22,9 @@ VERSIONS = engine_of_dask._versions()
 
 @pytest.fixture(scope="module")
 def make_cluster():
-    """Real clusters: a scheduler and processes, started by Dask itself."""
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    clusters = []
-
-    def make(workers: int, allowed_failures: int = 3, **options):
-        with dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}):
-            cluster = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, **options
-            )
-        clusters.append(cluster)
-        return cluster
-
-    yield make
-    for cluster in clusters:
-        cluster.close()
+    """Clusters that are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda *args, **options: stack.enter_context(dask_cluster(*args, **options))
 
 
 @pytest.fixture(scope="module")

@@ -145,15 +145,19 @@ def test_workers_ignore_interrupts():
     assert is_interrupted(0)  # in this process it is as usual
 
 
-def start_too_many(queue: multiprocessing.Queue) -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+def start_too_many(more_files: int, queue: multiprocessing.Queue) -> None:
+    # the lowest free number, because files of earlier tests may still be open
+    with open(os.devnull) as file:
+        limit = file.fileno() + more_files
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     try:
         list(LocalProcesses(abs, 100).map([1]))
     except InputError as error:
         queue.put(str(error))
 
 
-def test_more_processes_than_the_machine_allows():
-    process, message = start_process(start_too_many)
+@pytest.mark.parametrize("more_files", [0, 30])  # too few for the pool, or for its processes
+def test_more_processes_than_the_machine_allows(more_files):
+    process, message = start_process(partial(start_too_many, more_files))
     assert message == "100 processes cannot be started (Too many open files); reduce --workers"
     process.join()

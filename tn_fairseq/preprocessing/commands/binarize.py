@@ -99,7 +99,7 @@ def _table(counts: dict[str, SplitCounts]) -> list[str]:
     rows = [("",) * 5 + ("dropped lines:", "", "")]
     rows += [("split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends")]
     for split, count in counts.items():
-        unknown = f"{100 * count.unknown / count.pieces:.3f} %"
+        unknown = f"{100 * count.unknown / count.pieces:.3f}%"
         numbers = (count.documents, count.sentences, count.tokens)
         dropped = (count.nothing_kept, count.repeated_blanks, count.outer_blanks)
         rows.append((split, *(f"{n:,}" for n in numbers), unknown, *(f"{n:,}" for n in dropped)))

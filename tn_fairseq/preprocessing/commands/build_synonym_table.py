@@ -23,8 +23,8 @@ forms are known only for English; words of other languages are looked up as they
 need a vocabulary with accents (train-tokenizer --cased). The built-in stop words are English: with --lang, no words
 are left out unless --stop-words gives a list.
 
-The paper reports that 62.51 % of a 30,522-piece uncased vocabulary "have synonyms found in WordNet". With WordNet 3.0
-and BERT's vocabulary we get this figure (62.50 %) if we count every piece that WordNet knows, including numbers and
+The paper reports that 62.51% of a 30,522-piece uncased vocabulary "have synonyms found in WordNet". With WordNet 3.0
+and BERT's vocabulary we get this figure (62.50%) if we count every piece that WordNet knows, including numbers and
 stop words. So compare it with the first of the three counts printed here, which count whole words without stop words.
 """
 
@@ -42,15 +42,15 @@ from ...errors import InputError, one_line_errors
 from ...files import read_text
 from ...synonyms.embeddings import read_embeddings
 from ...synonyms.table import PADDING, build_table, load_synonym_table, read_description, save_synonym_table
-from ...synonyms.vectors import Vectors, nearest_neighbours, read_vectors
+from ...synonyms.vectors import Vectors, nearest_neighbors, read_vectors
 from ...synonyms.vocabulary import STOP_WORDS, whole_words
 
 ENGLISH = "eng"
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")
 LABELS = {
     "wordnet": ("known to WordNet", "with a lemma other than itself", "with a synonym in the dictionary"),
-    "vectors": ("with a vector", None, "with a neighbour kept"),
-    "model": ("with an embedding", None, "with a neighbour kept"),
+    "vectors": ("with a vector", None, "with a neighbor kept"),
+    "model": ("with an embedding", None, "with a neighbor kept"),
 }
 # The nearest of 22,000 random vectors of dimension 128 have a cosine of 0.4, like words early in training.
 MODEL_MIN_SIMILARITY = 0.5
@@ -161,7 +161,7 @@ SOURCES = {"wordnet": from_wordnet, "vectors": from_vectors, "model": from_model
 
 def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int, min_similarity: Optional[float]) -> Offer:
     progress = tqdm(
-        nearest_neighbours(vectors, top_k, min_similarity),
+        nearest_neighbors(vectors, top_k, min_similarity),
         total=len(vectors.words),
         desc="Comparing words",
         unit=" words",

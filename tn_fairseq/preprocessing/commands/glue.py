@@ -96,7 +96,7 @@ def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, SplitC
     rows = [("split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels")]
     for split, count in counts.items():
         examples = splits[split]
-        unknown = f"{100 * count.unknown / max(count.pieces, 1):.3f} %"
+        unknown = f"{100 * count.unknown / max(count.pieces, 1):.3f}%"
         numbers = (count.truncated, count.empty, examples.broken_rows)
         labels = _labels(task, examples.labels)
         rows.append((split, f"{count.examples:,}", f"{count.tokens:,}", unknown, *(f"{n:,}" for n in numbers), labels))
@@ -111,4 +111,4 @@ def _labels(task: GlueTask, labels: Sequence[str] | None) -> str:
         scores = [float(score) for score in labels]
         return f"{min(scores):g} to {max(scores):g}, mean {sum(scores) / len(scores):.3f}"
     frequency = Counter(labels)
-    return ", ".join(f"{label}: {100 * frequency[label] / len(labels):.1f} %" for label in task.labels)
+    return ", ".join(f"{label}: {100 * frequency[label] / len(labels):.1f}%" for label in task.labels)

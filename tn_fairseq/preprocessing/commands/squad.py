@@ -101,7 +101,7 @@ def _table(counts: dict[str, SquadCounts]) -> list[str]:
                 f"{count.questions_cut:,}",
                 f"{count.windows:,}",
                 f"{count.windows / count.questions:.3f}",
-                f"{100 * count.unknown / max(count.pieces, 1):.3f} %",
+                f"{100 * count.unknown / max(count.pieces, 1):.3f}%",
                 f"{count.answers_in_no_window:,}",
                 f"{count.answers_inside_tokens:,}",
             )

@@ -48,7 +48,10 @@ class LocalProcesses(Engine):
 
     def _new_pool(self) -> ProcessPoolExecutor:
         # send the function to each process once, not with every item
-        return ProcessPoolExecutor(self._workers, initializer=_prepare_worker, initargs=(self._function,))
+        try:
+            return ProcessPoolExecutor(self._workers, initializer=_prepare_worker, initargs=(self._function,))
+        except OSError as error:
+            raise self._cannot_start(error) from None
 
     def _restart(self) -> None:
         warn("a worker was killed (out of memory?); its work is retried")
@@ -65,9 +68,10 @@ class LocalProcesses(Engine):
         except OSError as error:
             for process in self._pool._processes.values():  # the pool does not stop those that did start
                 process.kill()
-            raise InputError(
-                f"{self._workers} processes cannot be started ({error.strerror}); reduce --workers"
-            ) from None
+            raise self._cannot_start(error) from None
+
+    def _cannot_start(self, error: OSError) -> InputError:
+        return InputError(f"{self._workers} processes cannot be started ({error.strerror}); reduce --workers")
 
     def _do_alone(self, item: Item) -> Result:
         for _ in range(1, ATTEMPTS):
