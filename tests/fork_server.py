@@ -55,7 +55,7 @@ MODULES = [
 LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
 SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
-START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_", "TORCHELASTIC_", "CUDA_")
+START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_")
 ADDRESS = "server"  # the socket in a folder of scripts
 BIN = Path(sys.executable).parent
 

@@ -17,9 +17,11 @@ from tn_fairseq.checkpoints import load_checkpoint
 pytestmark = pytest.mark.xdist_group("workers")
 # several runs in one process, to import only once
 WORKER = """
-import json, multiprocessing, os, sys
+import json, logging, multiprocessing, os, sys
+logging.root.handlers.clear()  # those of a process that this one was forked from
+logging.root.setLevel(logging.WARNING)
 from fairseq_cli.train import cli_main
-for name, flags in json.loads(sys.argv[1]).items():
+for name, flags in json.loads(sys.argv[1]).items() if __name__ == "__main__" else []:
     if os.environ.get("RANK", "0") == "0":
         print("run " + name, flush=True)
     sys.argv = ["fairseq-train", *flags]
@@ -54,12 +56,16 @@ class Trained(NamedTuple):
         ]
 
 
-def train(folder: Path, data: Path, runs: dict[str, list], flags: list, command: list) -> dict[str, Trained]:
-    """Train all runs with a single command that ends in the worker's program."""
+def train(
+    folder: Path, data: Path, runs: dict[str, list], flags: list, command: list, program: str = WORKER
+) -> dict[str, Trained]:
+    """Train all runs with a single program, started by a command."""
+    folder.mkdir(exist_ok=True)
     words = {
         name: [str(word) for word in [*training_flags(data, folder / name), *run, *flags]] for name, run in runs.items()
     }
-    whole = run_command(*command, json.dumps(words))
+    (folder / "worker.py").write_text(program)
+    whole = run_command(*command, "python", folder / "worker.py", json.dumps(words))
     assert whole.code == 0, whole.output
     stdout = re.sub(
         r"^INFO:(\w+):", r" | \1 | ", whole.stdout, flags=re.MULTILINE
@@ -76,20 +82,20 @@ def train(folder: Path, data: Path, runs: dict[str, list], flags: list, command:
 
 
 def by_itself(folder: Path, data: Path, runs: dict[str, list]) -> dict[str, Trained]:
-    return train(folder, data, runs, [], [sys.executable, "-c", WORKER])
+    return train(folder, data, runs, [], [])
 
 
 def by_torchrun(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", workers]
     flags = ["--distributed-init-method", "env://", "--distributed-world-size", workers, "--distributed-rank", -1]
     flags += ["--distributed-no-spawn", *ON_A_CPU]
-    return train(folder, data, runs, flags, [*launcher, "--no-python", sys.executable, "-c", WORKER])
+    return train(folder, data, runs, flags, [*launcher, "--no-python"])
 
 
 def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
     """Workers that fairseq starts itself, one for each GPU that it sees."""
     flags = ["--distributed-world-size", workers, *ON_A_CPU]
-    return train(folder, data, runs, flags, [sys.executable, "-c", PRETEND_GPUS.format(workers) + WORKER])
+    return train(folder, data, runs, flags, [], PRETEND_GPUS.format(workers) + WORKER)
 
 
 def assert_same(many: Trained, one: Trained, workers: int) -> None:
