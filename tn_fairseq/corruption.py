@@ -79,7 +79,8 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optiona
     rows = max(1, entries // logits.size(-1))
     drawn = []
     for some_logits, some_uniform in zip(logits.detach().split(rows), uniform.split(rows)):
-        probabilities = torch.softmax(some_logits.float() / temperature, dim=-1)
+        some_logits = some_logits.float()
+        probabilities = torch.softmax(some_logits if temperature == 1.0 else some_logits / temperature, dim=-1)
         cumulative = probabilities.cumsum(dim=-1) if logits.device.type == "cpu" else exact_cumsum(probabilities)
         # the probabilities sum to 1 only up to rounding: scale to the actual sum, and stay inside the dictionary
         thresholds = some_uniform.to(cumulative.dtype) * cumulative[:, -1:]

@@ -8,10 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .modules.cross_entropy import cross_entropy
+
 
 def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
     """-log p(w_k | s~) at each masked position: (N, V), (N) -> (N), in nats (Eq. 1)."""
-    return F.cross_entropy(logits.float(), targets, reduction="none")
+    return cross_entropy(logits, targets)
 
 
 def total(values: Tensor) -> Tensor:

@@ -120,7 +120,7 @@ def test_a_model_that_is_not_ours(data_bin, tmp_path):
         ("--no-such-flag 1", "fairseq-train rejects them .unrecognized arguments: --no-such-flag 1"),
         ("--dropout much", "fairseq-train rejects them .argument --dropout: invalid float value: 'much'"),
         ("--fp16 --cpu", "--fp16 needs a GPU"),
-        ("--bf16", "require a TPU"),
+        ("--tpu", "needs a GPU or a CPU"),
     ],
 )
 def test_flags_that_would_break_a_run_are_rejected_before_any_run_starts(checkpoint, tmp_path, capsys, flags, message):

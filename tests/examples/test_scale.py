@@ -5,6 +5,7 @@ import re
 import shlex
 import signal
 import sys
+from importlib.util import find_spec
 
 import pytest
 from helpers import PLUGIN, load_script, run_command
@@ -13,6 +14,10 @@ from tn_fairseq.preprocessing.commands.binarize import get_parser
 
 FOLDER = PLUGIN.parent / "examples" / "scale"
 SLURM_EXAMPLE = FOLDER / "dask_on_slurm.py"
+
+
+# looks for it without importing it, because it replaces the handler of Ctrl-C
+needs_dask_jobqueue = pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="dask_jobqueue is not installed")
 
 
 @pytest.fixture
@@ -29,8 +34,8 @@ def slurm(tmp_path, monkeypatch):
     return tmp_path
 
 
+@needs_dask_jobqueue
 def test_the_slurm_example(slurm):
-    pytest.importorskip("dask_jobqueue")
     (slurm / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]) + "\n")
     (slurm / "text").write_text("the cat\n\nthe the cat\n")
     options = ["--train", slurm / "text", "--valid", slurm / "text", "--tokenizer", slurm / "vocab.txt"]
@@ -44,11 +49,12 @@ def test_the_slurm_example(slurm):
     assert sys.executable in job
 
 
+@needs_dask_jobqueue
 def test_the_slurm_example_without_slurm():
-    pytest.importorskip("dask_jobqueue")
     assert "sbatch is not on the PATH" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
 
 
+@needs_dask_jobqueue
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```bash\n(.*?)```", readme, flags=re.DOTALL)).replace("\\\n", " ")
@@ -62,7 +68,7 @@ def test_the_commands_of_the_page_exist(monkeypatch):
     for command in commands[:2]:
         assert binarize.parse_args(command[4:]).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
-    monkeypatch.setattr(signal, "signal", lambda *_: None)  # dask_jobqueue replaces the handler of Ctrl-C
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
     assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10
     for link in re.findall(r"\]\((?!http)([^)]+)\)", readme):

@@ -1,5 +1,6 @@
 """Numerical limits: half precision, NaN gradients, a corpus of one word, a table in which all words are synonyms."""
 
+import itertools
 import math
 
 import pytest
@@ -19,29 +20,51 @@ def test_a_diverging_run_stops_with_one_line_that_names_the_update(data_bin, tmp
     assert "norms:" not in run.output and "gradients:" not in run.output  # fairseq prints them for every parameter
 
 
-def test_half_precision_follows_float32_on_every_family_with_every_criterion(data_bin, synonym_table, tmp_path):
+TOLERANCES = {
+    "fp16": {"nll_loss": 1e-3, "loss": 5e-3, "gnorm": 2e-2},
+    "bf16": {"nll_loss": 4e-3, "loss": 1e-2, "gnorm": 5e-2},
+}
+
+
+def test_half_precisions_follow_float32_on_every_family_with_every_criterion(data_bin, synonym_table, tmp_path):
     runs = every_criterion(synonym_table, updates=3)
     assert len(runs) == 12
     scale = 8.0
-    half = ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", int(scale)]
-    both = {f"{name} float": run for name, run in runs.items()} | {
-        f"{n} half": [*run, *half] for n, run in runs.items()
+    precisions = {
+        "float32": [],
+        "fp16": ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", int(scale)],
+        "bf16": ["--bf16"],
     }
-    trained = by_itself(tmp_path, data_bin, {name: [*run, "--warmup-updates", 0] for name, run in both.items()})
-    for name in runs:
-        exact, rounded = trained[f"{name} float"], trained[f"{name} half"]
+    trained = by_itself(
+        tmp_path,
+        data_bin,
+        {f"{n} {p}": [*run, "--warmup-updates", 0, *precisions[p]] for n, run in runs.items() for p in precisions},
+    )
+    for name, precision in itertools.product(runs, ("fp16", "bf16")):
+        exact, rounded = trained[f"{name} float32"], trained[f"{name} {precision}"]
         weights = rounded.state["model"]
         assert weights.keys() == exact.state["model"].keys()
         for key, tensor in weights.items():
-            assert torch.isfinite(tensor).all() and torch.equal(tensor, tensor.half().to(tensor.dtype)), (name, key)
-        assert rounded.state["last_optimizer_state"]["loss_scale"] == scale
+            assert torch.isfinite(tensor).all(), (name, key)
+            if precision == "fp16":
+                assert torch.equal(tensor, tensor.half().to(tensor.dtype)), (name, key)
+            else:  # the model runs in bfloat16, but weights and moments are float32
+                assert tensor.dtype == exact.state["model"][key].dtype, (name, key)
+        if precision == "fp16":
+            assert rounded.state["last_optimizer_state"]["loss_scale"] == scale
+        else:
+            assert any(not torch.equal(tensor, exact.state["model"][key]) for key, tensor in weights.items())
+            assert any(not torch.equal(tensor, tensor.bfloat16().to(tensor.dtype)) for tensor in weights.values())
+            moments = rounded.state["last_optimizer_state"]["state"].values()
+            assert all(moment["exp_avg"].dtype == torch.float32 for moment in moments)
+            assert rounded.state["cfg"]["common"]["bf16"]
         for kind, updates in (("train_inner", 3), ("valid", 1)):
             records = [trainings.run.records(kind) for trainings in (exact, rounded)]
             assert len(records[0]) == len(records[1]) == updates
             prefix = "valid_" if kind == "valid" else ""
-            # a prediction that changes because of a rounded logit changes the loss and its gradient by more than half
-            # precision's 0.05%
-            for key, tolerance in (("nll_loss", 1e-3), ("loss", 5e-3), ("gnorm", 2e-2)):
+            # a prediction that changes because of a rounded logit changes the loss and its gradient by more than the
+            # precision's 0.05% or 0.4%
+            for key, tolerance in TOLERANCES[precision].items():
                 if prefix + key in records[0][0]:
                     shown = [[float(record[prefix + key]) for record in part] for part in records]
                     assert shown[1] == pytest.approx(shown[0], rel=tolerance), (name, kind, key)

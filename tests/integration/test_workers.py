@@ -140,7 +140,9 @@ def runs(synonym_table) -> dict[str, list]:
     flags += ["--max-update", 1000, "--total-num-update", 1000, "--max-epoch", 1]
     uneven = {f"uneven.{name}": [*every[name], *flags] for name in ("electra.mlm_hard_correction", "bert.mlm_soft_reg")}
     ragged = [*uneven["uneven.bert.mlm_soft_reg"], "--batch-size", 6, "--update-freq", 2]
-    return {**even, **uneven, "ragged.bert.mlm_soft_reg": ragged}
+    # the same batches are rounded in the same way, and gradients are added in float32
+    bf16 = [*every["electra.mlm_hard_correction"], "--bf16"]
+    return {**even, **uneven, "ragged.bert.mlm_soft_reg": ragged, "bf16.electra.mlm_hard_correction": bf16}
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +165,7 @@ def two(tmp_path_factory, data, runs) -> dict[str, Trained]:
 
 
 def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
-    assert {part for name in two for part in name.split(".")} == {*FAMILIES, *CRITERIA, "uneven", "ragged"}
+    assert {part for name in two for part in name.split(".")} == {*FAMILIES, *CRITERIA, "uneven", "ragged", "bf16"}
     for name in runs:
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 

@@ -6,19 +6,20 @@ from tn_fairseq.modules import linear as module
 from tn_fairseq.modules.linear import Linear, linear
 
 
+@pytest.mark.parametrize("outputs", [9, 15])  # fewer and more than inputs
 @pytest.mark.parametrize("shape", [(5, 12), (3, 7, 12), (0, 12), (1, 12)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_values_and_gradients_equal_torchs(shape, bias):
+def test_values_and_gradients_equal_torchs(shape, bias, outputs):
     torch.manual_seed(1)
-    ours = Linear(12, 9, bias=bias)
-    theirs = torch.nn.Linear(12, 9, bias=bias)
+    ours = Linear(12, outputs, bias=bias)
+    theirs = torch.nn.Linear(12, outputs, bias=bias)
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(shape)
     results = []
     for layer in (ours, theirs):
         inputs = x.clone().requires_grad_()
         output = layer(inputs)
-        (output * torch.linspace(-1, 2, 9)).sum().backward()
+        (output * torch.linspace(-1, 2, outputs)).sum().backward()
         results.append([output.detach(), inputs.grad, *(parameter.grad for parameter in layer.parameters())])
     for our, their in zip(*results):
         torch.testing.assert_close(our, their, atol=1e-5, rtol=1e-5)
@@ -61,10 +62,31 @@ def test_other_precisions_use_torchs_linear(dtype):
     assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
 
 
-def test_autocast_uses_torchs_linear():
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("gelu", [True, False])
+def test_under_autocast_products_are_bfloat16_and_gradients_float32(bias, gelu, monkeypatch):
+    torch.manual_seed(1)
+    layer, x, weights = Linear(64, 48, bias=bias), torch.randn(3, 7, 64), torch.randn(48)
+    found = []
+    for onednn in (module._onednn_linear, None):
+        monkeypatch.setattr(module, "_onednn_linear", onednn)
+        layer.zero_grad()
+        inputs = x.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            output = layer(inputs, gelu)
+        assert output.dtype == torch.bfloat16
+        (output.float() * weights).sum().backward()
+        gradients = [inputs.grad, *(parameter.grad for parameter in layer.parameters())]
+        assert all(gradient.dtype == torch.float32 for gradient in gradients)
+        found.append([output.detach().float(), *gradients])
+    for our, their in zip(*found):
+        torch.testing.assert_close(our, their, rtol=2e-2, atol=2e-2 * their.abs().max().item())
+
+
+def test_autocast_to_another_type_uses_torchs_linear():
     layer, x = Linear(4, 3), torch.randn(2, 4)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert layer(x).dtype == torch.bfloat16
+    with torch.autocast("cpu", torch.float16):
+        assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
 
 
 def test_without_onednn_torchs_linear_is_used(monkeypatch):

@@ -165,7 +165,7 @@ class MaskedLMCriterion(FairseqCriterion):
     def predict(self, output, uniform_draws: Optional[Tensor]) -> Tensor:
         """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""
         if self.cfg.prediction_mode == "argmax":
-            return output[0].detach().argmax(dim=-1)
+            return output[0].detach().max(dim=-1).indices  # the same as argmax, but faster in bfloat16
         if isinstance(output, ElectraOutput):
             return output.drawn_tokens
         return corruption.draw_replacements(output[0], self.cfg.generator_temperature, uniform_draws)

@@ -198,8 +198,8 @@ def check_flags(runs: Sequence[Run], more_flags: Sequence[str]) -> None:
                 raise
             reason = errors.getvalue().rpartition("error: ")[2].strip()
             raise InputError(f'flags after "--": fairseq-train rejects them ({reason})') from None
-        if common.tpu:
-            raise InputError("--bf16 and --tpu make fairseq-train require a TPU; remove the flag")
+        if common.tpu and not common.bf16:  # which implies it
+            raise InputError("--tpu: fine-tuning needs a GPU or a CPU; remove the flag")
         if common.fp16 and (common.cpu or not torch.cuda.is_available()):
             raise InputError("--fp16 needs a GPU; remove the flag")
 

@@ -9,12 +9,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq import checkpoint_utils, options
+from fairseq import checkpoint_utils, options, utils
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.logging import metrics
 from fairseq.tasks import TASK_REGISTRY
@@ -25,6 +25,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..errors import InputError, one_line_errors
 from .distributed import check_workers
+
+PRECISIONS = ("fp16", "memory_efficient_fp16", "amp", "bf16", "memory_efficient_bf16", "tpu")
 
 
 def install() -> None:
@@ -54,12 +56,14 @@ def check_command() -> None:
 
 
 def check_training_flags(words: list[str]) -> None:
-    """Raises InputError if fairseq-train's arguments lack a batch size or its workers cannot train together."""
+    """Raises InputError if the batch size is missing, or the workers or the precisions do not go together."""
     parser = _parser()
     options.add_distributed_training_args(parser)
-    parser.add_argument("--cpu", action="store_true")
+    for flag in ("cpu", *PRECISIONS):
+        parser.add_argument(f"--{flag.replace('_', '-')}", action="store_true")
     settings, _ = parser.parse_known_args(words)
     check_workers(settings, cpu=settings.cpu, gpus=torch.cuda.device_count(), environment=os.environ, in_yaml=False)
+    _check_precision(settings, lambda name: f"--{name.replace('_', '-')}")
     _check_batch_size(settings)
 
 
@@ -75,6 +79,7 @@ def check_recipe(recipe: DictConfig) -> None:
     """The same as ``check_training_flags`` for fairseq-hydra-train; the error names the recipe's settings."""
     workers, cpu = recipe.distributed_training, recipe.common.cpu
     check_workers(workers, cpu=cpu, gpus=torch.cuda.device_count(), environment=os.environ, in_yaml=True)
+    _check_precision(recipe.common, lambda name: f"common.{name}")
     sizes = recipe.dataset.batch_size, recipe.dataset.max_tokens
     names = OmegaConf.select(recipe, "task._name"), OmegaConf.select(recipe, "criterion._name")
     if sizes == (None, None) and _are_ours(*names):
@@ -157,6 +162,16 @@ def _parser() -> argparse.ArgumentParser:
 def _check_batch_size(settings: argparse.Namespace) -> None:
     if settings.batch_size is None and _are_ours(settings.task, settings.criterion):
         raise InputError("no batch size; give --batch-size N (sequences) or --max-tokens N")
+
+
+def _check_precision(settings: Any, name_of: Callable[[str], str]) -> None:
+    fp16 = next(filter(partial(getattr, settings), ("fp16", "memory_efficient_fp16", "amp")), None)
+    if settings.memory_efficient_bf16:  # it keeps the weights in bfloat16 only
+        raise InputError(f"{name_of('memory_efficient_bf16')} would lose small updates; give {name_of('bf16')}")
+    if settings.bf16 and fp16:
+        raise InputError(f"{name_of('bf16')} and {name_of(fp16)} are two precisions; give one of them")
+    if settings.tpu and utils.xm is None:
+        raise InputError(f"{name_of('tpu')} needs torch_xla, which is not installed; remove it")
 
 
 def _are_ours(task: str | None, criterion: str | None) -> bool:

@@ -35,8 +35,12 @@ def dropout_matmul(x: Tensor, values: Tensor, p: float) -> Tensor:
     The result for a given seed is the same.
     """
     dropped = round(p * _RESOLUTION)
-    mixed = x.dtype != values.dtype or torch.is_autocast_enabled("cpu")
-    if x.device.type != "cpu" or mixed or dropped in (0, _RESOLUTION) or torch.compiler.is_compiling():
+    if (
+        x.device.type != "cpu"
+        or x.dtype != values.dtype
+        or dropped in (0, _RESOLUTION)
+        or torch.compiler.is_compiling()
+    ):
         return dropout(x, p) @ values
     return _CheapDropoutMatmul.apply(x, values, dropped)
 
@@ -49,13 +53,13 @@ class _CheapDropout(torch.autograd.Function):
         bits = _random_bits(x.shape)
         ctx.save_for_backward(bits)
         ctx.dropped = dropped
-        return x * _factors(bits, dropped, x.dtype)
+        return _drop(x, bits, dropped)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
         (bits,) = ctx.saved_tensors
-        return gradient * _factors(bits, ctx.dropped, gradient.dtype), None
+        return _drop(gradient, bits, ctx.dropped), None
 
 
 class _CheapDropoutMatmul(torch.autograd.Function):
@@ -66,15 +70,14 @@ class _CheapDropoutMatmul(torch.autograd.Function):
         bits = _random_bits(x.shape)
         ctx.save_for_backward(x, values, bits)
         ctx.dropped = dropped
-        return (x * _factors(bits, dropped, x.dtype)) @ values
+        return _drop(x, bits, dropped) @ values
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
         x, values, bits = ctx.saved_tensors
-        factors = _factors(bits, ctx.dropped, x.dtype)
-        x_gradient = (gradient @ values.transpose(-2, -1)).mul_(factors)
-        return x_gradient, factors.mul_(x).transpose(-2, -1) @ gradient, None
+        x_gradient = _drop(gradient @ values.transpose(-2, -1), bits, ctx.dropped)
+        return x_gradient, _drop(x, bits, ctx.dropped).transpose(-2, -1) @ gradient, None
 
 
 def _random_bits(shape: torch.Size) -> Tensor:
@@ -83,7 +86,8 @@ def _random_bits(shape: torch.Size) -> Tensor:
     return bits[:elements].view(shape)
 
 
-def _factors(bits: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:
+def _drop(x: Tensor, bits: Tensor, dropped: int) -> Tensor:
     # the bits are signed integers, from -32,768
-    kept = torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(bits.shape, dtype=dtype))
-    return kept.mul_(_RESOLUTION / (_RESOLUTION - dropped))
+    kept = torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(bits.shape, dtype=x.dtype))
+    # scale last, because the factor itself would be rounded in half precision
+    return kept.mul_(x).mul_(_RESOLUTION / (_RESOLUTION - dropped))

@@ -2,6 +2,8 @@
 
 torch uses MKL, which reaches only half the speed of the widest instructions on AMD processors. oneDNN, which torch uses
 for convolutions and in its compiler, is fast on both AMD and Intel.
+
+Under torch's autocast to bfloat16, products are computed in bfloat16 from float32 weights, whose gradients are float32.
 """
 
 from typing import Optional
@@ -23,18 +25,28 @@ class Linear(nn.Linear):
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, gelu: bool = False) -> Tensor:
     """``F.linear``, x W^T + b, optionally of GELU(x), which is not stored: (..., I), (O, I), (O) -> (..., O)."""
-    suits = x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32 and x.numel() > 0
-    if _onednn_linear is None or not suits or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling():
+    x = in_autocast_dtype(x)
+    dtype = torch.bfloat16 if torch.is_autocast_enabled("cpu") else torch.float32
+    suits = x.device.type == "cpu" and x.dtype == dtype and weight.dtype == torch.float32 and x.numel() > 0
+    if _onednn_linear is None or not suits or torch.compiler.is_compiling():
         return F.linear(F.gelu(x) if gelu else x, weight, bias)
     return _OneDNNLinear.apply(x, weight, bias, gelu)
+
+
+def in_autocast_dtype(x: Tensor) -> Tensor:
+    """``x`` in the type to which torch's autocast converts products on a CPU, if it is on: (...) -> (...)."""
+    if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        return x.to(torch.get_autocast_dtype("cpu"))
+    return x
 
 
 class _OneDNNLinear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias, gelu):
+        weight = weight.to(x.dtype)
         ctx.save_for_backward(x, weight)
         ctx.gelu = gelu
-        return _product(F.gelu(x) if gelu else x, weight, bias)
+        return _product(F.gelu(x) if gelu else x, weight, None if bias is None else bias.to(x.dtype))
 
     @staticmethod
     @once_differentiable
@@ -44,14 +56,23 @@ class _OneDNNLinear(torch.autograd.Function):
         rows = gradient.reshape(-1, gradient.size(-1))
         x_gradient = weight_gradient = None
         if needs_weight:
-            inputs = F.gelu(x) if ctx.gelu else x
-            weight_gradient = _product(rows.t(), inputs.reshape(-1, x.size(-1)).t())
+            inputs = (F.gelu(x) if ctx.gelu else x).reshape(-1, x.size(-1))
+            weight_gradient = _transposed_product(rows, inputs).float()
         if needs_x:
             x_gradient = _product(rows, weight.t()).view(x.shape)
             if ctx.gelu:
                 x_gradient = torch.ops.aten.gelu_backward(x_gradient, x)
-        return x_gradient, weight_gradient, rows.sum(dim=0) if needs_bias else None, None
+        return x_gradient, weight_gradient, rows.sum(dim=0).float() if needs_bias else None, None
 
 
 def _product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     return _onednn_linear(x, weight, bias, "none", [], "")
+
+
+def _transposed_product(rows: Tensor, inputs: Tensor) -> Tensor:
+    """rows^T inputs: (N, O), (N, I) -> (O, I)."""
+    if rows.dtype == torch.bfloat16:
+        return rows.t() @ inputs  # torch itself uses oneDNN, without copying the transposed matrices
+    if rows.size(1) > inputs.size(1):  # faster for oneDNN, which needs copies of both
+        return _product(inputs.t(), rows.t()).t()
+    return _product(rows.t(), inputs.t())

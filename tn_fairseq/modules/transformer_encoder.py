@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import Dropout, dropout_matmul
-from .linear import Linear
+from .linear import Linear, in_autocast_dtype
 
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
@@ -43,7 +43,7 @@ class Embeddings(nn.Module):
             x = x + self.token_type_embeddings.weight[0]
         else:
             x = x + self.token_type_embeddings(token_types)
-        return self.dropout(self.layer_norm(x))
+        return self.dropout(in_autocast_dtype(self.layer_norm(x)))
 
 
 class SelfAttention(nn.Module):

@@ -1,0 +1,103 @@
+"""bfloat16 on a CPU: exact resumption, one precision per run, and invalid combinations of flags."""
+
+import copy
+import re
+
+import pytest
+import torch
+from fairseq import utils
+from fairseq.dataclass.configs import FairseqConfig
+from helpers import FAMILIES, prepare_training
+from interruption import assert_equal
+from omegaconf import OmegaConf
+
+from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.errors import InputError
+from tn_fairseq.fairseq_patches import bf16
+from tn_fairseq.fairseq_patches.settings_check import check_recipe, check_training_flags
+
+ELECTRA = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
+
+
+@pytest.fixture
+def train(data_bin, synonym_table, tmp_path):
+    """Train in this process in a folder of the given name; return its last checkpoint."""
+
+    def run(name: str, *flags: object) -> dict:
+        prepare_training(data_bin, tmp_path / name, *ELECTRA, "--synonym-table", synonym_table, *flags)()
+        return load_checkpoint(tmp_path / name / "checkpoint_last.pt")
+
+    return run
+
+
+def test_a_resumed_run_is_exact(train):
+    full = train("full", "--bf16", "--max-update", 5)
+    train("parts", "--bf16", "--max-update", 3)
+    parts = train("parts", "--bf16", "--max-update", 5)
+    for key in ("model", "last_optimizer_state"):
+        assert_equal(full[key], parts[key])
+
+
+@pytest.mark.parametrize(("first", "second"), [(["--bf16"], []), ([], ["--bf16"])])
+def test_another_precision_is_refused(train, tmp_path, first, second):
+    train("run", *first, "--max-update", 2)
+    with pytest.raises(SystemExit) as caught:
+        train("run", *second, "--max-update", 4)
+    how = "with" if first else "without"
+    assert caught.value.code.startswith(f"error: the checkpoint was trained {how} --bf16; resume {how} it, or ")
+    train("new", *second, "--max-update", 2, "--finetune-from-model", tmp_path / "run" / "checkpoint_last.pt")
+    train("run", *second, "--max-update", 2, "--reset-optimizer", "--reset-meters")
+
+
+def test_a_moving_average_has_a_forward_of_its_own(train, build):
+    train("average", "--bf16", "--max-update", 2, "--store-ema")
+    _, model, _ = build("electra")
+    bf16.run_under_autocast(model)
+    average = copy.deepcopy(model)
+    assert average.forward.__self__ is average
+
+
+def test_only_the_model_runs_under_autocast(build):
+    _, model, _ = build("electra")
+    bf16.run_under_autocast(model)
+    logits, _ = model(torch.full((2, 5), 7))
+    assert logits.dtype == torch.bfloat16 and not torch.is_autocast_enabled("cpu")
+
+
+def test_a_cpu_without_fast_bf16_gets_one_warning(train, monkeypatch, caplog):
+    train("fast", "--max-update", 1)
+    monkeypatch.setattr(bf16, "has_fast_bf16", lambda: False)
+    train("float32", "--max-update", 1)
+    assert "slower" not in caplog.text
+    train("slow", "--bf16", "--max-update", 1)
+    assert caplog.text.count("this CPU has neither AMX nor AVX512-BF16, so --bf16 is slower than float32") == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--bf16 --fp16", "--bf16 and --fp16 are two precisions; give one of them"),
+        ("--bf16 --amp", "--bf16 and --amp are two precisions; give one of them"),
+        ("--bf16 --memory-efficient-fp16", "--bf16 and --memory-efficient-fp16 are two precisions; give one of them"),
+        ("--memory-efficient-bf16", "--memory-efficient-bf16 would lose small updates; give --bf16"),
+        ("--bf16 --memory-efficient-bf16", "--memory-efficient-bf16 would lose small updates; give --bf16"),
+        ("--tpu", "--tpu needs torch_xla, which is not installed; remove it"),
+    ],
+)
+def test_precisions_that_exclude_each_other(flags, message, monkeypatch):
+    monkeypatch.setattr(utils, "xm", None)
+    with pytest.raises(InputError) as caught:
+        check_training_flags(["data-bin", *flags.split()])
+    assert str(caught.value) == message
+    recipe = OmegaConf.structured(FairseqConfig())
+    recipe.distributed_training.distributed_world_size = 1
+    check_recipe(recipe)
+    for flag in flags.split():
+        recipe.common[setting(flag)] = True
+    with pytest.raises(InputError) as caught:
+        check_recipe(recipe)
+    assert str(caught.value) == re.sub(r"--[\w-]+", lambda flag: f"common.{setting(flag[0])}", message)
+
+
+def setting(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
