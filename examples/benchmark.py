@@ -4,9 +4,10 @@
     python examples/benchmark.py --output benchmark
 
 Each subject runs in its own process. They take turns of a few seconds for several rounds, so other load on the machine
-slows all of them alike. The script prints, and writes to OUTPUT.json, the tokens per second (median, least and most of
-the rounds), the peak memory, and the share of the machine's rate of matrix products. Then it compares the step of each
-criterion with plain ELECTRA's, and fairseq-train with the bare step. On a GPU it measures each precision.
+slows all of them alike. The script prints, and writes to OUTPUT.json, for each precision of transformers, of the bare
+step and of fairseq-train: the tokens per second (median, least and most of the rounds), the peak memory, and the share
+of the machine's rate of matrix products. Then it compares the step of each criterion with plain ELECTRA's, and on a CPU
+one run on all threads with several runs on one thread each, with and without another busy process.
 """
 
 import argparse
@@ -18,16 +19,18 @@ import multiprocessing
 import os
 import platform
 import re
+import resource
 import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,6 +44,10 @@ TRAINING = """
     --optimizer electra_adamw --lr 5e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 10000 --total-num-update 1000000
 """
+PRECISIONS = {"cpu": ("float32", "bfloat16"), "cuda": ("float32", "float16", "bfloat16")}
+FLAGS = {"float32": [], "float16": ["--fp16", "--fp16-no-flatten-grads"], "bfloat16": ["--bf16"]}
+# of a CPU that matter for matrix products
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 TRAINER_INTERVAL = 5  # updates between two log lines of fairseq-train
 
 Step = Callable[[], None]
@@ -55,13 +62,15 @@ def main() -> None:
     results = circumstances(device, args.threads)
     with tempfile.TemporaryDirectory() as folder:
         data_bin, sizes = write_data(Path(folder), args)
-        for precision in ("float32", "float16", "bfloat16") if device == "cuda" else ("float32",):
-            common = {"data_bin": data_bin, "sizes": sizes, "device": device, "precision": precision, **vars(args)}
-            title = (
-                f"{args.arch}, batch {args.batch_size} x {args.length}, {precision} on {results['machine']['device']}"
-            )
-            results[precision] = compare(title, common, args)
-        results["fairseq-train"] = measure_trainer(data_bin, device, args)
+        common = {"data_bin": data_bin, "sizes": sizes, "device": device, **vars(args)}
+        print(f"{args.arch}, batch {args.batch_size} x {args.length}, on {results['machine']['device']}")
+        for precision in args.precisions or PRECISIONS[device]:
+            results[precision] = compare(common | {"precision": precision})
+            results[precision]["criteria"] = compare_criteria(common | {"precision": precision})
+        if "float32" in results:
+            add_ratios_to_float32(results)
+        if device == "cpu":
+            results["threads"] = compare_threads(common | {"precision": (args.precisions or PRECISIONS[device])[-1]})
     write_results(results, args.output)
 
 
@@ -76,13 +85,66 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10, metavar="S", help="time per turn (default: %(default)s)")
     parser.add_argument("--updates", type=int, default=40, metavar="N", help="for fairseq-train (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
+    parser.add_argument(
+        "--precisions", nargs="+", choices=PRECISIONS["cuda"], help="(default: all that the device has)"
+    )
     return parser.parse_args()
 
 
-# The subjects. Each is built in its own process and returns a function that runs one step.
+# The subjects. Each is built in its own process; ``run`` takes a turn and returns the mean seconds of a step.
 
 
-def build_peer(common: dict[str, Any]) -> Step:
+class Steps:
+    """Training steps of one kind."""
+
+    def __init__(self, step: Step, common: dict[str, Any]):
+        self.step, self.common = step, common
+        step()
+
+    def run(self, seconds: float) -> float:
+        return seconds_per_step(self.step, self.common, seconds)
+
+    def peak(self) -> int:
+        return peak_memory(self.common)
+
+    def count(self) -> int:
+        return count_flops(self.step)
+
+
+class Criteria:
+    """The step of each criterion, and the extra passes of sentence KL, which take turns."""
+
+    def __init__(self, common: dict[str, Any]):
+        self.all = {name: Steps(make_our_step(common, name), common) for name in CRITERIA}
+        self.all["passes"] = Steps(make_generator_passes(common), common)
+
+    def run(self, seconds: float) -> dict[str, float]:
+        return {name: steps.run(seconds) for name, steps in self.all.items()}
+
+
+class Trainer:
+    """fairseq-train with its default of one loader process."""
+
+    def __init__(self, common: dict[str, Any]):
+        self.common = common
+
+    def run(self, _: float) -> float:
+        return self.common["batch_size"] * self.common["length"] / run_trainer(self.common)
+
+    def peak(self) -> int | None:
+        on_cpu = self.common["device"] == "cpu"
+        return 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if on_cpu else None
+
+
+def peer(common: dict[str, Any]) -> Steps:
+    return Steps(make_peer_step(common), common)
+
+
+def ours(common: dict[str, Any], compiled: bool = False) -> Steps:
+    return Steps(make_our_step(common, "electra", compiled), common)
+
+
+def make_peer_step(common: dict[str, Any]) -> Step:
     """A plain loop over the classes of transformers: two towers, tied embeddings, replaced token detection."""
     from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
@@ -124,15 +186,16 @@ def build_peer(common: dict[str, Any]) -> Step:
     return step
 
 
-def build_ours(common: dict[str, Any], criterion: str, compiled: bool = False) -> Step:
+def make_our_step(common: dict[str, Any], criterion: str, compiled: bool = False) -> Step:
     """The step of fairseq-train without its trainer: criterion, gradients, clipping, optimizer."""
     batches = endless_batches(common)
     model, loss_of = our_parts(common, criterion, compiled)
+    mixed = autocast(common) if common["device"] == "cuda" else nullcontext()
     parameters = list(model.parameters())
     optimizer = build_optimizer(parameters)
 
     def step() -> None:
-        with autocast(common):
+        with mixed:
             loss, sample_size, _ = loss_of(model, next(batches))
         (loss / sample_size).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -142,24 +205,21 @@ def build_ours(common: dict[str, Any], criterion: str, compiled: bool = False) -
     return step
 
 
-def build_generator_passes(common: dict[str, Any], compiled: bool = False) -> Step:
+def make_generator_passes(common: dict[str, Any]) -> Step:
     """The extra passes of sentence KL: the generator once without gradients and once with them."""
     batches = endless_batches(common)
-    model, _ = our_parts(common, "electra", compiled)
+    model, _ = our_parts(common, "electra")
 
     def step() -> None:
         tokens = next(batches)["net_input"]["src_tokens"]
         with autocast(common):
             with torch.no_grad():
-                model(tokens, features_only=True, tower="generator")
-            hidden, _ = model(tokens, features_only=True, tower="generator")
+                model(src_tokens=tokens, features_only=True, tower="generator")
+            hidden, _ = model(src_tokens=tokens, features_only=True, tower="generator")
         hidden.float().square().sum().backward()
         model.zero_grad(set_to_none=True)
 
     return step
-
-
-BUILDERS = {"peer": build_peer, "ours": build_ours, "generator passes": build_generator_passes}
 
 
 def endless_batches(common: dict[str, Any]) -> Iterator[dict]:
@@ -168,11 +228,15 @@ def endless_batches(common: dict[str, Any]) -> Iterator[dict]:
     return itertools.cycle(batches)
 
 
-def our_parts(common: dict[str, Any], criterion: str, compiled: bool):
-    """The model and criterion that fairseq-train builds."""
+def our_parts(common: dict[str, Any], criterion: str, compiled: bool = False):
+    """The model and criterion that fairseq-train builds, on a CPU in its precision."""
+    from tn_fairseq.fairseq_patches.bf16 import run_under_autocast
+
     cfg, task = set_up(common["data_bin"], common["arch"], common["length"], criterion, compiled)
     torch.manual_seed(1)
     model = task.build_model(cfg.model).to(common["device"]).train()
+    if common["device"] == "cpu" and common["precision"] == "bfloat16":
+        run_under_autocast(model)
     return model, task.build_criterion(cfg.criterion).to(common["device"]).train()
 
 
@@ -210,49 +274,66 @@ def autocast(common: dict[str, Any]):
 
 
 class Subject:
-    """A process that runs steps of one kind on request."""
+    """A process with one of the above, made by a function with options, in an environment with more variables."""
 
-    def __init__(self, common: dict[str, Any], builder: str, options: dict[str, Any], environment: dict[str, str]):
+    def __init__(
+        self, common: dict[str, Any], make: Callable, environment: Mapping[str, str] = MappingProxyType({}), **options
+    ):
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(theirs, common, builder, options), daemon=True)
+        self.process = context.Process(target=serve, args=(theirs, common, make, options), daemon=True)
+        before = dict(os.environ)
         os.environ.update(environment)
         self.process.start()
-        for name in environment:
-            del os.environ[name]
+        os.environ.clear()
+        os.environ.update(before)
         theirs.close()
 
-    def ask(self, *request: Any) -> Any:
-        """Send a request and wait for the answer."""
-        self.connection.send(request)
+    def ask(self, method: str, *values: Any) -> Any:
+        """Call one of its methods, and wait for the result."""
+        self.send(method, *values)
+        return self.answer()
+
+    def send(self, method: str, *values: Any) -> None:
+        self.connection.send((method, *values))
+
+    def answer(self) -> Any:
         try:
             return self.connection.recv()
         except EOFError:
             raise SystemExit("error: a subject's process stopped; see the lines above") from None
 
 
-def serve(connection, common: dict[str, Any], builder: str, options: dict[str, Any]) -> None:
-    """Build a subject, then answer requests until the connection is closed."""
+def serve(connection, common: dict[str, Any], make: Callable, options: dict[str, Any]) -> None:
+    """Make a subject, and say how long that took; then answer requests until the connection is closed."""
     logging.disable(logging.INFO)
     torch.set_num_threads(common["threads"])
-    step = None
+    subject = None
     while True:
         try:
-            request, *values = connection.recv()
+            method, *values = connection.recv()
         except EOFError:
             return
-        if request == "build":
-            step = BUILDERS[builder](common, **options)
+        if method == "make":
             start = time.perf_counter()
-            step()
-            synchronize(common)
+            subject = make(common, **options)
             connection.send(time.perf_counter() - start)
-        elif request == "run":
-            connection.send(seconds_per_step(step, common, *values))
-        elif request == "count":
-            connection.send(count_flops(step))
-        elif request == "peak":
-            connection.send(peak_memory(common))
+        else:
+            connection.send(getattr(subject, method)(*values))
+
+
+@contextmanager
+def made(subjects: dict[str, Subject]) -> Iterator[dict[str, Subject]]:
+    """Make the subjects one after another; end their processes at the end."""
+    try:
+        for name, subject in tqdm(subjects.items(), desc="building", leave=False, disable=None):
+            seconds = subject.ask("make")
+            if seconds > 20:
+                print(f"{name}: the first step took {seconds:.0f} s")
+        yield subjects
+    finally:
+        for subject in subjects.values():
+            subject.connection.close()
 
 
 def seconds_per_step(step: Step, common: dict[str, Any], seconds: float) -> float:
@@ -296,134 +377,144 @@ def peak_memory(common: dict[str, Any]) -> int:
     return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
 
 
-@contextmanager
-def running(subjects: dict[str, tuple[str, dict]], common: dict[str, Any]) -> Iterator[dict[str, Subject]]:
-    """Start the subjects and build them one after another."""
-    started = {
-        name: Subject(common, builder, options, *(environment or [{}]))
-        for name, (builder, options, *environment) in subjects.items()
-    }
-    try:
-        for name, subject in tqdm(started.items(), desc="building", leave=False, disable=None):
-            first = subject.ask("build")
-            if first > 5:
-                print(f"{name}: the first step took {first:.0f} s")
-        yield started
-    finally:
-        for subject in started.values():
-            subject.connection.close()
+def matrix_product_rate(common: dict[str, Any]) -> float:
+    """The highest measured floating-point operations per second of a product of two square matrices."""
+    size = 2048 if common["device"] == "cpu" else 8192
+    dtype = getattr(torch, common["precision"])
+    a, b = (torch.randn(size, size, device=common["device"]).to(dtype) for _ in range(2))
+    onednn = torch.ops.mkldnn._linear_pointwise if common["device"] == "cpu" else torch.nn.functional.linear
+    more = (None, "none", [], "") if common["device"] == "cpu" else ()
+    products = (lambda: torch.mm(a, b), lambda: onednn(a, b, *more))
+    seconds = min(0.5, common["seconds"])
+    fastest = min(seconds_per_step(product, common, seconds) for product in products for _ in range(5))
+    return 2 * size**3 / fastest
 
 
-def take_turns(subjects: dict[str, Subject], rounds: int, seconds: float) -> dict[str, list[float]]:
-    """Seconds per step of each subject in each round."""
-    found: dict[str, list[float]] = {name: [] for name in subjects}
-    for _ in tqdm(range(rounds), desc="rounds", leave=False, disable=None):
-        for name, subject in subjects.items():
-            found[name].append(subject.ask("run", seconds))
-    return found
-
-
-def compare(title: str, common: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
-    """Compare ours with the peer, then the criteria with each other."""
+def compare(common: dict[str, Any]) -> dict[str, Any]:
+    """Compare our step and fairseq-train with the peer, in one precision."""
     from tn_fairseq.modules.memory import MMAP_THRESHOLD, TRIM_THRESHOLD
 
     # tn_fairseq sets these limits itself on a CPU; environment variables set them for any program
     kept = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}
     rate = matrix_product_rate(common)
-    tokens = args.batch_size * args.length
+    tokens, rounds, seconds = common["batch_size"] * common["length"], common["rounds"], common["seconds"]
     subjects = {
-        "transformers": ("peer", {}),
-        "transformers, memory kept": ("peer", {}, kept),
-        "tn_fairseq": ("ours", {"criterion": "electra"}),
-        "tn_fairseq, compiled": ("ours", {"criterion": "electra", "compiled": True}),
+        "transformers": Subject(common, peer),
+        "transformers, memory kept": Subject(common, peer, kept),
+        "tn_fairseq": Subject(common, ours),
+        "tn_fairseq, compiled": Subject(common, ours, compiled=True),
+        "fairseq-train": Subject(common, Trainer),
     }
-    with running(subjects, common) as started:
-        times = take_turns(started, args.rounds, args.seconds)
-        peaks = {name: subject.ask("peak") for name, subject in started.items()}
-        flops = {name: started[name].ask("count") for name in ("transformers", "tn_fairseq")}
-    flops["transformers, memory kept"], flops["tn_fairseq, compiled"] = flops.values()
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    with made(subjects):
+        for _ in tqdm(range(rounds), desc="rounds", leave=False, disable=None):
+            for name, subject in subjects.items():
+                times[name].append(subject.ask("run", seconds))
+        peaks = {name: subject.ask("peak") for name, subject in subjects.items()}
+        flops = {name: subjects[name].ask("count") for name in ("transformers", "tn_fairseq")}
     rows, table = {}, []
     for name in subjects:
         speeds = sorted(tokens / seconds for seconds in times[name])
-        ratios = [peer / ours for peer, ours in zip(times["transformers"], times[name])]
-        rows[name] = {
+        counted = flops["transformers" if "transformers" in name else "tn_fairseq"]
+        rows[name] = row = {
             "tokens/s": {"median": statistics.median(speeds), "least": speeds[0], "most": speeds[-1]},
-            "ratio": statistics.median(ratios),
-            "ratios": ratios,
+            "ratio": statistics.median(theirs / ours for theirs, ours in zip(times["transformers"], times[name])),
             "peak bytes": peaks[name],
-            "memory ratio": peaks[name] / peaks["transformers"],
-            "GFLOP a token": flops[name] / tokens / 1e9,
-            "share of matrix products": flops[name] / statistics.median(times[name]) / rate,
+            "memory ratio": peaks[name] and peaks[name] / peaks["transformers"],
+            "GFLOP a token": counted / tokens / 1e9,
+            "share of matrix products": counted / statistics.median(times[name]) / rate,
         }
-        row = rows[name]
-        spread = f"{speeds[0]:,.0f} to {speeds[-1]:,.0f}"
         table.append(
-            [name, f"{row['tokens/s']['median']:,.0f}", spread, f"{row['ratio']:.2f}"]
-            + [f"{peaks[name] / 1e6:,.0f}", f"{row['memory ratio']:.2f}", f"{row['GFLOP a token']:.3f}"]
-            + [f"{row['share of matrix products']:.0%}"]
+            [name, f"{row['tokens/s']['median']:,.0f}", f"{speeds[0]:,.0f} to {speeds[-1]:,.0f}", f"{row['ratio']:.2f}"]
+            + ([f"{peaks[name] / 1e6:,.0f}", f"{row['memory ratio']:.2f}"] if peaks[name] else ["-", "-"])
+            + [f"{row['GFLOP a token']:.3f}", f"{row['share of matrix products']:.0%}"]
         )
-    print(f"\n{title}; this machine's matrix products: {rate / 1e9:,.0f} GFLOP/s")
+    print(f"\n{common['precision']}; this machine's matrix products: {rate / 1e9:,.0f} GFLOP/s")
     show(["", "tokens/s", "least to most", "ratio", "peak MB", "ratio", "GFLOP/token", "of matrix rate"], table)
+    return {"matrix products FLOP/s": rate, "against the peer": rows}
 
-    subjects = {name: ("ours", {"criterion": name}) for name in CRITERIA}
-    with running({**subjects, "passes": ("generator passes", {})}, common) as started:
-        times = take_turns(started, args.rounds, args.seconds)
-    baseline = times["electra"]
-    over = {name: statistics.median(t / b for t, b in zip(times[name], baseline)) for name in subjects}
-    allowed = 1 + statistics.median(t / b for t, b in zip(times["passes"], baseline))
+
+def add_ratios_to_float32(results: dict[str, Any]) -> None:
+    """Add the speed of each precision relative to transformers in float32."""
+    base = results["float32"]["against the peer"]["transformers"]["tokens/s"]["median"]
+    print("\ntokens/s, transformers in float32 = 1")
+    table = []
+    for precision in filter(results.__contains__, PRECISIONS["cuda"]):
+        rows = results[precision]["against the peer"]
+        for row in rows.values():
+            row["ratio to float32"] = row["tokens/s"]["median"] / base
+        table.append([precision, *(f"{row['ratio to float32']:.2f}" for row in rows.values())])
+    show(["", *results["float32"]["against the peer"]], table)
+
+
+def compare_criteria(common: dict[str, Any]) -> dict[str, Any]:
+    """Compare the step of each criterion with plain ELECTRA's."""
+    with made({"criteria": Subject(common, Criteria)}) as subjects:
+        rounds = [subjects["criteria"].ask("run", common["seconds"]) for _ in range(common["rounds"])]
+    over = {name: statistics.median(times[name] / times["electra"] for times in rounds) for name in CRITERIA}
+    allowed = 1 + statistics.median(times["passes"] / times["electra"] for times in rounds)
     print("\nstep of each criterion, plain ELECTRA's = 1")
     show(
         ["", "ms", "ratio", ""],
         [
-            [name, f"{1e3 * statistics.median(times[name]):,.1f}", f"{over[name]:.3f}"]
+            [name, f"{1e3 * statistics.median(times[name] for times in rounds):,.1f}", f"{over[name]:.3f}"]
             + [f"{allowed:.3f} is the cost of its extra passes alone" if name == "mlm_sent_kl" else ""]
             for name in CRITERIA
         ],
     )
-    criteria = {"seconds a step": times, "ratio": over, "sentence KL by count": allowed}
-    return {"matrix products FLOP/s": rate, "against the peer": rows, "criteria": criteria}
+    return {"seconds a step": rounds, "ratio": over, "sentence KL by count": allowed}
 
 
-def matrix_product_rate(common: dict[str, Any]) -> float:
-    """The highest measured floating-point operations per second of a product of two square matrices."""
-    from tn_fairseq.modules.linear import linear
-
-    size = 2048 if common["device"] == "cpu" else 8192
-    dtype = getattr(torch, common["precision"])
-    a, b = (torch.randn(size, size, device=common["device"], dtype=dtype) for _ in range(2))
-    products = (lambda: torch.mm(a, b), lambda: linear(a, b))
-    fastest = min(seconds_per_step(product, common, 0.5) for product in products for _ in range(5))
-    return 2 * size**3 / fastest
-
-
-def measure_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Run fairseq-train between runs of the bare step, and compare their speed."""
-    common = {"data_bin": data_bin, "device": device, "precision": "float32", **vars(args)}
-    tokens = args.batch_size * args.length
-    bare, whole = [], []
-    with running({"bare": ("ours", {"criterion": "electra"})}, common) as started:
-        for _ in range(3):
-            bare.append(tokens / started["bare"].ask("run", args.seconds))
-            whole.append(run_trainer(data_bin, device, args))
-        bare.append(tokens / started["bare"].ask("run", args.seconds))
-    # compare each run of the trainer with the mean of the bare steps before and after it
-    shares = [trainer / statistics.mean(pair) for trainer, pair in zip(whole, zip(bare, bare[1:]))]
-    print("\nfairseq-train compared with the bare step, tokens/s")
+def compare_threads(common: dict[str, Any]) -> dict[str, Any]:
+    """Compare one run on all threads with two runs on half of them, alone and next to a busy process."""
+    tokens = common["batch_size"] * common["length"]
+    half = common | {"threads": max(1, common["threads"] // 2)}
+    subjects = {
+        "all": Subject(common, ours),
+        "waiting": Subject(common, ours, {"OMP_WAIT_POLICY": "passive"}),
+        "first": Subject(half, ours),
+        "second": Subject(half, ours),
+    }
+    ways = {
+        "1 run on all threads": ["all"],
+        "1 run on all threads, OMP_WAIT_POLICY=passive": ["waiting"],
+        "1 run on half of the threads": ["first"],
+        "2 runs on half of the threads each": ["first", "second"],
+    }
+    found: dict[str, dict[str, list[float]]] = {way: {"alone": [], "next to a busy process": []} for way in ways}
+    with made(subjects):
+        for _, way in itertools.product(range(common["rounds"]), ways):
+            for situation, speeds in found[way].items():
+                busy = multiprocessing.get_context("spawn").Process(target=work_forever, daemon=True)
+                if situation != "alone":
+                    busy.start()
+                for name in ways[way]:
+                    subjects[name].send("run", common["seconds"])
+                speeds.append(sum(tokens / subjects[name].answer() for name in ways[way]))
+                if situation != "alone":
+                    busy.kill()
+    print(f"\nruns in {common['precision']} on {common['threads']} threads, tokens/s of all runs together")
     show(
-        ["bare step", "fairseq-train", "share"],
-        [[f"{statistics.median(bare):,.0f}", f"{statistics.median(whole):,.0f}", f"{statistics.median(shares):.1%}"]],
+        ["", *next(iter(found.values()))],
+        [[way, *(f"{statistics.median(speeds):,.0f}" for speeds in found[way].values())] for way in ways],
     )
-    return {"bare tokens/s": bare, "tokens/s": whole, "shares": shares, "share": statistics.median(shares)}
+    return found
 
 
-def run_trainer(data_bin: Path, device: str, args: argparse.Namespace) -> float:
+def work_forever() -> None:
+    while True:
+        pass
+
+
+def run_trainer(common: dict[str, Any]) -> float:
     """Tokens per second from fairseq-train's log: the median of the intervals after the first."""
-    command = ["fairseq-train", data_bin, "--user-dir", ROOT / "tn_fairseq", "--task", "electra", "--arch", args.arch]
-    command += ["--tokens-per-sample", args.length, "--criterion", "electra", *TRAINING.split()]
-    command += ["--max-update", args.updates, "--batch-size", args.batch_size]
-    command += ["--num-workers", 0 if device == "cpu" else 2, "--no-save", "--disable-validation"]
-    command += ["--log-format", "json", "--log-interval", TRAINER_INTERVAL] + (["--cpu"] if device == "cpu" else [])
-    environment = {**os.environ, "OMP_NUM_THREADS": str(args.threads), "PYTHONWARNINGS": "ignore"}
+    on_cpu = common["device"] == "cpu"
+    command = ["fairseq-train", common["data_bin"], "--user-dir", ROOT / "tn_fairseq", "--task", "electra"]
+    command += ["--arch", common["arch"], "--tokens-per-sample", common["length"], "--criterion", "electra"]
+    command += [*TRAINING.split(), "--max-update", common["updates"], "--batch-size", common["batch_size"]]
+    command += [*FLAGS[common["precision"]], *(["--cpu"] if on_cpu else []), "--no-save", "--disable-validation"]
+    command += ["--log-format", "json", "--log-interval", TRAINER_INTERVAL]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(common["threads"]), "PYTHONWARNINGS": "ignore"}
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
     records = [json.loads("{" + part) for part in re.findall(r" \| train_inner \| \{(.*)", run.stdout + run.stderr)]
@@ -473,8 +564,9 @@ def circumstances(device: str, threads: int) -> dict[str, Any]:
 def _machine(device: str, threads: int) -> dict[str, str]:
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists() and (named := re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text())):
-        processor = named[1]
+    if cpuinfo.exists() and (named := re.search(r"model name\s*:\s*(.+)", text := cpuinfo.read_text())):
+        known = [name for name in INSTRUCTIONS if re.search(rf"\b{name}\b", text)]
+        processor = f"{named[1]} ({', '.join(known)})"
     described = torch.cuda.get_device_name() if device == "cuda" else f"{processor}, {threads} threads"
     fairseq = packages_distributions()["fairseq"]  # several distributions on PyPI install this package
     versions = {name: version(name) for name in ("torch", "transformers", *fairseq, "numpy")}

@@ -11,16 +11,16 @@ SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
 def test_it_measures_everything_at_a_tiny_size(tmp_path):
     """The test asserts no speed, because that depends on the machine."""
     pytest.importorskip("transformers")
-    tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1]
+    tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1, "--precisions", "bfloat16"]
     run = run_command(
         *[sys.executable, SCRIPT, "--output", tmp_path / "tiny", *tiny],
-        *["--rounds", 2, "--seconds", 0.1, "--updates", 15],
+        *["--rounds", 1, "--seconds", 0.1, "--updates", 15],
     )
     assert run.code == 0, run.output
     results = json.loads((tmp_path / "tiny.json").read_text())
     assert "--arch electra_tiny" in results["command"] and results["machine"]["torch"]
-    subjects = ["transformers", "transformers, memory kept", "tn_fairseq", "tn_fairseq, compiled"]
-    measured = results["float32"]["against the peer"]
+    subjects = ["transformers", "transformers, memory kept", "tn_fairseq", "tn_fairseq, compiled", "fairseq-train"]
+    measured = results["bfloat16"]["against the peer"]
     assert list(measured) == subjects
     for name in subjects:
         assert re.search(rf"^{name} +[\d,]+ +[\d,]+ to [\d,]+", run.stdout, flags=re.MULTILINE), run.stdout
@@ -28,7 +28,9 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path):
         assert 0 < speed["least"] <= speed["median"] <= speed["most"] and measured[name]["peak bytes"] > 1e8
     # only masked positions are scored, so there are fewer products than in the peer
     assert 0 < measured["tn_fairseq"]["GFLOP a token"] < measured["transformers"]["GFLOP a token"]
-    criteria = results["float32"]["criteria"]
+    criteria = results["bfloat16"]["criteria"]
     assert criteria["ratio"]["electra"] == 1 and criteria["ratio"]["mlm_sent_kl"] > 0
     assert criteria["sentence KL by count"] > 1
-    assert len(results["fairseq-train"]["shares"]) == 3 and results["fairseq-train"]["share"] > 0
+    ways = results["threads"]
+    assert list(ways)[0] == "1 run on all threads" and list(ways)[-1] == "2 runs on half of the threads each"
+    assert all(len(speeds) == 1 and speeds[0] > 0 for way in ways.values() for speeds in way.values())
