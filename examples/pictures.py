@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Pictures of an analysis for a web page: its cases as a browser shows them, and its rates over training.
+
+    python examples/pictures.py demo/false-negatives --output examples/pictures
+
+reads the output folder of ``python -m tn_fairseq.analysis``, and writes cases.png and training.png, each smaller than
+300 KB. cases.png shows the head and the first cases of the page, without its table and its filters. Chromium and
+matplotlib must be installed.
+"""
+
+import argparse
+import io
+import logging
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tn_fairseq.analysis.report import PAGE, PLOTS
+from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.files import read_bytes, read_text, write_atomically
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# lengths in CSS pixels
+WIDTH = 800  # of the page; a README on GitHub is about as wide
+HEAD, CASE = 800, 800  # heights that the head and a case do not exceed, unless their texts are very long
+END = 64  # empty space at the end of the page
+MARGIN = 16  # around the contents of a picture
+SCALE = 2  # pixels of the picture in each CSS pixel, so that its text is sharp
+LIMIT = 300_000  # bytes
+REMEDY = "give the output folder of python -m tn_fairseq.analysis"
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("analysis", type=Path, help="output folder of python -m tn_fairseq.analysis")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for the pictures")
+    parser.add_argument("--cases", type=int, default=2, metavar="N", help="number of cases (default: %(default)s)")
+    parser.add_argument(
+        "--view",
+        default="",
+        metavar="FILTERS",
+        help="which cases: what the page's address has after #, such as 'word=stay&show=all' (default: all corrected)",
+    )
+    args = parser.parse_args(argv)
+    if args.cases < 1:
+        raise InputError(f"--cases {args.cases}: give 1 or more")
+    logging.getLogger("PIL").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "pictures require matplotlib, which is not installed: pip install 'tn_fairseq[plot]'"
+        ) from None
+    plot = opened(args.analysis / PLOTS[0])
+    write(photograph(args.analysis / PAGE, args.view, args.cases), args.output / "cases.png")
+    write(plot, args.output / "training.png")
+
+
+def photograph(page: Path, view: str, cases: int) -> "Image":
+    """The head and the first cases of the page as a browser shows them."""
+    # the policy allows no styles but the page's own
+    text, policies = re.subn('<meta http-equiv="Content-Security-Policy"[^>]*>', "", read_text(page, REMEDY))
+    if not policies or '<script type="application/json" id="data">' not in text:
+        raise InputError(f"{page}: not a page of cases; {REMEDY}")
+    hidden = f"#rates, #cases-title, #filters, #more, .case:nth-of-type(n + {cases + 1})"
+    text = text.replace("</head>", f"<style>{hidden} {{ display: none; }}</style></head>", 1)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise InputError("no browser found; install Chromium, for example with: apt install chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        copy, picture = Path(folder, PAGE), Path(folder, "page.png")
+        copy.write_text(text, encoding="utf-8")
+        command = [
+            *[browser, "--headless", f"--user-data-dir={folder}/profile", f"--screenshot={picture}"],
+            *["--no-sandbox", "--disable-gpu"],  # containers have neither; the page is ours and loads nothing
+            *["--hide-scrollbars", "--disable-lcd-text", f"--force-device-scale-factor={SCALE}"],
+            *[f"--window-size={WIDTH},{HEAD + cases * CASE}", f"{copy.as_uri()}#{view}"],
+        ]
+        try:
+            run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+            reason = f"exit code {run.returncode}"
+        except subprocess.TimeoutExpired:
+            reason = "it did not end within two minutes"
+        if not picture.exists():
+            raise InputError(f"{browser} made no picture of {page}: {reason}")
+        image = opened(picture)
+    if contents(image)[3] > image.height - END * SCALE:
+        raise InputError(f"{page}: too long for a picture; give a smaller number of --cases, or another --view")
+    return image
+
+
+def opened(path: Path) -> "Image":
+    from PIL import Image
+
+    content = read_bytes(path, REMEDY)
+    try:
+        image = Image.open(io.BytesIO(content)).convert("RGB")
+    except (OSError, SyntaxError, ValueError):  # as PIL reports damage
+        raise InputError(f"{path}: not a picture; {REMEDY}") from None
+    if contents(image) is None:
+        raise InputError(f"{path}: an empty picture; {REMEDY}")
+    return image
+
+
+def contents(image: "Image") -> tuple[int, int, int, int] | None:
+    """The box (left, top, right, bottom) of what differs from the upper left pixel."""
+    from PIL import Image, ImageChops
+
+    return ImageChops.difference(image, Image.new("RGB", image.size, image.getpixel((0, 0)))).getbbox()
+
+
+def write(image: "Image", path: Path) -> None:
+    """Write the picture with equal margins, and as many colors as fit into the limit."""
+    from PIL import ImageOps
+
+    image = ImageOps.expand(image.crop(contents(image)), MARGIN * SCALE, image.getpixel((0, 0)))
+    for colors in (256, 128, 64, 32, 16):
+        buffer = io.BytesIO()
+        image.quantize(colors).save(buffer, "PNG", optimize=True)
+        if buffer.tell() < LIMIT:
+            break
+    else:
+        raise InputError(f"{path}: larger than {LIMIT // 1000} KB; give a smaller number of --cases")
+    with write_atomically(path) as temporary:
+        temporary.write_bytes(buffer.getvalue())
+    print(f"{path}: {image.width} x {image.height}, {buffer.tell() / 1000:.0f} KB")
+
+
+if __name__ == "__main__":
+    main()

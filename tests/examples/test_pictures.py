@@ -1,0 +1,137 @@
+"""The command that makes the pictures of the pages, on a small page of cases."""
+
+import shutil
+
+import pytest
+from helpers import load_script
+
+from tn_fairseq.analysis.page import Case, Synonym, case_page
+
+pytest.importorskip("matplotlib")
+from PIL import Image, ImageChops, ImageDraw  # noqa: E402  comes with matplotlib
+
+pictures = load_script("examples/pictures.py")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PAPER, GOLD, SYNONYM = (0xF6, 0xF4, 0xEE), (0xFB, 0xE5, 0xB0), (0xDF, 0xE2, 0xFF)
+MARGIN = 32
+
+
+def case(gold: str, words: int = 1, corrected: bool = True) -> Case:
+    context = [("an adaptive immune system whose " * words, 0), (f" {gold}", 2), (" function is", 0)]
+    synonyms = [Synonym("main", 0.4), Synonym("chief", 0.1)]
+    prediction = "main" if corrected else "old"
+    return Case("wordnet", context, gold, 0.25, prediction, 0.4, "adjective", synonyms, corrected)
+
+
+@pytest.fixture
+def analysis(tmp_path):
+    """A folder as the analysis writes it: a page of four cases, one of them a near miss, and a plot."""
+    folder = tmp_path / "false negatives"
+    folder.mkdir()
+    cases = [case("primary"), case("first"), case("principal"), case("capital", corrected=False)]
+    (folder / "cases.html").write_text(case_page("checkpoint.pt", 2500, "valid", [], cases), encoding="utf-8")
+    plot = Image.new("RGB", (400, 300), "white")
+    ImageDraw.Draw(plot).rectangle((100, 150, 199, 199), "navy")
+    plot.save(folder / "training.png")
+    return folder
+
+
+def run(analysis, *flags) -> None:
+    pictures.main([str(analysis), "--output", str(analysis.parent / "pictures"), *flags])
+
+
+def error(analysis, *flags) -> str:
+    """The one line of a refused command."""
+    with pytest.raises(SystemExit) as refusal:
+        run(analysis, *flags)
+    assert str(refusal.value).startswith("error: ") and "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+def opened(analysis, name="cases.png"):
+    """The picture and its file's size; checks that it has equal margins with nothing but background."""
+    path = analysis.parent / "pictures" / name
+    picture = Image.open(path).convert("RGB")
+    background = Image.new("RGB", picture.size, picture.getpixel((0, 0)))
+    width, height = picture.size
+    assert ImageChops.difference(picture, background).getbbox() == (MARGIN, MARGIN, width - MARGIN, height - MARGIN)
+    assert path.stat().st_size < 300_000
+    return picture
+
+
+def near(color, other) -> bool:
+    return all(abs(one - two) < 8 for one, two in zip(color, other))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium")
+def test_the_pictures_show_the_first_cases_and_have_narrow_margins(analysis, capsys):
+    run(analysis)
+    two = opened(analysis)
+    assert 1560 <= two.width <= 1620 and 1200 < two.height < 2400
+    assert near(two.getpixel((0, 0)), PAPER)
+    colors = [color for _, color in two.getcolors(256)]
+    assert all(any(near(color, one) for color in colors) for one in (GOLD, SYNONYM))
+    assert opened(analysis, "training.png").size == (100 + 2 * MARGIN, 50 + 2 * MARGIN)
+    assert f"cases.png: {two.width} x {two.height}, " in capsys.readouterr().out
+
+    run(analysis, "--view", "show=near")  # the only near miss
+    one = opened(analysis)
+    assert one.width == two.width and two.height / 2 < one.height < two.height - 300
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium")
+def test_a_page_longer_than_the_picture_is_refused(analysis):
+    page = case_page("checkpoint.pt", 2500, "valid", [], [case("primary", words=2000)])
+    (analysis / "cases.html").write_text(page, encoding="utf-8")
+    assert "cases.html: too long for a picture" in error(analysis)
+    assert not (analysis.parent / "pictures").exists()
+
+
+@pytest.fixture
+def browser(analysis, monkeypatch):
+    """A command in place of the browser, and no other browser; without the command if ``script`` is None."""
+
+    def browser(script):
+        folder = analysis.parent / "bin"
+        folder.mkdir()
+        if script:
+            (folder / "chromium").write_text(f"#!/bin/sh\n{script}\n")
+            (folder / "chromium").chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+
+    return browser
+
+
+def test_a_missing_browser_gets_one_line(analysis, browser):
+    browser(None)
+    assert "no browser found; install Chromium" in error(analysis)
+
+
+def test_a_browser_that_fails_gets_one_line(analysis, browser):
+    browser("echo noise >&2; exit 3")
+    line = error(analysis)
+    assert "made no picture of " in line and line.endswith("cases.html: exit code 3")
+
+
+@pytest.mark.parametrize("name", ["cases.html", "training.png"])
+def test_foreign_and_missing_files_get_one_line(analysis, name):
+    (analysis / name).write_text("<html><head></head></html>")
+    assert f"{name}: not a p" in error(analysis)
+    (analysis / name).unlink()
+    line = error(analysis)
+    assert f"{name}: No such file" in line and "give the output folder of python -m tn_fairseq.analysis" in line
+
+
+def test_a_picture_that_cannot_be_small_gets_one_line(analysis, monkeypatch):
+    monkeypatch.setattr(pictures, "photograph", lambda *_: Image.effect_noise((1000, 1000), 100).convert("RGB"))
+    assert "cases.png: larger than 300 KB" in error(analysis)
+
+
+def test_an_output_that_cannot_be_written_gets_one_line(analysis, monkeypatch):
+    monkeypatch.setattr(pictures, "photograph", lambda *_: Image.open(analysis / "training.png"))
+    (analysis.parent / "pictures").write_text("a file")
+    assert "cases.png: cannot be written" in error(analysis)
+
+
+def test_no_cases_are_refused(analysis):
+    assert "--cases 0: give 1 or more" in error(analysis, "--cases", "0")
