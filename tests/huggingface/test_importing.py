@@ -422,6 +422,10 @@ DAMAGE = {
         lambda f: change_tensors(f, lambda t: t.update({QUERY: torch.zeros(3, 3)})),
         ["(3, 3)", QUERY],
     ),
+    "a quantized tensor": (
+        lambda f: change_tensors(f, lambda t: t.update({LAYER: t[LAYER].mul(50).to(torch.int8)})),
+        [f"{LAYER} is int8", "before quantization"],
+    ),
     "a tensor that is a number": (
         lambda f: change_tensors(f, lambda t: t.update({"cls.predictions.bias": torch.tensor(1.0)})),
         ["cls.predictions.bias"],

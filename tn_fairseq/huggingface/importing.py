@@ -208,6 +208,10 @@ def _find_tensors(source: PretrainedFolder, tower: str, sizes: Mapping[str, Any]
         shapes = {tuple(tensors[part].shape) for part in parts}
         if len(shapes) > 1 or () in shapes:
             raise InputError(f"{path}: {', '.join(parts)} of shape {sorted(shapes)}; download the folder again")
+        for part in parts:
+            if not tensors[part].is_floating_point():
+                kind = str(tensors[part].dtype).removeprefix("torch.")
+                raise InputError(f"{path}: {part} is {kind}, not floating point; give the model before quantization")
 
     sizes = {part: len(tensors[part]) for ours, parts in names.items() if has_vocabulary_rows(ours) for part in parts}
     sizes["config.json's vocab_size"] = source.config.get("vocab_size")
