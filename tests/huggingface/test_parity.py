@@ -120,6 +120,36 @@ def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin):
     assert found.keys() == {"masked LM"} and max(found.values()) < TOLERANCE, found
 
 
+@torch.no_grad()
+def feature_difference(data_bin: Path, checkpoint: Path, encoder) -> float:
+    """The largest absolute difference between our last hidden states and theirs over all tokens."""
+    ours, types, is_token, theirs, _ = inputs(data_bin)
+    features = load_ours(checkpoint)(ours, token_types=types, features_only=True)[0]
+    return (features - encoder(**theirs).last_hidden_state)[is_token].abs().max().item()
+
+
+def test_an_encoder_alone_has_the_features_of_transformers(tmp_path, wordpiece_bin, released):
+    bert = transformers.BertModel.from_pretrained(released / "bert").eval()
+    bert.save_pretrained(write_vocabulary(tmp_path / "bert"))
+    import_model(tmp_path / "bert", wordpiece_bin, tmp_path / "imported.pt")
+    assert feature_difference(wordpiece_bin, tmp_path / "imported.pt", bert) < TOLERANCE
+
+
+def test_bert_as_electra_has_the_features_and_logits_of_bert(tmp_path, wordpiece_bin, released):
+    """The discriminator has BERT's features, the copy BERT's logits, and so have both in transformers after export."""
+    checkpoint, folder = tmp_path / "imported.pt", released / "bert"
+    import_model(folder, wordpiece_bin, checkpoint, generator=folder, as_electra=True)
+    masked_lm = transformers.BertForMaskedLM.from_pretrained(folder).eval()
+    assert feature_difference(wordpiece_bin, checkpoint, masked_lm.bert) < TOLERANCE
+    assert differences(wordpiece_bin, checkpoint, masked_lm)["masked LM"] < TOLERANCE
+
+    export_model(checkpoint, tmp_path / "exported")
+    detector = transformers.ElectraForPreTraining.from_pretrained(tmp_path / "exported" / "discriminator").eval()
+    generator = transformers.ElectraForMaskedLM.from_pretrained(tmp_path / "exported" / "generator").eval()
+    assert max(differences(wordpiece_bin, checkpoint, generator, detector).values()) < TOLERANCE
+    assert feature_difference(wordpiece_bin, checkpoint, detector.electra) < TOLERANCE
+
+
 def test_the_comparison_detects_a_small_change(tmp_path, wordpiece_bin, released):
     """Changing one weight of the first layer by 0.01 is enough."""
     import_model(released / "bert", wordpiece_bin, tmp_path / "imported.pt")

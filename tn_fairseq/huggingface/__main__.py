@@ -1,11 +1,11 @@
 """Import weights from and export weights to transformers; every tensor is copied bit for bit.
 
-    python -m tn_fairseq.huggingface import DIR [--generator DIR] --data DATA_BIN --output CHECKPOINT.pt
+    python -m tn_fairseq.huggingface import DIR [--as electra] [--generator DIR] --data DATA_BIN --output CHECKPOINT.pt
     python -m tn_fairseq.huggingface export CHECKPOINT.pt --output DIR
 
-Import reads BERT or ELECTRA as written by save_pretrained, and text that was binarized with their tokenizer, and writes
-a checkpoint for fairseq-train. Export writes folders for transformers: DIR/discriminator and DIR/generator for ELECTRA,
-or DIR for BERT.
+Import reads BERT or ELECTRA as written by save_pretrained, with or without a head, and text that was binarized with
+their tokenizer, and writes a checkpoint for fairseq-train. Export writes folders for transformers: DIR/discriminator
+and DIR/generator for ELECTRA, or DIR for BERT.
 """
 
 import argparse
@@ -32,7 +32,13 @@ def get_parser() -> argparse.ArgumentParser:
     taking = commands.add_parser("import", help="convert folders of save_pretrained to a checkpoint for fairseq-train")
     taking.add_argument("folder", type=Path, metavar="DIR", help="BERT or ELECTRA's discriminator, with its tokenizer")
     taking.add_argument(
-        "--generator", type=Path, metavar="DIR", help="ELECTRA's generator (default: a newly initialized one)"
+        "--as", dest="kind", choices=["electra"], help="make BERT the discriminator of ELECTRA (default: keep BERT)"
+    )
+    taking.add_argument(
+        "--generator",
+        type=Path,
+        metavar="DIR",
+        help="ELECTRA's generator; the same DIR again: a copy (default: a newly initialized one)",
     )
     taking.add_argument("--data", type=Path, required=True, metavar="DATA_BIN", help="binarized with DIR's tokenizer")
     taking.add_argument("--output", type=Path, required=True, metavar="CHECKPOINT.pt", help="file to write")
@@ -64,13 +70,19 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
         return
 
-    imported = import_model(args.folder, args.data, args.output, args.generator, args.max_positions)
-    if imported.left_out:
-        print(f"left out, because our BERT has no next-sentence prediction: {', '.join(imported.left_out)}")
+    imported = import_model(
+        args.folder, args.data, args.output, args.generator, args.max_positions, as_electra=args.kind == "electra"
+    )
+    for path, names in imported.left_out.items():
+        print(f"left out of {path}: {', '.join(names)}")
     if imported.cut_positions:
         print(f"removed: the last {imported.cut_positions} position embeddings")
-    if imported.fresh:
-        print(f"new generator, because there is no --generator: {len(imported.fresh)} tensors, and the same embeddings")
+    generator = [name for name in imported.fresh if name.startswith("generator") and not args.generator]
+    if generator:
+        print(f"new generator, because there is no --generator: {len(generator)} tensors, and the same embeddings")
+    heads = [name for name in imported.fresh if name not in generator]
+    if heads:
+        print(f"newly initialized, because no folder has them: {', '.join(heads)}")
     print(f"wrote {args.output}: {imported.arch}, {imported.parameters:,} parameters")
     words = ["fairseq-train", as_argument(args.data), "--user-dir", "tn_fairseq"]
     words += ["--task", "electra", "--arch", imported.arch, *imported.size_flags]

@@ -27,18 +27,24 @@ _FIXED = {
 }
 
 
-def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str = "encoder") -> dict[str, Any]:
-    """Fields of our models' configuration from the ``config.json`` at ``path``; ``tower`` is encoder or generator.
+def size_prefix(tower: str) -> str:
+    """What the sizes of a tower start with: those of ELECTRA's discriminator are named like those of BERT's encoder."""
+    return "generator" if tower == "generator" else "encoder"
 
-    Raises InputError for sizes that are missing or not positive, and for options that our encoder does not support.
+
+def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str) -> dict[str, Any]:
+    """Fields of our models' configuration for one tower, from the ``config.json`` at ``path``.
+
+    The tower is BERT's encoder, or ELECTRA's discriminator or generator. Raises InputError for sizes that are missing
+    or not positive, and for options that our encoder does not support.
     """
     for key, expected in _FIXED.items():
         if config.get(key, expected) != expected:
             raise InputError(f"{path}: {key} is {config[key]!r}; import supports only {expected!r}")
-    wanted = {f"{tower}_{ours}": theirs for ours, theirs in _TOWER_SIZES.items()}
+    wanted = {f"{size_prefix(tower)}_{ours}": theirs for ours, theirs in _TOWER_SIZES.items()}
     wanted["max_positions"] = "max_position_embeddings"
-    if config["model_type"] == "electra":
-        wanted["embedding_size"] = "embedding_size"
+    if tower != "encoder":
+        wanted["embedding_size"] = embedding_size_key(config)
     sizes = {}
     for ours, theirs in wanted.items():
         size = config.get(theirs)
@@ -56,6 +62,11 @@ def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str = "
     return sizes
 
 
+def embedding_size_key(config: Mapping[str, Any]) -> str:
+    """The size of the embeddings in a ``config.json``: BERT's are as wide as its layers."""
+    return "embedding_size" if config["model_type"] == "electra" else "hidden_size"
+
+
 def huggingface_config(
     cfg: Mapping[str, Any], architecture: str, tower: str, vocab_size: int, pad_token_id: int
 ) -> dict[str, Any]:
@@ -70,7 +81,7 @@ def huggingface_config(
         "dtype": "float32",
         **_FIXED,
     }
-    config |= {theirs: cfg[f"{tower}_{ours}"] for ours, theirs in _TOWER_SIZES.items()}
+    config |= {theirs: cfg[f"{size_prefix(tower)}_{ours}"] for ours, theirs in _TOWER_SIZES.items()}
     config |= {theirs: cfg[ours] for ours, theirs in _RATES.items()}
     if config["model_type"] == "electra":
         config["embedding_size"] = cfg["embedding_size"]

@@ -19,7 +19,7 @@ from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
 from .vocabulary import Vocabulary, load_vocabulary
-from .weights import Names, bert_names, discriminator_names, generator_names, to_huggingface
+from .weights import Names, to_huggingface, tower_names
 
 _NOT_PARAMETERS = {"dictionary_fingerprint"}
 
@@ -64,16 +64,20 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
 
 
 def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, str, Names]]:
-    """Subfolder -> class in ``transformers``, prefix of our sizes, and names of the parameters."""
+    """Subfolder -> class in ``transformers``, tower, and names of the parameters."""
     if not isinstance(model, Mapping):
         model = vars(model)  # fairseq's own models store the options of the command line
     registered = ARCH_MODEL_REGISTRY.get(model["_name"])
     if registered and issubclass(registered, BertModel):
-        return {"": ("BertForMaskedLM", "encoder", bert_names(model))}
+        return {"": ("BertForMaskedLM", "encoder", tower_names("encoder", "bert", model))}
     if registered and issubclass(registered, ElectraModel):
         return {
-            "discriminator": ("ElectraForPreTraining", "encoder", discriminator_names(model)),
-            "generator": ("ElectraForMaskedLM", "generator", generator_names(model)),
+            "discriminator": (
+                "ElectraForPreTraining",
+                "discriminator",
+                tower_names("discriminator", "electra", model),
+            ),
+            "generator": ("ElectraForMaskedLM", "generator", tower_names("generator", "electra", model)),
         }
     raise InputError(f"{checkpoint}: holds a {model['_name']}; export supports only electra_* and bert_* models")
 

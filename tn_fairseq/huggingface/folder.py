@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..files import read_json_object
 
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
+_BUFFERS = r"(\w+\.)?embeddings\.(position_ids|token_type_ids)"
 
 
 class PretrainedFolder(NamedTuple):
@@ -21,15 +22,39 @@ class PretrainedFolder(NamedTuple):
 
     path: Path
     config: dict[str, Any]
-    tensors: dict[str, Tensor]
+    model_type: str  # bert or electra
+    prefix: str  # of the encoder's tensors: "bert." or "electra.", or empty if the encoder was saved alone
+    tensors: dict[str, Tensor]  # without indices and without copies; copies that differ from their original remain
 
 
 def read_folder(path: Path) -> PretrainedFolder:
     """Read the configuration and the tensors.
 
-    Raises InputError if a file is missing, damaged or sharded, or a pickle with anything but tensors.
+    Raises InputError if a file is missing, damaged or sharded, or a pickle with anything but tensors, or if the model
+    is neither BERT nor ELECTRA.
     """
-    return PretrainedFolder(path, read_config(path), _modern_names(_read_tensors(path)))
+    config = read_config(path)
+    model_type = config.get("model_type")
+    if model_type not in ("bert", "electra"):
+        raise InputError(f"{path / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
+    tensors = _modern_names(_read_tensors(path))
+    has_prefix = any(name.startswith(f"{model_type}.embeddings.") for name in tensors)
+    is_bare = not has_prefix and any(name.startswith("embeddings.") for name in tensors)
+    prefix = "" if is_bare else f"{model_type}."
+    for copy, original in tied_copies(prefix).items():
+        # some releases have the copy only
+        if copy in tensors and (original not in tensors or torch.equal(tensors[copy], tensors[original])):
+            tensors[original] = tensors.pop(copy)
+    return PretrainedFolder(path, config, model_type, prefix, tensors)
+
+
+def tied_copies(prefix: str) -> dict[str, str]:
+    """The parameters of masked-LM heads that equal other parameters, and those."""
+    return {
+        "cls.predictions.decoder.weight": f"{prefix}embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+        "generator_lm_head.weight": f"{prefix}embeddings.word_embeddings.weight",
+    }
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -99,9 +124,14 @@ def _why_no_weights(folder: Path) -> str:
 
 
 def _modern_names(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the LayerNorm parameters gamma and beta of early releases, which use the names of TensorFlow."""
+    """Rename the LayerNorm parameters gamma and beta of early releases, which use the names of TensorFlow.
+
+    Also drops the indices of positions and token types, which some releases save with the parameters.
+    """
     renamed = {}
     for name, tensor in tensors.items():
+        if re.fullmatch(_BUFFERS, name):
+            continue
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         renamed[re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)] = tensor
     return renamed

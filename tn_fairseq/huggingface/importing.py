@@ -1,14 +1,14 @@
 """Convert folders of ``save_pretrained`` to a checkpoint for ``fairseq-train``."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
+from torch import Tensor
 
 from ..checkpoints import save_checkpoint
 from ..configuration import as_argument, check_data_folder, training_config
@@ -16,29 +16,19 @@ from ..errors import InputError
 from ..models.base import EncoderModel
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
-from .config import sizes_from_huggingface
-from .folder import PretrainedFolder, read_folder
-from .vocabulary import check_tokenizer, load_vocabulary
-from .weights import (
-    Names,
-    bert_names,
-    discriminator_names,
-    from_huggingface,
-    generator_names,
-    has_vocabulary_rows,
-)
+from .config import embedding_size_key, sizes_from_huggingface
+from .folder import PretrainedFolder, read_folder, tied_copies
+from .vocabulary import Vocabulary, check_tokenizer, load_vocabulary
+from .weights import Names, encoder_names, from_huggingface, has_vocabulary_rows, head_names
 
-MODELS = {"bert": BertModel, "electra": ElectraModel}
-# copies of other parameters that some releases also contain
-_TIED = {
-    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-    "generator_lm_head.weight": "electra.embeddings.word_embeddings.weight",
+# start of the names of the other tower's head, and what to do about it
+_OF_ANOTHER_TOWER = {
+    "discriminator": (
+        "generator_",
+        "this is a generator: give the folder of the discriminator, and this one as --generator",
+    ),
+    "generator": ("discriminator_", "this is a discriminator: give it without --generator"),
 }
-# next-sentence prediction, which our BERT does not have
-_LEFT_OUT = ("bert.pooler.", "cls.seq_relationship.")
-# not parameters but indices
-_BUFFERS = r"\w+\.embeddings\.(position_ids|token_type_ids)"
 
 
 @dataclass
@@ -48,44 +38,48 @@ class Imported:
     arch: str
     size_flags: list[str]
     parameters: int
-    fresh: list[str]
-    left_out: list[str]
+    fresh: list[str]  # our names of the parameters that no folder has
+    left_out: dict[Path, list[str]]  # folder -> its tensors that were not imported
     cut_positions: int
 
 
+class _Weights(NamedTuple):
+    """What one or two folders have for a model."""
+
+    sizes: dict[str, Any]  # fields of the model's configuration
+    names: Names
+    state: dict[str, Tensor]
+    left_out: dict[Path, list[str]]
+
+
 def import_model(
-    folder: Path, data_bin: Path, output: Path, generator: Path | None = None, max_positions: int | None = None
+    folder: Path,
+    data_bin: Path,
+    output: Path,
+    generator: Path | None = None,
+    max_positions: int | None = None,
+    as_electra: bool = False,
 ) -> Imported:
     """Write the model in ``folder``, and for ELECTRA the generator in another, as a checkpoint for a data-bin.
 
-    Without a generator, ELECTRA gets a new one on the discriminator's embeddings, the same in every run. Raises
-    InputError for a model that is neither BERT nor ELECTRA, has missing or extra tensors, has another vocabulary than
-    the data, or has fewer than ``max_positions`` positions.
+    With ``as_electra``, BERT becomes ELECTRA's discriminator. What no folder has is initialized, the same in every run:
+    a head, or a generator on the discriminator's embeddings. Raises InputError for a model that is neither BERT nor
+    ELECTRA, lacks tensors of its encoder or has others, has another vocabulary than the data, or has fewer than
+    ``max_positions`` positions, and for a generator with other embeddings.
     """
     check_data_folder(data_bin)
     source = read_folder(folder)
-    model_type = source.config.get("model_type")
-    if model_type not in MODELS:
-        raise InputError(f"{folder / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
-    if generator and model_type == "bert":
-        raise InputError(f"--generator {generator}: BERT has no generator; remove the flag")
-    sizes = sizes_from_huggingface(source.config, folder / "config.json")
+    is_electra = as_electra or source.model_type == "electra"
+    if generator and not is_electra:
+        raise InputError(f"--generator {generator}: BERT has no generator; remove the flag, or add --as electra")
+    towers = {"discriminator" if is_electra else "encoder": source}
+    if generator:
+        towers["generator"] = source if generator.resolve() == folder.resolve() else read_folder(generator)
     vocabulary = load_vocabulary(data_bin)
     check_tokenizer(folder, vocabulary, data_bin)
 
-    names = bert_names(sizes) if model_type == "bert" else discriminator_names(sizes)
-    left_out = _check_tensors(source, names, len(vocabulary.pieces))
-    state = from_huggingface(source.tensors, names, vocabulary.token_ids)
-    if generator:
-        tower = read_folder(generator)
-        sizes |= _generator_sizes(tower, sizes)
-        generator_tower_names = generator_names(sizes)
-        _check_tensors(tower, generator_tower_names, len(vocabulary.pieces))
-        shared = [part for ours in names.keys() & generator_tower_names for part in names[ours]]
-        _check_shared(sorted(shared), source, tower)
-        names |= generator_tower_names
-        state |= from_huggingface(tower.tensors, generator_tower_names, vocabulary.token_ids)
-    elif model_type == "electra":
+    sizes, names, state, left_out = _collect(towers, vocabulary)
+    if is_electra and not generator:
         sizes |= _default_generator(sizes)
 
     cut_positions = 0
@@ -99,7 +93,7 @@ def import_model(
         positions = "embeddings.position_embeddings.weight"
         state[positions] = state[positions][:max_positions].clone()
 
-    arch, size_flags = architecture(MODELS[model_type], sizes)
+    arch, size_flags = architecture(ElectraModel if is_electra else BertModel, sizes)
     cfg = _training_config(data_bin, arch, size_flags, sizes["max_positions"])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -107,8 +101,9 @@ def import_model(
     made = model.state_dict()
     for name, tensor in state.items():
         if tensor.shape != made[name].shape:
+            owner = generator if generator and name.startswith("generator") else folder
             raise InputError(
-                f"{folder}: {', '.join(names[name])} has shape {tuple(tensor.shape)}, but config.json "
+                f"{owner}: {', '.join(names[name])} has shape {tuple(tensor.shape)}, but config.json "
                 f"requires {tuple(made[name].shape)}; download the folder again"
             )
     save_checkpoint(
@@ -144,36 +139,79 @@ def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[s
     return arch, flags(arch)
 
 
-def _check_tensors(source: PretrainedFolder, names: Names, vocabulary_size: int) -> list[str]:
-    """Check that a folder has the required tensors and no others; return the names that the import leaves out."""
-    path, tensors = source.path, source.tensors
-    wanted = {part for parts in names.values() for part in parts}
-    remedy = "save the pre-trained model with save_pretrained"
-    missing = sorted(wanted - tensors.keys())
-    if missing:
-        hint = remedy
-        if "generator_lm_head.bias" in tensors:
-            hint = "this is a generator: give the folder of the discriminator, and this one as --generator"
-        elif "discriminator_predictions.dense.weight" in tensors:
-            hint = "this is a discriminator: give it without --generator"
-        raise InputError(f"{path}: lacks {_some(missing)}; {hint}")
+def _collect(towers: Mapping[str, PretrainedFolder], vocabulary: Vocabulary) -> _Weights:
+    """The weights of BERT's encoder, or of ELECTRA's discriminator and then its generator, if there is a folder for it.
 
-    left_out, extra = [], []
-    for name in sorted(tensors.keys() - wanted):
-        if name in _TIED and _TIED[name] in wanted:
-            if not torch.equal(tensors[name], tensors[_TIED[name]]):
-                raise InputError(f"{path}: {name} is not tied to {_TIED[name]}; import supports only tied models")
-        elif name.startswith(_LEFT_OUT):
-            left_out.append(name)
-        elif not re.fullmatch(_BUFFERS, name):
-            extra.append(name)
-    if extra:
-        raise InputError(f"{path}: also has {_some(extra)}; {remedy}")
+    Raises InputError if a folder does not fit its tower or the vocabulary, or if the towers have different embeddings.
+    """
+    sizes, names, state = {}, {}, {}
+    left_out = {source.path: set(source.tensors) for source in towers.values()}
+    for tower, source in towers.items():
+        tower_sizes = sizes_from_huggingface(source.config, source.path / "config.json", tower)
+        if sizes:
+            _check_shared_sizes(tower_sizes, sizes, source)
+        sizes |= {name: size for name, size in tower_sizes.items() if name not in sizes}
+        found = _find_tensors(source, tower, sizes, len(vocabulary.pieces))
+        parameters = from_huggingface(source.tensors, found, vocabulary.token_ids)
+        for name in sorted(parameters.keys() & state.keys()):
+            if not torch.equal(parameters[name], state[name]):
+                raise InputError(
+                    f"{source.path}: {found[name][0]} differs from the discriminator's, but both towers share their "
+                    "embeddings; give the generator that was trained with this discriminator, or remove --generator"
+                )
+        names = found | names
+        state |= parameters
+        left_out[source.path] -= {part for parts in found.values() for part in parts}
+    return _Weights(sizes, names, state, {path: sorted(unused) for path, unused in left_out.items() if unused})
+
+
+def _check_shared_sizes(
+    sizes: Mapping[str, Any], discriminator: Mapping[str, Any], generator: PretrainedFolder
+) -> None:
+    keys = {"embedding_size": embedding_size_key(generator.config), "max_positions": "max_position_embeddings"}
+    for name, key in keys.items():
+        if sizes[name] != discriminator[name]:
+            width, length = (discriminator[shared] for shared in keys)
+            raise InputError(
+                f"{generator.path / 'config.json'}: {key} is {sizes[name]}, but {discriminator[name]} in the "
+                f"discriminator, and both towers share their embeddings; give a BERT with hidden_size {width} or an "
+                f"ELECTRA with embedding_size {width}, and max_position_embeddings {length}, or remove --generator"
+            )
+
+
+def _find_tensors(source: PretrainedFolder, tower: str, sizes: Mapping[str, Any], vocabulary_size: int) -> Names:
+    """The names of a tower and its head, without those of the head that the folder lacks.
+
+    Raises InputError for a folder without a part of the encoder, or with other parts, an untied head, or wrong shapes.
+    """
+    path, tensors = source.path, source.tensors
+    start, hint = _OF_ANOTHER_TOWER.get(tower, ((), ""))
+    for name in sorted(tensors):
+        if name.startswith(start):
+            raise InputError(f"{path}: has {name}; {hint}")
+    names = encoder_names(tower, source.prefix, sizes)
+    wanted = {part for parts in names.values() for part in parts}
+    # heads are left out, but an encoder with more parts, such as adapters, computes something else
+    inside = (f"{source.prefix}embeddings", f"{source.prefix}encoder.")
+    extra = {name for name in tensors.keys() - wanted if name.startswith(inside)}
+    for problem, parts in (("lacks", wanted - tensors.keys()), ("also has", extra)):
+        if parts:
+            some = _some(sorted(parts))
+            raise InputError(f"{path}: {problem} {some}; save the pre-trained model with save_pretrained")
+    for copy, original in tied_copies(source.prefix).items():
+        if copy in tensors and tower != "discriminator":
+            raise InputError(f"{path}: {copy} is not tied to {original}; import supports only tied models")
+    head = head_names(tower, source.model_type)
+    names |= {ours: parts for ours, parts in head.items() if tensors.keys() >= set(parts)}
 
     for parts in names.values():
         shapes = {tuple(tensors[part].shape) for part in parts}
         if len(shapes) > 1 or () in shapes:
             raise InputError(f"{path}: {', '.join(parts)} of shape {sorted(shapes)}; download the folder again")
+        for part in parts:
+            if not tensors[part].is_floating_point():
+                kind = str(tensors[part].dtype).removeprefix("torch.")
+                raise InputError(f"{path}: {part} is {kind}, not floating point; give the model before quantization")
 
     sizes = {part: len(tensors[part]) for ours, parts in names.items() if has_vocabulary_rows(ours) for part in parts}
     sizes["config.json's vocab_size"] = source.config.get("vocab_size")
@@ -183,30 +221,7 @@ def _check_tensors(source: PretrainedFolder, names: Names, vocabulary_size: int)
                 f"{path}: {name} has {size} entries for {vocabulary_size} pieces; call resize_token_embeddings("
                 f"{vocabulary_size}) on the model and save it again"
             )
-    return left_out
-
-
-def _check_shared(names: Iterable[str], discriminator: PretrainedFolder, generator: PretrainedFolder) -> None:
-    for name in names:
-        if not torch.equal(discriminator.tensors[name], generator.tensors[name]):
-            raise InputError(
-                f"{generator.path}: {name} differs from the one in {discriminator.path}, but both towers share their "
-                "embeddings; give the generator that was trained with this discriminator, or remove --generator"
-            )
-
-
-def _generator_sizes(tower: PretrainedFolder, discriminator: Mapping[str, Any]) -> dict[str, Any]:
-    path = tower.path / "config.json"
-    if tower.config.get("model_type") != "electra":
-        raise InputError(f"{path}: a model of type {tower.config.get('model_type')!r}; --generator must be electra")
-    sizes = sizes_from_huggingface(tower.config, path, tower="generator")
-    for shared in ("embedding_size", "max_positions"):
-        if sizes[shared] != discriminator[shared]:
-            raise InputError(
-                f"{path}: {shared} is {sizes[shared]}, but {discriminator[shared]} in the discriminator's config.json; "
-                "both towers share their embeddings"
-            )
-    return {name: size for name, size in sizes.items() if name.startswith("generator_")}
+    return names
 
 
 def _default_generator(sizes: Mapping[str, Any]) -> dict[str, Any]:

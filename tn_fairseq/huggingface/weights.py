@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .config import size_prefix
+
 # our name -> their names, concatenated along the first dimension
 Names = dict[str, tuple[str, ...]]
 
@@ -23,39 +25,49 @@ _LAYER = {
     "ffn_out": ("output.dense",),
     "ffn_layer_norm": ("output.LayerNorm",),
 }
+# type of model -> the masked-LM head's hidden layer, and its bias for each symbol
+_MASKED_LM_HEADS = {
+    "bert": ("cls.predictions.transform", "cls.predictions.bias"),
+    "electra": ("generator_predictions", "generator_lm_head.bias"),
+}
 
 
-def bert_names(sizes: Mapping[str, Any]) -> Names:
-    """Names of BERT's parameters in ``BertForMaskedLM``; ``sizes`` are fields of our models' configuration."""
+def tower_names(tower: str, model_type: str, sizes: Mapping[str, Any]) -> Names:
+    """Names of the embeddings, one tower and its head; ``sizes`` are fields of our models' configuration.
+
+    The tower is the encoder in ``BertForMaskedLM``, or the discriminator in ``ElectraForPreTraining``, or the generator
+    in ``ElectraForMaskedLM``.
+    """
+    return encoder_names(tower, f"{model_type}.", sizes) | head_names(tower, model_type)
+
+
+def encoder_names(tower: str, prefix: str, sizes: Mapping[str, Any]) -> Names:
+    """Names of the embeddings and one tower; all of theirs start with ``prefix``."""
+    names = {f"embeddings.{table}.weight": (f"{prefix}embeddings.{table}.weight",) for table in _EMBEDDINGS}
+    names |= _module_names("embeddings.layer_norm", f"{prefix}embeddings.LayerNorm")
+    hidden_size = sizes[f"{size_prefix(tower)}_embed_dim"]
+    if sizes.get("embedding_size", hidden_size) != hidden_size:
+        names |= _module_names(f"{tower}.embedding_projection", f"{prefix}embeddings_project")
+    for layer in range(sizes[f"{size_prefix(tower)}_layers"]):
+        for ours, theirs in _LAYER.items():
+            parts = (f"{prefix}encoder.layer.{layer}.{part}" for part in theirs)
+            names |= _module_names(f"{tower}.layers.{layer}.{ours}", *parts)
+    return names
+
+
+def head_names(tower: str, model_type: str) -> Names:
+    """Names of a tower's head in the pre-trained models of a type, bert or electra."""
+    if tower == "discriminator":
+        return {
+            **_module_names("discriminator_head.dense", "discriminator_predictions.dense"),
+            **_module_names("discriminator_head.output", "discriminator_predictions.dense_prediction"),
+        }
+    ours = "masked_lm_head" if tower == "encoder" else "generator_head"
+    theirs, bias = _MASKED_LM_HEADS[model_type]
     return {
-        **_embedding_names("bert"),
-        **_tower_names("encoder", "bert", sizes["encoder_layers"], projected=False),
-        **_module_names("masked_lm_head.dense", "cls.predictions.transform.dense"),
-        **_module_names("masked_lm_head.layer_norm", "cls.predictions.transform.LayerNorm"),
-        "masked_lm_head.bias": ("cls.predictions.bias",),
-    }
-
-
-def generator_names(sizes: Mapping[str, Any]) -> Names:
-    """Names of ELECTRA's embeddings and generator in ``ElectraForMaskedLM``."""
-    projected = sizes["embedding_size"] != sizes["generator_embed_dim"]
-    return {
-        **_embedding_names("electra"),
-        **_tower_names("generator", "electra", sizes["generator_layers"], projected),
-        **_module_names("generator_head.dense", "generator_predictions.dense"),
-        **_module_names("generator_head.layer_norm", "generator_predictions.LayerNorm"),
-        "generator_head.bias": ("generator_lm_head.bias",),
-    }
-
-
-def discriminator_names(sizes: Mapping[str, Any]) -> Names:
-    """Names of ELECTRA's embeddings and discriminator in ``ElectraForPreTraining``."""
-    projected = sizes["embedding_size"] != sizes["encoder_embed_dim"]
-    return {
-        **_embedding_names("electra"),
-        **_tower_names("discriminator", "electra", sizes["encoder_layers"], projected),
-        **_module_names("discriminator_head.dense", "discriminator_predictions.dense"),
-        **_module_names("discriminator_head.output", "discriminator_predictions.dense_prediction"),
+        **_module_names(f"{ours}.dense", f"{theirs}.dense"),
+        **_module_names(f"{ours}.layer_norm", f"{theirs}.LayerNorm"),
+        f"{ours}.bias": (bias,),
     }
 
 
@@ -86,19 +98,3 @@ def has_vocabulary_rows(name: str) -> bool:
 
 def _module_names(ours: str, *theirs: str) -> Names:
     return {f"{ours}.{kind}": tuple(f"{part}.{kind}" for part in theirs) for kind in ("weight", "bias")}
-
-
-def _embedding_names(prefix: str) -> Names:
-    names = {f"embeddings.{table}.weight": (f"{prefix}.embeddings.{table}.weight",) for table in _EMBEDDINGS}
-    return names | _module_names("embeddings.layer_norm", f"{prefix}.embeddings.LayerNorm")
-
-
-def _tower_names(tower: str, prefix: str, layers: int, projected: bool) -> Names:
-    names: Names = {}
-    if projected:
-        names |= _module_names(f"{tower}.embedding_projection", f"{prefix}.embeddings_project")
-    for layer in range(layers):
-        for ours, theirs in _LAYER.items():
-            parts = (f"{prefix}.encoder.layer.{layer}.{part}" for part in theirs)
-            names |= _module_names(f"{tower}.layers.{layer}.{ours}", *parts)
-    return names
