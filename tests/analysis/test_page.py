@@ -290,11 +290,11 @@ def test_a_case_shows_the_words_in_their_sentence_and_their_probabilities(seen):
     assert primary["masked"] == ["immune"]
     assert primary["tags"] == ["corrected", "adjective", "wordnet"]
     assert (primary["gold"], primary["prediction"]) == ("primary", "main")
-    assert primary["percents"] == ["25.0\xa0%", "38.7\xa0%"]
+    assert primary["percents"] == ["25.0%", "38.7%"]
     assert primary["synonyms"] == primary["predicted"] + ["chief"] == ["main", "chief"]  # most likely first
-    assert primary["synonymPercents"] == ["38.7\xa0%", "< 0.01\xa0%"]
+    assert primary["synonymPercents"] == ["38.7%", "< 0.01%"]
     assert primary["likeliest"] == primary["hits"] == []
-    assert [one["percents"][1] for one in seen["default"]["cases"][::3]] == ["> 99.9\xa0%", "0.42\xa0%"]
+    assert [one["percents"][1] for one in seen["default"]["cases"][::3]] == ["> 99.9%", "0.42%"]
 
 
 def test_the_arrow_points_from_gold_to_prediction_in_a_text_from_right_to_left(seen):
@@ -384,13 +384,13 @@ def test_the_url_follows_the_filters_and_the_filters_follow_the_url(seen):
 
 
 def test_the_header_shows_rates_with_intervals_for_several_seeds(seen):
-    cell = "1.400\xa0%\n1.250 to 1.550\n21 of 1,500"
+    cell = "1.400%\n1.250 to 1.550\n21 of 1,500"
     assert seen["default"]["rates"][0] == ["Corrected, of wrong predictions", cell, cell, cell]
     assert [row[1] for row in seen["near"]["rates"]] == [
-        "1.400\xa0%\n21 of 1,500",
-        "1.400\xa0%\n21 of 2,000",
-        "1.400\xa0%",
-        "1.40\xa0%\n500 of 2,000",
+        "1.400%\n21 of 1,500",
+        "1.400%\n21 of 2,000",
+        "1.400%",
+        "1.40%\n500 of 2,000",
     ]
 
 
