@@ -20,7 +20,7 @@ def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
     lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
     changed = {"8000": "60", "demo": str(folder), "demo/longer": str(folder)}
-    changed |= {"demo/false-negatives": str(folder / "false-negatives")}
+    changed |= {f"demo/{name}": str(folder / name) for name in ("false-negatives", "pictures")}
     return {
         Path(script).stem: [sys.executable, str(ROOT / script), *(changed.get(word, word) for word in words)]
         for _, script, *words in lines
@@ -58,7 +58,7 @@ def test_the_quickstart_reports_skips_finished_stages_and_names_the_log_of_a_fai
     if BROWSER is None:
         assert "no browser found" in pictures.error()
     else:
-        assert pictures.code == 0 and (tmp_path / "examples" / "pictures" / "cases.png").exists(), pictures.output
+        assert pictures.code == 0 and (folder / "pictures" / "cases.png").exists(), pictures.output
     assert not commands
 
     for checkpoint in (folder / "checkpoints").iterdir():  # so that no other checkpoint can replace a damaged one
