@@ -241,6 +241,13 @@ class TestAsElectra:
         bert = parameters(tmp_path / "bert.pt")
         assert all(torch.equal(state[f"generator_head.{name}"], bert[f"masked_lm_head.{name}"]) for name in HEAD)
 
+    def test_a_copy_of_an_encoder_without_a_head_gets_a_new_head(self, wordpiece_bin, tmp_path, capsys):
+        folder = save_alone(make_bert(len(PIECES)), tmp_path / "bert", transformers.BertModel)
+        words = ["import", folder, "--as", "electra", "--generator", folder, "--data", wordpiece_bin]
+        main([str(word) for word in [*words, "--output", tmp_path / "both.pt"]])
+        said = capsys.readouterr().out
+        assert f", {', '.join(f'generator_head.{name}' for name in HEAD)}\n" in said and "new generator" not in said
+
     def test_another_bert_with_the_same_embeddings_as_generator(self, released, wordpiece_bin, tmp_path):
         bert = transformers.BertForMaskedLM.from_pretrained(released / "bert")
         folder = tmp_path / "shallow"
