@@ -164,7 +164,7 @@ def test_an_interrupted_run_resumes_and_gives_the_same_result(world, glue, check
 
 def test_squad_fine_tunes_and_scores(world, checkpoints):
     words = ["squad", *checkpoints, "--data", world / "squad-bin", "--seeds", "3", *SHORT, "--paper"]
-    run = evaluation(*words, "--output", world / "squad-scores", "--", "--dropout", 0)
+    run = evaluation(*words, "--output", world / "squad-scores", "--", "--dropout", 0, "--bf16")
     assert run.code == 0, run.output
     assert "EM" in run.stdout and "F1" in run.stdout
     folder = world / "squad-scores" / "electra" / "SQuAD" / "seed3"
@@ -181,12 +181,14 @@ def test_squad_fine_tunes_and_scores(world, checkpoints):
     assert "--dropout" in json.loads((folder / "settings.json").read_text())["flags"]
 
 
-def test_fine_tuning_learns(world, checkpoints):
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_fine_tuning_learns(world, checkpoints, precision):
     """One word decides the label of SST-2 here, so more updates are enough."""
     words = ["glue", checkpoints[1], "--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1"]
-    run = evaluation(*words, "--batch-size", 8, "--epochs", 12, "--lr", 1e-3, "--output", world / "learned")
+    flags = ["--", "--bf16"] if precision == "bf16" else []
+    run = evaluation(*words, "--batch-size", 8, "--epochs", 12, "--lr", 1e-3, "--output", world / precision, *flags)
     assert run.code == 0, run.output
-    (result,) = json.loads((world / "learned" / "glue.json").read_text())
+    (result,) = json.loads((world / precision / "glue.json").read_text())
     assert result["valid"]["accuracy"] > 90 and result["updates"] == 120
 
 
