@@ -56,3 +56,15 @@ def test_in_training_embeddings_are_dropped_after_the_norm():
     torch.testing.assert_close(dropped, torch.where(dropped == 0, 0, 2 * norm))
     assert (dropped == 0).any() and (dropped != 0).any()
     torch.testing.assert_close(norm.mean(dim=-1), torch.zeros(1, 3), atol=1e-5, rtol=0)
+
+
+def test_under_autocast_activations_are_bfloat16_from_the_embeddings_on():
+    embeddings = Embeddings(dictionary_size=20, embedding_size=8, max_positions=6, dropout=0.1)
+    layer = TransformerLayer(hidden_size=8, heads=2, ffn_size=16, dropout=0.1, attention_dropout=0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        embedded = embeddings(torch.arange(10).view(2, 5))
+        output = layer(embedded, None)
+    assert embedded.dtype == output.dtype == torch.bfloat16
+    output.float().square().sum().backward()
+    parameters = [*embeddings.parameters(), *layer.parameters()]
+    assert all(parameter.grad.dtype == parameter.dtype == torch.float32 for parameter in parameters)
