@@ -92,6 +92,11 @@ def test_the_context_marks_masked_tokens_joins_pieces_and_shows_where_it_is_cut(
     segments = context(long, [False] * len(long), CONTEXT + 10, FORMS)
     assert segments[0][0] == "…" + " six" * CONTEXT and segments[1] == (" six", 2)
     assert segments[2][0] == " six" * CONTEXT + " …"
+    # words are not cut: seven is "ing"
+    parts = [0, *[6, 7, 7] * CONTEXT, 2]
+    for place in (CONTEXT + 10, CONTEXT + 11, CONTEXT + 12):
+        shown = "".join(text for text, _ in context(parts, [False] * len(parts), place, FORMS))
+        assert shown.startswith("… sixinging six") and shown.endswith(" sixinging …")
     # only the end of the sequence is cut
     segments = context(long, [False] * len(long), len(long) - 2 - CONTEXT, FORMS)
     assert not segments[-1][0].endswith("…")

@@ -10,6 +10,7 @@ from ..synonyms.table import PADDING
 from .page import Case, Synonym
 from .predictions import Predictions
 
+_PIECES_OF_A_WORD = 8
 CONTEXT = 24  # tokens shown on either side of the masked word
 SAME_PAIR = 5  # maximum number of cases shown of one pair of gold and predicted word
 _SPARE = 10  # keep this many times the cases shown, because too many may be of the same pair
@@ -122,9 +123,17 @@ class CaseCollector:
         return chosen[: self.limit]
 
 
+def _continues_a_word(form: str) -> bool:
+    return bool(form) and not form[0].isspace()
+
+
 def context(tokens: Sequence[int], masked: Sequence[bool], place: int, forms: Sequence[str]) -> list[tuple[str, int]]:
     """The text around a position as segments to concatenate: 0 is plain text, 1 also masked, 2 the position itself."""
     first, last = max(0, place - CONTEXT), place + CONTEXT + 1
+    # complete the words at both ends; not every script has spaces, so not without limit
+    for _ in range(_PIECES_OF_A_WORD):
+        first -= first > 0 and _continues_a_word(forms[tokens[first]])
+        last += last < len(tokens) and _continues_a_word(forms[tokens[last]])
     pieces = [
         (forms[token], 2 if index == place else int(masked[index]))
         for index, token in enumerate(tokens[first:last], start=first)
