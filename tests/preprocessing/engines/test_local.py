@@ -139,7 +139,15 @@ def is_interrupted(_) -> bool:
     return False
 
 
-def test_workers_ignore_interrupts():
+@pytest.fixture
+def usual_interrupts():
+    """Python's own handler of SIGINT; a shell that starts the tests in the background makes them ignore it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+def test_workers_ignore_interrupts(usual_interrupts):
     with LocalProcesses(is_interrupted, 2) as engine:
         assert list(engine.map(range(10))) == [False] * 10
     assert is_interrupted(0)  # in this process it is as usual
