@@ -36,10 +36,7 @@ def main() -> None:
     losses = {run: train(*run, args) for run in tqdm(runs, disable=None)}
     rows, results = [], {}
     for criterion in CRITERIA:
-        by_seed = [
-            [losses[criterion, seed, precision] for precision in PRECISIONS] for seed in range(1, args.seeds + 1)
-        ]
-        exact, rounded = zip(*by_seed)
+        exact, rounded = ([losses[criterion, seed, precision] for seed in seeds] for precision in PRECISIONS)
         results[criterion] = {
             "float32": exact,
             "bfloat16": rounded,

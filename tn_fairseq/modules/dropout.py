@@ -76,8 +76,9 @@ class _CheapDropoutMatmul(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):
         x, values, bits = ctx.saved_tensors
-        x_gradient = _drop(gradient @ values.transpose(-2, -1), bits, ctx.dropped)
-        return x_gradient, _drop(x, bits, ctx.dropped).transpose(-2, -1) @ gradient, None
+        kept, scale = _kept(bits, ctx.dropped, x.dtype), _scale(ctx.dropped)
+        x_gradient = (gradient @ values.transpose(-2, -1)).mul_(kept).mul_(scale)
+        return x_gradient, kept.mul_(x).mul_(scale).transpose(-2, -1) @ gradient, None
 
 
 def _random_bits(shape: torch.Size) -> Tensor:
@@ -87,7 +88,14 @@ def _random_bits(shape: torch.Size) -> Tensor:
 
 
 def _drop(x: Tensor, bits: Tensor, dropped: int) -> Tensor:
-    # the bits are signed integers, from -32,768
-    kept = torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(bits.shape, dtype=x.dtype))
     # scale last, because the factor itself would be rounded in half precision
-    return kept.mul_(x).mul_(_RESOLUTION / (_RESOLUTION - dropped))
+    return _kept(bits, dropped, x.dtype).mul_(x).mul_(_scale(dropped))
+
+
+def _kept(bits: Tensor, dropped: int, dtype: torch.dtype) -> Tensor:
+    """1 where the element is kept, 0 where it is dropped; the bits are signed integers, from -32,768."""
+    return torch.ge(bits, dropped - _RESOLUTION // 2, out=torch.empty(bits.shape, dtype=dtype))
+
+
+def _scale(dropped: int) -> float:
+    return _RESOLUTION / (_RESOLUTION - dropped)
