@@ -31,7 +31,7 @@ def expectation(built):
     batch = first_batch(task, size=24)
     masked = batch["target"].ne(task.dictionary.pad())
     targets = batch["target"][masked]
-    logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    logits, _ = model.eval()(**batch["net_input"], masked_tokens=masked)
     is_synonym = torch.tensor([task.dictionary[i] in synonyms_of("noun3") for i in targets.tolist()])
     assert 0 < is_synonym.sum() < len(targets)
     return objectives.masked_lm(logits, targets), is_synonym

@@ -160,6 +160,8 @@ class Run:
                 log.write(line)
                 log.flush()
                 last = line.strip() or last
+                if " | WARNING | tn_fairseq" in line:
+                    tqdm.write(f"{self.folder}: {line.split(' | ', 3)[-1].strip()}", file=sys.stderr)
                 _, found, record = line.partition(" | train_inner | ")
                 if found:
                     record = json.loads(record)

@@ -21,7 +21,7 @@ from .tokenizer import tokenizer_files
 from .vocabulary import Vocabulary, load_vocabulary
 from .weights import Names, to_huggingface, tower_names
 
-_NOT_PARAMETERS = {"dictionary_fingerprint"}
+_NOT_PARAMETERS = {"dictionary_fingerprint", "trained_positions"}
 
 
 def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -> list[Path]:

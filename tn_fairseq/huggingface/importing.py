@@ -99,6 +99,7 @@ def import_model(
         torch.manual_seed(1)
         model = ARCH_MODEL_REGISTRY[arch](cfg.model, vocabulary.dictionary)
     made = model.state_dict()
+    made["trained_positions"].fill_(sizes["max_positions"])
     for name, tensor in state.items():
         if tensor.shape != made[name].shape:
             owner = generator if generator and name.startswith("generator") else folder

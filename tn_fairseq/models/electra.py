@@ -68,6 +68,7 @@ class ElectraModel(EncoderModel):
         self,
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
+        documents: Optional[Tensor] = None,
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         target_tokens: Optional[Tensor] = None,
@@ -89,9 +90,9 @@ class ElectraModel(EncoderModel):
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
         if features_only:
-            return self.encode(getattr(self, tower), src_tokens, token_types), None
+            return self.encode(getattr(self, tower), src_tokens, token_types, documents), None
 
-        hidden = self.encode(self.generator, src_tokens, token_types)
+        hidden = self.encode(self.generator, src_tokens, token_types, documents)
         if masked_tokens is not None:
             hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
         logits = self.generator_head(hidden, self.embeddings.word_embeddings.weight)
@@ -106,7 +107,7 @@ class ElectraModel(EncoderModel):
             drawn_tokens=drawn_tokens,
             is_replaced=corrupted_tokens.ne(original),
             discriminator_logits=self.discriminator_head(
-                self.encode(self.discriminator, corrupted_tokens, token_types)
+                self.encode(self.discriminator, corrupted_tokens, token_types, documents)
             ),
         )
 
