@@ -1,7 +1,6 @@
 """Convert a checkpoint of ``fairseq-train`` to folders for ``transformers``."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from .config import huggingface_config
 from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
-from .vocabulary import Vocabulary, load_vocabulary
+from .vocabulary import Vocabulary, load_vocabulary, recorded_data
 from .weights import Names, to_huggingface, tower_names
 
 _NOT_PARAMETERS = {"dictionary_fingerprint"}
@@ -36,9 +35,7 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
     cfg, parameters = state["cfg"], state["model"]
     towers = _towers(cfg["model"], checkpoint)
     if data_bin is None:
-        data_bin = Path(cfg["task"]["data"].split(os.pathsep)[0])
-        if not data_bin.is_dir():
-            raise InputError(f"{checkpoint}: its data, {data_bin}, no longer exists; give its new folder with --data")
+        data_bin = recorded_data(checkpoint, state, "--data")
     vocabulary = load_vocabulary(data_bin)
     if bytes(parameters["dictionary_fingerprint"].tolist()).hex() != fingerprint(vocabulary.dictionary):
         raise InputError(f"{data_bin / 'dict.txt'}: not the dictionary of {checkpoint}; give its data with --data")

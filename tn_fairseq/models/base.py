@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -78,6 +79,24 @@ class EncoderModel(BaseFairseqModel):
         return cls(cfg, task.source_dictionary)
 
     @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path: str | Path,
+        checkpoint_file: str | None = None,
+        data_name_or_path: str | Path | None = None,
+        generator: str | Path | None = None,
+    ):
+        """Load a model for use in Python: a ``HubInterface``, with the methods of fairseq's RoBERTa.
+
+        A checkpoint is given as its folder, its name, and the data-bin with its ``dict.txt`` and ``tokenizer/``, by
+        default the one that it was trained with. Without a name, the folder is one of ``save_pretrained``; for ELECTRA,
+        ``generator`` is another one. Raises InputError if the files are missing, damaged, or of another model.
+        """
+        from .hub_interface import load_interface  # it imports the models
+
+        return load_interface(cls, model_name_or_path, checkpoint_file, data_name_or_path, generator)
+
+    @classmethod
     def check_sizes(cls, cfg) -> None:
         check_heads(cfg.encoder_embed_dim, cfg.encoder_attention_heads, "encoder")
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
@@ -106,13 +125,17 @@ class EncoderModel(BaseFairseqModel):
         for module in self.pretraining_only:
             self._modules.pop(module, None)
 
+    def sentence_types(self, tokens: Tensor) -> Tensor:
+        """The token types of a sentence or a pair: 1 after the first ``</s>``, else 0; (B, T) -> (B, T)."""
+        separators = tokens.eq(self.separator_index).long()
+        return (separators.cumsum(dim=1) - separators).clamp(max=1)
+
     def classify(
         self, encoder: TransformerEncoder, head: str, tokens: Tensor, token_types: Optional[Tensor] = None
     ) -> Tensor:
         """The output of a head for tokens (B, T). By default, tokens after the first ``</s>`` are of type 1."""
         if token_types is None:
-            separators = tokens.eq(self.separator_index).long()
-            token_types = (separators.cumsum(dim=1) - separators).clamp(max=1)
+            token_types = self.sentence_types(tokens)
         return self.classification_heads[head](self.encode(encoder, tokens, token_types))
 
     def max_positions(self) -> int:
