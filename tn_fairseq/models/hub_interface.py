@@ -19,7 +19,7 @@ from ..dictionary import MASK
 from ..errors import InputError, exits_as_errors
 from ..huggingface.importing import read_model, read_towers
 from ..huggingface.vocabulary import folder_vocabulary, read_data_bin, recorded_data
-from ..preprocessing.tokenizers.base import Tokenizer, one_line
+from ..preprocessing.tokenizers.base import BERT_NAMES, Tokenizer, one_line
 from .base import EncoderModel
 from .bert import BertModel
 from .electra import ElectraModel
@@ -46,7 +46,9 @@ class HubInterface(nn.Module):
         self.tokenizer = tokenizer
         self._symbol_of_token = tokenizer.lookup_table(dictionary)
         self._token_of_symbol = {dictionary.index(symbol): token for token, symbol in tokenizer.symbols.items()}
-        masks = {MASK, *(tokenizer.pieces[token] for token in [tokenizer.special_ids.get(MASK)] if token is not None)}
+        masks = [MASK]
+        if BERT_NAMES[MASK] in set(tokenizer.pieces) - set(tokenizer.symbols.values()):
+            masks.append(BERT_NAMES[MASK])
         self._mask = re.compile("|".join(map(re.escape, masks)))
         self.eval()
 
