@@ -50,7 +50,7 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
             folder.mkdir(parents=True)
             tensors = to_huggingface(parameters, names, vocabulary.token_ids)
             save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
-            config = _config(cfg["model"], architecture, tower, vocabulary)
+            config = _config(_tower_cfg(cfg["model"], tower), architecture, tower, vocabulary)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
             files = tokenizer_files(vocabulary.tokenizer, vocabulary.dictionary, cfg["model"]["max_positions"])
             for file_name, content in files.items():
@@ -74,9 +74,23 @@ def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, 
                 "discriminator",
                 tower_names("discriminator", "electra", model),
             ),
-            "generator": ("ElectraForMaskedLM", "generator", tower_names("generator", "electra", model)),
+            "generator": ("ElectraForMaskedLM", "generator", _generator_names(model)),
         }
     raise InputError(f"{checkpoint}: holds a {model['_name']}; export supports only electra_* and bert_* models")
+
+
+def _generator_names(model: Mapping[str, Any]) -> Names:
+    """The names of the generator's parameters; if it is frozen, it has its own embeddings."""
+    names = tower_names("generator", "electra", _tower_cfg(model, "generator"))
+    if not model.get("freeze_generator"):
+        return names
+    return {f"generator_{name}" if name.startswith("embeddings.") else name: parts for name, parts in names.items()}
+
+
+def _tower_cfg(model: Mapping[str, Any], tower: str) -> Mapping[str, Any]:
+    """The model's configuration with the embedding size of this tower."""
+    size = model.get("generator_embedding_size")
+    return {**model, "embedding_size": size} if size and tower == "generator" else model
 
 
 def _config(model: Mapping[str, Any], architecture: str, tower: str, vocabulary: Vocabulary) -> dict[str, Any]:

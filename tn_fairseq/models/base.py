@@ -110,7 +110,11 @@ class EncoderModel(BaseFairseqModel):
                 f"a sequence of {tokens.size(1)} tokens is longer than the model's {self.cfg.max_positions} "
                 "positions; shorten it (--tokens-per-sample, --max-positions)"
             )
-        return encoder(self.embeddings(tokens, token_types), tokens.eq(self.padding_index))
+        return encoder(self.embeddings_of(encoder)(tokens, token_types), tokens.eq(self.padding_index))
+
+    def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
+        """The embeddings that an encoder reads."""
+        return self.embeddings
 
     def register_classification_head(self, name: str, num_classes: int) -> None:
         """Add a head for sentences or sentence pairs; fairseq's task ``sentence_prediction`` calls this."""
