@@ -194,8 +194,13 @@ def test_prepare_data(corpus, trained):
 
 
 def test_train(corpus, trained):
-    run = run_all(commands("tn_fairseq/README.md"), corpus)
+    run = run_all(commands("tn_fairseq/README.md", "# Train"), corpus)
     assert "num_updates 4" in run.output and "bert_tiny" in run.output
+
+
+def test_start_with_an_existing_generator(corpus, trained):
+    run = run_all(commands("tn_fairseq/README.md", "Start with an existing generator"), corpus)
+    assert "num_updates 4" in run.output and "generator: checkpoints/checkpoint_last.pt, frozen" in run.output
 
 
 def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
