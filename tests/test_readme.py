@@ -194,8 +194,25 @@ def test_prepare_data(corpus, trained):
 
 
 def test_train(corpus, trained):
-    run = run_all(commands("tn_fairseq/README.md"), corpus)
+    run = run_all(commands("tn_fairseq/README.md", "# Train"), corpus)
     assert "num_updates 4" in run.output and "bert_tiny" in run.output
+
+
+def test_start_with_an_existing_generator(corpus, trained):
+    run = run_all(commands("tn_fairseq/README.md", "Start with an existing generator"), corpus)
+    assert "num_updates 4" in run.output and "generator: checkpoints/checkpoint_last.pt, frozen" in run.output
+
+
+def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
+    monkeypatch.chdir(corpus)
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["tn_fairseq/README.md"], flags=re.DOTALL)
+    names = {}
+    exec(snippet, names)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(re.fullmatch(r"\d+\.\d%  .+", line) for line in lines)
+    assert lines[0].endswith(" leads to the big city.") and lines[5].endswith("  road") and len(lines) == 3 + 9
+    assert names["sentences"] == ["the main road", "it leads to the big city."]
+    assert names["features"].shape == (1, len(names["tokens"]), 128)
 
 
 def test_objectives(corpus, trained):

@@ -4,7 +4,7 @@ import filecmp
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from fairseq import tasks
@@ -14,7 +14,7 @@ from fairseq.models.roberta import RobertaModel
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from ..checkpoints import check_dictionary, load_checkpoint
+from ..checkpoints import check_dictionary, load_checkpoint, registered_name
 from ..errors import InputError
 from ..models.base import EncoderModel
 
@@ -89,7 +89,7 @@ def _matches(pattern: str) -> list[Path]:
 def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
     """Raises InputError if the file is not a masked language model or has another dictionary."""
     state = load_checkpoint(path)
-    arch, task = _name(state["cfg"]["model"], "arch"), _name(state["cfg"]["task"], "task")
+    arch, task = registered_name(state["cfg"]["model"], "arch"), registered_name(state["cfg"]["task"], "task")
     model, task_class = ARCH_MODEL_REGISTRY.get(arch, object), tasks.TASK_REGISTRY.get(task, object)
     if not issubclass(model, (EncoderModel, RobertaModel)) or not issubclass(task_class, MaskedLMTask):
         raise InputError(
@@ -99,9 +99,3 @@ def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
     check_dictionary(path, state, dictionary)
     history = state.get("optimizer_history") or [{}]
     return Checkpoint(path, history[-1].get("num_updates"))
-
-
-def _name(cfg: Any, older: str) -> str | None:
-    """The name of a model or task in its configuration: a dict, or a namespace in older fairseq checkpoints."""
-    fields = cfg if isinstance(cfg, (dict, DictConfig)) else vars(cfg)
-    return fields.get("_name") or fields.get(older)

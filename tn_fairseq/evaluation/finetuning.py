@@ -245,6 +245,7 @@ def read_pretrained(argument: str) -> Pretrained:
     for key, value in model.items():
         if type(value) is int and value != getattr(defaults, key, value):
             flags += [f"--{key.replace('_', '-')}", str(value)]
+    flags += ["--freeze-generator"] * bool(model.get("freeze_generator"))  # its embeddings may have another size
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Pretrained(name, path, digest, tuple(flags), model["encoder_layers"], model["encoder_embed_dim"])

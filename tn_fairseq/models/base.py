@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -16,7 +17,7 @@ from fairseq.models import (
 )
 from torch import Tensor, nn
 
-from ..data.segments import token_types as segment_types
+from ..data.segments import token_types
 from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
 from ..modules.heads import AnswerHead, SentenceHead
@@ -86,6 +87,24 @@ class EncoderModel(BaseFairseqModel):
         return model
 
     @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path: str | Path,
+        checkpoint_file: str | None = None,
+        data_name_or_path: str | Path | None = None,
+        generator: str | Path | None = None,
+    ):
+        """Load a model for use in Python: a ``HubInterface``, with the methods of fairseq's RoBERTa.
+
+        A checkpoint is given as its folder, its name, and the data-bin with its ``dict.txt`` and ``tokenizer/``, by
+        default the one that it was trained with. Without a name, the folder is one of ``save_pretrained``; for ELECTRA,
+        ``generator`` is another one. Raises InputError if the files are missing, damaged, or of another model.
+        """
+        from .hub_interface import load_interface  # it imports the models
+
+        return load_interface(cls, model_name_or_path, checkpoint_file, data_name_or_path, generator)
+
+    @classmethod
     def check_sizes(cls, cfg) -> None:
         check_heads(cfg.encoder_embed_dim, cfg.encoder_attention_heads, "encoder")
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
@@ -111,7 +130,12 @@ class EncoderModel(BaseFairseqModel):
             )
         if self.training and tokens.size(1) > self.longest_trained:
             self._note_training(tokens.size(1))
-        return encoder(self.embeddings(tokens, token_types, documents), tokens.eq(self.padding_index), documents)
+        embedded = self.embeddings_of(encoder)(tokens, token_types, documents)
+        return encoder(embedded, tokens.eq(self.padding_index), documents)
+
+    def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
+        """The embeddings that an encoder reads."""
+        return self.embeddings
 
     def _note_training(self, length: int) -> None:
         if not self.classification_heads:
@@ -138,12 +162,16 @@ class EncoderModel(BaseFairseqModel):
         for module in self.pretraining_only:
             self._modules.pop(module, None)
 
+    def sentence_types(self, tokens: Tensor) -> Tensor:
+        """The token types of a sentence or a pair: 1 after the first ``</s>``, else 0; (B, T) -> (B, T)."""
+        return token_types(tokens, self.separator_index)
+
     def classify(
         self, encoder: TransformerEncoder, head: str, tokens: Tensor, token_types: Optional[Tensor] = None
     ) -> Tensor:
         """The output of a head for tokens (B, T). By default, tokens after the first ``</s>`` are of type 1."""
         if token_types is None:
-            token_types = segment_types(tokens, self.separator_index)
+            token_types = self.sentence_types(tokens)
         return self.classification_heads[head](self.encode(encoder, tokens, token_types))
 
     def max_positions(self) -> int:
