@@ -90,6 +90,23 @@ def test_documents_of_a_block_are_numbered(build, dictionary):
     assert original[starts[1:]].eq(dictionary.eos()).all()
 
 
+@pytest.mark.parametrize("family", ["electra", "bert"])
+def test_a_model_reads_the_documents_of_a_block_one_by_one(build, family):
+    flags = ["--task", "electra", "--criterion", "electra", "--sample-break-mode", "none", "--document-attention"]
+    task, model, _ = build(family, *flags)
+    batch = first_batch(task)["net_input"]
+    hidden, _ = model.eval()(**batch, features_only=True)
+    read = 0
+    for row in range(len(hidden)):
+        numbers = batch["documents"][row]
+        for number in numbers.unique():
+            alone = batch["src_tokens"][row][numbers == number].unsqueeze(0)
+            expected, _ = model(alone, features_only=True)
+            torch.testing.assert_close(hidden[row][numbers == number], expected[0], atol=1e-6, rtol=0)
+            read += 1
+    assert read > len(hidden)
+
+
 def test_robertas_attention_does_not_know_documents(build):
     with pytest.raises(SystemExit, match="--document-attention needs .*, not roberta"):
         build("roberta", "--task", "electra", "--sample-break-mode", "none", "--document-attention")
