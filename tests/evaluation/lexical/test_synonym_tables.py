@@ -4,15 +4,14 @@ import pytest
 import torch
 
 from tn_fairseq.evaluation.lexical.swords import Substitute, Target
-from tn_fairseq.evaluation.lexical.synonym_tables import table_quality
-from tn_fairseq.evaluation.lexical.words import word_finder
+from tn_fairseq.evaluation.lexical.synonym_tables import crossings, table_quality
 
-WORDS = ["total", "sum", "all", "whole", "bark", "cry"]
+WORDS = ["total", "sum", "all", "whole", "bark", "cry", "elections", "poll", "polls", "polling", "election"]
 
 
-def target(word: str, **scores: float) -> Target:
+def target(word: str, lemma: str | None = None, part_of_speech: str = "NOUN", **scores: float) -> Target:
     substitutes = tuple(Substitute(name.replace("_", " "), score) for name, score in scores.items())
-    return Target(f"t:{word}", word, 0, len(word), "NOUN", word.lower(), substitutes)
+    return Target(f"t:{word}", word, 0, len(word), part_of_speech, lemma or word.lower(), substitutes)
 
 
 def table(**rows: list[str]) -> torch.Tensor:
@@ -30,9 +29,10 @@ TARGETS = [
 ]
 
 
-def test_judged_pairs_of_a_table():
-    find = word_finder(dict(enumerate(WORDS)))
-    quality = table_quality(table(total=["sum", "all", "whole"], bark=["cry", "all"]), TARGETS, find)
+@pytest.mark.parametrize("by_lemma", [False, True])
+def test_judged_pairs_of_a_table(by_lemma):
+    rows = table(total=["sum", "all", "whole"], bark=["cry", "all"])
+    quality = table_quality(rows, TARGETS, dict(enumerate(WORDS)), by_lemma)
     # total: sum, all, whole; bark: cry. The acceptable ones are sum and cry for total, and cry for bark.
     assert quality._asdict() == {
         "targets": 2,
@@ -45,8 +45,25 @@ def test_judged_pairs_of_a_table():
 
 
 def test_an_empty_table_has_no_judged_pairs():
-    quality = table_quality(table(), TARGETS, word_finder(dict(enumerate(WORDS))))
+    quality = table_quality(table(), TARGETS, dict(enumerate(WORDS)), by_lemma=True)
     assert (quality.judged, quality.acceptable, quality.all_acceptable) == (0, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("row", "by_spelling", "by_lemma"),
+    [
+        (["poll"], 1, 1),
+        (["polls"], 0, 1),
+        (["poll", "polls"], 1, 1),  # one judged pair
+        (["polling"], 0, 0),  # a form of the verb poll, but elections is a noun
+        (["election"], 0, 0),
+    ],
+)
+def test_an_inflected_synonym_is_the_judged_substitute_by_its_lemma(row, by_spelling, by_lemma):
+    elections = target("elections", "election", poll=1.0)
+    rows, words = table(elections=row), dict(enumerate(WORDS))
+    assert table_quality(rows, [elections], words, by_lemma=False).acceptable == by_spelling
+    assert table_quality(rows, [elections], words, by_lemma=True).acceptable == by_lemma
 
 
 @pytest.mark.parametrize(
@@ -59,5 +76,12 @@ def test_an_empty_table_has_no_judged_pairs():
 )
 def test_casing(vocabulary, word, expected):
     rows = torch.tensor([[1], [-1], [3], [-1]], dtype=torch.int32)[: len(vocabulary)]
-    quality = table_quality(rows, [target(word, sum=1.0)], word_finder(dict(enumerate(vocabulary))))
+    quality = table_quality(rows, [target(word, sum=1.0)], dict(enumerate(vocabulary)), by_lemma=False)
     assert quality.judged == quality.all_acceptable == expected
+
+
+def test_rows_and_pairs_that_cross_inflections():
+    found = crossings(
+        table(elections=["polls", "poll", "election"], total=["sum"], poll=["polls"]), dict(enumerate(WORDS))
+    )
+    assert found._asdict() == {"rows": 3, "pairs": 5, "rows_crossing": 2, "own_word": 2, "other_word": 1}
