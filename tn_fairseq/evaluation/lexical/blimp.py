@@ -18,6 +18,7 @@ from ...errors import InputError, first_line
 from ...preprocessing.tokenizers.base import Tokenizer
 from .scoring import Place, log_probabilities
 
+_PHENOMENA = {"s-selection": "argument_structure"}  # as the paper counts its 12 phenomena
 _REMEDY = "give BLiMP.zip of github.com/alexwarstadt/blimp"
 _FIELDS = ("sentence_good", "sentence_bad", "linguistics_term", "UID")
 _SAMPLE_SEED = 1
@@ -70,16 +71,16 @@ def _pair(line: str, place: str) -> MinimalPair:
         raise InputError(f"{place}: not an object with {', '.join(_FIELDS)}; {_REMEDY}") from None
     if not all(isinstance(field, str) and field for field in pair):
         raise InputError(f"{place}: {', '.join(_FIELDS)} must be strings that are not empty; {_REMEDY}")
-    return pair
+    return pair._replace(phenomenon=_PHENOMENA.get(pair.phenomenon, pair.phenomenon))
 
 
 def by_group(pairs: Sequence[MinimalPair]) -> dict[tuple[str, str], np.ndarray]:
     """The indices of the pairs of each group by (kind, name): ("overall", ""), then phenomena, then paradigms."""
-    groups: dict[tuple[str, str], list[int]] = {("overall", ""): list(range(len(pairs)))}
+    groups = {("overall", ""): np.arange(len(pairs))}
     for kind in ("phenomenon", "paradigm"):
-        for number, pair in enumerate(pairs):
-            groups.setdefault((kind, getattr(pair, kind)), []).append(number)
-    return {group: np.array(members) for group, members in groups.items()}
+        names = np.array([getattr(pair, kind) for pair in pairs])
+        groups |= {(kind, str(name)): np.flatnonzero(names == name) for name in np.unique(names)}
+    return groups
 
 
 def prefers_good(loaded: Loaded, pairs: Sequence[MinimalPair], tokenizer: Tokenizer, table: np.ndarray) -> np.ndarray:

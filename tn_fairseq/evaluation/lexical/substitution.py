@@ -117,9 +117,7 @@ def measure_substitutes(
         for question in questions
     ]
     wanted = [
-        np.array(
-            [question.word, *sum(question.spellings, []), *question.acceptable_lemmas, *sum(of_tables.values(), [])]
-        )
+        np.array([question.word, *chain(*question.spellings, question.acceptable_lemmas, *of_tables.values())])
         for question, of_tables in zip(questions, rows)
     ]
     names = [(kind, "") for kind in (LENIENCY, REJECTED_MASS, LEMMAS, GAP)]
