@@ -75,11 +75,11 @@ def _pair(line: str, place: str) -> MinimalPair:
 
 
 def by_group(pairs: Sequence[MinimalPair]) -> dict[tuple[str, str], np.ndarray]:
-    """The indices of the pairs of each group by (kind, name): ("overall", ""), then phenomena, then paradigms."""
-    groups = {("overall", ""): np.arange(len(pairs))}
+    """The indices of the pairs of each group by (kind, name): all pairs, then phenomena, then paradigms."""
+    groups = {("", ""): np.arange(len(pairs))}
     for kind in ("phenomenon", "paradigm"):
         names = np.array([getattr(pair, kind) for pair in pairs])
-        groups |= {(kind, str(name)): np.flatnonzero(names == name) for name in np.unique(names)}
+        groups |= {(f" by {kind}", str(name)): np.flatnonzero(names == name) for name in np.unique(names)}
     return groups
 
 

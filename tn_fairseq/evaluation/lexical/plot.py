@@ -5,7 +5,8 @@ from pathlib import Path
 
 from ...analysis.plot import COLORS, OVER_AXIS, drawing
 from ...reporting.layout import shorten
-from .results import BLIMP, MEAN_COSINE, ROW_MEASURES, Row
+from .results import ACCURACY, MEAN_COSINE, Row
+from .substitution import GAP, ROW_MEASURES, RTD_AUC
 
 COLUMNS = 4  # of panels
 
@@ -16,13 +17,13 @@ def draw_measures(rows: Sequence[Row], *paths: Path) -> None:
     Leaves out the parts of BLiMP. ``rows`` are those of ``checkpoint_rows``. The same rows give the same bytes. Raises
     InputError if matplotlib is missing.
     """
-    shown = [row for row in rows if row["measure"] not in (f"{BLIMP} phenomenon", f"{BLIMP} paradigm")]
+    shown = [row for row in rows if not row["measure"].startswith(f"{ACCURACY} by ")]
     panels = list(dict.fromkeys(_title(row) for row in shown))
     names = list(dict.fromkeys(row["checkpoint"] for row in shown))
     height = -(-len(panels) // COLUMNS)
     with drawing((11, height * (1 + 0.28 * len(names))), *paths) as figure:
         axes = figure.subplots(height, COLUMNS, sharey=True, squeeze=False).flat
-        for axis, title in zip(axes, panels):
+        for title, axis in zip(panels, axes):
             for row in (row for row in shown if _title(row) == title):
                 number = names.index(row["checkpoint"])
                 color = COLORS[number % len(COLORS)]
@@ -33,12 +34,12 @@ def draw_measures(rows: Sequence[Row], *paths: Path) -> None:
             axis.set_yticks(range(len(names)), [shorten(name, 30) for name in names])
             axis.set_ylim(len(names) - 0.5, -0.5)
             axis.tick_params(labelsize=7.5)
-        for axis in list(axes):  # the panels that are left in the last line
+        for axis in axes:  # the panels that are left in the last line
             axis.set_visible(False)
 
 
 def _title(row: Row) -> str:
     if row["measure"] in ROW_MEASURES:
         return shorten(f"{row['measure']} of {row['part']} (%)", 38)
-    unit = " (%)" if row["measure"] in ("GAP", "RTD AUC", f"{BLIMP} overall") else ""
+    unit = " (%)" if row["measure"] in (GAP, RTD_AUC, ACCURACY) else ""
     return row["measure"] if row["measure"] == MEAN_COSINE else shorten(f"{row['data']}: {row['measure']}{unit}", 38)

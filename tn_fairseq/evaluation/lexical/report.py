@@ -27,7 +27,7 @@ from ..finetuning import default_name, split_name
 from .blimp import by_group, prefers_good, read_blimp
 from .plot import draw_measures
 from .results import (
-    BLIMP,
+    ACCURACY,
     MEAN_COSINE,
     SPEARMAN,
     Key,
@@ -235,12 +235,12 @@ def _measures(
         stem = sources.blimp.stem
         minimal_pairs = read_blimp(sources.blimp, sources.blimp_pairs)
         members = by_group(minimal_pairs)
-        files = sum(kind == "paradigm" for kind, _ in members)
+        files = sum(kind == " by paradigm" for kind, _ in members)
         notes[stem] = f"{len(minimal_pairs):,} pairs of {files} paradigms, at most {sources.blimp_pairs:,} of each."
 
         def accuracies(loaded: Loaded) -> dict[Key, np.ndarray]:
             found = prefers_good(loaded, minimal_pairs, tokenizer, lookup)
-            return {Key(stem, f"{BLIMP} {kind}", part): found[numbers] for (kind, part), numbers in members.items()}
+            return {Key(stem, ACCURACY + kind, part): found[numbers] for (kind, part), numbers in members.items()}
 
         measures.append(accuracies)
     return measures, gold, notes

@@ -13,7 +13,7 @@ from .synonym_tables import Crossings, TableQuality
 
 Row = dict[str, Any]
 
-SPEARMAN, MEAN_COSINE, BLIMP = "Spearman", "mean cosine", "BLiMP"
+SPEARMAN, MEAN_COSINE, ACCURACY = "Spearman", "mean cosine", "accuracy"
 # BLiMP's phenomena as its paper abbreviates them, to fit 12 columns in a terminal
 ABBREVIATIONS = {
     "anaphor_agreement": "ana",
@@ -173,9 +173,9 @@ def checkpoints_text(rows: Sequence[Row], notes: Mapping[str, str]) -> str:
     names = {key: shorten(key.data, 20) if key.measure == SPEARMAN else key.measure for key in words}
     legend = "\n".join([WORDS_LEGEND, *(notes[key.data] for key in words if key.data in notes)])
     block("word pairs", {name: key for key, name in names.items()}, ".3f", legend)
-    for data in dict.fromkeys(key.data for key in keys if key.measure.startswith(BLIMP)):
-        block(data, {"accuracy %": Key(data, f"{BLIMP} overall")}, ".2f", notes[data])
-        parts = [key for key in keys if key.data == data and key.measure == f"{BLIMP} phenomenon"]
+    for data in dict.fromkeys(key.data for key in keys if key.measure == ACCURACY):
+        block(data, {"accuracy %": Key(data, ACCURACY)}, ".2f", notes[data])
+        parts = [key for key in keys if key.data == data and key.measure == f"{ACCURACY} by phenomenon"]
         headings = {ABBREVIATIONS.get(key.part, key.part[:6]): key for key in parts}
         block(f"{data}: accuracy % by phenomenon", headings, ".1f", BLIMP_LEGEND, spread=False)
     return "\n\n".join([*blocks, INTERVALS])

@@ -66,9 +66,13 @@ def find_questions(
         token_ids, offsets = tokenizer.encode_with_offsets(target.context)
         (covering,) = np.nonzero((offsets[:, 1] > target.start) & (offsets[:, 0] < target.end))
         tokens = table[token_ids]
-        if offsets[covering].tolist() != [[target.start, target.end]] or int(tokens[covering[0]]) not in words:
+        is_one_token = offsets[covering].tolist() == [[target.start, target.end]]
+        # what follows may continue the word: total in totals
+        if not is_one_token or target.context[target.end : target.end + 1].isalnum():
             continue
         word = int(tokens[covering[0]])
+        if word not in words:
+            continue
         used = {None, word}
         spellings, scores, lemmas = [], [], {}
         for substitute in target.substitutes:
