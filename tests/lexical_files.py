@@ -4,13 +4,14 @@ import gzip
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from fairseq import tasks
 from helpers import FAMILIES
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from tn_fairseq.analysis.checkpoints import Loaded
 from tn_fairseq.configuration import training_config
@@ -60,10 +61,14 @@ def write_blimp(path: Path, pairs: Mapping[str, Sequence[tuple[str, str]]], phen
     return path
 
 
+@cache  # Hydra takes a second
+def _configuration(data: Path, family: str) -> DictConfig:
+    return training_config([data, *FAMILIES[family].split(), "--tokens-per-sample", 32, "--batch-size", 8])
+
+
 def save_model(path: Path, data: Path, family: str, seed: int = 1, updates: int = 1) -> Path:
     """Save a new model of a family as fairseq-train does, with large random parameters."""
-    flags = [data, *FAMILIES[family].split(), "--tokens-per-sample", 32, "--batch-size", 8]
-    cfg = training_config(flags)
+    cfg = _configuration(data, family)
     torch.manual_seed(seed)
     model = tasks.setup_task(cfg.task).build_model(cfg.model)
     for parameter in model.parameters():
