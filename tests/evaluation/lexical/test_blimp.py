@@ -98,7 +98,9 @@ def test_damaged_and_foreign_files_get_one_line(tmp_path):
     assert "data/x.jsonl, line 1: not an object with sentence_good" in refusal(x='{"sentence_good": "a"}')
     assert "data/x.jsonl, line 1: not an object with sentence_good" in refusal(x="plain text\n")
     numbers = '{"sentence_good": 1, "sentence_bad": "b", "linguistics_term": "c", "UID": "d"}'
-    assert "must be strings" in refusal(x=numbers)
+    assert "must be texts" in refusal(x=numbers)
+    assert "must be texts" in refusal(x=numbers.replace("1", '"\\ud800"'))
+    assert "must be texts" in refusal(x=numbers.replace("1", '""'))
     with pytest.raises(InputError, match="none.zip: No such file"):
         read_blimp(tmp_path / "none.zip")
 

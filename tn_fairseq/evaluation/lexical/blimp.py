@@ -4,6 +4,7 @@ The data are BLiMP.zip of github.com/alexwarstadt/blimp: 67 files of 1,000 pairs
 """
 
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from ...analysis.checkpoints import Loaded
 from ...errors import InputError, first_line
 from ...preprocessing.tokenizers.base import Tokenizer
 from .scoring import Place, log_probabilities
+from .words import is_unicode
 
 _PHENOMENA = {"s-selection": "argument_structure"}  # as the paper counts its 12 phenomena
 _REMEDY = "give BLiMP.zip of github.com/alexwarstadt/blimp"
@@ -55,7 +57,15 @@ def read_blimp(path: str | Path, pairs_per_file: int | None = None) -> list[Mini
         raise InputError(f"{path}: {error.strerror or first_line(error)}; {_REMEDY}") from None
     except InputError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
         # an encrypted archive is a RuntimeError, an unknown compression NotImplementedError
         raise InputError(f"{path}: damaged, or not a zip file ({first_line(error)}); {_REMEDY}") from None
     if not pairs:
@@ -69,8 +79,8 @@ def _pair(line: str, place: str) -> MinimalPair:
         pair = MinimalPair(*(content[field] for field in _FIELDS))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{place}: not an object with {', '.join(_FIELDS)}; {_REMEDY}") from None
-    if not all(isinstance(field, str) and field for field in pair):
-        raise InputError(f"{place}: {', '.join(_FIELDS)} must be strings that are not empty; {_REMEDY}")
+    if not all(isinstance(field, str) and field and is_unicode(field) for field in pair):
+        raise InputError(f"{place}: {', '.join(_FIELDS)} must be texts that are not empty; {_REMEDY}")
     return pair._replace(phenomenon=_PHENOMENA.get(pair.phenomenon, pair.phenomenon))
 
 
