@@ -9,6 +9,7 @@ from helpers import FAMILIES
 from lexical_files import alone, swords_content, write_swords
 
 from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.evaluation.lexical import substitution
 from tn_fairseq.evaluation.lexical.scoring import Place, replaced_token_logits
 from tn_fairseq.evaluation.lexical.substitution import (
     auc,
@@ -114,6 +115,23 @@ def test_a_long_context_is_cut_around_the_target(world, length, expected, positi
     assert np.diff(place.tokens[1:-1]).tolist() == [1] * (len(place.tokens) - 3)
     if position == 4:
         assert "".join(str(token - 100)[-1] for token in place.tokens[1:-1]) == expected
+
+
+@pytest.mark.parametrize("most", [128, 12])
+def test_a_context_is_cut_to_the_most_that_the_model_and_others_were_trained_for(
+    models, world, tmp_path, most, monkeypatch
+):
+    monkeypatch.setattr(substitution, "MAX_CONTEXT", most)
+    dictionary, tokenizer, table, words, _ = world
+    text = "the dog barked . " * 12 + "the total is due . " + "it is noisy . " * 12
+    targets = read_swords(write_swords(tmp_path / "s", swords_content([(text, "total", {"sum": 9})])))
+    (question,) = find_questions(targets, tokenizer, table, words)
+    found = measure_substitutes(models["bert"], [question], {}, words)
+    place = question.place(min(most, 32), dictionary.bos(), dictionary.eos())  # the model is for 32 tokens
+    assert len(place.tokens) == min(most, 32)
+    log_probs = alone(models["bert"], place)
+    expected = log_probs[question.spellings[0][0]] - log_probs[question.word]
+    assert found["leniency", ""][0] == pytest.approx(expected.item(), abs=1e-3)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
