@@ -177,7 +177,9 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     assert "none of its targets is one piece" in refused(swords=swords, without=("word-pairs", "blimp"))
     assert "not a zip file" in refused(bert, blimp=world["word-pairs"])
     assert "line 1: not UTF-8" in refused(bert, word_pairs=world["swords"])
-    assert "1 of its 2 pairs are one piece" in refused(bert, word_pairs=tmp_path / "other" / "pairs.txt")
+    assert "1 of 2 pairs are two one-piece words in the vocabulary" in refused(
+        bert, word_pairs=tmp_path / "other" / "pairs.txt"
+    )
     twice = ["--word-pairs", world["word-pairs"], tmp_path / "other" / "pairs.txt"]
     assert "two files are named pairs" in refused(bert, *twice, without=("word-pairs",))
     assert "others/tokenizer" in refused(foreign, data=others, without=("synonym-table",))

@@ -96,3 +96,10 @@ def test_rows_and_pairs_that_cross_inflections():
         table(elections=["polls", "poll", "election"], total=["sum"], poll=["polls"]), dict(enumerate(WORDS))
     )
     assert found._asdict() == {"rows": 3, "pairs": 5, "rows_crossing": 2, "own_word": 2, "other_word": 1}
+
+
+def test_pieces_that_are_not_whole_words_are_left_out():
+    rows = table(total=["sum", "all"], sum=["total"], all=["total"])
+    words = {index: word for index, word in enumerate(WORDS) if word != "all"}
+    assert crossings(rows, words)[:2] == (2, 2)
+    assert table_quality(rows, [target("total", sum=0.9, all=0.9)], words, by_lemma=True).judged == 1

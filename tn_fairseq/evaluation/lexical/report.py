@@ -38,7 +38,7 @@ from .results import (
     tables_text,
 )
 from .substitution import find_questions, measure_substitutes
-from .swords import read_swords
+from .swords import Target, read_swords
 from .synonym_tables import crossings, table_quality
 from .word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
 from .words import word_finder
@@ -53,6 +53,8 @@ FILES = {
     PLOTS[1]: "the measures with their intervals",
     TEXT: "what the command prints",
 }
+_NO_TARGET = "none of its targets is one piece in the vocabulary"
+_OTHER_DATA = "give the data of a model whose vocabulary has English words"
 # the measure of a model by key, (items,) each
 Measure = Callable[[Loaded], dict[Key, np.ndarray]]
 
@@ -82,21 +84,20 @@ def write_report(arguments: Sequence[str], sources: Sources, baseline: str | Non
     words = whole_words(dictionary, sources.encoder_json)
     names = table_names(sources.synonym_tables)
     tables = {name: load_synonym_table(path, dictionary) for name, path in zip(names, sources.synonym_tables)}
+    targets = [] if sources.swords is None else read_swords(sources.swords)
     of_tables = []
-    if sources.swords is not None:
-        targets = read_swords(sources.swords)
-        for name, table in tables.items():
-            matches = {"lemma": True, "spelling": False}
-            qualities = {match: table_quality(table, targets, words, by_lemma) for match, by_lemma in matches.items()}
-            of_tables += table_rows(name, qualities, crossings(table, words), len(targets))
-            if not of_tables[-1]["one_piece_targets"]:
-                raise InputError(f"{sources.swords}: {_NO_TARGET} of {sources.data}; {_OTHER_DATA}")
+    for name, table in tables.items():
+        matches = {"lemma": True, "spelling": False}
+        qualities = {match: table_quality(table, targets, words, by_lemma) for match, by_lemma in matches.items()}
+        of_tables += table_rows(name, qualities, crossings(table, words), len(targets))
+        if not of_tables[-1]["one_piece_targets"]:
+            raise InputError(f"{sources.swords}: {_NO_TARGET} of {sources.data}; {_OTHER_DATA}")
     measures: list[Measure] = []
     gold: dict[Key, np.ndarray] = {}
     notes: dict[str, str] = {}
     groups: dict[str, list[Checkpoint]] = {}
     if arguments:
-        measures, gold, notes = _measures(sources, dictionary, words, tables)
+        measures, gold, notes = _measures(sources, targets, dictionary, words, tables)
         groups = find_groups(arguments, dictionary, baseline)
 
     with write_folder(output, "--output") as folder:
@@ -120,10 +121,6 @@ def write_report(arguments: Sequence[str], sources: Sources, baseline: str | Non
         publish(folder, output, last=TEXT, old=[output / name for name in FILES])
     files = [f"  {output / name}  {what}" for name, what in FILES.items() if (output / name).exists()]
     return "\n".join([text, "", *files])
-
-
-_NO_TARGET = "none of its targets is one piece in the vocabulary"
-_OTHER_DATA = "give the data of a model whose vocabulary has English words"
 
 
 def _check(arguments: Sequence[str], sources: Sources) -> None:
@@ -183,7 +180,11 @@ def measure_group(name: str, group: Sequence[Checkpoint], measures: Sequence[Mea
 
 
 def _measures(
-    sources: Sources, dictionary: Dictionary, words: Mapping[int, str], tables: Mapping[str, Tensor]
+    sources: Sources,
+    targets: Sequence[Target],
+    dictionary: Dictionary,
+    words: Mapping[int, str],
+    tables: Mapping[str, Tensor],
 ) -> tuple[list[Measure], dict[Key, np.ndarray], dict[str, str]]:
     """Functions that measure a model, the similarities of word pairs by key, and what is left out by data."""
     measures: list[Measure] = []
@@ -195,7 +196,6 @@ def _measures(
 
     if sources.swords is not None:
         data = sources.swords.name.split(".json")[0]
-        targets = read_swords(sources.swords)
         questions = find_questions(targets, tokenizer, lookup, words)
         if not questions:
             raise InputError(f"{sources.swords}: {_NO_TARGET} of {sources.data}; {_OTHER_DATA}")
@@ -213,17 +213,20 @@ def _measures(
         measures.append(substitutes)
 
     find = word_finder(words)
-    pairs = {path.stem: one_piece_pairs(read_word_pairs(path), find) for path in sources.word_pairs}
-    for path, (stem, (_, _, kept)) in zip(sources.word_pairs, pairs.items()):
-        total = len(read_word_pairs(path))
+    pairs: dict[Key, tuple[Tensor, Tensor]] = {}
+    for path in sources.word_pairs:
+        rated = read_word_pairs(path)
+        left, right, kept = one_piece_pairs(rated, find)
+        share = f"{len(kept):,} of {len(rated):,} pairs are two one-piece words"
         if len(kept) < 2:
-            raise InputError(f"{path}: {len(kept)} of its {total} pairs are one piece in the vocabulary; {_OTHER_DATA}")
-        gold[Key(stem, SPEARMAN)] = np.array([pair.similarity for pair in kept])
-        notes[stem] = f"{stem}: {len(kept):,} of {total:,} pairs are two one-piece words; the others are left out."
+            raise InputError(f"{path}: {share} in the vocabulary; {_OTHER_DATA}")
+        key = Key(path.stem, SPEARMAN)
+        pairs[key], gold[key] = (left, right), np.array([pair.similarity for pair in kept])
+        notes[path.stem] = f"{path.stem}: {share}; the others are left out."
 
     def correlations(loaded: Loaded) -> dict[Key, np.ndarray]:
         embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
-        found = {Key(stem, SPEARMAN): similarities(embeddings, *ids).numpy() for stem, (*ids, _) in pairs.items()}
+        found = {key: similarities(embeddings, left, right).numpy() for key, (left, right) in pairs.items()}
         return found | {
             Key("word embeddings", MEAN_COSINE): np.array([mean_cosine(embeddings[torch.tensor(list(words))])])
         }

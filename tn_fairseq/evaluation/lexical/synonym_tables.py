@@ -7,7 +7,6 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ...synonyms.inflection import Relation, readings, relation
-from ...synonyms.table import PADDING
 from ...synonyms.vocabulary import match_case
 from .swords import VERDICTS, Substitute, Target, verdict
 from .words import word_finder
@@ -55,7 +54,7 @@ def judged_synonyms(
     substitutes = {substitute.text.lower(): substitute for substitute in target.substitutes}
     found = {}
     for synonym in row:
-        spellings = [words[synonym].lower()] if synonym != PADDING else []
+        spellings = [words[synonym].lower()] if synonym in words else []
         if by_lemma:
             spellings += [lemma for word in spellings for lemma in _lemmas(word, target.part_of_speech)]
         judged = [substitutes[spelling] for spelling in spellings if spelling in substitutes]
@@ -90,11 +89,14 @@ def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
 
 
 def crossings(table: Tensor, words: Mapping[int, str]) -> Crossings:
-    """Count the rows and pairs of a synonym table, int32 (V, columns), that cross inflections; for English."""
+    """Count the rows and pairs of a synonym table, int32 (V, columns), that cross inflections; for English.
+
+    ``words`` are the dictionary's whole words (``whole_words``); pairs of anything else are left out.
+    """
     relations: Counter[Relation] = Counter()
     rows = rows_crossing = 0
     for index, row in enumerate(table.tolist()):
-        found = [relation(words[index], words[synonym]) for synonym in row if synonym != PADDING]
+        found = [relation(words[index], words[synonym]) for synonym in row if index in words and synonym in words]
         relations.update(found)
         rows += bool(found)
         rows_crossing += any(kind != Relation.SAME_FORM for kind in found)
