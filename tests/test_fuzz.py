@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 NAMES = ["dict.txt", "synonym table", "vectors", "vocab.txt", "tokenizer_config.json", "encoder.json", "vocab.bpe"]
-NAMES += ["SentencePiece", "tokenizer.json", "GLUE", "SQuAD", "checkpoint"]
+NAMES += ["SentencePiece", "tokenizer.json", "GLUE", "SQuAD", "swords.json", "swords.json.gz", "word pairs", "BLiMP"]
+NAMES += ["checkpoint"]
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,14 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from helpers import CRITERIA, PLUGIN, Run, run_command
 from huggingface_models import make_bert, make_electra, write_vocabulary
+from lexical_files import swords_content, write_blimp, write_swords
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.analysis.report import FILES
 from tn_fairseq.criterions.base import MaskedLMCriterionConfig
 from tn_fairseq.evaluation.__main__ import main as evaluation
+from tn_fairseq.evaluation.lexical.report import FILES as LEXICAL_FILES
 from tn_fairseq.huggingface.__main__ import main as huggingface
 from tn_fairseq.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
 from tn_fairseq.preprocessing.__main__ import main as preprocessing
@@ -89,7 +91,7 @@ def test_every_option_in_the_pages_exists(capsys):
     parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
     parsers += [[huggingface, command] for command in ("import", "export")]
     parsers += [[analysis]]
-    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score")]
+    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "lexical")]
     parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
     for main, *words in parsers:
         with pytest.raises(SystemExit, match="0"):
@@ -310,9 +312,27 @@ def test_glue_and_squad(corpus, trained):
     assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
 
 
+def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
+    page = "tn_fairseq/evaluation/lexical/README.md"
+    judged = {"large": 9, "primary": 3, "road": 0}
+    sentences = [
+        (f"The {word} road leads to the {noun}.", word, judged) for word in ("main", "big") for noun in OBJECTS
+    ]
+    write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(text[:40], *rest) for text, *rest in sentences]))
+    (corpus / "SimLex-999.txt").write_text("main\tprimary\t9\nroad\tbridge\t4\nriver\thouse\t1\n")
+    write_blimp(corpus / "BLiMP.zip", {"article": [("The dog stay in the city.", "The dog stay in the the.")]})
+    checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
+    (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
+    run = run_all(commands(page), corpus)
+    assert "minus plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC %" in run.stdout
+    named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", PAGES[page]))
+    assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
+
+
 def test_no_command_is_left_untried():
     elsewhere = {f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart".split()}
     here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq"))}
-    here |= {f"tn_fairseq/{name}/README.md" for name in ("criterions", "analysis", "evaluation", "huggingface")}
+    names = ("criterions", "analysis", "evaluation", "evaluation/lexical", "huggingface")
+    here |= {f"tn_fairseq/{name}/README.md" for name in names}
     assert {page for page in PAGES if commands(page)} == here | elsewhere
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

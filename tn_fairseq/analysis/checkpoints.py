@@ -13,9 +13,10 @@ from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.models.roberta import RobertaModel
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from ..checkpoints import check_dictionary, load_checkpoint, registered_name
-from ..errors import InputError
+from ..errors import InputError, first_line
 from ..models.base import EncoderModel
 
 
@@ -44,12 +45,10 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
     for pattern in patterns:
         matches = _matches(pattern)
         if not matches:
-            raise InputError(f"--path {pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
+            raise InputError(f"{pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
         for path in matches:
             if path.is_dir():
-                raise InputError(
-                    f"--path {path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'"
-                )
+                raise InputError(f"{path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'")
             paths.setdefault(path.resolve(), path)
     found: list[Checkpoint] = []
     for path in paths.values():
@@ -66,8 +65,14 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
     cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
     with open_dict(cfg):
         cfg.task.data = str(data_bin)
-    task = tasks.setup_task(cfg.task, from_checkpoint=True)
-    model = task.build_model(cfg.model, from_checkpoint=True)
+    try:
+        task = tasks.setup_task(cfg.task, from_checkpoint=True)
+        model = task.build_model(cfg.model, from_checkpoint=True)
+    except OmegaConfBaseException as error:
+        raise InputError(
+            f"{checkpoint.path}: was trained with an option that this tn_fairseq does not have ({first_line(error)}); "
+            "use the version that trained it"
+        ) from None
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg.model)
     except RuntimeError as error:
