@@ -25,6 +25,16 @@ def total(values: Tensor) -> Tensor:
     return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
 
 
+def complete_words(tokens: Tensor, continues_word: Tensor, padding: int) -> Tensor:
+    """The tokens of a text, with ``padding`` where the next token continues the word: (B, T), (V) boolean -> (B, T).
+
+    Such a token is only a part of a word, as mer of merle, and its row of the synonym table is about another word. The
+    next token is not known at the end of a block, where nothing is replaced.
+    """
+    continued = F.pad(continues_word[tokens[:, 1:]], (0, 1))
+    return tokens.masked_fill(continued, padding)
+
+
 def false_negatives(predictions: Tensor, targets: Tensor, synonym_table: Tensor) -> Tensor:
     """True where the prediction is a synonym of the gold token, r_k in V[w_k]: (N), (N), (V, S) -> (N) (section 3.2).
 

@@ -63,6 +63,33 @@ def test_weight_counts_in_numerator_and_denominator(sure_of_noun3, synonym_table
     assert sample_size == (~is_synonym).sum() + weight * is_synonym.sum()
 
 
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3, synonym_table, family):
+    """In the toy language, noun0 to noun4 are followed by noun7 to noun11, which here continue words."""
+    flags = ["--synonym-table", synonym_table, "--mask-prob", 0.4]
+    flags += ["--discriminator-loss-weight", 0, "--rtd-false-negatives", "ignore"]
+    built = task, _, criterion = sure_of_noun3(*flags, family=family)
+    dictionary = task.dictionary
+    nll, is_synonym = expectation(built)
+    all_synonyms = is_synonym.clone()
+    criterion.continues_word[[dictionary.index(f"noun{number}") for number in range(7, 12)]] = True
+    batch = first_batch(task, size=24)
+    hidden = 0
+    places = batch["target"].ne(dictionary.pad()).nonzero().tolist()
+    for position, (row, place) in enumerate(places):
+        gold, following = batch["target"][row, place], batch["net_input"]["src_tokens"][row, place + 1 :]
+        if dictionary[gold] in ("noun0", "noun1", "noun2", "noun4") and following.tolist()[:1] not in ([], [2]):
+            is_synonym[position] = False
+            hidden += dictionary[following[0]] == "<mask>"
+    assert hidden and 0 < is_synonym.sum() < all_synonyms.sum()
+    loss, sample_size, log = run(built)
+    assert log["false_negatives"] == is_synonym.sum()
+    torch.testing.assert_close(loss / sample_size, nll[~is_synonym].mean())
+    if family == "electra":  # this generator always draws its prediction
+        tokens = batch["net_input"]["src_tokens"].ne(dictionary.pad()).sum()
+        assert log["rtd_tokens"] == tokens - is_synonym.sum()
+
+
 @pytest.mark.parametrize("divisor", ["kept", "masked"])
 def test_electras_generator_loss_has_the_same_divisor(sure_of_noun3, synonym_table, divisor):
     flags = ["--discriminator-loss-weight", 0, "--hard-correction-divisor", divisor]

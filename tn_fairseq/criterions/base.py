@@ -16,7 +16,7 @@ from .. import corruption, objectives
 from ..data.loaders import restart_loaders_each_epoch
 from ..errors import InputError, one_line_errors
 from ..models.electra import ElectraOutput
-from ..synonyms.table import load_synonym_table
+from ..synonyms.table import load_continuations, load_synonym_table
 
 
 @dataclass
@@ -41,6 +41,7 @@ class MaskedPredictions(NamedTuple):
 
     masked_tokens: Tensor  # (B, T) boolean
     targets: Tensor  # (N), w_k
+    words: Optional[Tensor]  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
     predictions: Tensor  # (N), r_k
     false_negative: Optional[Tensor]  # (N) boolean; None without a synonym table
     logits: Tensor  # (N, V)
@@ -81,9 +82,13 @@ class MaskedLMCriterion(FairseqCriterion):
         if cfg.generator_temperature <= 0:
             raise InputError(f"--generator-temperature must be positive, not {cfg.generator_temperature}")
         restart_loaders_each_epoch(task)  # fairseq's own task masked_lm needs it as well
-        table = load_synonym_table(cfg.synonym_table, task.source_dictionary) if cfg.synonym_table else None
-        # moves to the criterion's device, and is not saved in checkpoints
-        self.register_buffer("synonyms", table, persistent=False)
+        synonyms = continues_word = None
+        if cfg.synonym_table:
+            synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
+            continues_word = load_continuations(cfg.synonym_table, task.source_dictionary)
+        # they move to the criterion's device, and are not saved in checkpoints
+        self.register_buffer("synonyms", synonyms, persistent=False)
+        self.register_buffer("continues_word", continues_word, persistent=False)
 
     # Methods that an objective overrides
 
@@ -123,10 +128,13 @@ class MaskedLMCriterion(FairseqCriterion):
 
         targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output, uniform_draws)
-        false_negative = None
+        words = false_negative = None
         if self.synonyms is not None:
-            false_negative = objectives.false_negatives(predictions, targets, self.synonyms)
-        masked = MaskedPredictions(masked_tokens, targets, predictions, false_negative, logits)
+            text = corruption.original_tokens(sample["net_input"]["src_tokens"], target_tokens, masked_tokens)
+            complete = objectives.complete_words(text, self.continues_word, self.padding_idx)
+            words = corruption.take_masked(complete, masked_tokens, masked_indices)
+            false_negative = objectives.false_negatives(predictions, words, self.synonyms)
+        masked = MaskedPredictions(masked_tokens, targets, words, predictions, false_negative, logits)
 
         nll = objectives.masked_lm(logits, targets)
         masked_count = masked_tokens.sum()

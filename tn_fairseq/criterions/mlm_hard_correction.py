@@ -51,7 +51,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     def detection_targets(self, output, masked, is_token):
         if self.cfg.rtd_false_negatives == "replaced":
             return output.is_replaced, is_token
-        drawn_synonym = objectives.false_negatives(output.drawn_tokens, masked.targets, self.synonyms)
+        drawn_synonym = objectives.false_negatives(output.drawn_tokens, masked.words, self.synonyms)
         is_synonym = corruption.fill_in(torch.zeros_like(is_token), masked.masked_tokens, drawn_synonym)
         if self.cfg.rtd_false_negatives == "ignore":
             return output.is_replaced, is_token & ~is_synonym
