@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 
-import torch
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
 
-from .. import corruption, objectives
+from .. import objectives
 from ..errors import InputError, one_line_errors
 from .base import MaskedLMCriterion, MaskedLMCriterionConfig
 
@@ -30,14 +29,10 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     """Masked LM that does not penalize predicting a synonym of the gold token."""
 
     objective = "masked language modeling with hard correction of false negatives"
+    needs_synonym_table = True
 
     @one_line_errors()
     def __init__(self, cfg: HardCorrectionConfig, task):
-        if not cfg.synonym_table:
-            raise InputError(
-                "--criterion mlm_hard_correction needs --synonym-table FILE; make one with python -m "
-                "tn_fairseq.preprocessing build-synonym-table"
-            )
         if not 0 <= cfg.hard_correction_weight <= 1:
             raise InputError(f"--hard-correction-weight must be between 0 and 1, not {cfg.hard_correction_weight}")
         super().__init__(cfg, task)
@@ -51,8 +46,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     def detection_targets(self, output, masked, is_token):
         if self.cfg.rtd_false_negatives == "replaced":
             return output.is_replaced, is_token
-        drawn_synonym = objectives.false_negatives(output.drawn_tokens, masked.words, self.synonyms)
-        is_synonym = corruption.fill_in(torch.zeros_like(is_token), masked.masked_tokens, drawn_synonym)
+        is_synonym = self.drawn_synonyms(output, masked)
         if self.cfg.rtd_false_negatives == "ignore":
             return output.is_replaced, is_token & ~is_synonym
         return output.is_replaced & ~is_synonym, is_token
