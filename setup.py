@@ -17,6 +17,7 @@ setup(
         # ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
         "ve-fairseq==0.12.3; sys_platform == 'linux' and platform_machine == 'x86_64'",
         "fairseq-fixed==0.12.3.1; sys_platform != 'linux' or platform_machine != 'x86_64'",
+        "lemminflect>=0.2.3",
         "nltk>=3.9",
         "numpy>=1.26",
         "omegaconf>=2.3",
@@ -32,6 +33,7 @@ setup(
         "dask": ["dask>=2024.5", "distributed>=2024.5"],
         "hub": ["datasets>=3"],
         "hf": ["protobuf>=4.21", "transformers>=4.45"],
+        "parquet": ["pyarrow>=15"],
         "plot": ["matplotlib>=3.7"],
         "tensorboard": ["tensorboardX>=2.6"],
         "test": [
@@ -40,6 +42,7 @@ setup(
             "hypothesis>=6.100",
             "matplotlib>=3.7",
             "protobuf>=4.21",
+            "pyarrow>=15",
             "pytest>=8",
             "pytest-xdist>=3.5",
             "ruff>=0.9",

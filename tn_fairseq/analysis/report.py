@@ -57,7 +57,7 @@ def write_report(
     dictionary = load_dictionary(options.data_bin / "dict.txt")
     forms = surface_forms(dictionary, encoder_json)
     continuations = torch.tensor(continues_word(dictionary, encoder_json))
-    names = _table_names(table_paths)
+    names = table_names(table_paths)
     tables = {name: load_synonym_table(path, dictionary) for name, path in zip(names, table_paths)}
     descriptions = {name: read_description(path) for name, path in zip(names, table_paths)}
     checkpoints = find_checkpoints(checkpoint_names, dictionary)
@@ -122,7 +122,7 @@ def _cases_json(cases: Sequence[Case]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _table_names(paths: Sequence[Path]) -> list[str]:
+def table_names(paths: Sequence[Path]) -> list[str]:
     """The file names without their suffix, or the full paths if two names are the same."""
     names = [path.stem for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]

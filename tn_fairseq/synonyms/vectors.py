@@ -3,13 +3,14 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Collection, Iterator, NamedTuple, Sequence
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from ..errors import InputError
+from .vector_folder import read_vector_folder
 from .vocabulary import casing
 
 _ROWS_AT_A_TIME = 1024  # compare this many words with all words at a time
@@ -28,15 +29,35 @@ class Vectors(NamedTuple):
 
 
 def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
-    """Read the vectors of the words in ``wanted`` from a GloVe or word2vec *text* file of lines ``word x1 ... xn``.
+    """Read the vectors of the words in ``wanted`` from a GloVe or word2vec *text* file, or a folder with a matrix.
 
-    A word that is not in the file gets the vector of its lowercase form (an uncased file for a cased dictionary).
-    word2vec's header line (``count dimension``) is optional. If a word occurs twice, the first vector counts. Every
-    line must have the same number of numbers, but GloVe's words can contain spaces (``. . .``); the values are checked
-    only for wanted words. Lines whose word is not UTF-8, which published files contain, are counted and skipped.
-    Raises InputError with the file and the line.
+    A word that is not in the file gets the vector of its lowercase form (an uncased file for a cased dictionary). See
+    ``read_text_vectors`` and ``read_vector_folder`` for the formats. Raises InputError as they do, and if no word in
+    ``wanted`` has a vector.
     """
     needed = {form for word in wanted for form in (word, word.lower())}
+    not_utf8 = 0
+    if Path(path).is_dir():
+        rows, version = read_vector_folder(Path(path), needed)
+    else:
+        rows, version, not_utf8 = read_text_vectors(path, needed)
+    found = {word: rows.get(word, rows.get(word.lower())) for word in wanted}
+    words = [word for word, row in found.items() if row is not None]
+    if not words:
+        raise InputError(
+            f"{path}: contains none of the dictionary's whole words; give vectors of its language with --vectors"
+        )
+    return Vectors(words, np.stack([found[word] for word in words]), version, not_utf8)
+
+
+def read_text_vectors(path: str | Path, needed: Collection[str]) -> tuple[dict[str, np.ndarray], str, int]:
+    """Read the unit vectors of the words in ``needed`` from a text file of lines ``word x1 ... xn``.
+
+    Also returns a description of the file, and how many lines were skipped because their word is not UTF-8, which
+    published files contain. word2vec's header line (``count dimension``) is optional. If a word occurs twice, the first
+    vector counts. Every line must have the same number of numbers, but GloVe's words can contain spaces (``. . .``);
+    the values are checked only for needed words. Raises InputError with the file and the line.
+    """
     rows: dict[str, np.ndarray] = {}
     digest = hashlib.sha256()
     number, not_utf8, dimension, promised = 0, 0, None, None
@@ -56,21 +77,16 @@ def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
                 if word in needed and word not in rows:
                     rows[word] = _unit_vector(path, number, fields[-dimension:])
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; --vectors needs a text file of GloVe or word2vec") from None
+        raise InputError(
+            f"{path}: {error.strerror}; --vectors needs a text file of GloVe or word2vec, or a folder"
+        ) from None
     count = number - (promised is not None)
     if count <= 0:
         raise InputError(f"{path}: contains no vectors; --vectors needs a text file of GloVe or word2vec")
     if promised is not None and promised != count:
         raise InputError(f"{path}: its first line promises {promised} vectors, but it has {count}; download it again")
-
-    found = {word: rows.get(word, rows.get(word.lower())) for word in wanted}
-    words = [word for word, row in found.items() if row is not None]
-    if not words:
-        raise InputError(
-            f"{path}: contains none of the dictionary's whole words; give vectors of its language with --vectors"
-        )
     version = f"{Path(path).name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
-    return Vectors(words, np.stack([found[word] for word in words]), version, not_utf8)
+    return rows, version, not_utf8
 
 
 def nearest_neighbors(

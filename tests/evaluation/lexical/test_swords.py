@@ -1,0 +1,115 @@
+"""The reader of SWORDS: what it returns, and its errors."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from lexical_files import swords_content, write_swords
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.evaluation.lexical.swords import read_swords, verdict
+
+SENTENCES = [
+    ("We saw dogs.\n\tTheir bark, and a dog, woke us.", "bark", {"howl": 5, "cry": 3, "tree": 0, "high cry": 10}),
+    ("The total is due.", "total", {"sum": 9}),
+]
+
+
+def test_targets_are_where_the_file_says_with_their_judgments_in_its_order(tmp_path):
+    content = swords_content([*SENTENCES, ("No and no.", "no", {"nay": 1})])
+    content["targets"]["t:2"]["offset"] = 7
+    bark, total, no = read_swords(write_swords(tmp_path / "swords.json.gz", content))
+    assert (bark.context, bark.word, bark.start, bark.end) == (SENTENCES[0][0], "bark", 20, 24)
+    assert bark.substitutes == (("howl", 0.5), ("cry", 0.3), ("tree", 0.0), ("high cry", 1.0))
+    assert (total.id, total.part_of_speech, total.lemma, total.substitutes) == ("t:1", "NOUN", "total", (("sum", 0.9),))
+    assert (no.word, no.start) == ("no", 7)
+
+
+def test_a_file_that_is_not_compressed_is_read_too(tmp_path):
+    content = swords_content(SENTENCES)
+    one, other = (read_swords(write_swords(tmp_path / name, content)) for name in ("swords.json", "swords.json.gz"))
+    assert one == other
+
+
+def test_a_target_and_its_lemma_are_not_substitutes_of_it(tmp_path):
+    sentence = ("They Barked.", "Barked", {"bark": 9, "barked": 9, "barking": 9, "cry": 1})
+    (target,) = read_swords(write_swords(tmp_path / "s", swords_content([sentence], {"Barked": "bark"})))
+    assert [substitute.text for substitute in target.substitutes] == ["barking", "cry"]
+
+
+def test_unsure_judges_do_not_count(tmp_path):
+    content = swords_content([("The total is due.", "total", {"sum": 0, "all": 0})])
+    content["substitute_labels"]["s:0-sum"] = ["TRUE", "UNSURE", "FALSE", "UNSURE"]
+    content["substitute_labels"]["s:0-all"] = ["UNSURE"]
+    (target,) = read_swords(write_swords(tmp_path / "s", content))
+    assert target.substitutes == (("sum", 0.5),)
+
+
+def test_verdicts():
+    assert list(map(verdict, (1, 0.5))) == ["acceptable"] * 2
+    assert list(map(verdict, (0.49, 0.1))) == ["doubtful"] * 2
+    assert list(map(verdict, (0.09, 0))) == ["rejected"] * 2
+
+
+def drop(name):
+    return lambda content: content.pop(name)
+
+
+def put(table, key, field, value):
+    def change(content):
+        content[table][key][field] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (drop("targets"), "swords.json: targets: must be an object"),
+        (put("targets", "t:0", "offset", 21), "targets['t:0'].offset: the context has no 'bark' at 21"),
+        (put("targets", "t:0", "offset", -27), "targets['t:0'].offset: the context has no 'bark' at -27"),
+        (put("targets", "t:0", "offset", "20"), "targets['t:0'].offset: must be an integer"),
+        (put("targets", "t:0", "target", ""), "targets['t:0'].offset: the context has no '' at 20"),
+        (put("targets", "t:0", "context_id", "c:9"), "contexts['c:9'].context: must be a string"),
+        (put("substitutes", "s:0-cry", "target_id", "t:9"), "substitutes['s:0-cry'].target_id: no target 't:9'"),
+        (put("substitute_labels", "s:0-cry", slice(0, 1), ["MAYBE"]), "labels['s:0-cry']: 'MAYBE' is not TRUE, FALSE"),
+        (lambda content: content["substitute_labels"].pop("s:0-cry"), "substitute_labels.s:0-cry: must be a list"),
+        (lambda content: content["substitutes"].clear(), "swords.json: contains no judged substitutes"),
+    ],
+)
+def test_invalid_content_gets_one_line(change, expected, tmp_path):
+    content = swords_content(SENTENCES)
+    change(content)
+    with pytest.raises(InputError) as raised:
+        read_swords(write_swords(tmp_path / "swords.json", content))
+    assert expected in str(raised.value) and "github.com/p-lambda/swords" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_damaged_and_foreign_files_get_one_line(tmp_path):
+    def refusal(data: bytes) -> str:
+        path = tmp_path / "swords.json.gz"
+        path.write_bytes(data)
+        with pytest.raises(InputError) as raised:
+            read_swords(path)
+        assert str(path) in str(raised.value) and "\n" not in str(raised.value)
+        return str(raised.value)
+
+    complete = gzip.compress(json.dumps(swords_content(SENTENCES)).encode())
+    assert "damaged" in refusal(complete[:-20])
+    assert "damaged" in refusal(complete[:40] + b"\x00" + complete[41:])
+    assert "not valid JSON" in refusal(b"tiger\tcat\t7.35\n")
+    assert "not valid JSON" in refusal(b"\xff\xfe")
+    assert "contexts: must be an object" in refusal(b"[]")
+    with pytest.raises(InputError, match="none.json: No such file"):
+        read_swords(tmp_path / "none.json")
+
+
+@pytest.mark.skipif("TN_FAIRSEQ_DATA" not in os.environ, reason="needs the real data")
+def test_the_real_file():
+    targets = read_swords(Path(os.environ["TN_FAIRSEQ_DATA"]) / "lexical" / "swords-v1.1_dev.json.gz")
+    # 20 of the file's 22,978 substitutes are the lemma of their target
+    assert (len(targets), sum(len(target.substitutes) for target in targets)) == (370, 22958)
+    assert (targets[0].word, targets[0].substitutes[0].text) == ("total", "all")

@@ -1,0 +1,89 @@
+import pytest
+
+from tn_fairseq.synonyms.inflection import Relation, inflect, lemmas, readings, relation
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("elections", "election NOUN NNS"),
+        ("went", "go VERB VBD"),  # the participle is gone
+        ("moved", "move VERB VBD, move VERB VBN"),
+        ("move", "move NOUN NN, move VERB VB"),
+        ("bigger", "big ADJ JJR"),
+        ("men", "man NOUN NNS"),
+        ("sheep", "sheep NOUN NN, sheep NOUN NNS"),
+        ("poll", "poll NOUN NN, poll VERB VB"),  # LemmInflect also lists it as a plural
+        ("found", "find VERB VBD, find VERB VBN, found VERB VB"),
+        ("americans", "american NOUN NNS"),
+        ("were", "be VERB VBD"),
+        # not in LemmInflect's dictionary
+        ("counties", "county NOUN NNS"),
+        ("themed", "theme VERB VBD, theme VERB VBN, themed NOUN NN, themed ADJ JJ, themed ADV RB"),
+        ("filmmaking", "filmmake VERB VBG, filmmaking NOUN NN, filmmaking ADJ JJ, filmmaking ADV RB"),
+        ("sitcom", "sitcom NOUN NN, sitcom ADJ JJ, sitcom ADV RB"),
+        ("汉", "汉 NOUN NN, 汉 ADJ JJ, 汉 ADV RB"),
+    ],
+)
+def test_readings(word, expected):
+    assert readings(word) == {tuple(reading.split()) for reading in expected.split(", ")}
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "expected"),
+    [
+        ("elections", "election", Relation.OWN_WORD),
+        ("went", "go", Relation.OWN_WORD),
+        ("left", "leaves", Relation.OWN_WORD),
+        ("better", "good", Relation.OWN_WORD),
+        ("traveled", "travelled", Relation.OWN_WORD),
+        ("stay", "stay", Relation.OWN_WORD),
+        ("elections", "polls", Relation.SAME_FORM),
+        ("requires", "needs", Relation.SAME_FORM),
+        ("cut", "reduced", Relation.SAME_FORM),  # as a past
+        ("cut", "reduce", Relation.SAME_FORM),  # as a base form
+        ("large", "small", Relation.SAME_FORM),
+        ("elections", "poll", Relation.OTHER_WORD),
+        ("requires", "need", Relation.OTHER_WORD),
+        ("went", "gives", Relation.OTHER_WORD),
+        ("large", "smaller", Relation.OTHER_WORD),
+        ("quickly", "rapid", Relation.OTHER_WORD),
+    ],
+)
+def test_the_relation_of_two_words_is_symmetric_and_ignores_case(word, other, expected):
+    assert relation(word, other) == relation(other, word) == relation(word.upper(), other.capitalize()) == expected
+
+
+@pytest.mark.parametrize("lemma", ["travel VERB", "go VERB", "leaf NOUN", "good ADJ", "well ADV", "sitcom NOUN"])
+def test_readings_and_inflections_are_inverse(lemma):
+    lemma, part_of_speech = lemma.split()
+    for form in {"VERB": "VB VBZ VBG VBD VBN", "NOUN": "NN NNS", "ADJ": "JJ JJR JJS", "ADV": "RB RBR RBS"}[
+        part_of_speech
+    ].split():
+        spellings = inflect(lemma, part_of_speech, form)
+        assert spellings
+        for spelling in spellings:
+            assert (lemma, part_of_speech, form) in readings(spelling)
+            assert relation(lemma, spelling) == Relation.OWN_WORD
+
+
+@pytest.mark.parametrize(
+    ("reading", "expected"),
+    [
+        (("travel", "VERB", "VBD"), ("traveled", "travelled")),
+        (("travel", "VERB", "VBN"), ("traveled", "travelled")),
+        (("go", "VERB", "VBN"), ("gone",)),
+        (("poll", "NOUN", "NNS"), ("polls",)),
+        (("sheep", "NOUN", "NNS"), ("sheep",)),
+        (("sitcom", "NOUN", "NNS"), ("sitcoms",)),
+        (("sitcom", "VERB", "VB"), ("sitcom",)),
+        (("quickly", "ADV", "RBR"), ()),
+    ],
+)
+def test_inflect(reading, expected):
+    assert inflect(*reading) == expected
+
+
+def test_lemmas():
+    assert lemmas("Left") == {"left", "leave"}
+    assert lemmas("counties") == {"county"}

@@ -1,0 +1,102 @@
+"""How good a synonym table is: what people say about its synonyms, and how many of its pairs cross inflections."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ...synonyms.inflection import Relation, readings, relation
+from ...synonyms.table import PADDING
+from ...synonyms.vocabulary import match_case
+from .swords import VERDICTS, Substitute, Target, verdict
+from .words import word_finder
+
+
+class TableQuality(NamedTuple):
+    """The judged pairs of a table: a target in its sentence, and a synonym in the target's row.
+
+    ``all_acceptable`` counts the acceptable substitutes of one piece for targets of one piece, and ``held`` those that
+    the target's row holds.
+    """
+
+    targets: int  # of one piece
+    judged: int
+    acceptable: int
+    doubtful: int
+    rejected: int
+    held: int
+    all_acceptable: int
+
+
+class Crossings(NamedTuple):
+    """How many rows and pairs of a table cross inflections: a word and a synonym in another form.
+
+    ``own_word`` counts the pairs of two forms of one word (*elections*, *election*), ``other_word`` those of two words
+    in different forms or parts of speech (*elections*, *vote*). A row crosses inflections if one of its pairs does.
+    """
+
+    rows: int
+    pairs: int
+    rows_crossing: int
+    own_word: int
+    other_word: int
+
+
+def judged_synonyms(
+    target: Target, row: Iterable[int], words: Mapping[int, str], by_lemma: bool = True
+) -> dict[int, Substitute]:
+    """The words in a row of a synonym table that are judged at a target: dictionary id -> the judged substitute.
+
+    ``words`` are the dictionary's whole words (``whole_words``). Judged substitutes are lemmas: *poll* for the target
+    *elections*. A synonym is judged if it is one of them or, ``by_lemma``, an inflected form of one with the target's
+    part of speech (*polls*).
+    """
+    substitutes = {substitute.text.lower(): substitute for substitute in target.substitutes}
+    found = {}
+    for synonym in row:
+        spellings = [words[synonym].lower()] if synonym != PADDING else []
+        if by_lemma:
+            spellings += [lemma for word in spellings for lemma in _lemmas(word, target.part_of_speech)]
+        judged = [substitutes[spelling] for spelling in spellings if spelling in substitutes]
+        if judged:
+            found[synonym] = judged[0]
+    return found
+
+
+def _lemmas(word: str, part_of_speech: str) -> list[str]:
+    return sorted(reading.lemma for reading in readings(word) if reading.part_of_speech == part_of_speech)
+
+
+def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, str], by_lemma: bool) -> TableQuality:
+    """Compare a synonym table, int32 (V, columns), with the judgments of SWORDS; see ``judged_synonyms``."""
+    find = word_finder(words)
+    verdicts: Counter[str] = Counter()
+    one_piece = held = all_acceptable = 0
+    for target in targets:
+        index = find(target.word)
+        if index is None:
+            continue
+        one_piece += 1
+        judged = judged_synonyms(target, table[index].tolist(), words, by_lemma)
+        verdicts.update(verdict(substitute.score) for substitute in judged.values())
+        for substitute in target.substitutes:
+            is_one_piece = find(match_case(substitute.text, like=target.word)) is not None
+            if is_one_piece and verdict(substitute.score) == "acceptable":
+                all_acceptable += 1
+                held += substitute in judged.values()
+    counts = (verdicts[name] for name in VERDICTS)
+    return TableQuality(one_piece, verdicts.total(), *counts, held, all_acceptable)
+
+
+def crossings(table: Tensor, words: Mapping[int, str]) -> Crossings:
+    """Count the rows and pairs of a synonym table, int32 (V, columns), that cross inflections; for English."""
+    relations: Counter[Relation] = Counter()
+    rows = rows_crossing = 0
+    for index, row in enumerate(table.tolist()):
+        found = [relation(words[index], words[synonym]) for synonym in row if synonym != PADDING]
+        relations.update(found)
+        rows += bool(found)
+        rows_crossing += any(kind != Relation.SAME_FORM for kind in found)
+    own_word, other_word = relations[Relation.OWN_WORD], relations[Relation.OTHER_WORD]
+    return Crossings(rows, relations.total(), rows_crossing, own_word, other_word)
