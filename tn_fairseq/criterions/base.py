@@ -98,6 +98,10 @@ class MaskedLMCriterion(FairseqCriterion):
 
     # Methods that an objective overrides
 
+    def confirm_false_negatives(self, sample, output, masked: MaskedPredictions) -> Tensor:
+        """Which of the false negatives count: (N) boolean. Called only with a synonym table."""
+        return masked.false_negative
+
     def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
         """The loss of each masked position (N); `nll`, (N), is that of plain masked LM."""
         return nll
@@ -152,6 +156,8 @@ class MaskedLMCriterion(FairseqCriterion):
             words = corruption.take_masked(complete, masked_tokens, masked_indices)
             false_negative = objectives.false_negatives(predictions, words, self.synonyms)
         masked = MaskedPredictions(masked_tokens, targets, words, predictions, false_negative, logits)
+        if self.synonyms is not None:
+            masked = masked._replace(false_negative=self.confirm_false_negatives(sample, output, masked))
 
         nll = objectives.masked_lm(logits, targets)
         masked_count = masked_tokens.sum()
