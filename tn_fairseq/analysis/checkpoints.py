@@ -52,7 +52,7 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
             paths.setdefault(path.resolve(), path)
     found: list[Checkpoint] = []
     for path in paths.values():
-        checkpoint = _check(path, dictionary)
+        checkpoint = check_masked_lm(path, dictionary)
         if not any(checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in found):
             found.append(checkpoint)
     folders = list(dict.fromkeys(checkpoint.path.parent for checkpoint in found))
@@ -91,8 +91,8 @@ def _matches(pattern: str) -> list[Path]:
     return sorted(map(Path, glob.glob(str(Path(glob.escape(str(folder)), rest)), recursive=True)))
 
 
-def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
-    """Raises InputError if the file is not a masked language model or has another dictionary."""
+def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
+    """Raises InputError if the file is not a masked language model's checkpoint, or has another dictionary."""
     state = load_checkpoint(path)
     arch, task = registered_name(state["cfg"]["model"], "arch"), registered_name(state["cfg"]["task"], "task")
     model, task_class = ARCH_MODEL_REGISTRY.get(arch, object), tasks.TASK_REGISTRY.get(task, object)

@@ -14,7 +14,7 @@ from ..dictionary import load_dictionary
 from ..errors import InputError
 from ..files import publish, write_folder
 from ..synonyms.table import load_synonym_table, read_description
-from ..synonyms.vocabulary import STOP_WORDS, surface_forms, whole_words
+from ..synonyms.vocabulary import STOP_WORDS, continues_word, surface_forms, whole_words
 from ..synonyms.wordnet import FETCH, find_wordnet
 from .checkpoints import find_checkpoints
 from .counting import Details, Options, count_checkpoint
@@ -56,6 +56,7 @@ def write_report(
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
     forms = surface_forms(dictionary, encoder_json)
+    continuations = torch.tensor(continues_word(dictionary, encoder_json))
     names = table_names(table_paths)
     tables = {name: load_synonym_table(path, dictionary) for name, path in zip(names, table_paths)}
     descriptions = {name: read_description(path) for name, path in zip(names, table_paths)}
@@ -69,7 +70,7 @@ def write_report(
             title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
             with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
                 counts = count_checkpoint(
-                    checkpoint, options, tables, details if checkpoint is shown else None, progress
+                    checkpoint, options, tables, continuations, details if checkpoint is shown else None, progress
                 )
             path = str(checkpoint.path)
             evaluated += [Evaluated(path, checkpoint.updates, *found) for found in zip(tables, counts)]

@@ -3,11 +3,13 @@
     python -m tn_fairseq.evaluation glue CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data GLUE_BIN --output DIR
     python -m tn_fairseq.evaluation squad CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data SQUAD_BIN --output DIR
     python -m tn_fairseq.evaluation squad-score DATA.json PREDICTIONS.json
+    python -m tn_fairseq.evaluation judge CHECKPOINT.pt --data DATA_BIN --swords FILE --synonym-table TABLE [TABLE ...]
     python -m tn_fairseq.evaluation lexical [CHECKPOINT.pt ...] [NAME='SEEDS*.pt' ...] --data DATA_BIN --output DIR
 
 After an interruption of glue and squad, run the same command again to resume. Finished runs are not repeated, so you
 can add seeds, tasks and checkpoints later. Flags for fairseq-train go after "--". The command lexical trains nothing:
-it measures what synonym tables and checkpoints know about words.
+it measures what synonym tables and checkpoints know about words. The command judge compares what --correction-judge
+would accept with what people accept.
 """
 
 import argparse
@@ -30,9 +32,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = get_parser()
     args, unknown = parser.parse_known_args(own)
     if unknown:
-        hint = "" if args.command in ("squad-score", "lexical") else '; flags for fairseq-train go last, after "--"'
+        hint = (
+            ""
+            if args.command in ("squad-score", "lexical", "judge")
+            else '; flags for fairseq-train go last, after "--"'
+        )
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-    if args.command in ("squad-score", "lexical") and more_flags:
+    if args.command in ("squad-score", "lexical", "judge") and more_flags:
         raise InputError(f"{args.command} takes no flags for fairseq-train")
     if args.command == "squad-score":
         score(args.data, args.predictions)
@@ -40,6 +46,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     logging.disable(logging.INFO)
     if args.command == "lexical":
         measure_words(args)
+        return
+    if args.command == "judge":
+        from .lexical.judge import judge_report
+
+        print(judge_report(args.checkpoint, args.data, args.swords, args.synonym_table, args.encoder_json))
         return
     # imported here because fairseq takes seconds to import and squad-score does not need it
     from .finetuning import Evaluation, Recipe
@@ -117,7 +128,22 @@ def get_parser() -> argparse.ArgumentParser:
     lexical.add_argument(
         "--blimp-pairs", type=positive, default=100, metavar="N", help="of each of BLiMP's files (default: %(default)s)"
     )
-    lexical.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
+    judge = commands.add_parser("judge", help="compare a judge of corrections with people")
+    judge.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="the file for --correction-judge")
+    judge.add_argument(
+        "--data", type=Path, required=True, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize"
+    )
+    judge.add_argument("--swords", type=Path, required=True, metavar="FILE", help="such as swords-v1.1_dev.json.gz")
+    judge.add_argument(
+        "--synonym-table",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="TABLE",
+        help=f"output of {PREPROCESSING} build-synonym-table",
+    )
+    for command in (lexical, judge):
+        command.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     return parser
 
 

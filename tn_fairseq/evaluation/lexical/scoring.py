@@ -36,7 +36,7 @@ def log_probabilities(loaded: Loaded, places: Sequence[Place], wanted: Sequence[
     """
     dictionary = loaded.task.source_dictionary
     found: list[np.ndarray] = [np.empty(0)] * len(places)
-    for members, tokens, masked_tokens in _batches(loaded, places):
+    for members, tokens, masked_tokens in batches(loaded, places):
         tokens[masked_tokens] = dictionary.index(MASK)
         logits, _ = loaded.model(src_tokens=tokens, masked_tokens=masked_tokens)
         logits = logits.float()
@@ -55,13 +55,13 @@ def replaced_token_logits(loaded: Loaded, places: Sequence[Place]) -> np.ndarray
     model = loaded.model
     assert isinstance(model, ElectraModel)
     found = np.empty(len(places), dtype=np.float32)
-    for members, tokens, of_place in _batches(loaded, places):
+    for members, tokens, of_place in batches(loaded, places):
         logits = model.discriminator_head(model.encode(model.discriminator, tokens))
         found[members] = logits[of_place].float().cpu().numpy()
     return found
 
 
-def _batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+def batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """Indices of places, their padded tokens (B, T), and the mask of their positions (B, T) boolean."""
     device = next(loaded.model.parameters()).device
     limit, pad = max_length(loaded), loaded.task.source_dictionary.pad()

@@ -108,7 +108,8 @@ def make_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[
     counts = {label: count for label, count in zip(LABELS[args.source], coverage, strict=True) if label is not None}
     options = {**offer.options, **({"stop_words": Path(args.stop_words).name} if args.stop_words else {})}
     description = {"source": args.source, "source_version": offer.version, "options": json.dumps(options)}
-    save_synonym_table(args.output, table, dictionary, {**description, "counts": json.dumps(counts)})
+    description["counts"] = json.dumps(counts)
+    save_synonym_table(args.output, table, dictionary, description, args.encoder_json)
 
     left_out = f"of them {len(words) - len(content_words)} stop words (left out)"
     if not stop_words:
