@@ -76,6 +76,18 @@ def test_resumes_exactly_in_later_epochs(flags, three_epochs, tmp_path):
     assert_same_end(tmp_path / "whole", tmp_path / "resumed")
 
 
+def test_resumes_exactly_with_a_schedule_of_masks_and_documents_in_blocks(three_epochs, tmp_path):
+    data, *lengths = three_epochs
+    flags = [*FAMILIES["electra"].split(), "--criterion", "electra", *lengths, "--sample-break-mode", "none"]
+    flags += ["--document-attention", "--mask-whole-words", "--mask-prob", 0.3, "--final-mask-prob", 0.1]
+    whole = train(data, tmp_path / "whole", *flags)
+    masked = [float(record["replaced_rate"]) for record in whole.records("train_inner")]
+    assert sum(masked[:4]) > 1.5 * sum(masked[-4:])
+    restore = ["--restore-file", tmp_path / "whole" / "checkpoint_2_7.pt"]
+    train(data, tmp_path / "resumed", *flags, *restore)
+    assert_same_end(tmp_path / "whole", tmp_path / "resumed")
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_number_of_loader_processes_changes_nothing(family, synonym_table, three_epochs, tmp_path):
     data, *lengths = three_epochs
