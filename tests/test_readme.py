@@ -17,6 +17,7 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from helpers import CRITERIA, PLUGIN, Run, run_command
 from huggingface_models import make_bert, make_electra, write_vocabulary
+from lexical_files import swords_content, write_swords
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -89,7 +90,7 @@ def test_every_option_in_the_pages_exists(capsys):
     parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
     parsers += [[huggingface, command] for command in ("import", "export")]
     parsers += [[analysis]]
-    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score")]
+    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "lexical", "judge")]
     parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
     for main, *words in parsers:
         with pytest.raises(SystemExit, match="0"):
@@ -199,8 +200,14 @@ def test_train(corpus, trained):
 
 
 def test_objectives(corpus, trained):
-    run = run_all(commands("tn_fairseq/criterions/README.md"), corpus)
+    (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
+    sentence = "The primary function looks like an ancient bridge."
+    write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
+    train, judge = commands("tn_fairseq/criterions/README.md")
+    run = run_all([train], corpus)
     assert "num_updates 4" in run.output and "soft_reg" in run.output
+    printed = run_all([judge], corpus).stdout
+    assert "  none          2   100.0          50.0         0.0        50.0                100.0" in printed
 
 
 @pytest.fixture
