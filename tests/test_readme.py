@@ -65,7 +65,7 @@ OURS = [
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
 SHARED = {field.name for field in fields(MaskedLMCriterionConfig)}  # options of every criterion
-INTERPOLATED = {"_name", "data", "seed", "lr"}  # positional, or fairseq's own options
+INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update"}  # positional, or fairseq's own
 
 
 def flag(name: str) -> str:
@@ -91,7 +91,7 @@ def test_every_option_in_the_pages_exists(capsys):
     parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
     parsers += [[huggingface, command] for command in ("import", "export")]
     parsers += [[analysis]]
-    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "lexical")]
+    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "lexical", "judge")]
     parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
     for main, *words in parsers:
         with pytest.raises(SystemExit, match="0"):
@@ -218,8 +218,14 @@ def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
 
 
 def test_objectives(corpus, trained):
-    run = run_all(commands("tn_fairseq/criterions/README.md"), corpus)
+    (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
+    sentence = "The primary function looks like an ancient bridge."
+    write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
+    train, judge = commands("tn_fairseq/criterions/README.md")
+    run = run_all([train], corpus)
     assert "num_updates 4" in run.output and "soft_reg" in run.output
+    printed = run_all([judge], corpus).stdout
+    assert "  none          2   100.0          50.0         0.0        50.0                100.0" in printed
 
 
 @pytest.fixture

@@ -88,6 +88,20 @@ def test_resumes_exactly_with_a_schedule_of_masks_and_documents_in_blocks(three_
     assert_same_end(tmp_path / "whole", tmp_path / "resumed")
 
 
+def test_resumes_exactly_with_a_judge(synonym_table, three_epochs, tmp_path):
+    """The judge is a model of another kind and accepts some of the corrections."""
+    data, *lengths = three_epochs
+    train(data, tmp_path / "judge", *FAMILIES["bert"].split(), "--criterion", "mlm", "--max-update", 1)
+    flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
+    judge = tmp_path / "judge" / "checkpoint_last.pt"
+    flags += ["--correction-judge", judge, "--correction-judge-threshold", 0.45, *lengths]
+    whole = train(data, tmp_path / "whole", *flags)
+    shares = [float(record["judge_agreement"]) for record in whole.records("train_inner")]
+    assert min(shares) < max(shares)
+    train(data, tmp_path / "resumed", *flags, "--restore-file", tmp_path / "whole" / "checkpoint_2_7.pt")
+    assert_same_end(tmp_path / "whole", tmp_path / "resumed")
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_number_of_loader_processes_changes_nothing(family, synonym_table, three_epochs, tmp_path):
     data, *lengths = three_epochs
