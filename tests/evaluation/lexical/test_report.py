@@ -133,7 +133,7 @@ def test_seeds_are_averaged(run, world, tmp_path):
         assert rows["two", *key]["seed_sd"] == pytest.approx(abs(two - three) / 2**0.5)
         assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one)
         assert (rows["two", *key]["seeds"], rows["two", *key]["updates"]) == (2, 9)
-    assert "  minus one" in printed
+    assert "  minus one" in printed and "RTD AUC" not in printed
 
 
 def test_a_report_replaces_an_earlier_one(run, checkpoints):

@@ -19,7 +19,7 @@ from tn_fairseq.evaluation.lexical.substitution import (
     log_mass,
     measure_substitutes,
 )
-from tn_fairseq.evaluation.lexical.swords import Target, read_swords
+from tn_fairseq.evaluation.lexical.swords import Substitute, Target, read_swords
 from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 from tn_fairseq.synonyms.vocabulary import whole_words
 
@@ -102,6 +102,15 @@ def test_a_target_inside_a_token_or_of_several_is_left_out(world, tmp_path):
     content["targets"]["t:1"] |= {"target": "tree"}
     targets = read_swords(write_swords(tmp_path / "s", content))
     assert find_questions(targets, tokenizer, table, words) == []
+
+
+def test_the_target_itself_and_repeated_spellings_are_not_substitutes(world):
+    _, tokenizer, table, words, _ = world
+    substitutes = tuple(Substitute(*pair) for pair in (("total", 0.9), ("sum", 0.8), ("Sum", 0.0), ("price", 0.0)))
+    target = Target("t", "the total is due .", 4, 9, "NOUN", "of no form", substitutes)
+    (question,) = find_questions([target], tokenizer, table, words)
+    assert [[words[i] for i in ids] for ids in question.spellings] == [["sum"], ["price"]]
+    assert question.scores.tolist() == [0.8, 0.0] and [words[i] for i in question.acceptable_lemmas] == ["sum"]
 
 
 @pytest.mark.parametrize(("length", "expected"), [(20, "01234567890"), (7, "23456"), (4, "34")])

@@ -43,7 +43,8 @@ SWORDS_LEGEND = """\
 leniency   mean over targets of log(summed probability of the acceptable substitutes / probability of the target)
 rejected   the same for the rejected substitutes
 lemmas     leniency if substitutes are not inflected as the target is
-GAP %      generalized average precision of the ranking of all judged substitutes
+GAP %      generalized average precision of the ranking of all judged substitutes"""
+RTD_LEGEND = """\
 RTD AUC %  how well ELECTRA's discriminator tells acceptable from rejected substitutes; 50 is chance"""
 ROW_LEGEND = """\
 row %      probability of the target's row in a synonym table; acceptable %, rejected %: of its synonyms so judged"""
@@ -164,7 +165,8 @@ def checkpoints_text(rows: Sequence[Row], notes: Mapping[str, str]) -> str:
     for data in dict.fromkeys(key.data for key in keys if key.measure == LENIENCY):
         logs = {measure: Key(data, measure) for measure in (LENIENCY, REJECTED_MASS, LEMMAS)}
         shares = {f"{measure} %": Key(data, measure) for measure in (GAP, RTD_AUC)}
-        block(data, logs | shares, ".3f", "\n".join([SWORDS_LEGEND, notes[data]]))
+        of_electra = [RTD_LEGEND] if Key(data, RTD_AUC) in keys else []
+        block(data, logs | shares, ".3f", "\n".join([SWORDS_LEGEND, *of_electra, notes[data]]))
         tables = list(dict.fromkeys(key.part for key in keys if key.data == data and key.part))
         for table in tables:
             of_row = dict(zip(("row %", "acceptable %", "rejected %"), (Key(data, m, table) for m in ROW_MEASURES)))
