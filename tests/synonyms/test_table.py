@@ -7,7 +7,14 @@ from safetensors.torch import save_file
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.table import PADDING, build_table, load_synonym_table, read_description, save_synonym_table
+from tn_fairseq.synonyms.table import (
+    PADDING,
+    build_rows,
+    load_synonym_table,
+    read_description,
+    rows_to_table,
+    save_synonym_table,
+)
 
 WORDS = {4: "main", 5: "chief", 6: "stay", 7: "Main", 8: "Chief"}
 CANDIDATES = [["main", "primary_winding", "Chief", "chief"], ["main", "chief"], None, ["main", "chief"], ["chief"]]
@@ -37,6 +44,11 @@ def saved(dictionary, tmp_path):
         return path
 
     return save
+
+
+def build_table(dictionary, words, candidates):
+    rows, coverage = build_rows(words, candidates)
+    return rows_to_table(dictionary, rows), coverage
 
 
 def test_rows_contain_the_ids_of_the_synonyms(dictionary):

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import lemminflect
 
+VERSION = f"LemmInflect {lemminflect.__version__}"
+
 # for each part of speech, its base form and other forms by their Penn Treebank tags
 _FORMS = {
     "NOUN": ("NN", "NNS"),
