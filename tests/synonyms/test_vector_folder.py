@@ -40,6 +40,12 @@ def test_a_folder_gives_the_vectors_of_the_same_text_file(folder, tmp_path):
     assert ours.not_utf8 == 0
 
 
+def test_rare_line_separators_belong_to_words(tmp_path):
+    np.save(tmp_path / "emb.npy", MATRIX[:2])
+    (tmp_path / "words.txt").write_bytes("a\u2028b\r\nmain".encode())
+    assert read_vectors(tmp_path, ["main"]).matrix == pytest.approx(np.array([[0.6, 0.8]]))
+
+
 @pytest.mark.parametrize("kind", [">f8", "<f2"])
 def test_the_precision_and_order_of_the_matrix_do_not_matter(folder, kind):
     expected = read_vectors(folder, ["far", "basal"]).matrix
