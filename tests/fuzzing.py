@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from fairseq.data import Dictionary
 from helpers import WORDS, synonyms_of, write_table
@@ -119,6 +120,11 @@ def kinds(folder: Path) -> dict[str, Kind]:
     path = make("vectors") / "vectors.txt"
     path.write_text("".join(f"{word} {n % 7 - 2.5} {n % 5} 0.25\n" for n, word in enumerate(WORDS)))
     add("vectors", path, lambda path: list(nearest_neighbors(read_vectors(path, WORDS), 3)))
+
+    path = make("vector folder") / "matrix.npy"
+    np.save(path, np.arange(1, 1 + 2 * len(WORDS)).reshape(-1, 2) % 7 - 2.5)
+    (path.parent / "words.txt").write_text("\n".join(WORDS))
+    add("vector matrix", path, lambda path: read_vectors(path.parent, WORDS))
 
     add("vocab.txt", bert_folder(folder / "bert") / "vocab.txt", use_tokenizer)
     bert_folder(folder / "configured", do_lower_case=True, strip_accents=False)

@@ -7,9 +7,9 @@ from fuzzing import check_reads_or_refuses, kinds, mutate
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-NAMES = ["dict.txt", "synonym table", "vectors", "vocab.txt", "tokenizer_config.json", "encoder.json", "vocab.bpe"]
-NAMES += ["SentencePiece", "tokenizer.json", "GLUE", "SQuAD", "swords.json", "swords.json.gz", "word pairs", "BLiMP"]
-NAMES += ["checkpoint"]
+NAMES = ["dict.txt", "synonym table", "vectors", "vector matrix", "vocab.txt", "tokenizer_config.json"]
+NAMES += ["encoder.json", "vocab.bpe", "SentencePiece", "tokenizer.json", "GLUE", "SQuAD"]
+NAMES += ["swords.json", "swords.json.gz", "word pairs", "BLiMP", "checkpoint"]
 
 
 @pytest.fixture(scope="module")

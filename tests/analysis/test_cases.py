@@ -40,7 +40,7 @@ def probabilities(**by_word):
 
 
 def cases_of(collector):
-    return collector.cases(FORMS, LABELS, lambda word, other: f"{word}/{other}")
+    return collector.cases(FORMS, LABELS, lambda word, other: f"{word}/{other}", lambda word, other: f"{word}|{other}")
 
 
 def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():
@@ -51,10 +51,12 @@ def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():
     assert correction.corrected and (correction.gold, correction.prediction) == ("four", "five")
     assert [(word, round(value, 3)) for word, value in correction.synonyms] == [("five", 0.6), ("six", 0.3)]
     assert round(correction.gold_probability, 3) == 0.1 and round(correction.prediction_probability, 3) == 0.6
+    assert correction.inflection == "four|five"
     assert correction.part_of_speech == "four/five" and correction.table == "mine"
     assert correction.context == [(" six six", 0), (" four", 2), (" eight", 1), (" six six six six six six six", 0)]
 
     assert not near_miss.corrected and (near_miss.gold, near_miss.prediction) == ("eight", "four")
+    assert near_miss.inflection == "eight|four"  # not the synonym, but the prediction
     assert near_miss.part_of_speech == "eight/nine" and round(near_miss.synonyms[0].probability, 3) == 0.15
 
 

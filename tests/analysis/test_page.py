@@ -29,6 +29,7 @@ def case(gold="primary", prediction="main", probability=0.4, synonyms=None, **fi
         "prediction": prediction,
         "prediction_probability": probability,
         "part_of_speech": "adjective",
+        "inflection": "same form",
         "synonyms": [Synonym("chief", 0.00004), Synonym(prediction, probability)] if synonyms is None else synonyms,
         "corrected": True,
     }
@@ -131,10 +132,10 @@ WORDS = [
         synonyms=[Synonym(f"s{n}", n / 1000) for n in range(20)] + [Synonym("remain", 0.64), Synonym("abide", 0.0)],
     ),
     case("stays", "keeps", 0.9996, part_of_speech="verb", table="vectors"),
-    case("ground", "domain", 0.0042, part_of_speech="noun", table="vectors"),
+    case("ground", "domain", 0.0042, part_of_speech="noun", table="vectors", inflection="other word"),
     case(HOSTILE, LONG, 0.002, part_of_speech="noun", table=HOSTILE, context=[(" " + HOSTILE, 1), (" " + LONG, 2)]),
     near_miss("stay", 0.15, part_of_speech="verb"),
-    near_miss("big", 0.35),
+    near_miss("big", 0.35, inflection="own word"),
 ]
 PAGES = {
     "words": (WORDS, [summary("wordnet"), summary("vectors"), summary(LONG)]),
@@ -150,6 +151,7 @@ FRAMES = {
     "by synonym": "words.html#word=abi",
     "by several": "words.html#word=stay&table=wordnet&pos=verb&show=near",
     "by table": "words.html#table=vectors",
+    "by inflection": "words.html#inflection=own+word&show=all",
     "by hostile table": f"words.html#table={quote(HOSTILE)}",
     "invalid": "words.html#table=none&pos=pronoun&show=some&word=%E0%A4%A&word",
     "no match": "words.html#word=zzz",
@@ -180,9 +182,11 @@ function look(frame) {
     tooWide: [...page.querySelectorAll("article, article *")].filter(
       (node) => node.getBoundingClientRect().right > root.clientWidth).map((node) => node.outerHTML.slice(0, 200)),
     images: page.images.length, requests: frame.contentWindow.performance.getEntriesByType("resource").length,
-    filters: Object.fromEntries(["word", "table", "pos", "show"].map((name) => [name, form[name]?.value])),
-    visible: Object.fromEntries(["browser", "table", "nothing", "none-corrected", "rates", "clear", "more"].map(
-      (id) => [id, visible(page.getElementById(id))])),
+    filters: Object.fromEntries(
+      ["word", "table", "pos", "inflection", "show"].map((name) => [name, form[name]?.value])),
+    visible: Object.fromEntries(
+      ["browser", "table", "inflection", "nothing", "none-corrected", "rates", "clear", "more"].map(
+        (id) => [id, visible(page.getElementById(id))])),
     disabled: [...page.querySelectorAll("input:disabled")].map((input) => input.value),
     tables: [...form.table.options].map((option) => option.value),
     count: page.getElementById("count").textContent, hash: frame.contentWindow.location.hash,
@@ -278,7 +282,7 @@ def test_corrected_cases_are_shown_by_default(seen):
     frame = seen["default"]
     assert golds(frame) == ["stays", "stay", "primary", "ground", HOSTILE]
     assert frame["count"] == "5 cases, most confident first"
-    assert frame["filters"] == {"word": "", "table": "", "pos": "", "show": "corrected"}
+    assert frame["filters"] == {"word": "", "table": "", "pos": "", "inflection": "", "show": "corrected"}
     assert not frame["visible"]["clear"] and not frame["visible"]["more"] and not frame["visible"]["none-corrected"]
     assert frame["title"] == "False negatives of checkpoint9.pt"
     assert "checkpoints/checkpoint9.pt after 12,500 updates, on the split “valid”" in frame["text"]
@@ -319,6 +323,7 @@ def test_a_near_miss_shows_its_most_likely_synonym(seen):
         ("by synonym", ["stay"]),
         ("by several", ["stay"]),
         ("by table", ["stays", "ground"]),
+        ("by inflection", ["big"]),
         ("by hostile table", [HOSTILE]),
         ("no match", []),
     ],
@@ -332,7 +337,9 @@ def test_the_fragment_filters(seen, name, expected):
 
 
 def test_the_filters_match_the_fragment(seen):
-    assert seen["by several"]["filters"] == {"word": "stay", "table": "wordnet", "pos": "verb", "show": "near"}
+    expected = {"word": "stay", "table": "wordnet", "pos": "verb", "inflection": "", "show": "near"}
+    assert seen["by several"]["filters"] == expected
+    assert seen["by inflection"]["filters"] == seen["default"]["filters"] | {"inflection": "own word", "show": "all"}
     assert [one["tags"][0] for one in seen["by word"]["cases"]] == ["corrected", "corrected", "near miss"]
 
 
@@ -351,6 +358,20 @@ def test_near_misses_are_the_default_if_nothing_is_corrected(seen):
 def test_the_table_filter_is_shown_only_for_several_tables(seen):
     assert seen["default"]["tables"] == ["", "vectors", "wordnet", HOSTILE] and seen["default"]["visible"]["table"]
     assert not seen["near"]["visible"]["table"]
+
+
+def test_a_prediction_in_another_form_is_marked(seen):
+    assert seen["by inflection"]["cases"][0]["tags"] == [
+        "near miss",
+        "adjective",
+        "another form of the gold word",
+        "wordnet",
+    ]
+    assert seen["by table"]["cases"][1]["tags"] == ["corrected", "noun", "another word in another form", "vectors"]
+
+
+def test_the_inflection_filter_is_shown_only_for_several_inflections(seen):
+    assert seen["default"]["visible"]["inflection"] and not seen["near"]["visible"]["inflection"]
 
 
 def test_many_cases_are_shown_fifty_at_a_time(seen):

@@ -32,7 +32,7 @@ def counted(*pairs, probability=0.5):
 
 
 def rows_of(counter, is_word=IS_WORD, tables=None):
-    return pair_rows(counter, tables or {"mine": TABLE}, EMBEDDINGS, is_word, list("abcdefgh"))
+    return pair_rows(counter, tables or {"mine": TABLE}, EMBEDDINGS, is_word, list("abcdefgh"), "{}|{}".format)
 
 
 def test_wrong_pairs_are_counted_over_batches_most_frequent_first():
@@ -84,7 +84,7 @@ def test_missed_pairs_are_limited_and_corrected_pairs_are_not():
     counter = PairCounter()
     gold = torch.arange(size - 1)
     counter.add(gold, gold + 1, torch.full((size - 1,), 0.5))
-    found = pair_rows(counter, {"t": table}, torch.ones(size, 2), torch.ones(size, dtype=torch.bool), ["x"] * size)
+    found = pair_rows(counter, {"t": table}, torch.ones(size, 2), torch.ones(size, dtype=torch.bool), ["x"] * size, max)
     assert [row["list"] for row in found] == ["corrected"] * 50 + ["missed"] * MISSED_PAIRS
 
 
@@ -95,5 +95,6 @@ def test_the_file_can_be_read_back(tmp_path):
         read = list(csv.DictReader(file))
     assert tuple(read[0]) == COLUMNS and len(read) == 2
     assert [pair["prediction"] for pair in read] == ["f", "g"] and read[0]["mean_probability"] == "0.5"
+    assert [pair["inflection"] for pair in read] == ["e|f", "f|g"]
     write_pairs([], tmp_path / "none.csv")
     assert (tmp_path / "none.csv").read_text() == ",".join(COLUMNS) + "\n"

@@ -20,7 +20,7 @@ def case(gold: str, words: int = 1, corrected: bool = True) -> Case:
     context = [("an adaptive immune system whose " * words, 0), (f" {gold}", 2), (" function is", 0)]
     synonyms = [Synonym("main", 0.4), Synonym("chief", 0.1)]
     prediction = "main" if corrected else "old"
-    return Case("wordnet", context, gold, 0.25, prediction, 0.4, "adjective", synonyms, corrected)
+    return Case("wordnet", context, gold, 0.25, prediction, 0.4, "adjective", "same form", synonyms, corrected)
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms.table import (
     PADDING,
-    build_table,
+    build_rows,
     load_continuations,
     load_synonym_table,
     read_description,
+    rows_to_table,
     save_synonym_table,
 )
 
@@ -46,6 +47,11 @@ def saved(dictionary, tmp_path):
         return path
 
     return save
+
+
+def build_table(dictionary, words, candidates):
+    rows, coverage = build_rows(words, candidates)
+    return rows_to_table(dictionary, rows), coverage
 
 
 def test_rows_contain_the_ids_of_the_synonyms(dictionary):

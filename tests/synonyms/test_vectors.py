@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.vectors import nearest_neighbors, read_vectors
+from tn_fairseq.synonyms.vectors import at_least, nearest_neighbors, read_vectors
 
 WORDS = ["main", "chief", "basal", "far"]
 LINES = ["main 1 0", "other 3 4", "chief 2 0.2", "basal 1 1", "far -1 0"]
@@ -129,3 +129,17 @@ def test_a_capitalized_word_gets_the_vector_of_its_lowercase_form(file_of):
     vectors = read_vectors(path, ["Main", "Chief", "CHIEF", "Basal"])
     assert vectors.words == ["Main", "Chief", "CHIEF"]
     assert vectors.matrix == pytest.approx(np.array([[1, 0], [0, 1], [0.6, 0.8]]))
+
+
+def test_pairs_above_a_floor_are_the_neighbors_above_it(file_of):
+    path = file_of(["main 1 0", "chief 3 4", "basal 0 2"])  # 0.6 and 0.8 from chief
+    vectors = read_vectors(path, WORDS)
+    for floor in (-2, 0.0, 0.5, 0.7, 0.9):
+        keep = at_least(vectors, floor)
+        kept = {word: {other for other in vectors.words if keep(word, other)} - {word} for word in vectors.words}
+        assert kept == {word: set(found) for word, found in nearest_neighbors(vectors, 10, floor)}
+
+
+def test_a_pair_without_a_vector_is_not_above_any_floor(file_of):
+    keep = at_least(read_vectors(file_of(LINES), WORDS), -2)
+    assert keep("main", "far") and not keep("main", "stay") and not keep("stay", "main")

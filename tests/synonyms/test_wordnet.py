@@ -11,6 +11,7 @@ from tn_fairseq.synonyms.wordnet import (
     DownloadFailed,
     ensure_language,
     ensure_wordnet,
+    inflected_synonyms,
     wordnet_synonyms,
     wordnet_version,
 )
@@ -77,6 +78,25 @@ def test_all_lemmas_of_all_parts_of_speech(reader):
 
 def test_base_forms_are_tried(reader):
     assert "dog" in wordnet_synonyms(reader, "dogs")
+
+
+@pytest.mark.parametrize(
+    ("word", "found", "not_found"),
+    [
+        ("elections", {"election", "elections"}, {"elects"}),
+        ("requires", {"need", "needs", "demands"}, {"needed", "needing"}),
+        ("went", {"travel", "traveled", "travelled", "became"}, {"gone", "travels"}),
+        ("left", {"leave", "leftover", "departed", "exited"}, {"exiting"}),
+        ("bigger", {"large", "larger"}, {"largest"}),
+        ("Quickly", {"rapidly", "quickly"}, {"rapid"}),
+    ],
+)
+def test_lemmas_are_also_offered_in_the_form_of_the_word(reader, word, found, not_found):
+    offered = inflected_synonyms(reader, word)
+    assert found <= set(offered) and not not_found & set(offered)
+    assert len(offered) == len(set(offered))
+    lemmas = wordnet_synonyms(reader, word)
+    assert [name for name in offered if name in lemmas] == lemmas
 
 
 def test_an_unknown_word_has_no_synonyms(reader):

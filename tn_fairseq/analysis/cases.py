@@ -86,12 +86,17 @@ class CaseCollector:
             self.found[corrected] = {case.key: case for case in best}
 
     def cases(
-        self, forms: Sequence[str], labels: Sequence[str], part_of_speech: Callable[[str, str], str]
+        self,
+        forms: Sequence[str],
+        labels: Sequence[str],
+        part_of_speech: Callable[[str, str], str],
+        inflection: Callable[[str, str], str],
     ) -> list[Case]:
         """The cases as text, most confident first, with a limited number per pair of words.
 
         ``forms`` are the surface forms of the dictionary's entries, ``labels`` their names outside a text, and
-        ``part_of_speech(word, synonym)`` gives the part of speech of ``word`` in the sense shared with ``synonym``.
+        ``part_of_speech(word, synonym)`` gives the part of speech of ``word`` in the sense shared with ``synonym``, and
+        ``inflection(word, prediction)`` how their forms relate.
         """
         return [
             Case(
@@ -102,6 +107,7 @@ class CaseCollector:
                 prediction=labels[case.prediction],
                 prediction_probability=case.prediction_probability,
                 part_of_speech=part_of_speech(labels[case.gold], labels[case.synonym]),
+                inflection=inflection(labels[case.gold], labels[case.prediction]),
                 synonyms=[
                     Synonym(labels[index], probability)
                     for index, probability in zip(case.synonyms, case.synonym_probabilities, strict=True)

@@ -36,6 +36,8 @@ class Case(NamedTuple):
     prediction: str
     prediction_probability: float
     part_of_speech: str  # "noun", "verb", "adjective", "adverb" or "unknown"
+    # how the form of the prediction relates to that of the gold word, see inflection.Relation; "" if unknown
+    inflection: str
     synonyms: list[
         Synonym
     ]  # the gold word's row of the table, in its order, with the prediction among them if corrected

@@ -1,6 +1,6 @@
 """Pairs of gold and predicted word: those that the tables correct most often, and those that they may have missed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from .. import objectives
 from ..synonyms.table import PADDING
 from .rates import write_csv
 
-COLUMNS = ("list", "gold", "prediction", "count", "tables", "similarity", "mean_probability")
+COLUMNS = ("list", "gold", "prediction", "count", "tables", "inflection", "similarity", "mean_probability")
 _BASE = 1 << 31  # larger than every id, so that a pair is one 64-bit number
 MISSED_PAIRS = 1000  # maximum number of pairs listed that no table corrects
 
@@ -38,12 +38,18 @@ class PairCounter:
 
 
 def pair_rows(
-    counter: PairCounter, tables: Mapping[str, Tensor], embeddings: Tensor, is_word: Tensor, labels: Sequence[str]
+    counter: PairCounter,
+    tables: Mapping[str, Tensor],
+    embeddings: Tensor,
+    is_word: Tensor,
+    labels: Sequence[str],
+    inflection: Callable[[str, str], str],
 ) -> list[dict[str, Any]]:
     """The pairs that a table corrects, then those that the tables may have missed; each list is most frequent first.
 
     The second list has pairs of words (``is_word``, (V) boolean) that are in no table (V, S), although their embeddings
-    (V, E) are at least as similar as those of a typical word and its synonym in the tables.
+    (V, E) are at least as similar as those of a typical word and its synonym in the tables. ``inflection(gold,
+    prediction)`` tells how their forms relate.
     """
     gold, predicted, counts, probabilities = counter.pairs()
     fired = {name: objectives.false_negatives(predicted, gold, table) for name, table in tables.items()}
@@ -58,6 +64,7 @@ def pair_rows(
             "prediction": labels[predicted[pair]],
             "count": counts[pair].item(),
             "tables": " ".join(table for table, hits in fired.items() if hits[pair]),
+            "inflection": inflection(labels[gold[pair]], labels[predicted[pair]]),
             "similarity": similarity[pair].item(),
             "mean_probability": probabilities[pair].item(),
         }

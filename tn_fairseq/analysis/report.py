@@ -13,6 +13,7 @@ from ..configuration import check_data_folder
 from ..dictionary import load_dictionary
 from ..errors import InputError
 from ..files import publish, write_folder
+from ..synonyms.inflection import relation
 from ..synonyms.table import load_synonym_table, read_description
 from ..synonyms.vocabulary import STOP_WORDS, continues_word, surface_forms, whole_words
 from ..synonyms.wordnet import FETCH, find_wordnet
@@ -87,16 +88,22 @@ def write_report(
         write_sources(sources, folder / SOURCES)
         labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
         is_word = _content_words(dictionary, encoder_json)
-        write_pairs(pair_rows(details.pairs, tables, details.word_embeddings, is_word, labels), folder / PAIRS)
         languages = {
             name: json.loads(description.get("options", "{}")).get("lang", "eng")
             for name, description in descriptions.items()
         }
+        # inflections are known only for English
+        inflections = {language: relation if language == "eng" else _unknown for language in languages.values()}
+        of_pairs = relation if list(inflections) == ["eng"] else _unknown
+        write_pairs(
+            pair_rows(details.pairs, tables, details.word_embeddings, is_word, labels, of_pairs), folder / PAIRS
+        )
         parts_of_speech = {language: _part_of_speech(language) for language in dict.fromkeys(languages.values())}
         cases = [
             case
             for collector in details.collectors
-            for case in collector.cases(forms, labels, parts_of_speech[languages[collector.name]])
+            for language in [languages[collector.name]]
+            for case in collector.cases(forms, labels, parts_of_speech[language], inflections[language])
         ]
         page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases)
         (folder / PAGE).write_text(page, encoding="utf-8")
@@ -134,6 +141,10 @@ def _content_words(dictionary: Dictionary, encoder_json: Path | None) -> torch.T
     words = whole_words(dictionary, encoder_json)
     is_word[[index for index, word in words.items() if word.lower() not in STOP_WORDS]] = True
     return is_word
+
+
+def _unknown(word: str, other: str) -> str:
+    return ""
 
 
 def _part_of_speech(language: str) -> Callable[[str, str], str]:

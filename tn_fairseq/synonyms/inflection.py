@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import lemminflect
 
+VERSION = f"LemmInflect {lemminflect.__version__}"
+
 # for each part of speech, its base form and other forms by their Penn Treebank tags
 _FORMS = {
     "NOUN": ("NN", "NNS"),
@@ -83,8 +85,8 @@ def inflect(lemma: str, part_of_speech: str, form: str) -> tuple[str, ...]:
     spellings = forms.get(form, ())
     if form == "VBN":  # listed only if it differs from the past
         spellings = spellings or forms.get("VBD", ())
-    if form == "NNS":  # the dictionary also lists the singular of words such as poll
-        spellings = tuple(plural for plural in spellings if plural != lemma) or spellings
+    if form == "NNS":  # the dictionary lists terrorism and poll as their own plurals, and few such words are plurals
+        spellings = tuple(plural for plural in spellings if plural != lemma or plural.endswith("s"))
     return spellings
 
 

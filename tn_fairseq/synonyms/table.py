@@ -28,6 +28,8 @@ from .vocabulary import continues_word, match_case
 
 logger = logging.getLogger(__name__)
 
+Rows = dict[int, list[int]]  # the ids of the synonyms of a word, best first, by the id of the word
+
 PADDING = -1
 FORMAT, FORMAT_VERSION = "tn_fairseq synonym table", "1"
 _REMEDY = f"build it with {PREPROCESSING} build-synonym-table from this data's dict.txt"
@@ -41,10 +43,8 @@ class Coverage(NamedTuple):
     with_synonym: int
 
 
-def build_table(
-    dictionary: Dictionary, words: Mapping[int, str], candidates: Iterable[Sequence[str] | None]
-) -> tuple[Tensor, Coverage]:
-    """Return the table (len(dictionary), columns) and its coverage.
+def build_rows(words: Mapping[int, str], candidates: Iterable[Sequence[str] | None]) -> tuple[Rows, Coverage]:
+    """Return the rows that are not empty, and their coverage.
 
     ``words`` are the whole words (id -> word) that can be keys and values. ``candidates`` yields for each of them, in
     order, the words that a source offers as synonyms, or None if it does not know the word. A candidate is kept if, in
@@ -62,12 +62,16 @@ def build_table(
         kept = [synonym for synonym in synonyms if synonym not in (None, index)]
         if kept:
             rows[index] = kept
+    return rows, Coverage(known, with_another_word, with_synonym=len(rows))
 
+
+def rows_to_table(dictionary: Dictionary, rows: Rows) -> Tensor:
+    """The table (len(dictionary), columns), with as many columns as the longest row has synonyms, but at least one."""
     columns = max(map(len, rows.values()), default=1)
     table = torch.full((len(dictionary), columns), PADDING, dtype=torch.int32)
     for index, row in rows.items():
         table[index, : len(row)] = torch.tensor(row, dtype=torch.int32)
-    return table, Coverage(known, with_another_word, with_synonym=len(rows))
+    return table
 
 
 def save_synonym_table(

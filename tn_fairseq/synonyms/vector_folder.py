@@ -49,7 +49,10 @@ def read_vector_folder(folder: Path, needed: Collection[str]) -> tuple[dict[str,
 
 
 def _only_file(folder: Path, suffixes: Sequence[str]) -> Path:
-    found = sorted(path for path in folder.iterdir() if path.suffix in suffixes)
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix in suffixes)
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}; {_FOLDER}") from None
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "no such file"
         raise InputError(f"{folder}: files that end in {' or '.join(suffixes)}: {names}; {_FOLDER}")
@@ -73,7 +76,8 @@ def _read_matrix(path: Path) -> np.ndarray:
 
 def _read_words(path: Path) -> list[str]:
     if path.suffix == ".txt":
-        return read_text(path, _WORDS).splitlines()
+        # not splitlines, because words of published files contain rare line separators
+        return [line.removesuffix("\r") for line in read_text(path, _WORDS).removesuffix("\n").split("\n")]
     try:
         from pyarrow import ArrowException, parquet, types
     except ImportError:
@@ -82,14 +86,13 @@ def _read_words(path: Path) -> list[str]:
         ) from None
     try:
         table = parquet.read_table(path)
-    except (ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({first_line(error)}); {_WORDS}") from None
-    if table.num_columns != 1 or not (
-        types.is_string(table.schema.types[0]) or types.is_large_string(table.schema.types[0])
-    ):
-        columns = ", ".join(f"{field.name} ({field.type})" for field in table.schema)
-        raise InputError(f"{path}: its columns are {columns}, must be one column of text; {_WORDS}")
-    return table.column(0).to_pylist()
+        kinds = table.schema.types
+        if len(kinds) == 1 and (types.is_string(kinds[0]) or types.is_large_string(kinds[0])):
+            return table.column(0).to_pylist()
+    except (ArrowException, OSError, ValueError) as error:  # ValueError: a word is not UTF-8
+        raise InputError(f"{path}: not a Parquet file, or damaged ({first_line(error)}); {_WORDS}") from None
+    columns = ", ".join(f"{field.name} ({field.type})" for field in table.schema)
+    raise InputError(f"{path}: its columns are {columns}, must be one column of text; {_WORDS}")
 
 
 def _digest(*paths: Path) -> str:

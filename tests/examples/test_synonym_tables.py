@@ -1,0 +1,58 @@
+"""The comparison of synonym tables: its rows are those of build-synonym-table --swords."""
+
+import re
+
+import pytest
+import torch
+from helpers import load_script
+from lexical_files import swords_content, write_swords
+
+from tn_fairseq.dictionary import fingerprint, load_dictionary
+from tn_fairseq.preprocessing.commands.build_synonym_table import main as build_synonym_table
+
+synonym_tables = load_script("examples/synonym_tables.py")
+VECTORS = {"elections": (1, 0), "polls": (0.9, 0.1), "election": (0.8, 0.1), "large": (0, 1), "small": (0.1, 0.9)}
+VECTORS |= {"big": (0.2, 0.9), "huge": (-1, 0.5)}
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    """The options of the comparison, for a dictionary of seven words."""
+    (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in VECTORS))
+    (tmp_path / "vectors.txt").write_text("".join(f"{word} {x} {y}\n" for word, (x, y) in VECTORS.items()))
+    dictionary = load_dictionary(tmp_path / "dict.txt")
+    embeddings = torch.randn(len(dictionary), 8, generator=torch.Generator().manual_seed(1))
+    digest = torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
+    model = {"embeddings.word_embeddings.weight": embeddings, "dictionary_fingerprint": digest}
+    torch.save({"cfg": {"model": None}, "model": model}, tmp_path / "model.pt")
+    sentences = [("a large house", "large", {"big": 9, "huge": 3, "small": 0}), ("elections", "elections", {"poll": 7})]
+    content = swords_content([*sentences, ("old elections", "elections", {"election": 9, "small": 0})])
+    for target, part_of_speech in (("t:0", "ADJ"), ("t:1", "NOUN"), ("t:2", "NOUN")):
+        content["targets"][target]["pos"] = part_of_speech
+    write_swords(tmp_path / "swords.json", content)
+    names = {"--dict": "dict.txt", "--vectors": "vectors.txt", "--path": "model.pt", "--swords": "swords.json"}
+    return [word for flag, name in names.items() for word in (flag, str(tmp_path / name))]
+
+
+def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys):
+    synonym_tables.main(inputs)
+    head, line, *rows = capsys.readouterr().out.splitlines()
+    assert head.count("|") == line.count("|") == 9 and len(rows) == len(synonym_tables.TABLES)
+    cells = {row.split("`")[1]: [cell.strip() for cell in row.split("|")[2:-1]] for row in rows}
+    assert list(cells) == list(synonym_tables.TABLES)
+    for options in ("wordnet", "vectors", "vectors --same-inflection"):
+        flags = inputs if options.startswith("vectors") else inputs[:2] + inputs[-2:]
+        flags = [flag for flag in flags if flag not in ("--path", str(tmp_path / "model.pt"))]
+        build_synonym_table([*flags, "--source", *options.split(), "--output", str(tmp_path / "table.safetensors")])
+        printed = capsys.readouterr().out
+        shares = re.findall(r"(\d+\.\d+)% of [\d,]+ (?:judged|acceptable|pairs)", printed)
+        acceptable, doubtful, rejected, held, crossing = (f"{float(share):.1f}%" for share in shares)
+        assert cells[options][1] == crossing and cells[options][3:] == [acceptable, doubtful, rejected, held], options
+    assert cells["vectors"][0] == "42"  # each of seven words has the others as neighbors
+    assert cells["vectors --same-inflection"][1] == "0.0%" != cells["vectors"][1]
+
+
+def test_a_missing_file_is_one_line(inputs, tmp_path):
+    (tmp_path / "swords.json").unlink()
+    with pytest.raises(SystemExit, match="swords.json: No such file"):
+        synonym_tables.main(inputs)

@@ -1,0 +1,28 @@
+from tn_fairseq.synonyms.combining import combine, keep_pairs
+
+ONE = {4: [5, 6, 7], 5: [4]}
+TWO = {4: [8, 6, 5], 6: [4]}
+
+
+def test_one_source_is_not_changed():
+    assert combine([ONE], "union") == combine([ONE], "intersection") == ONE
+    assert combine([ONE, ONE], "union") == combine([ONE, ONE], "intersection") == ONE
+
+
+def test_the_union_lists_shared_synonyms_first_and_then_the_better_ranks():
+    # 5 has the ranks 0 and 2, 6 has 1 and 1: a tie, which the first source decides; 8 is first in its source, 7 third
+    assert combine([ONE, TWO], "union") == {4: [5, 6, 8, 7], 5: [4], 6: [4]}
+    assert combine([TWO, ONE], "union")[4] == [6, 5, 8, 7]
+
+
+def test_the_intersection_has_what_all_sources_list_by_mean_rank():
+    assert combine([ONE, TWO], "intersection") == {4: [5, 6]}
+    assert combine([{4: [5, 6, 7]}, {4: [7, 6, 5]}, {4: [7, 5]}], "intersection") == {4: [7, 5]}
+    assert combine([ONE, {}], "intersection") == {}
+
+
+def test_pairs_are_kept_in_order_and_empty_rows_are_dropped():
+    words = {4: "main", 5: "chief", 6: "stay", 7: "halt"}
+    assert keep_pairs(ONE, words, lambda word, other: True) == ONE
+    assert keep_pairs(ONE, words, lambda word, other: (word, other) != ("main", "stay")) == {4: [5, 7], 5: [4]}
+    assert keep_pairs(ONE, words, lambda word, other: word == "chief") == {5: [4]}
