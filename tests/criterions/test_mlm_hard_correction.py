@@ -71,7 +71,7 @@ def test_weight_counts_in_numerator_and_denominator(sure_of_noun3, synonym_table
 @pytest.mark.parametrize("family", ["bert", "electra"])
 def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3, synonym_table, family):
     """In the toy language, noun0 to noun4 are followed by noun7 to noun11, which here continue words."""
-    flags = ["--synonym-table", synonym_table, "--mask-prob", 0.4]
+    flags = ["--synonym-table", synonym_table, "--mask-prob", 0.4, "--sample-break-mode", "none"]
     flags += ["--discriminator-loss-weight", 0, "--rtd-false-negatives", "ignore"]
     built = task, _, criterion = sure_of_noun3(*flags, family=family)
     dictionary = task.dictionary
@@ -292,10 +292,12 @@ def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
     is_synonym = torch.tensor([task.dictionary[word] in synonyms_of("noun3") for word in words[masked].tolist()])
     candidates = corruption.fill_in(torch.zeros_like(masked), masked, is_synonym)
     if judge == "discriminator":
-        scores = 1 - output.discriminator_logits[candidates].sigmoid()
+        scores = (-output.discriminator_logits[candidates]).sigmoid()
     else:
         predictions = output.drawn_tokens[is_synonym]
-        scores = judge_scores(criterion.judge[0].eval(), {"src_tokens": text}, candidates, predictions)
+        scores = judge_scores(
+            criterion.judge[0].eval(), {**batch["net_input"], "src_tokens": text}, candidates, predictions
+        )
     middle = scores.sort().values[len(scores) // 2].item()
     criterion.cfg.correction_judge_threshold = middle
     loss, sample_size, log = run(built)

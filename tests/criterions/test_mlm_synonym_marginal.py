@@ -16,7 +16,7 @@ def expectation(built, weight, has_synonyms):
     task, model, _ = built
     batch = first_batch(task)
     masked = batch["target"].ne(task.dictionary.pad())
-    logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    logits, _ = model.eval()(**batch["net_input"], masked_tokens=masked)
     losses = []
     for probabilities, target in zip(logits.softmax(dim=-1), batch["target"][masked].tolist()):
         word = task.dictionary[target]

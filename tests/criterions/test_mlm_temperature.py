@@ -14,7 +14,7 @@ def test_the_loss_is_that_of_divided_logits_and_the_log_that_of_plain_ones(build
     batch = first_batch(task)
     masked = batch["target"].ne(task.dictionary.pad())
     with torch.no_grad():
-        logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
+        logits, _ = model.eval()(**batch["net_input"], masked_tokens=masked)
     targets = batch["target"][masked]
     loss, sample_size, log = criterion(model, batch)
     rows = range(len(targets))

@@ -10,7 +10,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 from helpers import CRITERIA, FAMILIES, first_batch, training_flags
 
-TOO_LARGE = 1 << 15
+TOO_LARGE = 1 << 17
 WINDOW = 2  # clean updates after which the loss scale doubles
 
 

@@ -65,7 +65,9 @@ def assert_same_tensors(one: Path, other: Path) -> None:
 
 def assert_same_parameters(one: Path, other: Path) -> None:
     ours, theirs = (torch.load(path, weights_only=True)["model"] for path in (one, other))
-    assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert ours.keys() == theirs.keys()
+    # transformers does not record how long the sequences were: an import assumes that all positions were trained
+    assert [name for name in ours if not torch.equal(ours[name], theirs[name])] in ([], ["trained_positions"])
 
 
 def assert_loads_alike(exported: Path, model) -> None:
