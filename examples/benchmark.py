@@ -40,6 +40,8 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY_SIZE = 30_522
 CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")
+DOCUMENTS = "electra, --document-attention"  # with four documents in each sequence
+TASK = ("--task", "electra", "--sample-break-mode", "none")  # full sequences
 TRAINING = """
     --optimizer electra_adamw --lr 5e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 10000 --total-num-update 1000000
@@ -112,10 +114,11 @@ class Steps:
 
 
 class Criteria:
-    """The step of each criterion, and the extra passes of sentence KL, which take turns."""
+    """The step of each criterion, of attention inside documents, and the extra passes of sentence KL, in turn."""
 
     def __init__(self, common: dict[str, Any]):
         self.all = {name: Steps(make_our_step(common, name), common) for name in CRITERIA}
+        self.all[DOCUMENTS] = Steps(make_our_step(common, "electra", documents=4), common)
         self.all["passes"] = Steps(make_generator_passes(common), common)
 
     def run(self, seconds: float) -> dict[str, float]:
@@ -186,9 +189,9 @@ def make_peer_step(common: dict[str, Any]) -> Step:
     return step
 
 
-def make_our_step(common: dict[str, Any], criterion: str, compiled: bool = False) -> Step:
+def make_our_step(common: dict[str, Any], criterion: str, compiled: bool = False, documents: int = 0) -> Step:
     """The step of fairseq-train without its trainer: criterion, gradients, clipping, optimizer."""
-    batches = endless_batches(common)
+    batches = endless_batches(common, documents)
     model, loss_of = our_parts(common, criterion, compiled)
     mixed = autocast(common) if common["device"] == "cuda" else nullcontext()
     parameters = list(model.parameters())
@@ -222,9 +225,13 @@ def make_generator_passes(common: dict[str, Any]) -> Step:
     return step
 
 
-def endless_batches(common: dict[str, Any]) -> Iterator[dict]:
-    """The same few batches on the device, repeated without end."""
+def endless_batches(common: dict[str, Any], documents: int = 0) -> Iterator[dict]:
+    """The same few batches on the device, repeated without end; with a number of documents in each sequence."""
     batches = torch.load(common["data_bin"] / "batches.pt", map_location=common["device"], weights_only=True)
+    for batch in batches if documents else []:
+        tokens = batch["net_input"]["src_tokens"]
+        numbers = torch.arange(tokens.size(1), device=tokens.device) * documents // tokens.size(1)
+        batch["net_input"]["documents"] = numbers.expand_as(tokens)
     return itertools.cycle(batches)
 
 
@@ -246,7 +253,7 @@ def set_up(data_bin: Path, arch: str, length: int, criterion: str, compiled: boo
 
     from tn_fairseq.configuration import training_config
 
-    flags = [data_bin, "--task", "electra", "--arch", arch, "--tokens-per-sample", length, "--criterion", criterion]
+    flags = [data_bin, *TASK, "--arch", arch, "--tokens-per-sample", length, "--criterion", criterion]
     if criterion == "mlm_hard_correction":
         flags += ["--synonym-table", data_bin / "synonyms.safetensors"]
     if compiled:
@@ -451,7 +458,8 @@ def compare_criteria(common: dict[str, Any]) -> dict[str, Any]:
     """Compare the step of each criterion with plain ELECTRA's."""
     with made({"criteria": Subject(common, Criteria)}) as subjects:
         rounds = [subjects["criteria"].ask("run", common["seconds"]) for _ in range(common["rounds"])]
-    over = {name: statistics.median(times[name] / times["electra"] for times in rounds) for name in CRITERIA}
+    names = (*CRITERIA, DOCUMENTS)
+    over = {name: statistics.median(times[name] / times["electra"] for times in rounds) for name in names}
     allowed = 1 + statistics.median(times["passes"] / times["electra"] for times in rounds)
     print("\nstep of each criterion, plain ELECTRA's = 1")
     show(
@@ -459,7 +467,7 @@ def compare_criteria(common: dict[str, Any]) -> dict[str, Any]:
         [
             [name, f"{1e3 * statistics.median(times[name] for times in rounds):,.1f}", f"{over[name]:.3f}"]
             + [f"{allowed:.3f} is the cost of its extra passes alone" if name == "mlm_sent_kl" else ""]
-            for name in CRITERIA
+            for name in names
         ],
     )
     return {"seconds a step": rounds, "ratio": over, "sentence KL by count": allowed}
@@ -509,7 +517,7 @@ def work_forever() -> None:
 def run_trainer(common: dict[str, Any]) -> float:
     """Tokens per second from fairseq-train's log: the median of the intervals after the first."""
     on_cpu = common["device"] == "cpu"
-    command = ["fairseq-train", common["data_bin"], "--user-dir", ROOT / "tn_fairseq", "--task", "electra"]
+    command = ["fairseq-train", common["data_bin"], "--user-dir", ROOT / "tn_fairseq", *TASK]
     command += ["--arch", common["arch"], "--tokens-per-sample", common["length"], "--criterion", "electra"]
     command += [*TRAINING.split(), "--max-update", common["updates"], "--batch-size", common["batch_size"]]
     command += [*FLAGS[common["precision"]], *(["--cpu"] if on_cpu else []), "--no-save", "--disable-validation"]

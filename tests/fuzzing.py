@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary
 from helpers import WORDS, synonyms_of, write_table
+from lexical_files import swords_content, write_blimp, write_swords
 from tokenizer_folders import bert_folder, gpt2_folder, sentencepiece_folder
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
@@ -20,6 +21,9 @@ from tokenizers import models, pre_tokenizers
 from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
+from tn_fairseq.evaluation.lexical.blimp import read_blimp
+from tn_fairseq.evaluation.lexical.swords import read_swords
+from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
 from tn_fairseq.preprocessing.glue_data import TASKS, read_task
 from tn_fairseq.preprocessing.squad_data import read_squad
 from tn_fairseq.preprocessing.tokenizers import load_tokenizer
@@ -154,6 +158,14 @@ def kinds(folder: Path) -> dict[str, Kind]:
     paragraphs = [{"context": "The cat sat on the mat.", "qas": questions}]
     path.write_text(json.dumps({"version": "1.1", "data": [{"title": "Cats", "paragraphs": paragraphs}]}))
     add("SQuAD", path, read_squad)
+
+    content = swords_content([("The total is due.", "total", {"sum": 9, "all": 0})])
+    for name in ("swords.json", "swords.json.gz"):
+        add(name, write_swords(make(name) / name, content), read_swords)
+    path = make("word pairs") / "pairs.txt"
+    path.write_text("".join(f"{word}\t{other}\t{n}.5\n" for n, (word, other) in enumerate(zip(WORDS, WORDS[1:]))))
+    add("word pairs", path, read_word_pairs)
+    add("BLiMP", write_blimp(make("blimp") / "B.zip", {"x": [("the cat", "a cats")] * 9}), read_blimp)
 
     path = make("checkpoint") / "checkpoint.pt"
     torch.save({"cfg": {"model": {"_name": "x"}}, "model": {"w": torch.arange(20.0)}}, path)

@@ -1,10 +1,22 @@
-"""Files in the formats of the lexical measures: SWORDS, word pairs and BLiMP."""
+"""Files for the lexical measures: SWORDS and BLiMP in their formats, and checkpoints."""
 
 import gzip
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import torch
+from fairseq import tasks
+from helpers import FAMILIES
+from omegaconf import DictConfig, OmegaConf
+
+from tn_fairseq.analysis.checkpoints import Loaded
+from tn_fairseq.configuration import training_config
+from tn_fairseq.dictionary import MASK
+from tn_fairseq.evaluation.lexical.scoring import Place
 
 # context, target and the judgments of each substitute: how many of ten judges accept it
 Sentence = tuple[str, str, Mapping[str, int]]
@@ -34,3 +46,45 @@ def write_swords(path: Path, content: Mapping[str, Any]) -> Path:
     text = json.dumps(content).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
+
+
+def write_blimp(path: Path, pairs: Mapping[str, Sequence[tuple[str, str]]], phenomenon: str = "binding") -> Path:
+    """Write an archive as BLiMP's, with a file for each paradigm."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, sentences in pairs.items():
+            entries = [
+                {"sentence_good": good, "sentence_bad": bad, "linguistics_term": phenomenon, "UID": name}
+                for good, bad in sentences
+            ]
+            archive.writestr(f"data/{name}.jsonl", "".join(json.dumps(entry) + "\n" for entry in entries))
+            archive.writestr(f"__MACOSX/data/._{name}.jsonl", b"\x00\xff")
+    return path
+
+
+@cache  # Hydra takes a second
+def _configuration(data: Path, family: str) -> DictConfig:
+    return training_config([data, *FAMILIES[family].split(), "--tokens-per-sample", 32, "--batch-size", 8])
+
+
+def save_model(path: Path, data: Path, family: str, seed: int = 1, updates: int = 1) -> Path:
+    """Save a new model of a family as fairseq-train does, with large random parameters."""
+    cfg = _configuration(data, family)
+    torch.manual_seed(seed)
+    model = tasks.setup_task(cfg.task).build_model(cfg.model)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    state = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
+    state |= {"model": model.state_dict(), "optimizer_history": [{"num_updates": updates}]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(state, path)
+    return path
+
+
+@torch.no_grad()
+def alone(loaded: Loaded, place: Place) -> torch.Tensor:
+    """The log-probabilities at a masked place, (V,), from a pass over one sequence with the logits of all positions."""
+    tokens = torch.from_numpy(place.tokens)[None].clone()
+    tokens[0, place.position] = loaded.task.source_dictionary.index(MASK)
+    logits = loaded.model(src_tokens=tokens)[0]
+    return logits[0, place.position].log_softmax(-1)

@@ -7,11 +7,12 @@ from tn_fairseq import corruption
 MASK, ORDINARY = 99, (4, 99)
 
 
-def mask(tokens, maskable, seed=0, mask_prob=0.15, leave_unmasked_prob=0.15, random_token_prob=0.0):
+def mask(tokens, maskable, seed=0, starts_word=None, mask_prob=0.15, leave_unmasked_prob=0.15, random_token_prob=0.0):
+    numbers = corruption.masking_numbers(seed, 1, range(len(tokens)), [tokens.shape[1]] * len(tokens))
     return corruption.mask_tokens(
         tokens,
-        maskable,
-        corruption.masking_numbers(seed, 1, range(len(tokens)), [tokens.shape[1]] * len(tokens)),
+        corruption.masking_thresholds(maskable, numbers, starts_word),
+        numbers,
         mask_index=MASK,
         mask_prob=mask_prob,
         leave_unmasked_prob=leave_unmasked_prob,
@@ -81,9 +82,12 @@ def test_masking_by_hand():
         token=np.array([[0.0, 0.0, 0.999, 0.0, 0.0, 0.0]]),
         draw=np.zeros((1, 6)),
     )
+    thresholds = corruption.masking_thresholds(np.array([[False, True, True, True, True, True]]), numbers)
+    # the positions in the order of their numbers become masked at (rank + 1 - 0.5) / 5
+    assert thresholds[0].tolist() == pytest.approx([np.inf, 0.9, 0.1, 0.3, 0.7, 0.5])
     corrupted, masked = corruption.mask_tokens(
         np.array([[0, 11, 12, 13, 14, 15]]),
-        np.array([[False, True, True, True, True, True]]),
+        thresholds,
         numbers,
         mask_index=MASK,
         mask_prob=0.5,
@@ -93,6 +97,47 @@ def test_masking_by_hand():
     )
     assert masked.tolist() == [[False, False, True, True, False, True]]
     assert corrupted.tolist() == [[0, 11, 98, 13, 14, MASK]]  # random, unchanged, masked
+
+
+def test_a_larger_share_masks_the_same_positions_and_more(text):
+    tokens, maskable = text
+    small, large = (mask(tokens, maskable, mask_prob=share)[1] for share in (0.15, 0.3))
+    assert (large | ~small).all() and large.sum() == pytest.approx(2 * small.sum(), rel=0.01)
+
+
+def test_words_are_masked_with_all_of_their_pieces(text):
+    tokens, maskable = text
+    starts_word = np.random.default_rng(2).random(tokens.shape) < 0.6
+    _, masked = mask(tokens, maskable, starts_word=starts_word)
+    continued = maskable[:, 1:] & ~starts_word[:, 1:] & maskable[:, :-1]
+    assert (masked[:, 1:] == masked[:, :-1])[continued].all()
+    assert masked.sum() / maskable.sum() == pytest.approx(0.15, abs=0.003)
+    assert not masked[~maskable].any()
+    # a block may begin inside a word
+    assert masked[:, 1][~starts_word[:, 1]].mean() == pytest.approx(0.15, abs=0.05)
+
+
+def test_words_of_one_piece_are_masked_like_tokens(text):
+    tokens, maskable = text
+    plain = mask(tokens, maskable)
+    words = mask(tokens, maskable, starts_word=np.ones_like(maskable))
+    assert all(map(np.array_equal, plain, words))
+
+
+def test_whole_words_by_hand():
+    numbers = corruption.MaskingNumbers(
+        count=np.array([0.25]),
+        order=np.array([[0.0, 0.7, 0.1, 0.4, 0.2, 0.6]]),
+        fate=np.zeros((1, 6)),
+        token=np.zeros((1, 6)),
+        draw=np.zeros((1, 6)),
+    )
+    maskable = np.array([[False, True, True, True, True, True]])
+    starts_word = np.array([[True, False, False, True, False, True]])
+    # the words: positions 1 and 2 (0.7), 3 and 4 (0.4), 5 (0.6)
+    thresholds = corruption.masking_thresholds(maskable, numbers, starts_word)
+    third, first, second = 2.75 / 3, 0.75 / 3, 1.75 / 3
+    assert thresholds[0].tolist() == pytest.approx([np.inf, third, third, first, first, second])
 
 
 def test_masking_depends_only_on_its_numbers(text):

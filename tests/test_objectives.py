@@ -26,6 +26,15 @@ def test_total_of_masked_lm_is_bitwise_equal_to_fairseqs_sum(positions):
     assert torch.equal(*(torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)))
 
 
+def test_a_token_that_the_next_one_continues_is_not_a_complete_word():
+    continues_word = torch.tensor([False, False, True, False, True])
+    tokens = torch.tensor([[3, 2, 4, 0], [3, 0, 3, 2], [2, 3, 0, 1], [0, 3, 3, 4]])
+    expected = [[9, 9, 4, 0], [3, 0, 9, 2], [2, 3, 0, 1], [0, 3, 9, 4]]  # the last one of a block is complete
+    assert objectives.complete_words(tokens, continues_word, padding=9).tolist() == expected
+    assert objectives.complete_words(tokens[:, :1], continues_word, padding=9).tolist() == [[3], [3], [2], [0]]
+    assert objectives.complete_words(tokens[:0], continues_word, padding=9).shape == (0, 4)
+
+
 def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself():
     table = torch.full((6, 2), -1, dtype=torch.int32)
     table[4, 0], table[4, 1], table[5, 0] = 5, 3, 4
@@ -50,6 +59,46 @@ def test_hard_correction_weights_between_0_and_1():
     false_negative = torch.tensor([True, False])
     assert objectives.hard_correction(false_negative, 0.25).tolist() == [0.25, 1.0]
     assert objectives.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
+
+
+def test_synonym_gain_by_hand():
+    """Probabilities 1/6, 1/6, 1/6 and 3/6 in the first row, 2/5 and three times 1/5 in the second."""
+    synonyms = torch.tensor([[0, 2, -1], [0, -1, -1], [-1, -1, -1]], dtype=torch.int32)
+    for weight, shares in (
+        (1.0, [5 / 6, 3 / 5, 1 / 4]),
+        (0.25, [3.5 / 6, 1.5 / 5, 1 / 4]),
+        (0.0, [1 / 2, 1 / 5, 1 / 4]),
+    ):
+        loss = objectives.masked_lm(LOGITS, TARGETS) - objectives.synonym_gain(LOGITS, TARGETS, synonyms, weight)
+        torch.testing.assert_close(loss, -torch.tensor(shares).log())
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_synonym_gain_and_its_gradient_are_finite_and_zero_without_synonyms(weight):
+    """A model that is as sure as a float32 allows, of the gold word or of the synonym."""
+    logits = torch.tensor([[0.0, 3e38], [3e38, 0.0], [0.0, 200.0], [3.0, 2.0]], requires_grad=True)
+    targets, synonyms = torch.zeros(4, dtype=torch.long), torch.tensor([[1], [1], [1], [-1]])
+    gain = objectives.synonym_gain(logits, targets, synonyms, weight)
+    gain.sum().backward()
+    assert torch.isfinite(gain).all() and torch.isfinite(logits.grad).all()
+    assert gain[3] == 0 and logits.grad[3].eq(0).all()
+    if weight:
+        assert logits.grad[0].tolist() == [-1, 1] and gain[2].item() == pytest.approx(200 + math.log(weight))
+    else:
+        assert gain.eq(0).all() and logits.grad.eq(0).all()
+
+
+def test_synonym_gain_makes_the_gradient_that_of_the_total_probability():
+    logits = torch.randn(5, 9, generator=torch.Generator().manual_seed(3), dtype=torch.float32).requires_grad_()
+    targets, synonyms = torch.arange(5), torch.tensor([[5, 6], [7, -1], [8, 0], [-1, -1], [2, 3]])
+    loss = (objectives.masked_lm(logits, targets) - objectives.synonym_gain(logits, targets, synonyms, 0.3)).sum()
+    probabilities = logits.softmax(dim=1)
+    naive = sum(
+        -(probabilities[n, targets[n]] + sum(0.3 * probabilities[n, s] for s in row if s >= 0)).log()
+        for n, row in enumerate(synonyms.tolist())
+    )
+    torch.testing.assert_close(loss, naive)
+    torch.testing.assert_close(*(torch.autograd.grad(value, logits, retain_graph=True)[0] for value in (loss, naive)))
 
 
 def test_soft_regularization_by_hand():
@@ -91,6 +140,31 @@ def test_replaced_token_detection_by_hand():
     torch.testing.assert_close(objectives.replaced_token_detection(logits, is_replaced), expected)
 
 
+def test_replaced_token_detection_with_a_grade_is_smallest_if_its_probability_is_the_grade():
+    logits = torch.tensor([math.log(1 / 3), math.log(1 / 3), 0.0], requires_grad=True)  # probabilities 1/4, 1/4, 1/2
+    loss = objectives.replaced_token_detection(logits, torch.tensor([0.25, 0.75, 0.25]))
+    expected = [-0.25 * math.log(0.25) - 0.75 * math.log(0.75), -0.75 * math.log(0.25) - 0.25 * math.log(0.75)]
+    torch.testing.assert_close(loss, torch.tensor([*expected, math.log(2)]))
+    loss.sum().backward()
+    torch.testing.assert_close(logits.grad, torch.tensor([0.0, -0.5, 0.25]))
+
+
+def test_focal_weight_by_hand():
+    logits = torch.tensor([[0.0, math.log(3.0), math.log(3.0)]])  # probabilities 1/2 and 3/4
+    is_replaced = torch.tensor([[True, True, False]])
+    for gamma, expected in ((1.0, [1 / 2, 1 / 4, 3 / 4]), (2.0, [1 / 4, 1 / 16, 9 / 16]), (0.0, [1.0, 1.0, 1.0])):
+        torch.testing.assert_close(objectives.focal_weight(logits, is_replaced, gamma), torch.tensor([expected]))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
+def test_the_focal_loss_has_a_finite_gradient_for_a_sure_discriminator(gamma):
+    logits = torch.tensor([[90.0, 90.0, -200.0]], requires_grad=True)
+    is_replaced = torch.tensor([[True, False, False]])
+    loss = objectives.replaced_token_detection(logits, is_replaced)
+    (objectives.focal_weight(logits, is_replaced, gamma) * loss).sum().backward()
+    assert logits.grad.tolist() == [[0.0, 1.0, 0.0]]
+
+
 @pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16])
 def test_losses_in_half_precision_equal_those_in_float32(precision):
     hidden = 5 * torch.randn(4, 2_000, generator=torch.Generator().manual_seed(12)).to(precision)
@@ -101,6 +175,8 @@ def test_losses_in_half_precision_equal_those_in_float32(precision):
         objectives.sentence_kl,
         lambda x, y: objectives.sentence_kl(x, y, temperature=3.0),
         lambda x, y: objectives.replaced_token_detection(x, y > 0),
+        lambda x, y: objectives.focal_weight(x, y > 0, gamma=2.0),
+        lambda x, y: objectives.synonym_gain(x, targets, targets.flip(0).unsqueeze(1), weight=0.5),
     ):
         found = loss(hidden, other)
         assert found.dtype == torch.float32

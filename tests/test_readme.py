@@ -19,7 +19,7 @@ from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from helpers import CRITERIA, PLUGIN, Run, load_script, run_command
 from huggingface_models import make_bert, make_electra, write_vocabulary
-from lexical_files import swords_content, write_swords
+from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
 
 import tn_fairseq  # noqa: F401  registers what the README describes
@@ -27,6 +27,7 @@ from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.analysis.report import FILES
 from tn_fairseq.criterions.base import MaskedLMCriterionConfig
 from tn_fairseq.evaluation.__main__ import main as evaluation
+from tn_fairseq.evaluation.lexical.report import FILES as LEXICAL_FILES
 from tn_fairseq.huggingface.__main__ import main as huggingface
 from tn_fairseq.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
 from tn_fairseq.preprocessing.__main__ import main as preprocessing
@@ -67,7 +68,7 @@ OURS = [
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
 SHARED = {field.name for field in fields(MaskedLMCriterionConfig)}  # options of every criterion
-INTERPOLATED = {"_name", "data", "seed", "lr"}  # positional, or fairseq's own options
+INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update"}  # positional, or fairseq's own
 
 
 def flag(name: str) -> str:
@@ -93,7 +94,7 @@ def test_every_option_in_the_pages_exists(capsys):
     parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
     parsers += [[huggingface, command] for command in ("import", "export")]
     parsers += [[analysis]]
-    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score")]
+    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "lexical", "judge")]
     parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
     for main, *words in parsers:
         with pytest.raises(SystemExit, match="0"):
@@ -198,13 +199,36 @@ def test_prepare_data(corpus, trained):
 
 
 def test_train(corpus, trained):
-    run = run_all(commands("tn_fairseq/README.md"), corpus)
+    run = run_all(commands("tn_fairseq/README.md", "# Train"), corpus)
     assert "num_updates 4" in run.output and "bert_tiny" in run.output
 
 
+def test_start_with_an_existing_generator(corpus, trained):
+    run = run_all(commands("tn_fairseq/README.md", "Start with an existing generator"), corpus)
+    assert "num_updates 4" in run.output and "generator: checkpoints/checkpoint_last.pt, frozen" in run.output
+
+
+def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
+    monkeypatch.chdir(corpus)
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["tn_fairseq/README.md"], flags=re.DOTALL)
+    names = {}
+    exec(snippet, names)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(re.fullmatch(r"\d+\.\d%  .+", line) for line in lines)
+    assert lines[0].endswith(" leads to the big city.") and lines[5].endswith("  road") and len(lines) == 3 + 9
+    assert names["sentences"] == ["the main road", "it leads to the big city."]
+    assert names["features"].shape == (1, len(names["tokens"]), 128)
+
+
 def test_objectives(corpus, trained):
-    run = run_all(commands("tn_fairseq/criterions/README.md"), corpus)
+    (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
+    sentence = "The primary function looks like an ancient bridge."
+    write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
+    train, judge = commands("tn_fairseq/criterions/README.md")
+    run = run_all([train], corpus)
     assert "num_updates 4" in run.output and "soft_reg" in run.output
+    printed = run_all([judge], corpus).stdout
+    assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
 
 
 def write_wheel(folder: Path, name: str, version: str, files: Path) -> None:
@@ -324,9 +348,27 @@ def test_glue_and_squad(corpus, trained):
     assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
 
 
+def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
+    page = "tn_fairseq/evaluation/lexical/README.md"
+    judged = {"large": 9, "primary": 3, "road": 0}
+    sentences = [
+        (f"The {word} road leads to the {noun}.", word, judged) for word in ("main", "big") for noun in OBJECTS
+    ]
+    write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(text[:40], *rest) for text, *rest in sentences]))
+    (corpus / "SimLex-999.txt").write_text("main\tprimary\t9\nroad\tbridge\t4\nriver\thouse\t1\n")
+    write_blimp(corpus / "BLiMP.zip", {"article": [("The dog stay in the city.", "The dog stay in the the.")]})
+    checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
+    (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
+    run = run_all(commands(page), corpus)
+    assert "minus plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC %" in run.stdout
+    named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", PAGES[page]))
+    assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
+
+
 def test_no_command_is_left_untried():
     elsewhere = {f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart".split()}
     here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq"))}
-    here |= {f"tn_fairseq/{name}/README.md" for name in ("criterions", "analysis", "evaluation", "huggingface")}
+    names = ("criterions", "analysis", "evaluation", "evaluation/lexical", "huggingface")
+    here |= {f"tn_fairseq/{name}/README.md" for name in names}
     assert {page for page in PAGES if commands(page)} == here | elsewhere
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

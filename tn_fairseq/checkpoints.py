@@ -111,6 +111,12 @@ def _upgrade(state: dict[str, Any], path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r})") from None
 
 
+def registered_name(cfg: Any, older: str) -> str | None:
+    """The name of a model or task in its configuration: a mapping, or a namespace in older fairseq checkpoints."""
+    fields = cfg if isinstance(cfg, Mapping) else vars(cfg)
+    return fields.get("_name") or fields.get(older)
+
+
 def word_embeddings(state: Mapping[str, Any]) -> Tensor | None:
     """The input word embeddings (V, E) of a checkpoint of ELECTRA, BERT or fairseq's RoBERTa; None for any other."""
     found = map(state["model"].get, _WORD_EMBEDDINGS)

@@ -36,9 +36,35 @@ def masking_numbers(seed: int, epoch: int, indices: Sequence[int], lengths: Sequ
     return MaskingNumbers(count, *of_positions)
 
 
+def masking_thresholds(
+    maskable: np.ndarray, numbers: MaskingNumbers, starts_word: np.ndarray | None = None
+) -> np.ndarray:
+    """The smallest share of masked tokens at which each position is masked: (B, T) boolean -> (B, T).
+
+    A share p masks p of each row's maskable positions, rounded up or down at random so that it is exact on average.
+    With `starts_word`, (B, T) boolean, it masks p of the words, each with all of its tokens. The threshold is infinite
+    at positions that are not maskable.
+    """
+    heads = maskable
+    if starts_word is not None:
+        after_special = np.pad(~maskable[:, :-1], ((0, 0), (1, 0)), constant_values=True)
+        heads = maskable & (starts_word | after_special)  # a block may begin inside a word
+    # shuffle each row with its maskable positions (or the first tokens of its words) first; a position's rank is its
+    # place in this order
+    order = np.where(heads, numbers.order, 2.0).argsort(axis=1, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(order.shape[1])[None], axis=1)
+    counts = np.maximum(heads.sum(axis=1, keepdims=True), 1)
+    thresholds = np.where(heads, (ranks + 1 - numbers.count[:, None].astype(np.float64)) / counts, np.inf)
+    if starts_word is not None:  # the other tokens of a word get the threshold of its first token
+        heads_of = np.maximum.accumulate(np.where(heads, np.arange(heads.shape[1]), 0), axis=1)
+        thresholds = np.where(maskable, np.take_along_axis(thresholds, heads_of, axis=1), np.inf)
+    return thresholds
+
+
 def mask_tokens(
     tokens: np.ndarray,
-    maskable: np.ndarray,
+    thresholds: np.ndarray,
     numbers: MaskingNumbers,
     *,
     mask_index: int,
@@ -47,18 +73,12 @@ def mask_tokens(
     random_token_prob: float,
     random_token_range: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mask a share of the maskable positions of each row: (B, T) -> masked tokens (B, T), masked positions (B, T).
+    """Mask the positions with a threshold of at most `mask_prob`: (B, T) -> tokens and masked positions, (B, T).
 
-    `mask_prob` of each row's maskable positions are masked, rounded up or down at random so that the share is exact
-    on average. Of these, `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open
+    Of these, `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open
     `random_token_range`, and the rest become `mask_index`; all count as masked (Devlin et al. 2019, section 3.1).
     """
-    count = np.floor(mask_prob * maskable.sum(axis=1) + numbers.count).astype(int)
-    # shuffle each row with its maskable positions first, and take the first `count`
-    order = np.where(maskable, numbers.order, 2.0).argsort(axis=1, kind="stable")
-    masked = np.zeros(tokens.shape, dtype=bool)
-    np.put_along_axis(masked, order, np.arange(tokens.shape[1]) < count[:, None], axis=1)
-
+    masked = thresholds <= mask_prob
     is_random = masked & (numbers.fate < random_token_prob)
     is_mask = masked & (numbers.fate >= random_token_prob + leave_unmasked_prob)
     low, high = random_token_range

@@ -14,6 +14,15 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
+def exits_as_errors() -> Iterator[None]:
+    """Undo ``one_line_errors`` in programs that call functions of commands and must not exit."""
+    try:
+        yield
+    except SystemExit as stop:
+        raise InputError(str(stop.code).removeprefix("error: ")) from None
+
+
+@contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn an ``InputError`` into a one-line message on standard error and exit code 1.
 

@@ -4,6 +4,8 @@ Every function computes in float32, whatever precision it is given, and returns 
 decides which positions count, sums them, and divides. N is the number of masked positions, V the dictionary's size.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -25,6 +27,16 @@ def total(values: Tensor) -> Tensor:
     return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
 
 
+def complete_words(tokens: Tensor, continues_word: Tensor, padding: int) -> Tensor:
+    """The tokens of a text, with ``padding`` where the next token continues the word: (B, T), (V) boolean -> (B, T).
+
+    Such a token is only a part of a word, as mer of merle, and its row of the synonym table is about another word. The
+    next token is not known at the end of a block, where nothing is replaced.
+    """
+    continued = F.pad(continues_word[tokens[:, 1:]], (0, 1))
+    return tokens.masked_fill(continued, padding)
+
+
 def false_negatives(predictions: Tensor, targets: Tensor, synonym_table: Tensor) -> Tensor:
     """True where the prediction is a synonym of the gold token, r_k in V[w_k]: (N), (N), (V, S) -> (N) (section 3.2).
 
@@ -40,6 +52,20 @@ def hard_correction(false_negative: Tensor, weight: float = 0.0) -> Tensor:
     """
     kept = torch.ones_like(false_negative, dtype=torch.float32)
     return kept.masked_fill(false_negative, weight)
+
+
+def synonym_gain(logits: Tensor, targets: Tensor, synonyms: Tensor, weight: float = 1.0) -> Tensor:
+    """log(1 + `weight` x sum of p(s) / p(w_k) over the synonyms s of w_k): (N, V), (N), (N, S) -> (N), in nats.
+
+    Subtracted from the masked-LM loss, it gives -log(p(w_k) + `weight` x sum of p(s)). `synonyms` are the rows of the
+    table, right-padded with negative numbers. An empty row or a weight of 0 gives 0, and no gradient.
+    """
+    of_synonyms = logits.gather(1, synonyms.clamp(min=0).long()).float()
+    # finite, because the gradient of a row of infinities would be NaN
+    of_synonyms = of_synonyms.masked_fill(synonyms < 0, torch.finfo(torch.float32).min)
+    of_targets = logits.gather(1, targets.unsqueeze(1)).squeeze(1).float()
+    log_weight = math.log(weight) if weight else -math.inf
+    return F.softplus(of_synonyms.logsumexp(dim=1) - of_targets + log_weight)
 
 
 def soft_regularization(target_embeddings: Tensor, prediction_embeddings: Tensor) -> Tensor:
@@ -65,6 +91,16 @@ def sentence_kl(predicted_hidden: Tensor, original_hidden: Tensor, temperature: 
 def replaced_token_detection(logits: Tensor, is_replaced: Tensor) -> Tensor:
     """Binary cross-entropy of "this token was replaced" at each position: (B, T), (B, T) -> (B, T), in nats.
 
-    Source: Clark et al. 2020, section 2.
+    Source: Clark et al. 2020, section 2. The targets are booleans, or probabilities in [0, 1].
     """
     return F.binary_cross_entropy_with_logits(logits.float(), is_replaced.float(), reduction="none")
+
+
+def focal_weight(logits: Tensor, is_replaced: Tensor, gamma: float) -> Tensor:
+    """(1 - p)^`gamma` of the probability p of the right answer: (B, T), (B, T) boolean -> (B, T), in [0, 1].
+
+    The factor of the focal loss (Lin et al. 2017, "Focal Loss for Dense Object Detection", Eq. 4). It is 1 for a gamma
+    of 0, and has a finite gradient for every gamma.
+    """
+    of_wrong_answer = torch.where(is_replaced, -logits.float(), logits.float())
+    return (gamma * F.logsigmoid(of_wrong_answer)).exp()

@@ -76,7 +76,8 @@ def train(criterion: str, seed: int, precision: str, args: argparse.Namespace) -
     if not log.exists():
         log.parent.mkdir(parents=True, exist_ok=True)
         command = ["fairseq-train", args.data, "--user-dir", ROOT / "tn_fairseq", "--cpu", "--no-save", "--seed", seed]
-        command += ["--task", "electra", "--arch", "electra_tiny", "--tokens-per-sample", args.length]
+        command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
+        command += ["--arch", "electra_tiny"]
         command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]
         command += ["--optimizer", "electra_adamw", "--lr", 1e-3, "--adam-bias-correction", "--clip-norm", 1]
         command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", args.updates // 10]

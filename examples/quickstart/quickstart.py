@@ -38,7 +38,7 @@ PRETRAINING = """
     --criterion mlm_hard_correction --prediction-mode sample
     --optimizer electra_adamw --adam-bias-correction --lr 1e-3 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 300
-    --tokens-per-sample 64 --batch-size 16 --cpu --num-workers 0
+    --sample-break-mode none --tokens-per-sample 64 --batch-size 16 --cpu --num-workers 0
     --save-interval-updates 500 --no-epoch-checkpoints
 """
 

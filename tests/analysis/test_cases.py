@@ -14,7 +14,7 @@ TABLE[4, :2] = torch.tensor([5, 6])
 TABLE[8, 0] = 9
 
 
-def batch(golds, predictions, sequence_id=0, length=12):
+def batch(golds, predictions, sequence_id=0, length=12, words=None):
     """One sequence of <s> and "six" tokens, with the gold words masked from position 3 on."""
     tokens = torch.full((1, length), 6)
     tokens[0, 0] = 0
@@ -22,7 +22,8 @@ def batch(golds, predictions, sequence_id=0, length=12):
     masked = torch.zeros(1, length, dtype=torch.bool)
     masked[0, 3 : 3 + len(golds)] = True
     logits = torch.zeros(len(golds), V)
-    return Predictions([sequence_id], tokens, masked, torch.tensor(golds), torch.tensor(predictions), logits)
+    words = torch.tensor(golds if words is None else words)
+    return Predictions([sequence_id], tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
 
 
 def collect(collector, golds, predictions, rows, sequence_id=0):
@@ -62,6 +63,14 @@ def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():
 def test_correct_predictions_and_words_without_synonyms_are_not_cases():
     collector = CaseCollector("mine", TABLE, limit=5)
     collect(collector, [4, 9], [4, 5], [probabilities(four=0.9, five=0.1), probabilities(five=0.9)])
+    assert cases_of(collector) == []
+
+
+def test_a_part_of_a_word_is_not_a_case():
+    """The gold token 8 is only a part of a word, so its most likely synonym is no near miss."""
+    collector = CaseCollector("mine", TABLE, limit=5)
+    found = batch([8], [4], words=[LABELS.index("<pad>")])
+    collector.add(found, torch.tensor([probabilities(four=0.8, nine=0.15)]), torch.tensor([False]))
     assert cases_of(collector) == []
 
 

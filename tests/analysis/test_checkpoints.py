@@ -113,6 +113,16 @@ def test_a_checkpoint_whose_parameters_do_not_match_its_configuration_is_rejecte
         load(find_checkpoints([str(path)], dictionary)[0], data_bin)
 
 
+def test_a_checkpoint_of_another_version_gets_one_line(save, dictionary, data_bin):
+    path, _, _ = save("electra", "model.pt")
+    state = torch.load(path, weights_only=True)
+    state["cfg"]["task"]["sample_break_mode"] = "unheard of"
+    torch.save(state, path)
+    with pytest.raises(InputError, match="model.pt: was trained with an option .*'unheard of'") as raised:
+        load(find_checkpoints([str(path)], dictionary)[0], data_bin)
+    assert "\n" not in str(raised.value)
+
+
 def test_a_pickle_is_never_executed(dictionary, tmp_path):
     trap = tmp_path / "trap"
     torch.save({"cfg": Bomb(trap), "model": {}}, tmp_path / "bomb.pt")

@@ -16,12 +16,14 @@ OTHER = torch.full((V, 1), PADDING, dtype=torch.int32)
 OTHER[4], OTHER[6] = 5, 7
 
 
-def batch(golds, predictions):
+def batch(golds, predictions, words=None):
     """Three sequences of four tokens; two tokens are masked in the first, two in the second, none in the third."""
     masked = torch.zeros(3, 4, dtype=torch.bool)
     masked[0, 1:3] = masked[1, 1 : len(golds) - 1] = True
     tokens = torch.full((3, 4), 6)
-    return Predictions([0, 1, 2], tokens, masked, torch.tensor(golds), torch.tensor(predictions), torch.zeros(4, V))
+    words = torch.tensor(golds if words is None else words)
+    logits = torch.zeros(4, V)
+    return Predictions([0, 1, 2], tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
 
 
 def test_the_counts_of_a_batch():
@@ -35,7 +37,7 @@ def test_the_counts_of_a_batch():
 def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
     seen = []
 
-    def predict(loaded, dataset, batches, seed, sample):
+    def predict(loaded, dataset, batches, seed, sample, continues_word):
         seen.append((seed, sample))
         yield batch([4, 5, 6, 6], [5, 4, 6, 7])
         if seed == 2:
@@ -48,7 +50,7 @@ def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
     tables = {"table": TABLE, "other": OTHER}
     details = Details(tables, max_cases=10)
     options = Options(None, "valid", mask_seeds=2, max_sequences=None, sample=True)
-    found = count_checkpoint(None, options, tables, details, tqdm(disable=True))
+    found = count_checkpoint(None, options, tables, None, details, tqdm(disable=True))
     assert seen == [(1, True), (2, True)]
     assert found == [
         (Counts(3, 1, 4, 1, 2), Counts(6, 2, 8, 3, 3)),
@@ -58,6 +60,21 @@ def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
     assert details.fired.tolist() == [[5, 2], [2, 5]]
     assert details.word_embeddings.shape == (V, 3)
     assert sum(details.pairs.pairs()[2].tolist()) == 8
+
+
+def test_a_part_of_a_word_counts_only_as_masked(monkeypatch):
+    """The first of two equal wrong predictions is at a part of a word: neither a correction nor a pair of words."""
+    monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: _Loaded())
+    monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
+    monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
+    monkeypatch.setattr(counting, "predict", lambda *args: [batch([4, 4, 6, 6], [5, 5, 6, 7], words=[1, 4, 6, 6])])
+    details = Details({"table": TABLE}, max_cases=10)
+    options = Options(None, "valid", mask_seeds=1, max_sequences=None, sample=False)
+    found = count_checkpoint(None, options, {"table": TABLE}, None, details, tqdm(disable=True))
+    assert found == [(Counts(sequences=3, corrected_sequences=1, masked=4, correct=1, corrected=1),)]
+    assert details.fired.tolist() == [[1]]
+    gold, prediction, count_of_pairs, _ = details.pairs.pairs()
+    assert list(zip(gold.tolist(), prediction.tolist(), count_of_pairs.tolist())) == [(4, 5, 1), (6, 7, 1)]
 
 
 class _Loaded:

@@ -9,6 +9,8 @@ from tn_fairseq.analysis.checkpoints import Loaded
 from tn_fairseq.analysis.predictions import BATCH_SIZE, batches_of, load_split, predict
 from tn_fairseq.errors import InputError
 
+NONE = torch.zeros(200, dtype=torch.bool)  # no symbol continues a word
+
 
 @pytest.fixture
 def loaded(build):
@@ -27,7 +29,7 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(loaded, data_
     batches = batches_of(one, dataset, None)
     seen = {}
     for seed in (1, 2, 1):
-        found = list(predict(one, dataset, batches, seed, sample=False))
+        found = list(predict(one, dataset, batches, seed, sample=False, continues_word=NONE))
         masks = torch.cat([batch.masked_tokens.flatten() for batch in found])
         assert seed not in seen or torch.equal(seen[seed], masks)
         seen[seed] = masks
@@ -46,9 +48,9 @@ def test_predictions_are_the_most_likely_tokens_or_reproducible_samples(loaded, 
     one = loaded("electra")
     dataset = load_split(one, data_bin, "valid")
     batches = batches_of(one, dataset, None)
-    likeliest = next(predict(one, dataset, batches, 1, sample=False))
+    likeliest = next(predict(one, dataset, batches, 1, sample=False, continues_word=NONE))
     assert torch.equal(likeliest.predictions, likeliest.logits.argmax(dim=1))
-    draws = [next(predict(one, dataset, batches, 1, sample=True)) for _ in range(2)]
+    draws = [next(predict(one, dataset, batches, 1, sample=True, continues_word=NONE)) for _ in range(2)]
     assert torch.equal(draws[0].predictions, draws[1].predictions)
     assert not torch.equal(draws[0].predictions, likeliest.predictions)
     assert torch.equal(draws[0].logits, likeliest.logits)
@@ -83,6 +85,25 @@ def test_samples_depend_only_on_the_seed(loaded, data_bin, family):
     draws = []
     for before, seed in ((5, 1), (6, 1), (6, 2)):
         torch.manual_seed(before)
-        draws.append(torch.cat([batch.predictions for batch in predict(one, dataset, batches, seed, sample=True)]))
+        draws.append(
+            torch.cat(
+                [batch.predictions for batch in predict(one, dataset, batches, seed, sample=True, continues_word=NONE)]
+            )
+        )
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[1], draws[2])
+
+
+def test_a_gold_token_that_the_next_one_continues_is_padding(loaded, data_bin):
+    """All nouns continue words, so that a gold token before a noun is a part of a word."""
+    one = loaded("bert")
+    dictionary = one.task.source_dictionary
+    dataset = load_split(one, data_bin, "valid")
+    batches = batches_of(one, dataset, 16)
+    nouns = torch.tensor([symbol.startswith("noun") for symbol in dictionary.symbols])
+    for batch in predict(one, dataset, batches, 1, sample=False, continues_word=nouns):
+        for (row, place), gold, word in zip(batch.masked_tokens.nonzero().tolist(), batch.targets, batch.words):
+            following = batch.tokens[row, place + 1 : place + 2].tolist()
+            part = any(dictionary[token].startswith("noun") for token in following)
+            assert word == (dictionary.pad() if part else gold)
+        assert 0 < batch.words.eq(dictionary.pad()).sum() < len(batch.words)

@@ -3,14 +3,14 @@
 import nltk
 from nltk.corpus.reader import CorpusReader
 
-from tn_fairseq.analysis.report import _part_of_speech, _table_names
+from tn_fairseq.analysis.report import _part_of_speech, table_names
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 
 def test_tables_are_named_after_their_files_unless_two_names_are_equal(tmp_path):
-    assert _table_names([tmp_path / "wordnet.safetensors", tmp_path / "glove.safetensors"]) == ["wordnet", "glove"]
+    assert table_names([tmp_path / "wordnet.safetensors", tmp_path / "glove.safetensors"]) == ["wordnet", "glove"]
     same = [tmp_path / "a" / "t.safetensors", tmp_path / "b" / "t.safetensors"]
-    assert _table_names(same) == list(map(str, same))
+    assert table_names(same) == list(map(str, same))
 
 
 def test_parts_of_speech_of_a_language_that_nltk_lacks_are_unknown(monkeypatch, tmp_path, capsys):

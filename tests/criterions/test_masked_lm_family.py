@@ -39,13 +39,19 @@ def fairseqs_masked_lm(task, model, batch):
         ("mlm_hard_correction", ["--hard-correction-divisor", "masked", "--hard-correction-weight", 1]),
         ("mlm_soft_reg", ["--soft-reg-weight", 0]),
         ("mlm_sent_kl", ["--sent-kl-weight", 0]),
+        ("mlm_synonym_marginal", []),
+        ("mlm_synonym_marginal", ["--synonym-weight", 0]),
+        ("mlm_temperature", ["--mlm-temperature", 1]),
+        ("rtd_graded", []),
+        ("rtd_focal", []),
     ],
 )
 def test_degenerate_criteria_are_bitwise_equal_to_fairseqs_masked_lm(
     build, empty_table, synonym_table, family, criterion, flags
 ):
-    if criterion == "mlm_hard_correction":
-        flags = ["--synonym-table", synonym_table if "--hard-correction-weight" in flags else empty_table, *flags]
+    if criterion in ("mlm_hard_correction", "mlm_synonym_marginal", "rtd_graded"):
+        has_weight = {"--hard-correction-weight", "--synonym-weight"} & set(flags)
+        flags = ["--synonym-table", synonym_table if has_weight else empty_table, *flags]
     task, model, ours = build(family, "--criterion", criterion, *flags)
     batch = first_batch(task)
     loss, sample_size, log = step(task, model, ours, batch)
@@ -57,6 +63,50 @@ def test_degenerate_criteria_are_bitwise_equal_to_fairseqs_masked_lm(
     for name, parameter in model.named_parameters():
         ours_gradient, theirs = (torch.autograd.grad(x, parameter, retain_graph=True)[0] for x in (loss, expected))
         assert torch.equal(ours_gradient, theirs), name
+
+
+PLAIN = ("electra", [])
+ORIGINAL = ("mlm_hard_correction", ["--hard-correction-weight", 1, "--rtd-false-negatives", "original"])
+
+
+@pytest.mark.parametrize(
+    "criterion, flags, plain",
+    [
+        ("mlm_synonym_marginal", ["--synonym-weight", 0], PLAIN),
+        ("mlm_synonym_marginal", None, PLAIN),
+        ("mlm_temperature", ["--mlm-temperature", 1], PLAIN),
+        ("rtd_graded", ["--rtd-synonym-grade", 1], PLAIN),
+        ("rtd_graded", ["--rtd-synonym-grade", 0], ORIGINAL),
+        ("rtd_graded", None, PLAIN),
+        ("rtd_focal", ["--rtd-focal-gamma", 0], PLAIN),
+    ],
+)
+def test_degenerate_criteria_train_electra_bitwise_as_the_plain_one(
+    build, synonym_table, empty_table, criterion, flags, plain
+):
+    """Three updates; without flags, the table is empty."""
+    found = []
+    for name, options in ((criterion, flags), plain):
+        table = empty_table if options is None else synonym_table
+        task, model, objective = build("electra", "--criterion", name, "--synonym-table", table, *(options or []))
+        task.load_dataset("train")
+        dataset = task.dataset("train")
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        logs = []
+        for first in (0, 8, 16):
+            batch = dataset.collater([dataset[index] for index in range(first, first + 8)])
+            loss, sample_size, log = step(task, model, objective, batch, seed=first)
+            optimizer.zero_grad()
+            (loss / sample_size).backward()
+            optimizer.step()
+            logs.append({key: float(value) for key, value in log.items() if key != "synonym_gain"})
+        found.append((logs, model.state_dict()))
+    (logs, weights), (expected_logs, expected) = found
+    if flags is None:
+        for log in (*logs, *expected_logs):  # the other run's table is not empty
+            del log["false_negatives"], log["false_negative_sequences"]
+    assert logs == expected_logs
+    assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
 
 
 @pytest.mark.parametrize("flags", [[], ["--generator-loss-weight", 2], ["--discriminator-loss-weight", 7]])
@@ -138,6 +188,7 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
         *[(criterion, f"--{tower}-loss-weight") for criterion in CRITERIA for tower in ("generator", "discriminator")],
         ("mlm_soft_reg", "--soft-reg-weight"),
         ("mlm_sent_kl", "--sent-kl-weight"),
+        ("rtd_focal", "--rtd-focal-gamma"),
     ],
 )
 def test_a_negative_weight_is_refused(build, synonym_table, criterion, name):

@@ -1,8 +1,13 @@
 import pytest
 import torch
-from helpers import WORDS, first_batch, synonyms_of, write_table
+from fairseq import tasks
+from helpers import FAMILIES, WORDS, first_batch, synonyms_of, write_data_bin, write_table
+from omegaconf import OmegaConf
 
-from tn_fairseq import objectives
+from tn_fairseq import corruption, objectives
+from tn_fairseq.checkpoints import save_checkpoint
+from tn_fairseq.configuration import training_config
+from tn_fairseq.judge import judge_scores
 
 
 def run(built, seed=5):
@@ -31,7 +36,7 @@ def expectation(built):
     batch = first_batch(task, size=24)
     masked = batch["target"].ne(task.dictionary.pad())
     targets = batch["target"][masked]
-    logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    logits, _ = model.eval()(**batch["net_input"], masked_tokens=masked)
     is_synonym = torch.tensor([task.dictionary[i] in synonyms_of("noun3") for i in targets.tolist()])
     assert 0 < is_synonym.sum() < len(targets)
     return objectives.masked_lm(logits, targets), is_synonym
@@ -61,6 +66,33 @@ def test_weight_counts_in_numerator_and_denominator(sure_of_noun3, synonym_table
     loss, sample_size, _ = run(built)
     torch.testing.assert_close(loss, nll[~is_synonym].sum() + weight * nll[is_synonym].sum())
     assert sample_size == (~is_synonym).sum() + weight * is_synonym.sum()
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3, synonym_table, family):
+    """In the toy language, noun0 to noun4 are followed by noun7 to noun11, which here continue words."""
+    flags = ["--synonym-table", synonym_table, "--mask-prob", 0.4]
+    flags += ["--discriminator-loss-weight", 0, "--rtd-false-negatives", "ignore"]
+    built = task, _, criterion = sure_of_noun3(*flags, family=family)
+    dictionary = task.dictionary
+    nll, is_synonym = expectation(built)
+    all_synonyms = is_synonym.clone()
+    criterion.continues_word[[dictionary.index(f"noun{number}") for number in range(7, 12)]] = True
+    batch = first_batch(task, size=24)
+    hidden = 0
+    places = batch["target"].ne(dictionary.pad()).nonzero().tolist()
+    for position, (row, place) in enumerate(places):
+        gold, following = batch["target"][row, place], batch["net_input"]["src_tokens"][row, place + 1 :]
+        if dictionary[gold] in ("noun0", "noun1", "noun2", "noun4") and following.tolist()[:1] not in ([], [2]):
+            is_synonym[position] = False
+            hidden += dictionary[following[0]] == "<mask>"
+    assert hidden and 0 < is_synonym.sum() < all_synonyms.sum()
+    loss, sample_size, log = run(built)
+    assert log["false_negatives"] == is_synonym.sum()
+    torch.testing.assert_close(loss / sample_size, nll[~is_synonym].mean())
+    if family == "electra":  # this generator always draws its prediction
+        tokens = batch["net_input"]["src_tokens"].ne(dictionary.pad()).sum()
+        assert log["rtd_tokens"] == tokens - is_synonym.sum()
 
 
 @pytest.mark.parametrize("divisor", ["kept", "masked"])
@@ -180,3 +212,146 @@ def test_predicting_a_special_symbol_is_never_a_false_negative(build, synonym_ta
         predictions = torch.full((len(WORDS),), symbol)
         targets = torch.tensor([task.dictionary.index(word) for word in WORDS])
         assert not objectives.false_negatives(predictions, targets, criterion.synonyms).any()
+
+
+# The judge of corrections
+
+
+@pytest.fixture
+def judge_file(build, data_bin, tmp_path):
+    """A function that saves a new model as a checkpoint, and returns its path."""
+
+    def save(family):
+        flags = [data_bin, *FAMILIES[family].split(), "--tokens-per-sample", 32]
+        cfg = OmegaConf.to_container(training_config(flags), resolve=True, enum_to_str=True)
+        model = build(family)[1]
+        save_checkpoint({"cfg": cfg, "model": model.state_dict()}, tmp_path / f"{family}.pt")
+        return tmp_path / f"{family}.pt"
+
+    return save
+
+
+JUDGES = ["bert", "electra", "roberta", "discriminator"]
+
+
+@pytest.fixture
+def build_judged(build, synonym_table, judge_file):
+    """ELECTRA whose generator prefers noun3, so that there are corrections, with a judge."""
+
+    def build_all(judge, threshold, *flags):
+        flags = ["--criterion", "mlm_hard_correction", "--synonym-table", synonym_table, *flags]
+        flags += ["--prediction-mode", "sample" if judge in (None, "discriminator") else "argmax"]
+        if judge is not None:
+            path = judge if judge == "discriminator" else judge_file(judge)
+            flags += ["--correction-judge", path, "--correction-judge-threshold", threshold]
+        task, model, criterion = build("electra", *flags)
+        with torch.no_grad():
+            model.generator_head.bias[task.dictionary.index("noun3")] = 30.0
+        return task, model, criterion
+
+    return build_all
+
+
+def train_step(built):
+    """Loss, log and gradients of one training step with dropout."""
+    task, model, criterion = built
+    torch.manual_seed(5)
+    loss, _, log = criterion(model.train(), first_batch(task, size=24))
+    loss.backward()
+    return loss, log, [parameter.grad for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_judge_that_accepts_everything_changes_nothing(build_judged, judge):
+    loss, log, gradients = train_step(build_judged(judge, 0))
+    expected_loss, expected_log, expected = train_step(build_judged(None, 0))  # always draws its prediction
+    assert log["judge_agreed"] == log["judged"] == expected_log["false_negatives"] > 0
+    assert torch.equal(loss, expected_loss) and all(map(torch.equal, gradients, expected))
+    del log["judged"], log["judge_agreed"]
+    assert log == expected_log
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_judge_that_rejects_everything_leaves_plain_masked_lm(build_judged, judge):
+    loss, log, gradients = train_step(build_judged(judge, 1))
+    expected_loss, _, expected = train_step(build_judged(None, 0, "--hard-correction-weight", 1))
+    assert log["false_negatives"] == log["judge_agreed"] == 0 < log["judged"]
+    assert torch.equal(loss, expected_loss) and all(map(torch.equal, gradients, expected))
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
+    built = task, model, criterion = build_judged(judge, 0, "--discriminator-loss-weight", 0)
+    criterion.continues_word[task.dictionary.index("noun12")] = True
+    batch = first_batch(task, size=24)
+    masked = batch["target"].ne(task.dictionary.pad())
+    inputs = {key: batch[key] for key in ("masked_indices", "uniform_draws")}
+    output = model.eval()(**batch["net_input"], masked_tokens=masked, target_tokens=batch["target"], **inputs)
+    text = corruption.original_tokens(batch["net_input"]["src_tokens"], batch["target"], masked)
+    words = objectives.complete_words(text, criterion.continues_word, task.dictionary.pad())
+    is_synonym = torch.tensor([task.dictionary[word] in synonyms_of("noun3") for word in words[masked].tolist()])
+    candidates = corruption.fill_in(torch.zeros_like(masked), masked, is_synonym)
+    if judge == "discriminator":
+        scores = 1 - output.discriminator_logits[candidates].sigmoid()
+    else:
+        predictions = output.drawn_tokens[is_synonym]
+        scores = judge_scores(criterion.judge[0].eval(), {"src_tokens": text}, candidates, predictions)
+    middle = scores.sort().values[len(scores) // 2].item()
+    criterion.cfg.correction_judge_threshold = middle
+    loss, sample_size, log = run(built)
+    accepted = is_synonym.masked_scatter(is_synonym, scores >= middle)
+    assert 0 < accepted.sum() < is_synonym.sum()
+    assert log["judged"] == is_synonym.sum() and log["false_negatives"] == accepted.sum()
+    nll = objectives.masked_lm(output.logits, batch["target"][masked])
+    torch.testing.assert_close(loss / sample_size, nll[~accepted].mean())
+
+
+def test_without_a_candidate_the_judge_reads_nothing(build_judged):
+    task, model, criterion = build_judged("bert", 0.5)
+    with torch.no_grad():
+        model.generator_head.bias[task.dictionary.index("noun3")] = 0
+        model.generator_head.bias[task.dictionary.eos()] = 30.0
+    criterion.judge = []  # reading would fail
+    log = run((task, model, criterion))[2]
+    assert log["judged"] == log["judge_agreed"] == 0
+
+
+def test_a_judge_is_neither_trained_nor_saved(build_judged):
+    criterion = build_judged("bert", 0.5)[2]
+    assert criterion.state_dict() == {} and list(criterion.parameters()) == []
+    (judge,) = criterion.judge
+    assert not judge.training
+    criterion.train()
+    assert not judge.training
+
+
+def refusal(build, synonym_table, *flags, family="electra"):
+    flags = ["--criterion", "mlm_hard_correction", "--synonym-table", synonym_table, *flags]
+    with pytest.raises(SystemExit, match="^error: [^\n]+$") as raised:
+        task, model, criterion = build(family, *flags)
+        criterion(model, first_batch(task))
+    return str(raised.value)
+
+
+def test_invalid_judges_are_refused(build, synonym_table, judge_file, data_bin, tmp_path):
+    sample = ["--prediction-mode", "sample"]
+    discriminator = ["--correction-judge", "discriminator"]
+    assert "needs --prediction-mode sample" in refusal(build, synonym_table, *discriminator)
+    assert "needs ELECTRA" in refusal(build, synonym_table, *discriminator, *sample, family="bert")
+    threshold = ["--correction-judge-threshold", 1.5]
+    assert "--correction-judge-threshold must be between 0 and 1" in refusal(build, synonym_table, *threshold)
+    missing = refusal(build, synonym_table, "--correction-judge", tmp_path / "missing.pt")
+    assert "missing.pt: No such file" in missing
+    assert "holds no model" in refusal(build, synonym_table, "--correction-judge", synonym_table)
+    other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
+    flags = [other, *FAMILIES["bert"].split(), "--tokens-per-sample", 32]
+    cfg = training_config(flags)
+    task = tasks.setup_task(cfg.task)
+    state = {
+        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
+        "model": task.build_model(cfg.model).state_dict(),
+    }
+    save_checkpoint(state, tmp_path / "other.pt")
+    assert "the model of another dictionary" in refusal(
+        build, synonym_table, "--correction-judge", tmp_path / "other.pt"
+    )

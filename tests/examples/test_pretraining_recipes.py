@@ -151,7 +151,7 @@ def test_a_recipe_has_the_papers_settings(recipe):
     cfg = settings(as_written(recipe))
     assert cfg["common"]["user_dir"] == "tn_fairseq"
     task, optimization, lr_scheduler = (cfg[name] for name in ("task", "optimization", "lr_scheduler"))
-    assert task["_name"] == "electra" and task["sample_break_mode"] == "none" and task["mask_prob"] == 0.15
+    assert task["_name"] == "electra" and task["sample_break_mode"] == "segments" and task["mask_prob"] == 0.15
     masking = task["leave_unmasked_prob"], task["random_token_prob"]
     assert masking == ((0.1, 0.1) if model.startswith("bert") else (0.15, 0.0))
     small = model == "electra_small"

@@ -93,6 +93,9 @@ def test_the_card_includes_options_that_are_zero_but_not_unset_flags(checkpoint)
     state["cfg"]["criterion"].update(hard_correction_weight=0.0, discriminator_loss_weight=0, a_flag=False, unset=None)
     card = model_card("electra", "ElectraForMaskedLM", state)
     assert "hard_correction_weight 0.0, " in card and "discriminator_loss_weight 0, " in card
+    state["cfg"]["criterion"]["correction_judge"] = "/home/someone/encoder.pt"
+    card = model_card("my-electra", "ElectraForPreTraining", state)
+    assert "correction_judge encoder.pt" in card and "someone" not in card
     assert "a_flag" not in card and "unset" not in card
 
 

@@ -7,11 +7,13 @@ import torch
 from fairseq.checkpoint_utils import load_model_ensemble
 from helpers import FAMILIES, fairseq_train
 from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
 from tn_fairseq.huggingface.exporting import export_model
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.vocabulary import load_vocabulary
+from tn_fairseq.models import ElectraModel
 
 transformers = pytest.importorskip("transformers")
 TOLERANCE = 1e-5
@@ -118,6 +120,26 @@ def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin):
     save(tmp_path, models)
     found = round_trip(tmp_path, wordpiece_bin, models)
     assert found.keys() == {"masked LM"} and max(found.values()) < TOLERANCE, found
+
+
+@pytest.mark.parametrize("embedding_size", [None, 24, 40])
+def test_a_frozen_generator_is_exported_with_its_own_embeddings(tmp_path, wordpiece_bin, released, embedding_size):
+    """Of the same size as the discriminator's, which it projects; of the generator's own size; and of another."""
+    import_model(released / "discriminator", wordpiece_bin, tmp_path / "imported.pt", released / "generator")
+    state = torch.load(tmp_path / "imported.pt", weights_only=True)
+    state["cfg"]["model"] |= {"freeze_generator": True, "generator_embedding_size": embedding_size}
+    dictionary = load_vocabulary(wordpiece_bin).dictionary
+    model = ElectraModel(OmegaConf.create(state["cfg"]["model"]), dictionary)
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.1)
+    state["model"] = model.state_dict()
+    torch.save(state, tmp_path / "frozen.pt")
+    discriminator, generator = export_model(tmp_path / "frozen.pt", tmp_path / "exported")
+    masked_lm = transformers.AutoModelForMaskedLM.from_pretrained(generator).eval()
+    detector = transformers.AutoModelForPreTraining.from_pretrained(discriminator).eval()
+    assert masked_lm.config.embedding_size == (embedding_size or 16) and detector.config.embedding_size == 16
+    found = differences(wordpiece_bin, tmp_path / "frozen.pt", masked_lm, detector)
+    assert max(found.values()) < TOLERANCE, found
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from tokenizer_folders import (
     PIECES,
     REAL_DATA,
@@ -23,6 +24,7 @@ from tokenizers import ByteLevelBPETokenizer, Regex, normalizers, pre_tokenizers
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.huggingface.tokenizer import tokenizer_files
+from tn_fairseq.models.hub_interface import HubInterface
 from tn_fairseq.preprocessing.tokenizers import load_tokenizer
 from tn_fairseq.preprocessing.tokenizers.base import ROBERTA_SPECIAL_TOKENS
 from tn_fairseq.preprocessing.tokenizers.wordpiece import wordpiece_tokenizer
@@ -180,6 +182,39 @@ def test_a_unigram_model_reads_only_its_own_literal_special_tokens(exported):
         assert [token for token in loaded.convert_ids_to_tokens(ids) if token in control] == re.findall(pattern, line)
         if not any(piece in line for piece in special):
             assert ids == text_ids
+
+
+# transformers keeps the spaces around the mask of "roberta" as pieces of their own
+@pytest.mark.parametrize("exported", [kind for kind in MAKERS if kind != "roberta"], indirect=True)
+def test_the_python_interface_reads_masks_as_transformers_does(exported):
+    _, tokenizer, dictionary, folder = exported
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
+    interface = HubInterface(torch.nn.Module(), dictionary, tokenizer)
+    token_ids = tokenizer.token_ids(dictionary)
+    for text in ("the {} sat on the mat.", "the {}. It", "{}s sat", "{}", "cat {}", "{} {}", "ü({})  {}, the"):
+        theirs = loaded(text.replace("{}", loaded.mask_token))["input_ids"]
+        for mask in ("<mask>", loaded.mask_token):
+            assert token_ids[interface.encode(text.replace("{}", mask))].tolist() == theirs, text
+
+
+def test_the_python_interface_reads_other_text_as_binarize_does(exported):
+    _, tokenizer, dictionary, _ = exported
+    interface = HubInterface(torch.nn.Module(), dictionary, tokenizer)
+    token_ids = tokenizer.token_ids(dictionary)
+    for text, ids in zip(TRICKY, binarized(tokenizer, dictionary, TRICKY)):
+        bos, *inside, eos = interface.encode(text).tolist()
+        assert (bos, eos) == (dictionary.bos(), dictionary.eos()) and token_ids[inside].tolist() == ids
+
+
+@pytest.mark.parametrize(
+    "exported", ["uncased", "gpt2", "sentencepiece", "sentencepiece bpe bytes", "roberta"], indirect=True
+)
+def test_the_python_interface_decodes_what_it_encodes(exported):
+    _, tokenizer, dictionary, _ = exported
+    interface = HubInterface(torch.nn.Module(), dictionary, tokenizer)
+    for text in ("the cat sat on <mask> mats.", "<mask> cat <mask>. the", "the cats"):
+        assert interface.decode(interface.encode(text)).strip() == text
+    assert list(map(str.strip, interface.decode(interface.encode("the <mask>", "cat")))) == ["the <mask>", "cat"]
 
 
 def test_special_tokens(exported):

@@ -32,8 +32,9 @@ def world(tmp_path_factory):
     sentence = lambda: " ".join(rng.choices(WORDS, k=rng.randint(3, 8)))  # noqa: E731
     (folder / "text").write_text("".join(f"{sentence()} good bad\n" for _ in range(64)))
     preprocess("binarize", *["--train", folder / "text", "--valid", folder / "text"], *tokenizer_to(folder, "data-bin"))
-    for family in ("electra", "bert"):
+    for family, length in (("electra", 32), ("bert", 16)):  # pairs of sentences are longer than 16 tokens
         flags = ["--task", "electra", "--arch", f"{family}_tiny", "--criterion", "electra", "--max-update", 1]
+        flags += ["--tokens-per-sample", length]
         run = fairseq_train(folder / "data-bin", folder / family, *flags)
         assert run.code == 0, run.output
 
@@ -98,6 +99,9 @@ def test_glue_fine_tunes_scores_and_compares(world, glue):
     lines = [line for line in run.stderr.splitlines() if line.startswith("[")]
     assert [line.split()[0] for line in lines] == [f"[{number}/8]" for number in range(1, 9)]
     assert lines[0].startswith("[1/8] electra SST-2 seed 1: accuracy ")
+    warned = [line.partition(": ") for line in run.stderr.splitlines() if "pre-training reached" in line]
+    assert [folder for folder, _, _ in warned] == [str(world / f"scores/bert/STS-B/seed{seed}") for seed in (1, 2)]
+    assert all(warning.startswith("fine-tuning on sequences of more than 16 tokens") for _, _, warning in warned)
     results = json.loads((world / "scores" / "glue.json").read_text())
     assert {(r["checkpoint"], r["task"], r["seed"]) for r in results} == {
         (checkpoint, task, seed) for checkpoint in ("electra", "bert") for task in ("SST-2", "STS-B") for seed in (1, 2)

@@ -82,6 +82,8 @@ def world(tmp_path_factory) -> Path:
     folder = write_sources(tmp_path_factory.mktemp("world"))
     (folder / "numbers.txt").write_text("".join(f"{number} 1\n" for number in LETTERS.values()))
 
+    (folder / "pairs").write_text("noun1 noun2 1\nnoun3 noun4 2\nnoun1 noun4 3\n")
+
     def run(main, *words):
         main([str(word) for word in words])
 
@@ -130,6 +132,9 @@ class Offers:
     def fine_tuning(self, path: Path, kind: str, checkpoint: Path, data: Path, output: Path | None = None) -> Offer:
         words = kind, checkpoint, "--data", data, "--seeds", "1", "--max-update", 1, "--output", output or self.output
         return self.command(path, evaluation, *words, output="")
+
+    def lexical(self, path: Path, checkpoint: Path, *words: object) -> Offer:
+        return self.command(path, evaluation, "lexical", checkpoint, "--data", self.data, *words)
 
     def tokenizer(self, path: Path, main: Callable = binarize, whole_folder: bool = False) -> Offer:
         source = self.world / ("squad.json" if main is squad else "text")
@@ -252,6 +257,10 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     "squad-score, the predictions": lambda o: o.command(
         p := o.folder / "a.json", evaluation, "squad-score", o.world / "squad.json", p, output=""
     ),
+    "lexical, a checkpoint": lambda o: o.lexical(p := o.folder / "a.pt", p, "--word-pairs", o.world / "pairs"),
+    "--swords": lambda o: o.lexical(p := o.folder / "a.json.gz", o.checkpoint, "--swords", p),
+    "--word-pairs": lambda o: o.lexical(p := o.folder / "a.txt", o.checkpoint, "--word-pairs", p),
+    "--blimp": lambda o: o.lexical(p := o.folder / "a.zip", o.checkpoint, "--blimp", p),
     # binarized data
     "dict.txt": lambda o: o.training(p := o.copy("data-bin", "dict.txt"), data=p.parent),
     "train.idx": lambda o: o.training(p := o.copy("data-bin", "train.idx"), data=p.parent),

@@ -65,7 +65,8 @@ def first_loss(data_bin, checkpoint, masked_lm) -> float:
     tokens, target = batch["net_input"]["src_tokens"], batch["target"]
     pad = vocabulary.dictionary.pad()
     masked = target.ne(pad)
-    logits = masked_lm(vocabulary.token_ids[tokens], attention_mask=tokens.ne(pad).long()).logits[masked]
+    more = {"attention_mask": tokens.ne(pad).long(), "token_type_ids": batch["net_input"]["token_types"]}
+    logits = masked_lm(vocabulary.token_ids[tokens], **more).logits[masked]
     nll = torch.nn.functional.cross_entropy(logits, vocabulary.token_ids[target[masked]])
     return nll.item() / math.log(2)
 

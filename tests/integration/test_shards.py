@@ -33,7 +33,7 @@ def shards(tmp_path_factory) -> str:
 def read_from(run) -> list[str]:
     """The shards that a run trained on, in order."""
     assert run.code == 0, run.output
-    return re.findall(r"train: [\d,]+ blocks .* from \S+/(\w+)/train$", run.output, flags=re.MULTILINE)
+    return re.findall(r"train: [\d,]+ sequences .* from \S+/(\w+)/train, ", run.output, flags=re.MULTILINE)
 
 
 def updates_by_epoch(run) -> dict[int, list[int]]:

@@ -135,7 +135,9 @@ def runs(synonym_table) -> dict[str, list]:
     """Each criterion and each family. "uneven" runs train to the end of an epoch on small batches with few masks."""
     every = every_criterion(synonym_table, updates=3)
     even = {name: every[name] for name in ("electra.mlm_sent_kl", "bert.electra", "roberta.mlm_soft_reg")}
-    flags = ["--task", "electra", "--tokens-per-sample", 12, "--mask-prob", 0.04]
+    even |= {name: every[name] for name in ("bert.mlm_synonym_marginal", "roberta.mlm_temperature")}
+    even |= {name: every[name] for name in ("electra.rtd_graded", "electra.rtd_focal")}
+    flags = ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", 12, "--mask-prob", 0.04]
     flags += ["--batch-size", 3, "--batch-size-valid", 8]
     flags += ["--max-update", 1000, "--total-num-update", 1000, "--max-epoch", 1]
     uneven = {f"uneven.{name}": [*every[name], *flags] for name in ("electra.mlm_hard_correction", "bert.mlm_soft_reg")}

@@ -76,7 +76,7 @@ def test_temperature_reaches_the_draw(electra):
 def test_without_targets_it_is_a_masked_language_model(electra):
     task, model, batch = electra
     masked = batch["target"].ne(task.dictionary.pad())
-    logits, extra = model(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    logits, extra = model(**batch["net_input"], masked_tokens=masked)
     assert extra is None
     torch.testing.assert_close(logits, run(task, model, batch).logits)
 

@@ -66,7 +66,7 @@ def test_what_only_pretraining_needs_is_deleted_and_the_rest_is_loaded(build, fa
     heads = {name for name in kept if name.startswith("classification_heads.")}
     assert heads == {f"classification_heads.sentences.output.{part}" for part in ("weight", "bias")}
     modules = {name.split(".")[0] for name in kept.keys() - heads}
-    assert modules == {"embeddings", TOWERS[family], "dictionary_fingerprint"}
+    assert modules == {"embeddings", TOWERS[family], "dictionary_fingerprint", "trained_positions"}
     assert all(torch.equal(kept[name], (fresh if name in heads else state)[name]) for name in kept)
 
 
@@ -129,3 +129,28 @@ def test_pretraining_is_unchanged(build, family):
     assert not any("classification" in name for name in model.state_dict())
     loss, _, _ = criterion(model, first_batch(task))
     assert loss > 0
+
+
+@families
+def test_positions_that_pretraining_never_reached(build, family, caplog):
+    _, pretrained, _ = build(family, "--tokens-per-sample", 6)
+    pretrained.eval().encode(getattr(pretrained, TOWERS[family]), torch.full((1, 4), 9))
+    assert pretrained.trained_positions == 0
+    pretrained.train().encode(getattr(pretrained, TOWERS[family]), torch.full((1, 4), 9))
+    assert pretrained.trained_positions == 6
+    model = with_head(build, family).train()
+    model.load_state_dict(pretrained.state_dict())
+    for length in (6, 8, 10, 10, 6):
+        model(torch.full((2, length), 9), classification_head_name="sentences")
+    (warning,) = [record.message for record in caplog.records if "fine-tuning on" in record.message]
+    assert "of more than 6 tokens, but pre-training reached only 6 positions" in warning
+    assert model.trained_positions == 6
+
+
+@families
+def test_a_checkpoint_that_does_not_say_how_far_it_was_trained(build, family, caplog):
+    _, model, _ = build(family)
+    state = model.state_dict()
+    del state["trained_positions"]
+    model.load_state_dict(state)
+    assert model.longest_trained == model.max_positions()

@@ -2,7 +2,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tn_fairseq.modules.transformer_encoder import Embeddings, SelfAttention, TransformerLayer, attend
+from tn_fairseq.modules import transformer_encoder
+from tn_fairseq.modules.transformer_encoder import (
+    Embeddings,
+    SelfAttention,
+    TransformerEncoder,
+    TransformerLayer,
+    attend,
+    document_bounds,
+    positions_in_documents,
+)
 
 
 @pytest.fixture
@@ -68,3 +77,59 @@ def test_under_autocast_activations_are_bfloat16_from_the_embeddings_on():
     output.float().square().sum().backward()
     parameters = [*embeddings.parameters(), *layer.parameters()]
     assert all(parameter.grad.dtype == parameter.dtype == torch.float32 for parameter in parameters)
+
+
+# two rows of documents: of 3, 1 and 4 tokens; of 5 tokens, and 3 of padding
+DOCUMENTS = torch.tensor([[1, 1, 1, 2, 3, 3, 3, 3], [1, 1, 1, 1, 1, 1, 1, 1]])
+PADDING = torch.tensor([[False] * 8, [False] * 5 + [True] * 3])
+ALONE = [(0, slice(0, 3)), (0, slice(3, 4)), (0, slice(4, 8)), (1, slice(0, 5))]
+
+
+def test_positions_restart_in_every_document():
+    assert positions_in_documents(DOCUMENTS).tolist() == [[0, 1, 2, 0, 0, 1, 2, 3], list(range(8))]
+
+
+def torch_varlen_attn(query, key, value, starts, key_starts, longest, longest_key):
+    """What torch's kernel for GPUs computes, one document at a time."""
+    assert longest == longest_key == starts.diff().max() and starts.dtype == torch.int32
+    parts = []
+    for start, end in zip(starts.tolist(), key_starts[1:].tolist()):
+        parts.append(
+            F.scaled_dot_product_attention(*(states[start:end].transpose(0, 1) for states in (query, key, value)))
+        )
+    return torch.cat(parts, dim=1).transpose(0, 1)
+
+
+@pytest.mark.parametrize("kernel", ["mask", "varlen"])
+@pytest.mark.parametrize("training", [True, False])
+def test_documents_in_a_block_are_read_one_by_one(kernel, training, monkeypatch):
+    torch.manual_seed(1)
+    embeddings = Embeddings(dictionary_size=50, embedding_size=8, max_positions=8, dropout=0.0).train(training)
+    encoder = TransformerEncoder(8, 16, 2, 4, 32, dropout=0.0, attention_dropout=0.0).train(training)
+    if kernel == "varlen":
+        monkeypatch.setattr(transformer_encoder, "varlen_attn", torch_varlen_attn)
+        monkeypatch.setattr(encoder, "_can_pack", lambda x: True)
+    tokens = torch.randint(50, DOCUMENTS.shape)
+    together = encoder(embeddings(tokens, documents=DOCUMENTS), PADDING, DOCUMENTS)
+    assert together.isfinite().all()
+    for row, part in ALONE:
+        alone = tokens[row : row + 1, part]
+        expected = encoder(embeddings(alone), torch.zeros_like(alone, dtype=torch.bool))
+        torch.testing.assert_close(together[row : row + 1, part], expected, atol=1e-6, rtol=0)
+
+
+def test_bounds_of_documents():
+    bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1))
+    assert bounds.starts.tolist() == [0, 3, 4, 8, 13, 16] and bounds.longest == 5
+
+
+def test_documents_are_packed_only_without_dropout_in_half_precision_on_a_gpu(monkeypatch):
+    x = torch.zeros(1, dtype=torch.bfloat16)
+    encoder = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.1)
+    assert not encoder._can_pack(x)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    monkeypatch.setattr(transformer_encoder, "varlen_attn", torch_varlen_attn)
+    assert not encoder._can_pack(x) and encoder.eval()._can_pack(x) and not encoder._can_pack(x.float())
+    assert TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.0)._can_pack(x)
+    monkeypatch.setattr(transformer_encoder, "varlen_attn", None)
+    assert not encoder._can_pack(x)

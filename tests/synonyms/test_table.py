@@ -1,3 +1,5 @@
+import json
+import logging
 import pickle
 
 import pytest
@@ -10,6 +12,7 @@ from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms.table import (
     PADDING,
     build_rows,
+    load_continuations,
     load_synonym_table,
     read_description,
     rows_to_table,
@@ -206,3 +209,61 @@ def test_invalid_rows_are_refused(dictionary, saved, change, reason):
     path = saved(change(table))
     message = refusal(path, dictionary)
     assert reason in message and str(path) in message
+
+
+NUMBERS = {"Ġmer": 5, "le": 6, "Ġdog": 7, ".": 8}
+
+
+@pytest.fixture
+def encoder_json(tmp_path):
+    path = tmp_path / "encoder.json"
+    path.write_text(json.dumps(NUMBERS), encoding="utf-8")
+    return path
+
+
+def without_continuations(path, dictionary):
+    """A table as version 0.1 wrote it."""
+    metadata = {**read_description(path)}
+    save_file({"synonyms": load_synonym_table(path, dictionary)}, path, metadata)
+    return path
+
+
+@pytest.mark.parametrize("version_01", [False, True])
+@pytest.mark.parametrize(
+    "pieces", [("mer", "##le", "dog", "."), ("▁mer", "le", "▁dog", "."), ("Ġmer", "le", "Ġdog", ".")]
+)
+def test_a_table_says_which_pieces_continue_a_word(tmp_path, pieces, version_01):
+    dictionary = dictionary_of(*pieces)
+    path = tmp_path / "synonyms.safetensors"
+    save_synonym_table(path, torch.full((len(dictionary), 1), PADDING, dtype=torch.int32), dictionary, {})
+    if version_01:
+        without_continuations(path, dictionary)
+    assert load_continuations(path, dictionary).tolist() == [False] * 5 + [True] + [False] * 3
+
+
+def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, encoder_json, caplog):
+    dictionary = dictionary_of(*map(str, NUMBERS.values()))
+    table = torch.full((len(dictionary), 1), PADDING, dtype=torch.int32)
+    path = tmp_path / "synonyms.safetensors"
+    with pytest.raises(InputError, match="--encoder-json"):
+        save_synonym_table(path, table, dictionary, {})
+    assert not path.exists()
+    save_synonym_table(path, table, dictionary, {}, encoder_json)
+    with caplog.at_level(logging.WARNING):
+        assert load_continuations(path, dictionary).nonzero().tolist() == [[dictionary.index("6")]]
+        assert not caplog.messages
+        # without its pieces, no number is known to continue a word
+        assert not load_continuations(without_continuations(path, dictionary), dictionary).any()
+    (message,) = caplog.messages
+    assert "which pieces continue a word" in message and str(path) in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "wrong", [torch.zeros(10), torch.zeros(9, dtype=torch.bool), torch.zeros(10, 1, dtype=torch.bool)]
+)
+def test_invalid_continuations_are_refused(dictionary, saved, wrong):
+    path = saved()
+    tensors = {"synonyms": load_synonym_table(path, dictionary), "continues_word": wrong}
+    save_file(tensors, path, read_description(path))
+    with pytest.raises(InputError, match=f"{path}: continues_word must be boolean of shape"):
+        load_continuations(path, dictionary)

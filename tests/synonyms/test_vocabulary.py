@@ -5,7 +5,14 @@ from fairseq.data import Dictionary
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.vocabulary import STOP_WORDS, casing, match_case, surface_forms, whole_words
+from tn_fairseq.synonyms.vocabulary import (
+    STOP_WORDS,
+    casing,
+    continues_word,
+    match_case,
+    surface_forms,
+    whole_words,
+)
 
 
 def dictionary_of(*pieces):
@@ -70,6 +77,39 @@ def test_surface_forms_of_gpt2_are_decoded_bytes(tmp_path):
     assert [forms[dictionary.index(number)] for number in "1234"] == ["The", " café", "s", " �"]
     with pytest.raises(InputError, match="--encoder-json"):
         surface_forms(dictionary)
+
+
+def continuing(*pieces, encoder_json=None):
+    dictionary = dictionary_of(*pieces)
+    found = continues_word(dictionary, encoder_json)
+    assert len(found) == len(dictionary)
+    return {dictionary[index] for index, continues in enumerate(found) if continues}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        (["mer", "##le", "##1", "##'", "##́", "dog", ".", "'", "[SEP]", "madeupword0000"], {"##le", "##1", "##́"}),
+        (["▁mer", "le", "1", "é", "▁dog", ".", "'s", "-", "▁", "<0x0A>", "▁'"], {"le", "1", "é"}),
+        (["mer", "le", "dog", ".", "##"], set()),  # a plain list of words
+    ],
+)
+def test_pieces_that_continue_a_word(pieces, expected):
+    words = [f"▁word{number}" if "▁" in pieces[0] else f"word{number}" for number in range(300)]
+    more = ["##s", "##ing", "##er", "##ed"] if "##le" in pieces else []
+    assert continuing(*pieces, *words, *more) == expected | set(more)
+
+
+def test_pieces_of_gpt2_that_continue_a_word(tmp_path):
+    pieces = {"Ġmer": 1, "le": 2, "Ã©": 3, "Ġdog": 4, ".": 5, "'s": 6, "Ċ": 7, "âĢ": 8, "Ġ1": 9, "1": 10, "The": 11}
+    encoder_json = tmp_path / "encoder.json"
+    encoder_json.write_text(json.dumps(pieces), encoding="utf-8")
+    numbers = [str(number) for number in pieces.values()]
+    # the first bytes of a quotation mark, 8, are no letter
+    assert continuing(*numbers, "madeupword0000", encoder_json=encoder_json) == {"2", "3", "10", "11"}
+    with pytest.raises(InputError, match="--encoder-json"):
+        continuing(*numbers)
+    assert continuing(*pieces, *(f"Ġword{n}" for n in range(50))) == {"le", "Ã©", "1", "The"}
 
 
 def test_ids_are_those_of_the_dictionary():

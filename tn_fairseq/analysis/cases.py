@@ -47,7 +47,7 @@ class CaseCollector:
 
     def add(self, batch: Predictions, probabilities: Tensor, false_negative: Tensor) -> None:
         """Add the cases of a batch; ``probabilities`` (N, V) are the model's, ``false_negative`` (N) the table's."""
-        rows = self.table[batch.targets].long()
+        rows = self.table[batch.words].long()
         of_synonyms = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
         of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
         near_miss = ~false_negative & (batch.predictions != batch.targets) & (rows[:, 0] != PADDING)

@@ -4,7 +4,7 @@ import filecmp
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from fairseq import tasks
@@ -13,9 +13,10 @@ from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.models.roberta import RobertaModel
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
-from ..checkpoints import check_dictionary, load_checkpoint
-from ..errors import InputError
+from ..checkpoints import check_dictionary, load_checkpoint, registered_name
+from ..errors import InputError, first_line
 from ..models.base import EncoderModel
 
 
@@ -44,16 +45,14 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
     for pattern in patterns:
         matches = _matches(pattern)
         if not matches:
-            raise InputError(f"--path {pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
+            raise InputError(f"{pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
         for path in matches:
             if path.is_dir():
-                raise InputError(
-                    f"--path {path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'"
-                )
+                raise InputError(f"{path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'")
             paths.setdefault(path.resolve(), path)
     found: list[Checkpoint] = []
     for path in paths.values():
-        checkpoint = _check(path, dictionary)
+        checkpoint = check_masked_lm(path, dictionary)
         if not any(checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in found):
             found.append(checkpoint)
     folders = list(dict.fromkeys(checkpoint.path.parent for checkpoint in found))
@@ -66,8 +65,14 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
     cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
     with open_dict(cfg):
         cfg.task.data = str(data_bin)
-    task = tasks.setup_task(cfg.task, from_checkpoint=True)
-    model = task.build_model(cfg.model, from_checkpoint=True)
+    try:
+        task = tasks.setup_task(cfg.task, from_checkpoint=True)
+        model = task.build_model(cfg.model, from_checkpoint=True)
+    except OmegaConfBaseException as error:
+        raise InputError(
+            f"{checkpoint.path}: was trained with an option that this tn_fairseq does not have ({first_line(error)}); "
+            "use the version that trained it"
+        ) from None
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg.model)
     except RuntimeError as error:
@@ -86,10 +91,10 @@ def _matches(pattern: str) -> list[Path]:
     return sorted(map(Path, glob.glob(str(Path(glob.escape(str(folder)), rest)), recursive=True)))
 
 
-def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
-    """Raises InputError if the file is not a masked language model or has another dictionary."""
+def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
+    """Raises InputError if the file is not a masked language model's checkpoint, or has another dictionary."""
     state = load_checkpoint(path)
-    arch, task = _name(state["cfg"]["model"], "arch"), _name(state["cfg"]["task"], "task")
+    arch, task = registered_name(state["cfg"]["model"], "arch"), registered_name(state["cfg"]["task"], "task")
     model, task_class = ARCH_MODEL_REGISTRY.get(arch, object), tasks.TASK_REGISTRY.get(task, object)
     if not issubclass(model, (EncoderModel, RobertaModel)) or not issubclass(task_class, MaskedLMTask):
         raise InputError(
@@ -99,9 +104,3 @@ def _check(path: Path, dictionary: Dictionary) -> Checkpoint:
     check_dictionary(path, state, dictionary)
     history = state.get("optimizer_history") or [{}]
     return Checkpoint(path, history[-1].get("num_updates"))
-
-
-def _name(cfg: Any, older: str) -> str | None:
-    """The name of a model or task in its configuration: a dict, or a namespace in older fairseq checkpoints."""
-    fields = cfg if isinstance(cfg, (dict, DictConfig)) else vars(cfg)
-    return fields.get("_name") or fields.get(older)

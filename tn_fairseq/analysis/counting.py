@@ -43,7 +43,8 @@ class Details:
         for collector, false_negative in zip(self.collectors, false_negatives, strict=True):
             collector.add(batch, probabilities, false_negative)
         of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
-        self.pairs.add(batch.targets, batch.predictions, of_predictions)
+        complete = batch.words.eq(batch.targets)
+        self.pairs.add(batch.targets[complete], batch.predictions[complete], of_predictions[complete])
         fired = false_negatives.double()  # exact
         self.fired += (fired @ fired.T).long()
 
@@ -61,9 +62,17 @@ def count(batch: Predictions, false_negative: Tensor) -> Counts:
 
 
 def count_checkpoint(
-    checkpoint: Checkpoint, options: Options, tables: Mapping[str, Tensor], details: Details | None, progress: tqdm
+    checkpoint: Checkpoint,
+    options: Options,
+    tables: Mapping[str, Tensor],
+    continues_word: Tensor,
+    details: Details | None,
+    progress: tqdm,
 ) -> list[tuple[Counts, ...]]:
-    """The counts of each table for each masking; adds to ``details`` unless it is None."""
+    """The counts of each table for each masking; adds to ``details`` unless it is None.
+
+    ``continues_word``, (V) boolean, says which symbols continue a word.
+    """
     loaded = load(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
@@ -71,9 +80,9 @@ def count_checkpoint(
     seeds: list[list[Counts]] = []
     for seed in range(1, options.mask_seeds + 1):
         found = []
-        for batch in predict(loaded, dataset, batches, seed, options.sample):
+        for batch in predict(loaded, dataset, batches, seed, options.sample, continues_word):
             false_negatives = torch.stack(
-                [objectives.false_negatives(batch.predictions, batch.targets, table) for table in tables.values()]
+                [objectives.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
             found.append([count(batch, false_negative) for false_negative in false_negatives])
             if details is not None:

@@ -3,7 +3,8 @@
 import logging
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
     Checkpoints with unknown updates are left out. If all checkpoints have the same number of updates, they are drawn
     as points next to each other. The same rows give the same bytes. Raises InputError if matplotlib is missing.
     """
+    with drawing((9, 6.4), *paths) as figure:
+        _draw(figure, rows)
+
+
+@contextmanager
+def drawing(size: tuple[float, float], *paths: Path) -> Iterator[Any]:
+    """Yield a figure of a size in inches, and save it to each path, as .png or .svg by its suffix.
+
+    The same figure gives the same bytes. Raises InputError if matplotlib is missing.
+    """
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
     try:
         from matplotlib import style
@@ -63,9 +74,9 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
     # without pyplot, which looks for a display, and without the user's settings for other plots
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # the font lacks some scripts; the .png then shows boxes
-        figure = Figure(figsize=(9, 6.4), dpi=200, layout="constrained")
+        figure = Figure(figsize=size, dpi=200, layout="constrained")
         FigureCanvasAgg(figure)
-        _draw(figure, rows)
+        yield figure
         for path in paths:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(path, format=path.suffix.removeprefix("."), metadata=metadata)

@@ -9,7 +9,7 @@ from fairseq import utils
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
-from .. import corruption
+from .. import corruption, objectives
 from ..errors import InputError
 from ..preprocessing import PREPROCESSING
 from .checkpoints import Loaded
@@ -24,6 +24,7 @@ class Predictions(NamedTuple):
     tokens: Tensor  # (B, T), the text before masking
     masked_tokens: Tensor  # (B, T) boolean
     targets: Tensor  # (N), w_k
+    words: Tensor  # (N), w_k, or padding if it is only a part of a word
     predictions: Tensor  # (N), r_k
     logits: Tensor  # (N, V)
 
@@ -58,11 +59,17 @@ def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | Non
 
 @torch.no_grad()
 def predict(
-    loaded: Loaded, dataset: FairseqDataset, batches: Iterable[Sequence[int]], seed: int, sample: bool
+    loaded: Loaded,
+    dataset: FairseqDataset,
+    batches: Iterable[Sequence[int]],
+    seed: int,
+    sample: bool,
+    continues_word: Tensor,
 ) -> Iterator[Predictions]:
     """Yield the predictions for one masking by batch: the most likely tokens, or samples from the softmax.
 
-    Seed 1 gives the masking of validation during training; other seeds give other maskings.
+    Seed 1 gives the masking of validation during training; other seeds give other maskings. ``continues_word``, (V)
+    boolean, says which symbols continue a word.
     """
     device = next(loaded.model.parameters()).device
     dataset.set_epoch(seed)
@@ -70,15 +77,19 @@ def predict(
     for members in batches:
         batch = dataset.collater([dataset[index] for index in members])
         target_tokens = batch["target"]
-        masked_tokens = target_tokens.ne(loaded.task.source_dictionary.pad())
+        padding = loaded.task.source_dictionary.pad()
+        masked_tokens = target_tokens.ne(padding)
         net_input = {**batch["net_input"], "masked_tokens": masked_tokens}
         logits, _ = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
         logits = logits.float().cpu()
+        tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)
+        words = objectives.complete_words(tokens, continues_word, padding)
         yield Predictions(
             sequence_ids=batch["id"].tolist(),
-            tokens=corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens),
+            tokens=tokens,
             masked_tokens=masked_tokens,
             targets=corruption.take_masked(target_tokens, masked_tokens),
+            words=corruption.take_masked(words, masked_tokens),
             predictions=corruption.draw_replacements(logits, uniform=batch.get("uniform_draws"))
             if sample
             else logits.argmax(-1),

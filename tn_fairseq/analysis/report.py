@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..files import publish, write_folder
 from ..synonyms.inflection import relation
 from ..synonyms.table import load_synonym_table, read_description
-from ..synonyms.vocabulary import STOP_WORDS, surface_forms, whole_words
+from ..synonyms.vocabulary import STOP_WORDS, continues_word, surface_forms, whole_words
 from ..synonyms.wordnet import FETCH, find_wordnet
 from .checkpoints import find_checkpoints
 from .counting import Details, Options, count_checkpoint
@@ -57,7 +57,8 @@ def write_report(
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
     forms = surface_forms(dictionary, encoder_json)
-    names = _table_names(table_paths)
+    continuations = torch.tensor(continues_word(dictionary, encoder_json))
+    names = table_names(table_paths)
     tables = {name: load_synonym_table(path, dictionary) for name, path in zip(names, table_paths)}
     descriptions = {name: read_description(path) for name, path in zip(names, table_paths)}
     checkpoints = find_checkpoints(checkpoint_names, dictionary)
@@ -70,7 +71,7 @@ def write_report(
             title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
             with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
                 counts = count_checkpoint(
-                    checkpoint, options, tables, details if checkpoint is shown else None, progress
+                    checkpoint, options, tables, continuations, details if checkpoint is shown else None, progress
                 )
             path = str(checkpoint.path)
             evaluated += [Evaluated(path, checkpoint.updates, *found) for found in zip(tables, counts)]
@@ -128,7 +129,7 @@ def _cases_json(cases: Sequence[Case]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _table_names(paths: Sequence[Path]) -> list[str]:
+def table_names(paths: Sequence[Path]) -> list[str]:
     """The file names without their suffix, or the full paths if two names are the same."""
     names = [path.stem for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]

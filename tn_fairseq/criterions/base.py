@@ -16,7 +16,8 @@ from .. import corruption, objectives
 from ..data.loaders import restart_loaders_each_epoch
 from ..errors import InputError, one_line_errors
 from ..models.electra import ElectraOutput
-from ..synonyms.table import load_synonym_table
+from ..preprocessing import PREPROCESSING
+from ..synonyms.table import load_continuations, load_synonym_table
 
 
 @dataclass
@@ -41,6 +42,7 @@ class MaskedPredictions(NamedTuple):
 
     masked_tokens: Tensor  # (B, T) boolean
     targets: Tensor  # (N), w_k
+    words: Optional[Tensor]  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
     predictions: Tensor  # (N), r_k
     false_negative: Optional[Tensor]  # (N) boolean; None without a synonym table
     logits: Tensor  # (N, V)
@@ -62,11 +64,12 @@ class MaskedLMCriterion(FairseqCriterion):
     """Masked LM, plus replaced token detection on ELECTRA; each objective is a subclass in its own file.
 
     Works on every model that takes ``masked_tokens`` and returns the logits there: ours, and fairseq's RoBERTa. A
-    subclass declares its name and its metrics, and overrides one of the three methods below.
+    subclass declares its name and its metrics, and overrides one of the methods below.
     """
 
     objective = "masked language modeling without correction"  # for model cards
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
+    needs_synonym_table = False
     # options that must not be negative
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
 
@@ -74,6 +77,10 @@ class MaskedLMCriterion(FairseqCriterion):
     def __init__(self, cfg: MaskedLMCriterionConfig, task):
         super().__init__(task)
         self.cfg = cfg
+        if self.needs_synonym_table and not cfg.synonym_table:
+            raise InputError(
+                f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
+            )
         for name in self.weights:
             if getattr(cfg, name) < 0:
                 flag = f"--{name.replace('_', '-')}"
@@ -81,11 +88,23 @@ class MaskedLMCriterion(FairseqCriterion):
         if cfg.generator_temperature <= 0:
             raise InputError(f"--generator-temperature must be positive, not {cfg.generator_temperature}")
         restart_loaders_each_epoch(task)  # fairseq's own task masked_lm needs it as well
-        table = load_synonym_table(cfg.synonym_table, task.source_dictionary) if cfg.synonym_table else None
-        # moves to the criterion's device, and is not saved in checkpoints
-        self.register_buffer("synonyms", table, persistent=False)
+        synonyms = continues_word = None
+        if cfg.synonym_table:
+            synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
+            continues_word = load_continuations(cfg.synonym_table, task.source_dictionary)
+        # they move to the criterion's device, and are not saved in checkpoints
+        self.register_buffer("synonyms", synonyms, persistent=False)
+        self.register_buffer("continues_word", continues_word, persistent=False)
 
     # Methods that an objective overrides
+
+    def confirm_false_negatives(self, sample, output, masked: MaskedPredictions) -> Tensor:
+        """Which of the false negatives count: (N) boolean. Called only with a synonym table."""
+        return masked.false_negative
+
+    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
+        """The loss of each masked position (N); `nll`, (N), is that of plain masked LM."""
+        return nll
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], Tensor]:
         """The weight of each masked position (N), None if all are equal, and the sample size that divides the loss."""
@@ -96,8 +115,15 @@ class MaskedLMCriterion(FairseqCriterion):
         return None, {}
 
     def detection_targets(self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor):
-        """Which tokens the discriminator should call replaced, and which of them count: (B, T) boolean each."""
+        """With which probability the discriminator should call a token replaced, and which tokens count: (B, T) each.
+
+        Both are boolean, or the probabilities are float32.
+        """
         return output.is_replaced, is_token
+
+    def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The discriminator's loss for each token, (B, T), from its logits and the targets above."""
+        return objectives.replaced_token_detection(logits, targets)
 
     # The training step
 
@@ -123,15 +149,21 @@ class MaskedLMCriterion(FairseqCriterion):
 
         targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output, uniform_draws)
-        false_negative = None
+        words = false_negative = None
         if self.synonyms is not None:
-            false_negative = objectives.false_negatives(predictions, targets, self.synonyms)
-        masked = MaskedPredictions(masked_tokens, targets, predictions, false_negative, logits)
+            text = corruption.original_tokens(sample["net_input"]["src_tokens"], target_tokens, masked_tokens)
+            complete = objectives.complete_words(text, self.continues_word, self.padding_idx)
+            words = corruption.take_masked(complete, masked_tokens, masked_indices)
+            false_negative = objectives.false_negatives(predictions, words, self.synonyms)
+        masked = MaskedPredictions(masked_tokens, targets, words, predictions, false_negative, logits)
+        if self.synonyms is not None:
+            masked = masked._replace(false_negative=self.confirm_false_negatives(sample, output, masked))
 
         nll = objectives.masked_lm(logits, targets)
         masked_count = masked_tokens.sum()
+        losses = self.masked_lm_losses(masked, nll)
         weights, sample_size = self.masked_lm_weights(masked)
-        loss = objectives.total(nll if weights is None else weights * nll)
+        loss = objectives.total(losses if weights is None else weights * losses)
         regularization, logs = self.regularization(model, sample, masked)
         if regularization is not None:
             loss = loss + regularization
@@ -174,9 +206,10 @@ class MaskedLMCriterion(FairseqCriterion):
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The discriminator's mean loss over the tokens that count, a scalar, and what to log."""
-        is_replaced, counts = self.detection_targets(output, masked, is_token)
-        loss = objectives.replaced_token_detection(output.discriminator_logits, is_replaced) * counts
+        targets, counts = self.detection_targets(output, masked, is_token)
+        loss = self.detection_losses(output.discriminator_logits, targets) * counts
         tokens = counts.sum()
+        is_replaced = targets > 0.5
         said_replaced = output.discriminator_logits.detach() > 0
         logs = {
             "rtd_loss": loss.detach().sum(),
@@ -187,6 +220,11 @@ class MaskedLMCriterion(FairseqCriterion):
             "rtd_replaced": (is_replaced & counts).sum(),
         }
         return loss.sum() / tokens.clamp(min=1), logs
+
+    def drawn_synonyms(self, output: ElectraOutput, masked: MaskedPredictions) -> Tensor:
+        """Where the generator drew a synonym of the gold word: (B, T) boolean."""
+        is_synonym = objectives.false_negatives(output.drawn_tokens, masked.words, self.synonyms)
+        return corruption.fill_in(torch.zeros_like(masked.masked_tokens), masked.masked_tokens, is_synonym)
 
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         if masked.false_negative is None:

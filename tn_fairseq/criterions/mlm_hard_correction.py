@@ -1,14 +1,22 @@
 """Hard correction, ``--criterion mlm_hard_correction``: drop false negatives from the masked-LM loss (Eq. 2)."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
 
 import torch
+from fairseq import utils
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
 
 from .. import corruption, objectives
+from ..analysis.checkpoints import check_masked_lm, load
 from ..errors import InputError, one_line_errors
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from ..judge import judge_scores
+from ..models.electra import ElectraOutput
+from .base import PERCENT, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+
+DISCRIMINATOR = "discriminator"
 
 
 @dataclass
@@ -23,6 +31,15 @@ class HardCorrectionConfig(MaskedLMCriterionConfig):
         default="replaced",
         metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator drew"},
     )
+    correction_judge: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "correct only what this judge accepts: discriminator (ELECTRA's own), or a checkpoint's file"
+        },
+    )
+    correction_judge_threshold: float = field(
+        default=0.6, metadata={"help": "smallest score that the judge accepts, between 0 and 1"}
+    )
 
 
 @register_criterion("mlm_hard_correction", dataclass=HardCorrectionConfig)
@@ -30,17 +47,61 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     """Masked LM that does not penalize predicting a synonym of the gold token."""
 
     objective = "masked language modeling with hard correction of false negatives"
+    metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
+    needs_synonym_table = True
 
     @one_line_errors()
     def __init__(self, cfg: HardCorrectionConfig, task):
-        if not cfg.synonym_table:
-            raise InputError(
-                "--criterion mlm_hard_correction needs --synonym-table FILE; make one with python -m "
-                "tn_fairseq.preprocessing build-synonym-table"
-            )
         if not 0 <= cfg.hard_correction_weight <= 1:
             raise InputError(f"--hard-correction-weight must be between 0 and 1, not {cfg.hard_correction_weight}")
+        if not 0 <= cfg.correction_judge_threshold <= 1:
+            raise InputError(
+                f"--correction-judge-threshold must be between 0 and 1, not {cfg.correction_judge_threshold}"
+            )
+        if cfg.correction_judge == DISCRIMINATOR and cfg.prediction_mode != "sample":
+            raise InputError(
+                "--correction-judge discriminator needs --prediction-mode sample, because the discriminator reads the "
+                "drawn tokens"
+            )
         super().__init__(cfg, task)
+        self.judge = None
+        if cfg.correction_judge not in (None, DISCRIMINATOR):
+            checkpoint = check_masked_lm(Path(cfg.correction_judge), task.source_dictionary)
+            # in a list, so that it is not a part of the criterion, which fairseq would train and save
+            self.judge = [load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model]
+
+    def confirm_false_negatives(self, sample, output, masked):
+        found = masked.false_negative
+        if self.cfg.correction_judge is None:
+            return found
+        if self.judge is None:
+            return found & (self.originality(sample, output, masked) >= self.cfg.correction_judge_threshold)
+        candidates = corruption.fill_in(torch.zeros_like(masked.masked_tokens), masked.masked_tokens, found)
+        rows = candidates.any(dim=1).nonzero().squeeze(1)
+        if not len(rows):
+            return found
+        net_input = sample["net_input"]
+        text = corruption.original_tokens(net_input["src_tokens"], sample["target"], masked.masked_tokens)
+        few = {name: tensor[rows] for name, tensor in {**net_input, "src_tokens": text}.items()}
+        (judge,) = self.judge
+        scores = judge_scores(judge.to(text.device), few, candidates[rows], masked.predictions[found])
+        return found.masked_scatter(found, scores >= self.cfg.correction_judge_threshold)
+
+    def originality(self, sample, output, masked):
+        """The probability that ELECTRA's discriminator calls each drawn token original: (N)."""
+        if not isinstance(output, ElectraOutput):
+            raise InputError(
+                "--correction-judge discriminator needs ELECTRA; give a checkpoint's file, or --arch electra_small"
+            )
+        logits = output.discriminator_logits.detach().float()
+        return torch.sigmoid(-corruption.take_masked(logits, masked.masked_tokens, sample.get("masked_indices")))
+
+    def count_false_negatives(self, masked):
+        counts = super().count_false_negatives(masked)
+        if self.cfg.correction_judge is None:
+            return counts
+        judged = objectives.false_negatives(masked.predictions, masked.words, self.synonyms)
+        return {**counts, "judged": judged.sum(), "judge_agreed": masked.false_negative.sum()}
 
     def masked_lm_weights(self, masked):
         weights = objectives.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)
@@ -51,8 +112,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     def detection_targets(self, output, masked, is_token):
         if self.cfg.rtd_false_negatives == "replaced":
             return output.is_replaced, is_token
-        drawn_synonym = objectives.false_negatives(output.drawn_tokens, masked.targets, self.synonyms)
-        is_synonym = corruption.fill_in(torch.zeros_like(is_token), masked.masked_tokens, drawn_synonym)
+        is_synonym = self.drawn_synonyms(output, masked)
         if self.cfg.rtd_false_negatives == "ignore":
             return output.is_replaced, is_token & ~is_synonym
         return output.is_replaced & ~is_synonym, is_token

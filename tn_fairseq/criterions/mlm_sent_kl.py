@@ -49,6 +49,11 @@ class SentenceKLCriterion(MaskedLMCriterion):
         with nullcontext() if self.cfg.sent_kl_grad_target else torch.no_grad():
             original_hidden = self.encode(model, sample, original)
         predicted_hidden = self.encode(model, sample, predicted)
+        if torch.is_grad_enabled() and not predicted_hidden.requires_grad:
+            raise InputError(
+                "--sent-kl-encoder generator trains nothing with --freeze-generator; give --sent-kl-encoder "
+                "discriminator"
+            )
 
         positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else src_tokens.ne(self.padding_idx)
         divergence = objectives.sentence_kl(predicted_hidden, original_hidden, self.cfg.sent_kl_temperature)

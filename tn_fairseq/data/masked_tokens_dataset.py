@@ -1,12 +1,14 @@
 """Blocks of token ids, masked one batch at a time."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, data_utils
+from torch import Tensor
 
-from ..corruption import mask_tokens, masking_numbers
+from ..corruption import mask_tokens, masking_numbers, masking_thresholds
 
 
 class MaskedTokensDataset(FairseqDataset):
@@ -16,7 +18,21 @@ class MaskedTokensDataset(FairseqDataset):
     not on its batch or worker.
     """
 
-    def __init__(self, blocks, dictionary, seed, mask_prob, leave_unmasked_prob, random_token_prob):
+    def __init__(
+        self,
+        blocks: FairseqDataset,
+        dictionary: Dictionary,
+        seed: int,
+        mask_prob: float,
+        leave_unmasked_prob: float,
+        random_token_prob: float,
+        starts_word: np.ndarray | None = None,
+        inputs: Callable[[Tensor], dict[str, Tensor]] | None = None,
+    ):
+        """`starts_word`, (V) boolean, are the symbols that begin a word; with them, only complete words are masked.
+
+        `inputs` makes more inputs of the model from the padded text, (B, T).
+        """
         super().__init__()
         self.blocks = blocks
         self.sizes = blocks.sizes
@@ -25,6 +41,8 @@ class MaskedTokensDataset(FairseqDataset):
         self.never_masked = np.array([dictionary.bos(), dictionary.pad(), dictionary.eos(), self.mask_index])
         self.seed = seed
         self.epoch = 1
+        self.starts_word = starts_word
+        self.inputs = inputs
         self.probabilities = {
             "mask_prob": mask_prob,
             "leave_unmasked_prob": leave_unmasked_prob,
@@ -69,23 +87,49 @@ class MaskedTokensDataset(FairseqDataset):
         """Pad and mask a list of (index, tokens (T)) -> a fairseq batch of shape (B, T) with targets where masked.
 
         `masked_indices`, (N), are the masked positions in the flattened batch; they save the GPU a synchronization.
-        `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements.
+        `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements. `mask_thresholds`, (N), are
+        the smallest values of ``mask_prob`` at which they are masked.
         """
         if not samples:
             return {}
         indices, blocks = zip(*samples)
-        tokens = data_utils.collate_tokens(blocks, self.padding_index).numpy()
+        text = data_utils.collate_tokens(blocks, self.padding_index)
+        tokens = text.numpy()
         lengths = torch.tensor([len(block) for block in blocks])
         numbers = masking_numbers(self.seed, self.epoch, indices, lengths.tolist())
         maskable = ~np.isin(tokens, self.never_masked)
-        src_tokens, masked = mask_tokens(tokens, maskable, numbers, mask_index=self.mask_index, **self.probabilities)
+        starts_word = None if self.starts_word is None else self.starts_word[tokens]
+        thresholds = masking_thresholds(maskable, numbers, starts_word)
+        src_tokens, masked = mask_tokens(tokens, thresholds, numbers, mask_index=self.mask_index, **self.probabilities)
         return {
             "id": torch.tensor(indices),
             "nsentences": len(samples),
             "ntokens": int(lengths.sum()),
-            "net_input": {"src_tokens": torch.from_numpy(src_tokens), "src_lengths": lengths},
+            "net_input": {
+                "src_tokens": torch.from_numpy(src_tokens),
+                "src_lengths": lengths,
+                **(self.inputs(text) if self.inputs else {}),
+            },
             "masked_indices": torch.from_numpy(np.flatnonzero(masked)),
             # float64, because fairseq converts float32 inputs to half precision
             "uniform_draws": torch.from_numpy(numbers.draw[masked].astype(np.float64)),
+            "mask_thresholds": torch.from_numpy(thresholds[masked]),
             "target": torch.from_numpy(np.where(masked, tokens, self.padding_index)),
         }
+
+
+def with_mask_prob(batch: dict[str, Any], mask_prob: float, padding_index: int) -> dict[str, Any]:
+    """A batch of MaskedTokensDataset as it would be with a smaller ``mask_prob``."""
+    if not batch:
+        return batch
+    masked = batch["mask_thresholds"] <= mask_prob
+    restored = batch["masked_indices"][~masked]
+    src_tokens, target = batch["net_input"]["src_tokens"].clone(), batch["target"].clone()
+    src_tokens.view(-1)[restored] = target.view(-1)[restored]
+    target.view(-1)[restored] = padding_index
+    return {
+        **batch,
+        "net_input": {**batch["net_input"], "src_tokens": src_tokens},
+        "target": target,
+        **{key: batch[key][masked] for key in ("masked_indices", "uniform_draws", "mask_thresholds")},
+    }

@@ -3,9 +3,13 @@
     python -m tn_fairseq.evaluation glue CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data GLUE_BIN --output DIR
     python -m tn_fairseq.evaluation squad CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data SQUAD_BIN --output DIR
     python -m tn_fairseq.evaluation squad-score DATA.json PREDICTIONS.json
+    python -m tn_fairseq.evaluation judge CHECKPOINT.pt --data DATA_BIN --swords FILE --synonym-table TABLE [TABLE ...]
+    python -m tn_fairseq.evaluation lexical [CHECKPOINT.pt ...] [NAME='SEEDS*.pt' ...] --data DATA_BIN --output DIR
 
-After an interruption, run the same command again to resume. Finished runs are not repeated, so you can add seeds,
-tasks and checkpoints later. Flags for fairseq-train go after "--".
+After an interruption of glue and squad, run the same command again to resume. Finished runs are not repeated, so you
+can add seeds, tasks and checkpoints later. Flags for fairseq-train go after "--". The command lexical trains nothing:
+it measures what synonym tables and checkpoints know about words. The command judge compares what --correction-judge
+would accept with what people accept.
 """
 
 import argparse
@@ -28,14 +32,26 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = get_parser()
     args, unknown = parser.parse_known_args(own)
     if unknown:
-        hint = "" if args.command == "squad-score" else '; flags for fairseq-train go last, after "--"'
+        hint = (
+            ""
+            if args.command in ("squad-score", "lexical", "judge")
+            else '; flags for fairseq-train go last, after "--"'
+        )
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    if args.command in ("squad-score", "lexical", "judge") and more_flags:
+        raise InputError(f"{args.command} takes no flags for fairseq-train")
     if args.command == "squad-score":
-        if more_flags:
-            raise InputError("squad-score takes no flags for fairseq-train")
         score(args.data, args.predictions)
         return
     logging.disable(logging.INFO)
+    if args.command == "lexical":
+        measure_words(args)
+        return
+    if args.command == "judge":
+        from .lexical.judge import judge_report
+
+        print(judge_report(args.checkpoint, args.data, args.swords, args.synonym_table, args.encoder_json))
+        return
     # imported here because fairseq takes seconds to import and squad-score does not need it
     from .finetuning import Evaluation, Recipe
     from .glue import evaluate_glue
@@ -87,7 +103,67 @@ def get_parser() -> argparse.ArgumentParser:
     scoring = commands.add_parser("squad-score", help="exact match and F1 of a file of predictions")
     scoring.add_argument("data", type=Path, metavar="DATA.json", help="data in the format of SQuAD 1.1")
     scoring.add_argument("predictions", type=Path, metavar="PREDICTIONS.json", help="an object that maps ids to texts")
+    lexical = commands.add_parser("lexical", help="measure substitutes, word similarities and minimal pairs")
+    lexical.add_argument(
+        "checkpoints", nargs="*", metavar="[NAME=]CKPT", help="checkpoints; with a name, a quoted pattern of its seeds"
+    )
+    lexical.add_argument(
+        "--data", type=Path, required=True, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize"
+    )
+    lexical.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the report")
+    lexical.add_argument("--baseline", metavar="NAME", help="checkpoint to compare the others with")
+    lexical.add_argument("--swords", type=Path, metavar="FILE", help="such as swords-v1.1_dev.json.gz")
+    lexical.add_argument(
+        "--synonym-table",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="TABLE",
+        help=f"output of {PREPROCESSING} build-synonym-table, to compare with --swords",
+    )
+    lexical.add_argument(
+        "--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help="such as SimLex-999.txt"
+    )
+    lexical.add_argument("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
+    lexical.add_argument(
+        "--blimp-pairs", type=positive, default=100, metavar="N", help="of each of BLiMP's files (default: %(default)s)"
+    )
+    judge = commands.add_parser("judge", help="compare a judge of corrections with people")
+    judge.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="the file for --correction-judge")
+    judge.add_argument(
+        "--data", type=Path, required=True, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize"
+    )
+    judge.add_argument("--swords", type=Path, required=True, metavar="FILE", help="such as swords-v1.1_dev.json.gz")
+    judge.add_argument(
+        "--synonym-table",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="TABLE",
+        help=f"output of {PREPROCESSING} build-synonym-table",
+    )
+    for command in (lexical, judge):
+        command.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     return parser
+
+
+def measure_words(args: argparse.Namespace) -> None:
+    """Write the report of the command lexical and print its tables."""
+    from .lexical.report import Sources, write_report
+
+    sources = Sources(
+        args.data,
+        args.swords,
+        args.synonym_table,
+        args.word_pairs,
+        args.blimp,
+        args.blimp_pairs,
+        args.encoder_json,
+    )
+    try:
+        print(write_report(args.checkpoints, sources, args.baseline, args.output))
+    except KeyboardInterrupt:
+        sys.exit(f"error: interrupted; nothing was written to {args.output}")
 
 
 def score(data: Path, predictions: Path) -> None:

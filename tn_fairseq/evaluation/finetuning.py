@@ -160,6 +160,8 @@ class Run:
                 log.write(line)
                 log.flush()
                 last = line.strip() or last
+                if " | WARNING | tn_fairseq" in line:
+                    tqdm.write(f"{self.folder}: {line.split(' | ', 3)[-1].strip()}", file=sys.stderr)
                 _, found, record = line.partition(" | train_inner | ")
                 if found:
                     record = json.loads(record)
@@ -229,10 +231,9 @@ def read_pretrained(argument: str) -> Pretrained:
 
     Raises InputError for a file that is not one of our models, and for a name that cannot be a folder name.
     """
-    name, sign, path = ("", "", argument) if os.path.exists(argument) else argument.partition("=")
-    path = Path(path or argument)
-    if not sign:
-        name = "-".join(part for part in (Path(os.path.abspath(path)).parent.name, path.stem) if part)
+    name, path = split_name(argument)
+    path = Path(path)
+    name = default_name(path) if name is None else name
     model = load_checkpoint(path)["cfg"]["model"]
     _check_name(name, path)
     arch = model.get("_name") if isinstance(model, Mapping) else None
@@ -243,9 +244,21 @@ def read_pretrained(argument: str) -> Pretrained:
     for key, value in model.items():
         if type(value) is int and value != getattr(defaults, key, value):
             flags += [f"--{key.replace('_', '-')}", str(value)]
+    flags += ["--freeze-generator"] * bool(model.get("freeze_generator"))  # its embeddings may have another size
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Pretrained(name, path, digest, tuple(flags), model["encoder_layers"], model["encoder_embed_dim"])
+
+
+def split_name(argument: str) -> tuple[str | None, str]:
+    """The name, None if there is none, and the path in ``NAME=PATH`` or ``PATH``; an existing path may contain "="."""
+    name, sign, path = argument.partition("=")
+    return (name, path) if sign and path and not os.path.exists(argument) else (None, argument)
+
+
+def default_name(path: Path) -> str:
+    """A checkpoint's name, made from its file and its folder."""
+    return "-".join(part for part in (Path(os.path.abspath(path)).parent.name, path.stem) if part)
 
 
 def _check_name(name: str, path: Path) -> None:

@@ -1,9 +1,27 @@
 """Functions of fairseq that the plugin replaces because there is no hook; README.md lists and explains all of them."""
 
-from . import background_threads, bf16, distributed, divergence, durable_checkpoints, moving_average, settings_check
+from . import (
+    background_threads,
+    bf16,
+    distributed,
+    divergence,
+    durable_checkpoints,
+    moving_average,
+    settings_check,
+    starting_generator,
+)
 
-# in this order: bf16 and settings_check wrap what durable_checkpoints replaces
-PARTS = background_threads, distributed, divergence, durable_checkpoints, moving_average, bf16, settings_check
+# in this order: the last three wrap what durable_checkpoints replaces
+PARTS = (
+    background_threads,
+    distributed,
+    divergence,
+    durable_checkpoints,
+    moving_average,
+    bf16,
+    settings_check,
+    starting_generator,
+)
 
 
 def install() -> None:

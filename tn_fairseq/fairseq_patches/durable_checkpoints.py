@@ -93,6 +93,11 @@ def resume(cfg: Any, trainer: Trainer, **options) -> tuple[dict[str, Any] | None
         resumed = _fairseq_resume(cfg, trainer, **options)
     except (AssertionError, ValueError) as error:
         reason = str(error)
+        if "parameter group" in reason:  # of torch
+            raise InputError(
+                "the checkpoint's optimizer has other parameters; resume with the same --freeze-generator and "
+                "--layerwise-lr-decay, or give --finetune-from-model FILE and another --save-dir"
+            ) from None
         if reason.startswith("--finetune-from-model"):
             raise InputError(reason) from None
         if "--reset-optimizer" not in reason:

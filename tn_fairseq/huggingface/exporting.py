@@ -1,7 +1,6 @@
 """Convert a checkpoint of ``fairseq-train`` to folders for ``transformers``."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,10 @@ from .config import huggingface_config
 from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
-from .vocabulary import Vocabulary, load_vocabulary
+from .vocabulary import Vocabulary, load_vocabulary, recorded_data
 from .weights import Names, to_huggingface, tower_names
 
-_NOT_PARAMETERS = {"dictionary_fingerprint"}
+_NOT_PARAMETERS = {"dictionary_fingerprint", "trained_positions"}
 
 
 def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -> list[Path]:
@@ -36,9 +35,7 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
     cfg, parameters = state["cfg"], state["model"]
     towers = _towers(cfg["model"], checkpoint)
     if data_bin is None:
-        data_bin = Path(cfg["task"]["data"].split(os.pathsep)[0])
-        if not data_bin.is_dir():
-            raise InputError(f"{checkpoint}: its data, {data_bin}, no longer exists; give its new folder with --data")
+        data_bin = recorded_data(checkpoint, state, "--data")
     vocabulary = load_vocabulary(data_bin)
     if bytes(parameters["dictionary_fingerprint"].tolist()).hex() != fingerprint(vocabulary.dictionary):
         raise InputError(f"{data_bin / 'dict.txt'}: not the dictionary of {checkpoint}; give its data with --data")
@@ -53,7 +50,7 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
             folder.mkdir(parents=True)
             tensors = to_huggingface(parameters, names, vocabulary.token_ids)
             save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
-            config = _config(cfg["model"], architecture, tower, vocabulary)
+            config = _config(_tower_cfg(cfg["model"], tower), architecture, tower, vocabulary)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
             files = tokenizer_files(vocabulary.tokenizer, vocabulary.dictionary, cfg["model"]["max_positions"])
             for file_name, content in files.items():
@@ -77,9 +74,23 @@ def _towers(model: Mapping[str, Any], checkpoint: Path) -> dict[str, tuple[str, 
                 "discriminator",
                 tower_names("discriminator", "electra", model),
             ),
-            "generator": ("ElectraForMaskedLM", "generator", tower_names("generator", "electra", model)),
+            "generator": ("ElectraForMaskedLM", "generator", _generator_names(model)),
         }
     raise InputError(f"{checkpoint}: holds a {model['_name']}; export supports only electra_* and bert_* models")
+
+
+def _generator_names(model: Mapping[str, Any]) -> Names:
+    """The names of the generator's parameters; if it is frozen, it has its own embeddings."""
+    names = tower_names("generator", "electra", _tower_cfg(model, "generator"))
+    if not model.get("freeze_generator"):
+        return names
+    return {f"generator_{name}" if name.startswith("embeddings.") else name: parts for name, parts in names.items()}
+
+
+def _tower_cfg(model: Mapping[str, Any], tower: str) -> Mapping[str, Any]:
+    """The model's configuration with the embedding size of this tower."""
+    size = model.get("generator_embedding_size")
+    return {**model, "embedding_size": size} if size and tower == "generator" else model
 
 
 def _config(model: Mapping[str, Any], architecture: str, tower: str, vocabulary: Vocabulary) -> dict[str, Any]:

@@ -43,6 +43,17 @@ class Imported:
     cut_positions: int
 
 
+class ReadModel(NamedTuple):
+    """A model read from folders of ``save_pretrained``; the other fields are those of ``Imported``."""
+
+    model: EncoderModel
+    arch: str
+    size_flags: list[str]
+    fresh: list[str]
+    left_out: dict[Path, list[str]]
+    cut_positions: int
+
+
 class _Weights(NamedTuple):
     """What one or two folders have for a model."""
 
@@ -68,6 +79,35 @@ def import_model(
     ``max_positions`` positions, and for a generator with other embeddings.
     """
     check_data_folder(data_bin)
+    towers = read_towers(folder, generator, as_electra)
+    vocabulary = load_vocabulary(data_bin)
+    check_tokenizer(folder, vocabulary, data_bin)
+    read = read_model(towers, vocabulary, max_positions)
+    cfg = _training_config(data_bin, read.arch, read.size_flags, read.model.cfg.max_positions)
+    save_checkpoint(
+        {
+            "args": None,
+            "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
+            "model": read.model.state_dict(),
+            # a run before its first update: it starts at update 0 with or without fairseq's reset options
+            "optimizer_history": [
+                {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
+            ],
+            "task_state": {},
+            "extra_state": {"train_iterator": {"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True}},
+            "last_optimizer_state": None,
+        },
+        output,
+    )
+    parameters = sum(parameter.numel() for parameter in read.model.parameters())
+    return Imported(read.arch, read.size_flags, parameters, read.fresh, read.left_out, read.cut_positions)
+
+
+def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = False) -> dict[str, PretrainedFolder]:
+    """Tower -> folder: BERT's encoder, or ELECTRA's discriminator and, if there is one, its generator.
+
+    Raises InputError for a folder that cannot be read, and for a generator of BERT.
+    """
     source = read_folder(folder)
     is_electra = as_electra or source.model_type == "electra"
     if generator and not is_electra:
@@ -75,11 +115,17 @@ def import_model(
     towers = {"discriminator" if is_electra else "encoder": source}
     if generator:
         towers["generator"] = source if generator.resolve() == folder.resolve() else read_folder(generator)
-    vocabulary = load_vocabulary(data_bin)
-    check_tokenizer(folder, vocabulary, data_bin)
+    return towers
 
+
+def read_model(
+    towers: Mapping[str, PretrainedFolder], vocabulary: Vocabulary, max_positions: int | None = None
+) -> ReadModel:
+    """The model of the given towers, with rows in the order of the dictionary; errors are those of ``import_model``."""
+    folder = next(iter(towers.values())).path
     sizes, names, state, left_out = _collect(towers, vocabulary)
-    if is_electra and not generator:
+    is_electra = "discriminator" in towers
+    if is_electra and "generator" not in towers:
         sizes |= _default_generator(sizes)
 
     cut_positions = 0
@@ -94,36 +140,21 @@ def import_model(
         state[positions] = state[positions][:max_positions].clone()
 
     arch, size_flags = architecture(ElectraModel if is_electra else BertModel, sizes)
-    cfg = _training_config(data_bin, arch, size_flags, sizes["max_positions"])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        model = ARCH_MODEL_REGISTRY[arch](cfg.model, vocabulary.dictionary)
+        model = ARCH_MODEL_REGISTRY[arch](MODEL_DATACLASS_REGISTRY[arch](**sizes), vocabulary.dictionary)
     made = model.state_dict()
+    made["trained_positions"].fill_(sizes["max_positions"])
     for name, tensor in state.items():
         if tensor.shape != made[name].shape:
-            owner = generator if generator and name.startswith("generator") else folder
+            owner = towers["generator"].path if name.startswith("generator") else folder
             raise InputError(
                 f"{owner}: {', '.join(names[name])} has shape {tuple(tensor.shape)}, but config.json "
                 f"requires {tuple(made[name].shape)}; download the folder again"
             )
-    save_checkpoint(
-        {
-            "args": None,
-            "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-            "model": made | state,
-            # a run before its first update: it starts at update 0 with or without fairseq's reset options
-            "optimizer_history": [
-                {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
-            ],
-            "task_state": {},
-            "extra_state": {"train_iterator": {"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True}},
-            "last_optimizer_state": None,
-        },
-        output,
-    )
+    model.load_state_dict(made | state)
     fresh = sorted(name for name, _ in model.named_parameters() if name not in state)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    return Imported(arch, size_flags, parameters, fresh, left_out, cut_positions)
+    return ReadModel(model, arch, size_flags, fresh, left_out, cut_positions)
 
 
 def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[str, list[str]]:

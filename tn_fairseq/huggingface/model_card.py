@@ -67,7 +67,7 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
     criterion, task, optimization = cfg["criterion"], cfg["task"], cfg["optimization"]
     name = criterion["_name"]
     options = {
-        key: value
+        key: _last_part(value) if key == "correction_judge" else value
         for key, value in criterion.items()
         if key not in ("_name", "synonym_table") and value is not None and value is not False
     }

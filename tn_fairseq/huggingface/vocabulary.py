@@ -1,13 +1,15 @@
 """The two orders of a vocabulary: the dictionary's, and the tokenizer's, which ``transformers`` uses for its rows."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ..dictionary import load_dictionary
+from ..dictionary import MASK, load_dictionary
 from ..errors import InputError
 from ..preprocessing import PREPROCESSING
 from ..preprocessing.tokenizers import load_tokenizer
@@ -30,11 +32,38 @@ class Vocabulary(NamedTuple):
 
 def load_vocabulary(data_bin: Path) -> Vocabulary:
     """Read ``dict.txt`` and ``tokenizer/``; raises InputError if they are missing or do not match."""
+    return _vocabulary(*read_data_bin(data_bin))
+
+
+def folder_vocabulary(folder: Path) -> Vocabulary:
+    """The vocabulary of data binarized with the tokenizer in a folder of ``save_pretrained``."""
+    tokenizer = load_tokenizer(folder)
+    dictionary = tokenizer.dictionary()
+    dictionary.add_symbol(MASK)
+    return _vocabulary(dictionary, tokenizer)
+
+
+def read_data_bin(data_bin: Path) -> tuple[Dictionary, Tokenizer]:
+    """Read ``dict.txt`` and ``tokenizer/``; raises InputError if they are missing or invalid."""
     dictionary = load_dictionary(data_bin / "dict.txt")
     folder = data_bin / "tokenizer"
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give a DATA_BIN that {PREPROCESSING} binarize wrote")
-    tokenizer = load_tokenizer(folder)
+    return dictionary, load_tokenizer(folder)
+
+
+def recorded_data(checkpoint: Path, state: Mapping[str, Any], option: str) -> Path:
+    """The data-bin of a checkpoint's training, the first if there were several.
+
+    Raises InputError if it no longer exists; ``option`` is the one with which to give its new folder.
+    """
+    data_bin = Path(state["cfg"]["task"]["data"].split(os.pathsep)[0])
+    if not data_bin.is_dir():
+        raise InputError(f"{checkpoint}: its data, {data_bin}, no longer exists; give its new folder with {option}")
+    return data_bin
+
+
+def _vocabulary(dictionary: Dictionary, tokenizer: Tokenizer) -> Vocabulary:
     token_ids = tokenizer.token_ids(dictionary)
     pieces = [*tokenizer.pieces, *[""] * (len(dictionary) - len(tokenizer.pieces))]
     for index, token in enumerate(token_ids):

@@ -93,7 +93,7 @@ def from_huggingface(tensors: Mapping[str, Tensor], names: Names, token_ids: Ten
 
 def has_vocabulary_rows(name: str) -> bool:
     """Whether our parameter with this name has a row for each symbol of the dictionary."""
-    return name == WORD_EMBEDDINGS or name.endswith("_head.bias")
+    return name.endswith(WORD_EMBEDDINGS) or name.endswith("_head.bias")
 
 
 def _module_names(ours: str, *theirs: str) -> Names:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -16,6 +17,7 @@ from fairseq.models import (
 )
 from torch import Tensor, nn
 
+from ..data.segments import token_types
 from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
 from ..modules.heads import AnswerHead, SentenceHead
@@ -57,6 +59,10 @@ class EncoderModel(BaseFairseqModel):
         # saved in checkpoints to detect data with another vocabulary, even one of the same size
         digest = bytes.fromhex(fingerprint(dictionary))
         self.register_buffer("dictionary_fingerprint", torch.tensor(list(digest), dtype=torch.uint8))
+        # the longest sequences of pre-training: positions after them are as they were initialized
+        self.register_buffer("trained_positions", torch.tensor(0))
+        self.longest_trained = 0  # the same number, which a GPU need not be asked for
+        self.longest_sequence = cfg.max_positions  # of the task
 
     @classmethod
     @one_line_errors()
@@ -75,7 +81,28 @@ class EncoderModel(BaseFairseqModel):
                 f"--tokens-per-sample {length} is longer than the model's {cfg.max_positions} positions; "
                 f"give --tokens-per-sample {cfg.max_positions} or a larger --max-positions"
             )
-        return cls(cfg, task.source_dictionary)
+        model = cls(cfg, task.source_dictionary)
+        if isinstance(length, int):
+            model.longest_sequence = length
+        return model
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path: str | Path,
+        checkpoint_file: str | None = None,
+        data_name_or_path: str | Path | None = None,
+        generator: str | Path | None = None,
+    ):
+        """Load a model for use in Python: a ``HubInterface``, with the methods of fairseq's RoBERTa.
+
+        A checkpoint is given as its folder, its name, and the data-bin with its ``dict.txt`` and ``tokenizer/``, by
+        default the one that it was trained with. Without a name, the folder is one of ``save_pretrained``; for ELECTRA,
+        ``generator`` is another one. Raises InputError if the files are missing, damaged, or of another model.
+        """
+        from .hub_interface import load_interface  # it imports the models
+
+        return load_interface(cls, model_name_or_path, checkpoint_file, data_name_or_path, generator)
 
     @classmethod
     def check_sizes(cls, cfg) -> None:
@@ -84,14 +111,43 @@ class EncoderModel(BaseFairseqModel):
             if not 0 <= share < 1:
                 raise InputError(f"{flag} must be in [0, 1), not {share}")
 
-    def encode(self, encoder: TransformerEncoder, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
-        """Last-layer hidden states of one encoder: (B, T) -> (B, T, H)."""
+    def encode(
+        self,
+        encoder: TransformerEncoder,
+        tokens: Tensor,
+        token_types: Optional[Tensor] = None,
+        documents: Optional[Tensor] = None,
+    ) -> Tensor:
+        """Last-layer hidden states of one encoder: (B, T) -> (B, T, H).
+
+        Token types are (B, T), by default 0. With the numbers of the tokens' documents, (B, T), every document is read
+        as if it were alone.
+        """
         if tokens.size(1) > self.cfg.max_positions:
             raise InputError(
                 f"a sequence of {tokens.size(1)} tokens is longer than the model's {self.cfg.max_positions} "
                 "positions; shorten it (--tokens-per-sample, --max-positions)"
             )
-        return encoder(self.embeddings(tokens, token_types), tokens.eq(self.padding_index))
+        if self.training and tokens.size(1) > self.longest_trained:
+            self._note_training(tokens.size(1))
+        embedded = self.embeddings_of(encoder)(tokens, token_types, documents)
+        return encoder(embedded, tokens.eq(self.padding_index), documents)
+
+    def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
+        """The embeddings that an encoder reads."""
+        return self.embeddings
+
+    def _note_training(self, length: int) -> None:
+        if not self.classification_heads:
+            self.longest_trained = max(self.longest_trained, self.longest_sequence)
+            self.trained_positions.fill_(self.longest_trained)
+        elif 0 < self.longest_trained < length:
+            logger.warning(
+                f"fine-tuning on sequences of more than {self.longest_trained} tokens, but pre-training reached only "
+                f"{self.longest_trained} positions; pre-train further with longer sequences (--tokens-per-sample), or "
+                "prepare shorter data (--max-length)"
+            )
+            self.longest_trained = self.cfg.max_positions  # one warning is enough
 
     def register_classification_head(self, name: str, num_classes: int) -> None:
         """Add a head for sentences or sentence pairs; fairseq's task ``sentence_prediction`` calls this."""
@@ -106,13 +162,16 @@ class EncoderModel(BaseFairseqModel):
         for module in self.pretraining_only:
             self._modules.pop(module, None)
 
+    def sentence_types(self, tokens: Tensor) -> Tensor:
+        """The token types of a sentence or a pair: 1 after the first ``</s>``, else 0; (B, T) -> (B, T)."""
+        return token_types(tokens, self.separator_index)
+
     def classify(
         self, encoder: TransformerEncoder, head: str, tokens: Tensor, token_types: Optional[Tensor] = None
     ) -> Tensor:
         """The output of a head for tokens (B, T). By default, tokens after the first ``</s>`` are of type 1."""
         if token_types is None:
-            separators = tokens.eq(self.separator_index).long()
-            token_types = (separators.cumsum(dim=1) - separators).clamp(max=1)
+            token_types = self.sentence_types(tokens)
         return self.classification_heads[head](self.encode(encoder, tokens, token_types))
 
     def max_positions(self) -> int:
@@ -130,6 +189,9 @@ class EncoderModel(BaseFairseqModel):
                 "the checkpoint was trained with another vocabulary than this data's dict.txt; binarize the data "
                 "with the checkpoint's own tokenizer (there is a copy in tokenizer/ of the data it was trained on)"
             )
+        if "trained_positions" not in state_dict:  # a checkpoint of version 0.1: assume the best
+            state_dict = {**state_dict, "trained_positions": torch.tensor(self.cfg.max_positions)}
+        self.longest_trained = int(state_dict["trained_positions"])
         own = self.state_dict()
         kind, their_kind = _kind(own), _kind(state_dict)
         if strict and their_kind and kind != their_kind:

@@ -27,6 +27,7 @@ class BertModel(EncoderModel):
         self,
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
+        documents: Optional[Tensor] = None,
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         features_only: bool = False,
@@ -40,7 +41,7 @@ class BertModel(EncoderModel):
         """
         if classification_head_name is not None:
             return self.classify(self.encoder, classification_head_name, src_tokens, token_types), None
-        hidden = self.encode(self.encoder, src_tokens, token_types)
+        hidden = self.encode(self.encoder, src_tokens, token_types, documents)
         if features_only:
             return hidden, None
         if masked_tokens is not None:

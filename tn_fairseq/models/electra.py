@@ -1,16 +1,19 @@
 """ELECTRA: ``--arch electra_tiny``, ``electra_small``, ``electra_base`` or ``electra_large``.
 
 A generator fills in the masked tokens, and a discriminator predicts for every position whether the token was replaced
-(Clark et al. 2020). Both encoders, also called towers, share their embeddings and nothing else.
+(Clark et al. 2020). Both encoders, also called towers, share their embeddings and nothing else. A frozen generator has
+its own embeddings, because the discriminator's change in training.
 """
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import corruption
+from ..errors import InputError, one_line_errors
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
+from ..modules.transformer_encoder import Embeddings, TransformerEncoder
 from .base import EncoderConfig, EncoderModel, build_encoder, check_heads, initialize, register_sizes
 
 
@@ -21,6 +24,15 @@ class ElectraConfig(EncoderConfig):
     generator_embed_dim: int = field(default=64, metadata={"help": "hidden size of the generator"})
     generator_attention_heads: int = field(default=1, metadata={"help": "attention heads of the generator"})
     generator_ffn_embed_dim: int = field(default=256, metadata={"help": "feed-forward size of the generator"})
+    generator_checkpoint: Optional[str] = field(
+        default=None, metadata={"help": "ELECTRA or BERT whose weights a new run's generator starts with"}
+    )
+    freeze_generator: bool = field(
+        default=False, metadata={"help": "train only the discriminator; the generator gets its own embeddings"}
+    )
+    generator_embedding_size: Optional[int] = field(
+        default=None, metadata={"help": "embedding size of a frozen generator (default: that of the discriminator)"}
+    )
 
 
 class ElectraOutput(NamedTuple):
@@ -35,13 +47,15 @@ class ElectraOutput(NamedTuple):
 class ElectraModel(EncoderModel):
     """Generator and discriminator over shared embeddings; fine-tuning uses only the discriminator."""
 
-    pretraining_only = ("generator", "generator_head", "discriminator_head")
+    frozen = ("generator", "generator_head", "generator_embeddings")  # with --freeze-generator
+    pretraining_only = (*frozen, "discriminator_head")
 
     def __init__(self, cfg: ElectraConfig, dictionary):
         super().__init__(cfg, dictionary, cfg.embedding_size)
+        generator_embedding_size = cfg.generator_embedding_size or cfg.embedding_size
         self.generator = build_encoder(
             cfg,
-            cfg.embedding_size,
+            generator_embedding_size,
             cfg.generator_embed_dim,
             cfg.generator_layers,
             cfg.generator_attention_heads,
@@ -55,19 +69,62 @@ class ElectraModel(EncoderModel):
             cfg.encoder_attention_heads,
             cfg.encoder_ffn_embed_dim,
         )
-        self.generator_head = MaskedLMHead(cfg.generator_embed_dim, cfg.embedding_size, len(dictionary))
+        self.generator_head = MaskedLMHead(cfg.generator_embed_dim, generator_embedding_size, len(dictionary))
         self.discriminator_head = ReplacedTokenHead(cfg.encoder_embed_dim)
+        if cfg.freeze_generator:
+            self.generator_embeddings = Embeddings(
+                len(dictionary), generator_embedding_size, cfg.max_positions, cfg.dropout
+            )
         initialize(self, self.generator, self.discriminator)
+        for module in self._frozen_modules():
+            module.requires_grad_(False)
 
     @classmethod
     def check_sizes(cls, cfg) -> None:
         super().check_sizes(cfg)
         check_heads(cfg.generator_embed_dim, cfg.generator_attention_heads, "generator")
+        if cfg.generator_embedding_size not in (None, cfg.embedding_size) and not cfg.freeze_generator:
+            raise InputError(
+                f"--generator-embedding-size {cfg.generator_embedding_size} differs from --embedding-size "
+                f"{cfg.embedding_size}, but generator and discriminator share their embeddings; give "
+                f"--embedding-size {cfg.generator_embedding_size}, or --freeze-generator"
+            )
+
+    def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
+        is_frozen = self.cfg.freeze_generator and encoder is not self.discriminator
+        return self.generator_embeddings if is_frozen else self.embeddings
+
+    def train(self, mode: bool = True):
+        """A frozen generator stays in evaluation mode: without dropout, one text always gives the same logits."""
+        super().train(mode)
+        for module in self._frozen_modules():
+            module.eval()
+        return self
+
+    def _frozen_modules(self) -> list[nn.Module]:
+        """The modules that are not trained; none are left when fine-tuning."""
+        return [self._modules[name] for name in self.frozen if self.cfg.freeze_generator and name in self._modules]
+
+    @one_line_errors()
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """Load a checkpoint's parameters; a generator that is frozen from now on copies the shared embeddings.
+
+        Raises InputError (as a one-line exit) if the checkpoint's generator is frozen, but this one is not, and as the
+        base class does.
+        """
+        its_own = any(name.startswith("generator_embeddings.") for name in state_dict)
+        if its_own and not self.cfg.freeze_generator and not self.classification_heads:
+            raise InputError("the checkpoint's generator is frozen; add --freeze-generator")
+        if self.cfg.freeze_generator and not its_own:
+            shared = [name for name in state_dict if name.startswith("embeddings.")]
+            state_dict = {**state_dict, **{f"generator_{name}": state_dict[name] for name in shared}}
+        return super().load_state_dict(state_dict, strict, model_cfg, args)
 
     def forward(
         self,
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
+        documents: Optional[Tensor] = None,
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         target_tokens: Optional[Tensor] = None,
@@ -89,12 +146,12 @@ class ElectraModel(EncoderModel):
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
         if features_only:
-            return self.encode(getattr(self, tower), src_tokens, token_types), None
+            return self.encode(getattr(self, tower), src_tokens, token_types, documents), None
 
-        hidden = self.encode(self.generator, src_tokens, token_types)
+        hidden = self.encode(self.generator, src_tokens, token_types, documents)
         if masked_tokens is not None:
             hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
-        logits = self.generator_head(hidden, self.embeddings.word_embeddings.weight)
+        logits = self.generator_head(hidden, self.embeddings_of(self.generator).word_embeddings.weight)
         if target_tokens is None:
             return logits, None
 
@@ -106,7 +163,7 @@ class ElectraModel(EncoderModel):
             drawn_tokens=drawn_tokens,
             is_replaced=corrupted_tokens.ne(original),
             discriminator_logits=self.discriminator_head(
-                self.encode(self.discriminator, corrupted_tokens, token_types)
+                self.encode(self.discriminator, corrupted_tokens, token_types, documents)
             ),
         )
 

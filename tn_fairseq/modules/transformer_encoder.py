@@ -3,7 +3,7 @@
 B is the batch size, T the length, E the embedding size, H the hidden size.
 """
 
-from typing import Optional
+from typing import NamedTuple, Optional, Union
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +11,11 @@ from torch import Tensor, nn
 
 from .dropout import Dropout, dropout_matmul
 from .linear import Linear, in_autocast_dtype
+
+try:
+    from torch.nn.attention.varlen import varlen_attn
+except ImportError:  # torch before 2.10
+    varlen_attn = None
 
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
@@ -36,14 +41,49 @@ class Embeddings(nn.Module):
         self.layer_norm = nn.LayerNorm(embedding_size, eps=LAYER_NORM_EPS)
         self.dropout = Dropout(dropout)
 
-    def forward(self, tokens: Tensor, token_types: Optional[Tensor] = None) -> Tensor:
-        length = tokens.size(1)
-        x = self.word_embeddings(tokens) + self.position_embeddings.weight[:length]
+    def forward(
+        self, tokens: Tensor, token_types: Optional[Tensor] = None, documents: Optional[Tensor] = None
+    ) -> Tensor:
+        """Token types and the numbers of the tokens' documents are (B, T); positions restart in every document."""
+        if documents is None:
+            positions = self.position_embeddings.weight[: tokens.size(1)]
+        else:
+            positions = self.position_embeddings(positions_in_documents(documents))
+        x = self.word_embeddings(tokens) + positions
         if token_types is None:
             x = x + self.token_type_embeddings.weight[0]
         else:
             x = x + self.token_type_embeddings(token_types)
         return self.dropout(in_autocast_dtype(self.layer_norm(x)))
+
+
+def positions_in_documents(documents: Tensor) -> Tensor:
+    """The distance of each token from the first token of its document: (B, T) numbers of documents -> (B, T)."""
+    positions = torch.arange(documents.size(1), device=documents.device).expand_as(documents)
+    return positions - torch.where(_starts(documents), positions, 0).cummax(dim=1).values
+
+
+def _starts(documents: Tensor) -> Tensor:
+    """True at the first token of each document: (B, T) -> (B, T)."""
+    return torch.cat([torch.ones_like(documents[:, :1], dtype=torch.bool), documents.diff(dim=1) != 0], dim=1)
+
+
+class DocumentBounds(NamedTuple):
+    """Where documents begin in a flattened batch, for attention inside each of them."""
+
+    starts: Tensor  # (documents + 1), int32; the last entry is the number of tokens
+    longest: int  # in tokens
+
+
+def document_bounds(documents: Tensor) -> DocumentBounds:
+    """The bounds of documents, which are numbered (B, T); the padding of each row may be a document of its own."""
+    starts = _starts(documents).flatten().nonzero().squeeze(1)
+    starts = torch.cat([starts, starts.new_tensor([documents.numel()])]).int()
+    return DocumentBounds(starts, int(starts.diff().max()))
+
+
+# where a token attends to: everywhere; where a mask, (B, 1, 1 or T, T), is true; or inside its document
+Attended = Union[Tensor, DocumentBounds, None]
 
 
 class SelfAttention(nn.Module):
@@ -56,23 +96,28 @@ class SelfAttention(nn.Module):
         self.query_key_value = Linear(hidden_size, 3 * hidden_size)
         self.output = Linear(hidden_size, hidden_size)
 
-    def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
+    def forward(self, x: Tensor, attended: Attended) -> Tensor:
         batch, length, hidden_size = x.shape
         projected = self.query_key_value(x).view(batch, length, 3, self.heads, hidden_size // self.heads)
         query, key, value = projected.permute(2, 0, 3, 1, 4)
-        context = attend(query, key, value, attention_mask, self.attention_dropout if self.training else 0.0)
+        context = attend(query, key, value, attended, self.attention_dropout if self.training else 0.0)
         return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, attention_mask: Optional[Tensor], dropout_p: float) -> Tensor:
-    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); masks are true where to attend."""
+def attend(query: Tensor, key: Tensor, value: Tensor, attended: Attended, dropout_p: float) -> Tensor:
+    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); bounds of documents need no dropout."""
+    if isinstance(attended, DocumentBounds):
+        flat = [states.transpose(1, 2).flatten(0, 1) for states in (query, key, value)]
+        starts, longest = attended
+        context = varlen_attn(*flat, starts, starts, longest, longest)
+        return context.unflatten(0, (query.size(0), query.size(2))).transpose(1, 2)
     if not dropout_p or query.device.type != "cpu" or torch.compiler.is_compiling():
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, dropout_p=dropout_p)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=attended, dropout_p=dropout_p)
     # torch has no fused attention with dropout on a CPU, so we can use our own. Scale first, so that products do not
     # overflow in half precision
     scores = (query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)
-    if attention_mask is not None:
-        scores = scores.masked_fill_(~attention_mask, float("-inf"))
+    if attended is not None:
+        scores = scores.masked_fill_(~attended, float("-inf"))
     return dropout_matmul(scores.softmax(dim=-1), value, dropout_p)
 
 
@@ -88,8 +133,8 @@ class TransformerLayer(nn.Module):
         self.ffn_layer_norm = nn.LayerNorm(hidden_size, eps=LAYER_NORM_EPS)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, attention_mask: Optional[Tensor]) -> Tensor:
-        x = self.attention_layer_norm(x + self.dropout(self.attention(x, attention_mask)))
+    def forward(self, x: Tensor, attended: Attended) -> Tensor:
+        x = self.attention_layer_norm(x + self.dropout(self.attention(x, attended)))
         return self.ffn_layer_norm(x + self.dropout(self.ffn_out(self.ffn_in(x), gelu=True)))
 
 
@@ -110,23 +155,38 @@ class TransformerEncoder(nn.Module):
         self.embedding_projection = (
             Linear(embedding_size, hidden_size) if embedding_size != hidden_size else nn.Identity()
         )
+        self.attention_dropout = attention_dropout
         self.compiled = False
         self.layers = nn.ModuleList(
             TransformerLayer(hidden_size, heads, ffn_size, dropout, attention_dropout) for _ in range(layers)
         )
 
-    def forward(self, embedded: Tensor, padding: Tensor) -> Tensor:
-        """`padding` is true at padding positions, (B, T)."""
+    def forward(self, embedded: Tensor, padding: Tensor, documents: Optional[Tensor] = None) -> Tensor:
+        """`padding` is true at padding positions, (B, T). Attention stays inside each of the `documents`, (B, T)."""
         x = self.embedding_projection(embedded)
-        attention_mask = None
+        attended = self._attended(x, padding, documents)
+        for layer in self.layers:
+            # only the layer's __call__ is compiled; evaluation uses forward, to avoid a second compilation
+            x = layer(x, attended) if self.training else layer.forward(x, attended)
+        return x
+
+    def _attended(self, x: Tensor, padding: Tensor, documents: Optional[Tensor]) -> Attended:
+        if documents is not None:
+            documents = documents.masked_fill(padding, -1)
+            if self._can_pack(x):
+                return document_bounds(documents)
+            # padding attends to padding, because a row of the softmax needs at least one entry
+            return (documents.unsqueeze(1) == documents.unsqueeze(2)).unsqueeze(1)
         # on a CPU, a batch without padding needs no mask; on a GPU, checking for padding would force a synchronization,
         # and the compiler would compile the layers twice
         if self.compiled or padding.device.type != "cpu" or padding.any():
-            attention_mask = ~padding[:, None, None, :]
-        for layer in self.layers:
-            # only the layer's __call__ is compiled; evaluation uses forward, to avoid a second compilation
-            x = layer(x, attention_mask) if self.training else layer.forward(x, attention_mask)
-        return x
+            return ~padding[:, None, None, :]
+        return None
+
+    def _can_pack(self, x: Tensor) -> bool:
+        """Whether torch has a kernel for documents of different lengths: on a GPU, in half precision, no dropout."""
+        dropout = self.training and self.attention_dropout > 0
+        return varlen_attn is not None and x.is_cuda and x.dtype in (torch.float16, torch.bfloat16) and not dropout
 
     def compile_layers(self) -> None:
         """Compile the layers for training, for all lengths; they share the code, and parameters keep their names."""

@@ -5,10 +5,13 @@ the right with -1. This is not an id, so a prediction of the dictionary's pad do
 contains i, and a special symbol neither has nor is a synonym. Hence
 ``(table[targets] == predictions.unsqueeze(-1)).any(-1)`` tells which predictions are synonyms of their targets.
 
-The file is safetensors with one tensor, ``synonyms``, and a description (names and values, all text) in its header.
+The file is safetensors with a description (names and values, all text) in its header and two tensors: ``synonyms``, and
+the boolean ``continues_word`` (len(dictionary)), because a token that the next one continues is only a part of a word
+and has no synonyms. Files of version 0.1 have only the first.
 """
 
 import json
+import logging
 from pathlib import Path
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
@@ -21,7 +24,9 @@ from ..dictionary import MASK, fingerprint
 from ..errors import InputError
 from ..files import save_tensors, write_atomically
 from ..preprocessing import PREPROCESSING
-from .vocabulary import match_case
+from .vocabulary import continues_word, match_case
+
+logger = logging.getLogger(__name__)
 
 Rows = dict[int, list[int]]  # the ids of the synonyms of a word, best first, by the id of the word
 
@@ -69,11 +74,19 @@ def rows_to_table(dictionary: Dictionary, rows: Rows) -> Tensor:
     return table
 
 
-def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, description: Mapping[str, str]) -> None:
+def save_synonym_table(
+    path: str | Path,
+    table: Tensor,
+    dictionary: Dictionary,
+    description: Mapping[str, str],
+    encoder_json: str | Path | None = None,
+) -> None:
     """Write ``table`` (int32, (len(dictionary), columns)) with its description, which ``read_description`` reads.
 
+    ``encoder_json`` is GPT-2's, for a dictionary of numbers.
     The format, its version and the dictionary's fingerprint and size are added. Writes the complete file or nothing.
     """
+    continuations = torch.tensor(continues_word(dictionary, encoder_json))
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -82,7 +95,7 @@ def save_synonym_table(path: str | Path, table: Tensor, dictionary: Dictionary, 
         **description,
     }
     with write_atomically(path) as temporary:
-        save_tensors({"synonyms": table.contiguous()}, temporary, metadata)
+        save_tensors({"synonyms": table.contiguous(), "continues_word": continuations}, temporary, metadata)
         _sort_header(temporary)
 
 
@@ -103,17 +116,36 @@ def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tenso
     """
     if not path:
         raise InputError(f"no --synonym-table given; {_REMEDY}")
-    table, description = _read(path)
+    tensors, description = _read(path)
     if description.get("dictionary_fingerprint") != fingerprint(dictionary):
         size = description.get("dictionary_size", "?")
         raise InputError(
             f"{path}: the table of another dictionary ({size} symbols; yours has {len(dictionary)} different ones); "
             f"{_REMEDY}"
         )
-    fault = _fault(table, dictionary)
+    fault = _fault(tensors["synonyms"], dictionary)
     if fault is not None:
         raise InputError(f"{path}: {fault}; {_REMEDY}")
-    return table
+    return tensors["synonyms"]
+
+
+def load_continuations(path: str | Path, dictionary: Dictionary) -> Tensor:
+    """Which symbols of ``dictionary`` continue a word, (len(dictionary)) boolean, from a table built for it.
+
+    For a table of version 0.1, this is derived from the dictionary. If that contains numbers (GPT-2 BPE), a warning is
+    logged and no symbol continues a word. Raises InputError as ``load_synonym_table`` does.
+    """
+    tensors, _ = _read(path)
+    if "continues_word" not in tensors:
+        try:
+            return torch.tensor(continues_word(dictionary))
+        except InputError:
+            logger.warning(f"{path}: does not say which pieces continue a word, so parts of words count; {_REMEDY}")
+            return torch.zeros(len(dictionary), dtype=torch.bool)
+    found = tensors["continues_word"]
+    if found.dtype != torch.bool or found.shape != (len(dictionary),):
+        raise InputError(f"{path}: continues_word must be boolean of shape ({len(dictionary)},); {_REMEDY}")
+    return found
 
 
 def read_description(path: str | Path) -> dict[str, str]:
@@ -121,7 +153,7 @@ def read_description(path: str | Path) -> dict[str, str]:
     return _read(path)[1]
 
 
-def _read(path: str | Path) -> tuple[Tensor, dict[str, str]]:
+def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder, not a table; {_REMEDY}")
     try:
@@ -134,7 +166,7 @@ def _read(path: str | Path) -> tuple[Tensor, dict[str, str]]:
                 raise InputError(
                     f"{path}: has format version {version}, but this tn_fairseq reads {FORMAT_VERSION}; {_REMEDY}"
                 )
-            return file.get_tensor("synonyms"), description
+            return {name: file.get_tensor(name) for name in tensors}, description
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {_REMEDY}") from None
     except OSError as error:

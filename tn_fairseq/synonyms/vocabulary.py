@@ -1,6 +1,7 @@
 """Which entries of a model's dictionary are whole words, and which word each one spells."""
 
 import re
+import unicodedata
 from pathlib import Path
 from typing import Collection
 
@@ -86,6 +87,17 @@ def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None
             continues = marker and piece.startswith(marker)
             forms[index] = piece.removeprefix(marker) if continues else f" {piece}"
     return forms
+
+
+def continues_word(dictionary: Dictionary, encoder_json: str | Path | None = None) -> list[bool]:
+    """Whether each entry of ``dictionary`` makes the entry before it a part of a longer word, as ``##le`` in merle.
+
+    Such an entry does not begin a word (see ``whole_words``), and its text begins with a letter, a digit or an accent.
+    So the word before ``.`` or ``'s`` is complete in every vocabulary, as in WordPiece. In a plain list of words, no
+    entry continues a word. Raises InputError as ``whole_words`` does.
+    """
+    # "L", "M" and "N" are Unicode's categories of letters, marks and numbers
+    return [unicodedata.category(form[:1] or " ")[0] in "LMN" for form in surface_forms(dictionary, encoder_json)]
 
 
 def match_case(word: str, like: str) -> str:

@@ -3,7 +3,10 @@
 import logging
 import os
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Optional
 
+import numpy as np
 from fairseq import utils
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import PrependTokenDataset, TokenBlockDataset
@@ -15,11 +18,15 @@ from omegaconf import II, MISSING, OmegaConf
 
 from ..configuration import check_data_folder
 from ..data import load_sentences
+from ..data.documents import DocumentStartsDataset, document_inputs
 from ..data.loaders import restart_loaders_each_epoch
-from ..data.masked_tokens_dataset import MaskedTokensDataset
+from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
+from ..data.segments import SHORTEST, SegmentPairDataset, segment_inputs
 from ..dictionary import load_dictionary
 from ..errors import InputError, one_line_errors
+from ..models.base import EncoderModel
 from ..preprocessing import PREPROCESSING
+from ..synonyms.vocabulary import continues_word
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +36,28 @@ class ElectraTaskConfig(FairseqDataclass):
     data: str = field(
         default=MISSING, metadata={"help": "data-bin folders, separated by colons; one per epoch, in turn"}
     )
-    sample_break_mode: ChoiceEnum(["none", "complete", "complete_doc"]) = field(
-        default="none",
+    sample_break_mode: ChoiceEnum(["segments", "none", "complete", "complete_doc"]) = field(
+        default="segments",
         metadata={
-            "help": "none fills every block; complete does not split sentences, but cuts off longer ones; "
-            "complete_doc also keeps documents apart"
+            "help": "segments makes pairs of segments of one document, as ELECTRA and BERT do; none fills blocks with "
+            "text; complete does not split sentences, but cuts off longer ones; complete_doc also keeps documents apart"
         },
+    )
+    document_attention: bool = field(
+        default=False,
+        metadata={"help": "keep attention and positions inside each document of a block (break modes none, complete)"},
     )
     tokens_per_sample: int = field(default=128, metadata={"help": "longest block in tokens, <s> included"})
     mask_prob: float = field(default=0.15, metadata={"help": "share of the tokens to mask, without special symbols"})
+    final_mask_prob: Optional[float] = field(
+        default=None, metadata={"help": "change the share linearly from --mask-prob to this one at --max-update"}
+    )
+    mask_whole_words: bool = field(default=False, metadata={"help": "mask a share of the words, each with all pieces"})
     leave_unmasked_prob: float = field(default=0.15, metadata={"help": "share of the masked tokens to leave as is"})
     random_token_prob: float = field(default=0.0, metadata={"help": "share of the masked tokens to replace at random"})
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
+    max_update: int = II("optimization.max_update")
 
 
 @register_task("electra", dataclass=ElectraTaskConfig)
@@ -59,15 +76,27 @@ class ElectraTask(MaskedLMTask):
         """Raises InputError (as a one-line exit) if an option is out of range or the folder has no dict.txt."""
         if OmegaConf.is_missing(cfg, "data"):
             raise InputError(f"task.data is not given; name the folder that {PREPROCESSING} binarize wrote")
-        if not 0 < cfg.mask_prob < 1:
-            raise InputError(f"--mask-prob must be above 0 and below 1, not {cfg.mask_prob}; ELECTRA and BERT use 0.15")
+        for flag, share in (("--mask-prob", cfg.mask_prob), ("--final-mask-prob", cfg.final_mask_prob)):
+            if share is not None and not 0 < share < 1:
+                raise InputError(f"{flag} must be above 0 and below 1, not {share}; ELECTRA and BERT use 0.15")
         shares = cfg.leave_unmasked_prob, cfg.random_token_prob
         if min(shares) < 0 or sum(shares) > 1:
             raise InputError(
                 "--leave-unmasked-prob and --random-token-prob must be non-negative and add up to at most 1"
             )
-        if cfg.tokens_per_sample < 2:
-            raise InputError(f"--tokens-per-sample must be at least 2, not {cfg.tokens_per_sample}")
+        shortest = SHORTEST if cfg.sample_break_mode == "segments" else 2
+        if cfg.tokens_per_sample < shortest:
+            raise InputError(
+                f"--tokens-per-sample must be at least {shortest} with --sample-break-mode {cfg.sample_break_mode}, "
+                f"not {cfg.tokens_per_sample}"
+            )
+        if cfg.final_mask_prob is not None and not cfg.max_update:
+            raise InputError("--final-mask-prob needs --max-update, the update at which it is reached")
+        if cfg.document_attention and cfg.sample_break_mode not in ("none", "complete"):
+            raise InputError(
+                f"--document-attention: with --sample-break-mode {cfg.sample_break_mode}, every block is from one "
+                "document; remove the flag, or give --sample-break-mode none"
+            )
         return super().setup_task(cfg, **kwargs)
 
     @classmethod
@@ -89,16 +118,54 @@ class ElectraTask(MaskedLMTask):
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load one split as masked blocks.
 
-        Raises InputError (as a one-line exit) if the split is missing, unreadable or empty.
+        Raises InputError (as a one-line exit) if the split is missing, unreadable or empty, and if the dictionary does
+        not tell where words begin.
         """
+        dictionary, inputs = self.source_dictionary, None
+        if self.cfg.sample_break_mode == "segments":
+            inputs = partial(segment_inputs, separator=dictionary.eos())
+        elif self.cfg.document_attention:
+            inputs = partial(document_inputs, first_symbol=dictionary.bos())
+        mask_prob = self.cfg.mask_prob
+        if self.cfg.final_mask_prob is not None:
+            # training masks the larger share, and train_step undoes a part of it; validation never changes
+            training = split == self.cfg.train_subset
+            mask_prob = max(mask_prob, self.cfg.final_mask_prob) if training else self.cfg.final_mask_prob
         self.datasets[split] = MaskedTokensDataset(
             self._load_dataset_split(split, epoch, combine),
-            self.source_dictionary,
+            dictionary,
             seed=self.cfg.seed,
-            mask_prob=self.cfg.mask_prob,
+            mask_prob=mask_prob,
             leave_unmasked_prob=self.cfg.leave_unmasked_prob,
             random_token_prob=self.cfg.random_token_prob,
+            starts_word=self._starts_word() if self.cfg.mask_whole_words else None,
+            inputs=inputs,
         )
+
+    def _starts_word(self):
+        try:
+            return ~np.array(continues_word(self.source_dictionary))
+        except InputError:
+            raise InputError(
+                "--mask-whole-words: dict.txt contains numbers (GPT-2 BPE), which do not tell where words begin; "
+                f"binarize the text with {PREPROCESSING} binarize --tokenizer"
+            ) from None
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        """With ``--final-mask-prob``, mask the share of this update."""
+        if self.cfg.final_mask_prob is not None:
+            done = min(update_num / self.cfg.max_update, 1.0)
+            mask_prob = self.cfg.mask_prob + done * (self.cfg.final_mask_prob - self.cfg.mask_prob)
+            sample = with_mask_prob(sample, mask_prob, self.source_dictionary.pad())
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+
+    @one_line_errors()
+    def build_model(self, cfg, from_checkpoint=False):
+        """Raises InputError (as a one-line exit) for a model that cannot keep attention inside documents."""
+        model = super().build_model(cfg, from_checkpoint)
+        if self.cfg.document_attention and not isinstance(model, EncoderModel):
+            raise InputError(f"--document-attention needs one of our electra_* and bert_* models, not {cfg._name}")
+        return model
 
     @one_line_errors()
     def get_batch_iterator(self, dataset, max_tokens=None, max_sentences=None, num_workers=0, **options):
@@ -130,6 +197,8 @@ class ElectraTask(MaskedLMTask):
         sentences = load_sentences(path, "binarize", self.source_dictionary, combine)
         if not len(sentences):
             raise InputError(f"{path}.bin holds no text; binarize a corpus with text")
+        if self.cfg.sample_break_mode == "segments":
+            return self._segments(sentences, split, path)
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
         blocks = TokenBlockDataset(
             sentences,
@@ -148,4 +217,16 @@ class ElectraTask(MaskedLMTask):
             )
             blocks = TruncateDataset(blocks, limit)
         logger.info(f"{split}: {len(blocks):,} blocks of at most {self.cfg.tokens_per_sample} tokens from {path}")
-        return PrependTokenDataset(blocks, self.source_dictionary.bos())
+        blocks = PrependTokenDataset(blocks, self.source_dictionary.bos())
+        return DocumentStartsDataset(blocks, self.source_dictionary) if self.cfg.document_attention else blocks
+
+    def _segments(self, sentences, split, path):
+        longest = self.cfg.tokens_per_sample
+        pairs = SegmentPairDataset(sentences, self.source_dictionary, longest, self.cfg.seed)
+        if not len(pairs):
+            raise InputError(f"{path}.bin holds only empty lines; binarize a corpus with text")
+        logger.info(
+            f"{split}: {len(pairs):,} sequences of at most {longest} tokens from {path}, "
+            f"{(pairs.second > 0).mean():.1%} with two segments"
+        )
+        return pairs

@@ -67,6 +67,7 @@ def put(table, key, field, value):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
+        (put("contexts", "c:0", "context", "bark \ud800"), "contexts['c:0'].context: holds half a surrogate pair"),
         (drop("targets"), "swords.json: targets: must be an object"),
         (put("targets", "t:0", "offset", 21), "targets['t:0'].offset: the context has no 'bark' at 21"),
         (put("targets", "t:0", "offset", -27), "targets['t:0'].offset: the context has no 'bark' at -27"),

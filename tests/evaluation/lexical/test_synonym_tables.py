@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tn_fairseq.evaluation.lexical.swords import Substitute, Target
-from tn_fairseq.evaluation.lexical.synonym_tables import crossings, table_quality
+from tn_fairseq.evaluation.lexical.synonym_tables import crossings, judged_synonyms, table_quality
 
 WORDS = ["total", "sum", "all", "whole", "bark", "cry", "elections", "poll", "polls", "polling", "election"]
 
@@ -40,6 +40,7 @@ def test_judged_pairs_of_a_table(by_lemma):
         "acceptable": 2,
         "doubtful": 1,
         "rejected": 1,
+        "held": 2,
         "all_acceptable": 3,
     }
 
@@ -50,34 +51,44 @@ def test_an_empty_table_has_no_judged_pairs():
 
 
 @pytest.mark.parametrize(
-    ("row", "by_spelling", "by_lemma"),
+    ("row", "by_spelling", "by_lemma", "held"),
     [
-        (["poll"], 1, 1),
-        (["polls"], 0, 1),
-        (["poll", "polls"], 1, 1),  # one judged pair
-        (["polling"], 0, 0),  # a form of the verb poll, but elections is a noun
-        (["election"], 0, 0),
+        (["poll"], 1, 1, 1),
+        (["polls"], 0, 1, 1),
+        (["poll", "polls"], 1, 2, 1),  # two pairs, but one substitute
+        (["polling"], 0, 0, 0),  # a form of the verb poll, but elections is a noun
+        (["election"], 0, 0, 0),
     ],
 )
-def test_an_inflected_synonym_is_the_judged_substitute_by_its_lemma(row, by_spelling, by_lemma):
+def test_an_inflected_synonym_is_judged_by_its_lemma(row, by_spelling, by_lemma, held):
     elections = target("elections", "election", poll=1.0)
     rows, words = table(elections=row), dict(enumerate(WORDS))
-    assert table_quality(rows, [elections], words, by_lemma=False).acceptable == by_spelling
-    assert table_quality(rows, [elections], words, by_lemma=True).acceptable == by_lemma
+    quality = table_quality(rows, [elections], words, by_lemma=False)
+    assert quality.acceptable == quality.held == by_spelling
+    quality = table_quality(rows, [elections], words, by_lemma=True)
+    assert (quality.acceptable, quality.held, quality.all_acceptable) == (by_lemma, held, 1)
+
+
+def test_the_spelling_counts_before_the_lemma():
+    words = {0: "gone", 1: "left"}
+    (judged,) = judged_synonyms(target("gone", "go", "VERB", leave=0.0, left=1.0), [1, -1], words).values()
+    assert judged.text == "left"
 
 
 @pytest.mark.parametrize(
     ("vocabulary", "word", "expected"),
     [
         (["total", "sum"], "Total", 1),  # uncased: everything is lower-case
-        (["total", "sum", "Total"], "Total", 0),  # cased: the row of Total, and Sum is missing
+        (["total", "sum", "Other"], "Total", None),  # cased: Total is not one piece
         (["total", "sum", "Total", "Sum"], "Total", 1),
+        (["total", "sum", "Total", "Other"], "Total", 0),
     ],
 )
 def test_casing(vocabulary, word, expected):
     rows = torch.tensor([[1], [-1], [3], [-1]], dtype=torch.int32)[: len(vocabulary)]
     quality = table_quality(rows, [target(word, sum=1.0)], dict(enumerate(vocabulary)), by_lemma=False)
-    assert quality.judged == quality.all_acceptable == expected
+    assert quality.targets == (expected is not None)
+    assert quality.judged == quality.held == quality.all_acceptable == (expected or 0)
 
 
 def test_rows_and_pairs_that_cross_inflections():
@@ -85,3 +96,10 @@ def test_rows_and_pairs_that_cross_inflections():
         table(elections=["polls", "poll", "election"], total=["sum"], poll=["polls"]), dict(enumerate(WORDS))
     )
     assert found._asdict() == {"rows": 3, "pairs": 5, "rows_crossing": 2, "own_word": 2, "other_word": 1}
+
+
+def test_pieces_that_are_not_whole_words_are_left_out():
+    rows = table(total=["sum", "all"], sum=["total"], all=["total"])
+    words = {index: word for index, word in enumerate(WORDS) if word != "all"}
+    assert crossings(rows, words)[:2] == (2, 2)
+    assert table_quality(rows, [target("total", sum=0.9, all=0.9)], words, by_lemma=True).judged == 1

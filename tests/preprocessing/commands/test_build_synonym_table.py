@@ -15,7 +15,7 @@ from nltk.corpus.reader import CorpusReader
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.preprocessing.commands.build_synonym_table import main
-from tn_fairseq.synonyms.table import load_synonym_table, read_description
+from tn_fairseq.synonyms.table import load_continuations, load_synonym_table, read_description
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 COMMAND = ["-m", "tn_fairseq.preprocessing", "build-synonym-table"]
@@ -452,3 +452,14 @@ def test_coverage_of_berts_vocabulary(tmp_path, capsys):
     assert 18_500 < known < 19_100 and 0 < with_synonym < with_another_lemma < known
     assert len(table) == with_synonym
     assert f"{known:,}" in capsys.readouterr().out
+
+
+def test_the_table_says_which_of_gpt2s_numbers_continue_a_word(tmp_path, vectors_txt):
+    pieces = {"Ġprimary": 1, "Ġmain": 2, "Ġstay": 3, "s": 4, ".": 5}
+    (tmp_path / "encoder.json").write_text(json.dumps(pieces), encoding="utf-8")
+    (tmp_path / "dict.txt").write_text("".join(f"{number} 1\n" for number in pieces.values()))
+    words = ["--dict", tmp_path / "dict.txt", "--encoder-json", tmp_path / "encoder.json", "--source", "vectors"]
+    main([str(word) for word in (*words, "--vectors", vectors_txt, "--output", tmp_path / "t.safetensors")])
+    dictionary = load_dictionary(tmp_path / "dict.txt")
+    continuing = load_continuations(tmp_path / "t.safetensors", dictionary).nonzero().flatten().tolist()
+    assert [dictionary[index] for index in continuing] == ["4"]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...errors import InputError, first_line
 from ...files import read_bytes
+from .words import is_unicode
 
 ACCEPTABLE, REJECTED = 0.5, 0.1  # acceptable: at least half of the judges; rejected: fewer than one in ten
 VERDICTS = ("acceptable", "doubtful", "rejected")
@@ -115,4 +116,6 @@ def _member(parent: Any, key: str, kind: type, place: str) -> Any:
     if type(value) is not kind:
         expected = {str: "a string", list: "a list", int: "an integer", dict: "an object"}[kind]
         raise InputError(f"{place}{key}: must be {expected}; {_REMEDY}")
+    if kind is str and not is_unicode(value):
+        raise InputError(f"{place}{key}: holds half a surrogate pair; {_REMEDY}")
     return value

@@ -1,22 +1,22 @@
 """How good a synonym table is: what people say about its synonyms, and how many of its pairs cross inflections."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from torch import Tensor
 
 from ...synonyms.inflection import Relation, readings, relation
-from ...synonyms.table import PADDING
 from ...synonyms.vocabulary import match_case
-from .swords import VERDICTS, Target, verdict
+from .swords import VERDICTS, Substitute, Target, verdict
 from .words import word_finder
 
 
 class TableQuality(NamedTuple):
-    """The judged pairs of a table: a target in its sentence, and a judged substitute that the target's row holds.
+    """The judged pairs of a table: a target in its sentence, and a synonym in the target's row.
 
-    ``all_acceptable`` counts the acceptable substitutes of one piece for targets of one piece, in the table or not.
+    ``all_acceptable`` counts the acceptable substitutes of one piece for targets of one piece, and ``held`` those that
+    the target's row holds.
     """
 
     targets: int  # of one piece
@@ -24,6 +24,7 @@ class TableQuality(NamedTuple):
     acceptable: int
     doubtful: int
     rejected: int
+    held: int
     all_acceptable: int
 
 
@@ -41,51 +42,61 @@ class Crossings(NamedTuple):
     other_word: int
 
 
-def one_piece_substitutes(target: Target, find: Callable[[str], int | None]) -> Iterator[tuple[int, float]]:
-    """The dictionary ids and scores of the target's substitutes of one piece, in the target's casing pattern.
+def judged_synonyms(
+    target: Target, row: Iterable[int], words: Mapping[int, str], by_lemma: bool = True
+) -> dict[int, Substitute]:
+    """The words in a row of a synonym table that are judged at a target: dictionary id -> the judged substitute.
 
-    ``find`` gives the id of a word (``word_finder``).
+    ``words`` are the dictionary's whole words (``whole_words``). Judged substitutes are lemmas: *poll* for the target
+    *elections*. A synonym is judged if it is one of them or, ``by_lemma``, an inflected form of one with the target's
+    part of speech (*polls*).
     """
-    for substitute in target.substitutes:
-        index = find(match_case(substitute.text, like=target.word))
-        if index is not None:
-            yield index, substitute.score
+    substitutes = {substitute.text.lower(): substitute for substitute in target.substitutes}
+    found = {}
+    for synonym in row:
+        spellings = [words[synonym].lower()] if synonym in words else []
+        if by_lemma:
+            spellings += [lemma for word in spellings for lemma in _lemmas(word, target.part_of_speech)]
+        judged = [substitutes[spelling] for spelling in spellings if spelling in substitutes]
+        if judged:
+            found[synonym] = judged[0]
+    return found
+
+
+def _lemmas(word: str, part_of_speech: str) -> list[str]:
+    return sorted(reading.lemma for reading in readings(word) if reading.part_of_speech == part_of_speech)
 
 
 def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, str], by_lemma: bool) -> TableQuality:
-    """Compare a synonym table, int32 (V, columns), with the judgments of SWORDS.
-
-    ``words`` are the dictionary's whole words (``whole_words``). Judged substitutes are lemmas: *poll* for the target
-    *elections*. A row holds a substitute if it lists the lemma itself or, ``by_lemma``, an inflected form of it with
-    the target's part of speech (*polls*).
-    """
+    """Compare a synonym table, int32 (V, columns), with the judgments of SWORDS; see ``judged_synonyms``."""
     find = word_finder(words)
     verdicts: Counter[str] = Counter()
-    one_piece = all_acceptable = 0
+    one_piece = held = all_acceptable = 0
     for target in targets:
         index = find(target.word)
         if index is None:
             continue
         one_piece += 1
-        row = {synonym for synonym in table[index].tolist() if synonym != PADDING}
-        lemmas = {lemma for synonym in row if by_lemma for lemma in _lemmas(words[synonym], target.part_of_speech)}
-        for substitute, score in one_piece_substitutes(target, find):
-            all_acceptable += verdict(score) == "acceptable"
-            if substitute in row or words[substitute].lower() in lemmas:
-                verdicts[verdict(score)] += 1
-    return TableQuality(one_piece, verdicts.total(), *(verdicts[name] for name in VERDICTS), all_acceptable)
-
-
-def _lemmas(word: str, part_of_speech: str) -> Iterator[str]:
-    return (reading.lemma for reading in readings(word.lower()) if reading.part_of_speech == part_of_speech)
+        judged = judged_synonyms(target, table[index].tolist(), words, by_lemma)
+        verdicts.update(verdict(substitute.score) for substitute in judged.values())
+        for substitute in target.substitutes:
+            is_one_piece = find(match_case(substitute.text, like=target.word)) is not None
+            if is_one_piece and verdict(substitute.score) == "acceptable":
+                all_acceptable += 1
+                held += substitute in judged.values()
+    counts = (verdicts[name] for name in VERDICTS)
+    return TableQuality(one_piece, verdicts.total(), *counts, held, all_acceptable)
 
 
 def crossings(table: Tensor, words: Mapping[int, str]) -> Crossings:
-    """Count the rows and pairs of a synonym table, int32 (V, columns), that cross inflections; for English."""
+    """Count the rows and pairs of a synonym table, int32 (V, columns), that cross inflections; for English.
+
+    ``words`` are the dictionary's whole words (``whole_words``); pairs of anything else are left out.
+    """
     relations: Counter[Relation] = Counter()
     rows = rows_crossing = 0
     for index, row in enumerate(table.tolist()):
-        found = [relation(words[index], words[synonym]) for synonym in row if synonym != PADDING]
+        found = [relation(words[index], words[synonym]) for synonym in row if index in words and synonym in words]
         relations.update(found)
         rows += bool(found)
         rows_crossing += any(kind != Relation.SAME_FORM for kind in found)

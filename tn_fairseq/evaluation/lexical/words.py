@@ -11,3 +11,12 @@ def word_finder(words: Mapping[int, str]) -> Callable[[str], int | None]:
     ids = {word: index for index, word in words.items()}
     is_uncased = all(word == word.lower() for word in ids)
     return lambda word: ids.get(word.lower() if is_uncased else word)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is valid Unicode; JSON can hold half a surrogate pair, which no tokenizer accepts."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -135,7 +135,7 @@ def make_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[
     stop_words = read_stop_words(args.stop_words, args.lang)
     content_words = {index: word for index, word in words.items() if word.lower() not in stop_words}
     table, description = build_table(args, dictionary, content_words)
-    save_synonym_table(args.output, table, dictionary, description)
+    save_synonym_table(args.output, table, dictionary, description, args.encoder_json)
 
     left_out = f"of them {len(words) - len(content_words)} stop words (left out)"
     if not stop_words:
@@ -280,7 +280,7 @@ def print_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
         ("judged pairs: acceptable", quality.acceptable, quality.judged, "judged pairs"),
         ("judged pairs: doubtful", quality.doubtful, quality.judged, "judged pairs"),
         ("judged pairs: rejected", quality.rejected, quality.judged, "judged pairs"),
-        ("acceptable substitutes in the table", quality.acceptable, quality.all_acceptable, "acceptable substitutes"),
+        ("acceptable substitutes in the table", quality.held, quality.all_acceptable, "acceptable substitutes"),
         ("pairs across inflections", crossing.own_word + crossing.other_word, crossing.pairs, "pairs"),
         ("rows across inflections", crossing.rows_crossing, crossing.rows, "rows"),
     ):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,23 @@ class FastTokenizer(Tokenizer):
             begin = end - len(stripped)
             offsets.append((begin, begin + len(stripped.rstrip())))
         return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
+
+    def encode_continuation(self, text):
+        with self._one_line_errors():
+            return self._inside_a_line.encode(text, add_special_tokens=False).ids
+
+    def decode(self, token_ids):
+        return self.backend.decode(list(token_ids))
+
+    @cached_property
+    def _inside_a_line(self) -> tokenizers.Tokenizer:
+        content = self.backend.to_str()
+        # the options of Metaspace and ByteLevel that add a space to the start of a text
+        for option, value, none in (("prepend_scheme", '"first"', '"never"'), ("add_prefix_space", "true", "false")):
+            content = content.replace(f'"{option}":{value}', f'"{option}":{none}')
+        backend = tokenizers.Tokenizer.from_str(content)
+        backend.encode_special_tokens = True
+        return backend
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:

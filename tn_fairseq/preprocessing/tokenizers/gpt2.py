@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import tokenizers
-from tokenizers import models, pre_tokenizers
+from tokenizers import decoders, models, pre_tokenizers
 
 from ...errors import InputError, first_line
 from ...files import read_bytes, read_text
@@ -35,6 +35,7 @@ def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
             f"{merges_path}: does not fit {path.name} ({first_line(error)}); use files of the same release"
         ) from None
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
     files = {"encoder.json": read_bytes(path, REMEDY), "vocab.bpe": read_bytes(merges_path, REMEDY)}
     description = f"GPT-2 byte-level BPE of {path.name}, {len(vocabulary):,} pieces, numbers in dict.txt"
     pieces = {index: piece for piece, index in vocabulary.items()}

@@ -1,5 +1,6 @@
 """Models of the ``sentencepiece`` library."""
 
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,10 @@ from ...dictionary import MASK
 from ...errors import InputError
 from ...files import read_bytes
 from .base import REMEDY, Tokenizer, find_symbols, join, one_line
+
+# A protobuf message followed by another one means both merged. This one is ModelProto(normalizer_spec=NormalizerSpec(
+# add_dummy_prefix=False)): field 3, of 2 bytes; in it, field 3, of value 0.
+_NO_DUMMY_PREFIX = b"\x1a\x02\x18\x00"
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -20,6 +25,18 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_chunk(self, lines):
         return join(self._processor.encode(lines, out_type=int, num_threads=1))
+
+    def encode_continuation(self, text):
+        # the library removes the space at the start, and adds it again as the prefix
+        processor = self._processor if text[:1].isspace() else self._inside_a_line
+        return processor.encode(text, out_type=int)
+
+    def decode(self, token_ids):
+        return self._processor.decode(list(token_ids))
+
+    @cached_property
+    def _inside_a_line(self) -> sentencepiece.SentencePieceProcessor:
+        return sentencepiece.SentencePieceProcessor(model_proto=self.files["sentencepiece.model"] + _NO_DUMMY_PREFIX)
 
     def encode_with_offsets(self, text):
         line = one_line(text)

@@ -1,0 +1,78 @@
+import math
+
+import pytest
+import torch
+from helpers import FAMILIES, first_batch, synonyms_of
+
+
+def build_marginal(build, family, table, *flags):
+    """The task masks words only, and every block ends with </s>."""
+    flags = ["--task", "electra", "--sample-break-mode", "complete", *flags]
+    return build(family, "--criterion", "mlm_synonym_marginal", "--synonym-table", table, *flags)
+
+
+def expectation(built, weight, has_synonyms):
+    """-log of the summed probability at each masked position, one synonym at a time."""
+    task, model, _ = built
+    batch = first_batch(task)
+    masked = batch["target"].ne(task.dictionary.pad())
+    logits, _ = model.eval()(batch["net_input"]["src_tokens"], masked_tokens=masked)
+    losses = []
+    for probabilities, target in zip(logits.softmax(dim=-1), batch["target"][masked].tolist()):
+        word = task.dictionary[target]
+        synonyms = synonyms_of(word) if has_synonyms(word) else []
+        total = probabilities[target] + sum(weight * probabilities[task.dictionary.index(other)] for other in synonyms)
+        losses.append(-total.log())
+    return torch.stack(losses)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("weight", [1, 0.25])
+def test_the_loss_is_that_of_the_summed_probability(build, synonym_table, family, weight):
+    flags = ["--synonym-weight", weight, "--discriminator-loss-weight", 0]
+    built = task, model, criterion = build_marginal(build, family, synonym_table, *flags)
+    expected = expectation(built, weight, has_synonyms=lambda word: True)
+    loss, sample_size, log = criterion(model, first_batch(task))
+    torch.testing.assert_close(loss, expected.sum())
+    assert sample_size == len(expected)
+    torch.testing.assert_close(log["nll"] - log["synonym_gain"], expected.detach().sum())
+    # an untrained model gives ten synonyms about the same probability
+    assert log["synonym_gain"] / log["masked"] == pytest.approx(math.log(1 + 9 * weight), rel=0.25)
+
+
+def test_a_part_of_a_word_has_no_synonyms(build, synonym_table):
+    built = task, model, criterion = build_marginal(build, "bert", synonym_table)
+    criterion.continues_word[:] = True
+    expected = expectation(built, 1, has_synonyms=lambda word: False)
+    loss, _, log = criterion(model, first_batch(task))
+    torch.testing.assert_close(loss, expected.sum())
+    assert log["synonym_gain"] == 0
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+def test_the_synonyms_get_the_gradient_of_right_answers(build, synonym_table, weight):
+    task, model, criterion = build_marginal(build, "bert", synonym_table, "--synonym-weight", weight)
+    regularization = criterion.regularization
+
+    def keep(model, sample, masked):
+        masked.logits.retain_grad()
+        captured.append(masked)
+        return regularization(model, sample, masked)
+
+    captured, criterion.regularization = [], keep
+    loss, *_ = criterion(model.eval(), first_batch(task))
+    loss.backward()
+    (masked,) = captured
+    of_synonyms = masked.logits.grad.gather(1, criterion.synonyms[masked.targets].long())
+    assert (of_synonyms < 0 if weight else of_synonyms > 0).all()  # a step raises or lowers their logits
+
+
+@pytest.mark.parametrize("weight", [-0.5, 1.5])
+def test_a_weight_outside_0_and_1_is_refused(build, synonym_table, weight):
+    with pytest.raises(SystemExit, match=f"^error: --synonym-weight must be between 0 and 1, not {weight}$"):
+        build_marginal(build, "bert", synonym_table, "--synonym-weight", weight)
+
+
+def test_a_missing_table_is_refused(build):
+    with pytest.raises(SystemExit, match="--criterion mlm_synonym_marginal needs --synonym-table"):
+        build("bert", "--criterion", "mlm_synonym_marginal")

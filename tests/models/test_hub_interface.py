@@ -1,0 +1,218 @@
+"""Models in Python: the same features and probabilities as transformers, from released folders and from checkpoints."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq.data.data_utils import collate_tokens
+from helpers import Bomb
+from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+
+from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
+from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.models import BertModel, ElectraModel
+
+transformers = pytest.importorskip("transformers")
+CLASSES = {"bert": BertModel, "electra": ElectraModel}
+families = pytest.mark.parametrize("family", CLASSES)
+TEXT, PAIR = "noun1 the [MASK] verb30s", ("the noun1s verb2", "adjective3 noun4")
+RELEASED = Path(__file__).parent.parent / "released"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Released models, data binarized with their tokenizer, and the same models as checkpoints."""
+    folder = tmp_path_factory.mktemp("hub")
+    discriminator, generator = make_electra(len(PIECES))
+    models = {"electra": discriminator, "generator": generator, "bert": make_bert(len(PIECES))}
+    for name, model in models.items():
+        model.save_pretrained(write_vocabulary(folder / name))
+    data_bin = write_bin(folder, folder / "bert")
+    import_model(folder / "bert", data_bin, folder / "bert.pt")
+    import_model(folder / "electra", data_bin, folder / "electra.pt", folder / "generator")
+    return folder
+
+
+@pytest.fixture(params=["released", "checkpoint"])
+def load(request, folder):
+    def load_one(family: str):
+        if request.param == "checkpoint":
+            return CLASSES[family].from_pretrained(folder, f"{family}.pt")
+        generator = {"generator": folder / "generator"} if family == "electra" else {}
+        return CLASSES[family].from_pretrained(folder / family, **generator)
+
+    return load_one
+
+
+@torch.no_grad()
+def run(kind: str, folder: Path, *text: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids (T) and the first output of a class of ``transformers``, without its batch dimension."""
+    batch = transformers.AutoTokenizer.from_pretrained(folder)(*text, return_tensors="pt")
+    return batch["input_ids"][0], getattr(transformers, kind).from_pretrained(folder).eval()(**batch)[0][0]
+
+
+@families
+def test_fill_mask_gives_the_words_and_probabilities_of_transformers(load, folder, family):
+    source, kind = (folder / "bert", "BertForMaskedLM") if family == "bert" else (folder / "generator", None)
+    ids, logits = run(kind or "ElectraForMaskedLM", source, TEXT)
+    expected = logits[ids == PIECES.index("[MASK]")][0].softmax(dim=-1).topk(len(PIECES))
+    found = load(family).fill_mask(TEXT.replace("[MASK]", "<mask>"), topk=len(PIECES))
+    probabilities = torch.tensor([filled.probability for filled in found])
+    torch.testing.assert_close(probabilities, expected.values, atol=1e-6, rtol=1e-4)
+    for filled, index in list(zip(found, expected.indices.tolist()))[:20]:
+        piece = PIECES[index]
+        if piece not in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"):
+            assert filled.token == piece.removeprefix("##")
+            before = "noun1 the" if piece.startswith("##") else "noun1 the "
+            assert filled.text == f"{before}{filled.token} verb30s"
+    assert load(family).fill_mask(TEXT) == found[:5]
+
+
+@families
+def test_features_of_a_pair_are_those_of_transformers(load, folder, family):
+    ids, features = run("BertModel" if family == "bert" else "ElectraModel", folder / family, *PAIR)
+    interface = load(family)
+    tokens = interface.encode(*PAIR)
+    assert [interface.dictionary[token] for token in tokens] == [
+        {"[CLS]": "<s>", "[SEP]": "</s>"}.get(PIECES[index], PIECES[index]) for index in ids
+    ]
+    torch.testing.assert_close(interface.extract_features(tokens)[0], features, atol=1e-5, rtol=1e-4)
+    assert interface.decode(tokens) == list(PAIR)
+
+    other = interface.encode("noun9")
+    batch = collate_tokens([tokens, other], interface.dictionary.pad())
+    together = interface.extract_features(batch)
+    torch.testing.assert_close(together[0], features, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(together[1, : len(other)], interface.extract_features(other)[0], atol=1e-5, rtol=1e-4)
+    assert interface.decode(batch[1]) == "noun9"
+
+
+def test_the_features_of_the_generator(load, folder):
+    _, features = run("ElectraModel", folder / "generator", "noun1 verb2")
+    interface = load("electra")
+    found = interface.extract_features(interface.encode("noun1 verb2"), tower="generator")
+    torch.testing.assert_close(found[0], features, atol=1e-5, rtol=1e-4)
+
+
+def test_probabilities_of_replacement_are_those_of_transformers(load, folder):
+    _, logits = run("ElectraForPreTraining", folder / "electra", "noun1 verb2s verb3")
+    found = load("electra").replaced_probabilities("noun1 verb2s verb3")
+    assert [token for token, _ in found] == ["noun1", "verb2", "s", "verb3"]
+    torch.testing.assert_close(torch.tensor([p for _, p in found]), logits[1:-1].sigmoid(), atol=1e-6, rtol=1e-4)
+
+
+def test_predictions_have_no_dropout_and_training_mode_is_kept(load):
+    interface = load("electra")
+    filled, replaced = interface.fill_mask(TEXT), interface.replaced_probabilities("noun1")
+    assert not interface.model.training
+    interface.train()
+    assert (interface.fill_mask(TEXT), interface.replaced_probabilities("noun1")) == (filled, replaced)
+    assert interface.model.training
+
+
+@pytest.mark.parametrize("name", ["bert-0.1", "electra-0.1"])
+def test_a_checkpoint_of_an_earlier_version(name, folder, tmp_path, dictionary, data_bin):
+    """It lacks options that were added later."""
+    (tmp_path / "dict.txt").write_bytes((data_bin / "dict.txt").read_bytes())
+    write_vocabulary(tmp_path / "tokenizer", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dictionary.symbols[4:-1]])
+    interface = CLASSES[name.split("-")[0]].from_pretrained(RELEASED, f"{name}.pt", tmp_path)
+    filled = interface.fill_mask("noun1 <mask>", topk=len(dictionary))
+    assert sum(one.probability for one in filled) == pytest.approx(1)
+
+
+# Invalid input
+
+
+@pytest.fixture
+def bert(folder):
+    return BertModel.from_pretrained(folder / "bert")
+
+
+@pytest.mark.parametrize("masks", [0, 2, 3])
+def test_fill_mask_needs_exactly_one_mask(bert, masks):
+    with pytest.raises(InputError, match=f"^the text has {masks} masks; give exactly one <mask>.*$"):
+        bert.fill_mask("noun1 " + "<mask> [MASK] <mask>"[: 7 * masks])
+
+
+@pytest.mark.parametrize("topk", [0, -1, len(PIECES) + 1])
+def test_topk_must_be_at_most_the_size_of_the_dictionary(bert, topk):
+    with pytest.raises(InputError, match=f"topk must be between 1 and {len(PIECES)}, .*, not {topk}"):
+        bert.fill_mask(TEXT, topk)
+
+
+def test_a_text_longer_than_the_model(bert):
+    with pytest.raises(InputError, match="longer than the model's 512 positions"):
+        bert.extract_features(bert.encode("noun1 " * 600))
+
+
+def test_what_a_released_model_lacks_is_not_made_up(folder, tmp_path):
+    """A newly initialized head would give meaningless predictions."""
+    encoder = transformers.BertModel.from_pretrained(folder / "bert")
+    encoder.save_pretrained(write_vocabulary(tmp_path))
+    bert, electra = BertModel.from_pretrained(tmp_path), ElectraModel.from_pretrained(folder / "electra")
+    assert bert.extract_features(bert.encode("noun1")).shape == (1, 3, 32)
+    with pytest.raises(InputError, match="no masked_lm_head to fill in masks; give a model that was saved with"):
+        bert.fill_mask(TEXT)
+    assert len(electra.replaced_probabilities("noun1")) == 1
+    with pytest.raises(InputError, match="no generator_head to fill in masks; also give .* generator="):
+        electra.fill_mask(TEXT)
+    with pytest.raises(InputError, match="no generator to compute its features; also give"):
+        electra.extract_features(electra.encode("noun1"), tower="generator")
+    encoder = transformers.ElectraModel.from_pretrained(folder / "electra")
+    encoder.save_pretrained(write_vocabulary(tmp_path))
+    with pytest.raises(InputError, match="no discriminator_head to detect replaced tokens; give a discriminator"):
+        ElectraModel.from_pretrained(tmp_path).replaced_probabilities("noun1")
+
+
+def test_models_of_another_kind_are_refused(folder):
+    for name, other, remedy in (("bert", ElectraModel, "BertModel"), ("electra", BertModel, "ElectraModel")):
+        for arguments in ((folder / name,), (folder, f"{name}.pt")):
+            with pytest.raises(InputError, match=f"holds {name}_tiny; load it with {remedy}.from_pretrained$"):
+                other.from_pretrained(*arguments)
+    with pytest.raises(InputError, match="has no config.json; give a folder of save_pretrained, or the checkpoint_fi"):
+        BertModel.from_pretrained(folder)
+
+
+def test_arguments_that_would_be_ignored_are_refused(folder):
+    with pytest.raises(InputError, match="generator: only for a folder of save_pretrained; a checkpoint has its own"):
+        ElectraModel.from_pretrained(folder, "electra.pt", generator=folder / "generator")
+    with pytest.raises(InputError, match="data_name_or_path: only for a checkpoint_file; a folder of save_pretrained"):
+        BertModel.from_pretrained(folder / "bert", data_name_or_path=folder)
+
+
+def changed(folder: Path, change) -> str:
+    """The error for BERT's checkpoint after a change."""
+    state = load_checkpoint(folder / "bert.pt")
+    change(state)
+    save_checkpoint(state, folder / "changed.pt")
+    with pytest.raises(InputError) as raised:
+        BertModel.from_pretrained(folder, "changed.pt")
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_checkpoints_that_do_not_fit_raise_errors_and_never_exit(folder):
+    assert "holds roberta_base; give an electra_* or bert_* model" in changed(
+        folder, lambda state: state["cfg"].update(model={"_name": "roberta_base"})
+    )
+    assert "is fine-tuned; give a checkpoint of pre-training" in changed(
+        folder, lambda state: state["model"].update({"classification_heads.a.output.bias": torch.zeros(2)})
+    )
+    assert "its data, nowhere, no longer exists; give its new folder with data_name_or_path" in changed(
+        folder, lambda state: state["cfg"]["task"].update(data="nowhere")
+    )
+    assert "encoder.layers.2.attention.output.bias is missing there" in changed(
+        folder, lambda state: state["cfg"]["model"].update(encoder_layers=3)
+    )
+    fingerprint = "dictionary_fingerprint"
+    assert "the model of another dictionary" in changed(
+        folder, lambda state: state["model"].update({fingerprint: state["model"][fingerprint].flip(0)})
+    )
+
+
+def test_nothing_is_unpickled(tmp_path):
+    torch.save({"cfg": Bomb(tmp_path / "marker"), "model": {}}, tmp_path / "bomb.pt")
+    with pytest.raises(InputError, match="safe loader refuses"):
+        BertModel.from_pretrained(tmp_path, "bomb.pt")
+    assert not (tmp_path / "marker").exists()

@@ -1,0 +1,37 @@
+"""Synonym marginal, ``--criterion mlm_synonym_marginal``: the gold word or any of its synonyms is a right answer."""
+
+from dataclasses import dataclass, field
+
+from fairseq.criterions import register_criterion
+
+from .. import objectives
+from ..errors import InputError, one_line_errors
+from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+
+
+@dataclass
+class SynonymMarginalConfig(MaskedLMCriterionConfig):
+    synonym_weight: float = field(
+        default=1.0,
+        metadata={"help": "weight of a synonym's probability: 0 is plain masked LM, 1 that of the gold word"},
+    )
+
+
+@register_criterion("mlm_synonym_marginal", dataclass=SynonymMarginalConfig)
+class SynonymMarginalCriterion(MaskedLMCriterion):
+    """Masked LM with the total probability of the gold word and its synonyms, whatever the prediction is."""
+
+    objective = "masked language modeling with the summed probability of the gold word and its synonyms"
+    metrics = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
+    needs_synonym_table = True
+
+    @one_line_errors()
+    def __init__(self, cfg: SynonymMarginalConfig, task):
+        if not 0 <= cfg.synonym_weight <= 1:
+            raise InputError(f"--synonym-weight must be between 0 and 1, not {cfg.synonym_weight}")
+        super().__init__(cfg, task)
+
+    def regularization(self, model, sample, masked):
+        synonyms = self.synonyms[masked.words]
+        gain = objectives.synonym_gain(masked.logits, masked.targets, synonyms, self.cfg.synonym_weight).sum()
+        return -gain, {"synonym_gain": gain.detach()}

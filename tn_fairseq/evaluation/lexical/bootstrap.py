@@ -1,0 +1,85 @@
+"""Intervals of measures over items (targets, word pairs, sentence pairs) and seeds, by resampling both.
+
+Each resample draws items with replacement, the same for all checkpoints, so that differences are paired. It also draws
+seeds with replacement for each checkpoint that has several, and averages over them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+RESAMPLES, CONFIDENCE = 1000, 0.95
+# the measure of each seed from its values, (seeds, items) -> (seeds,)
+Statistic = Callable[[np.ndarray], np.ndarray]
+
+
+class Estimate(NamedTuple):
+    """A measure averaged over seeds, the ends of its 95% interval, and the standard deviation over seeds, or NaN."""
+
+    value: float
+    low: float
+    high: float
+    seed_sd: float
+
+
+class Difference(NamedTuple):
+    """A difference from the baseline and the ends of its 95% interval."""
+
+    difference: float
+    low: float
+    high: float
+
+
+def mean(values: np.ndarray) -> np.ndarray:
+    """The mean over items: (seeds, items) -> (seeds,)."""
+    return values.mean(axis=1)
+
+
+def rank_correlation(values: np.ndarray) -> np.ndarray:
+    """Spearman's correlation of the first row with each other row: (1 + seeds, items) -> (seeds,); NaN if constant."""
+    ranks = stats.rankdata(values, axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    lengths = np.sqrt(np.square(ranks).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return ranks[1:] @ ranks[0] / (lengths[1:] * lengths[0])
+
+
+def estimate(
+    groups: Sequence[np.ndarray], statistic: Statistic, baseline: int | None = None, gold: np.ndarray | None = None
+) -> tuple[list[Estimate], list[Difference]]:
+    """Estimate a measure for each checkpoint, and its difference from the checkpoint number ``baseline``.
+
+    ``groups`` are the values of each checkpoint, (seeds, items). ``gold``, (items,), is the first row for the statistic
+    if it is given. There are no differences without a baseline. The resamples are always the same.
+    """
+    items = groups[0].shape[1]
+
+    def measure(chosen: np.ndarray | slice) -> list[np.ndarray]:
+        first = [] if gold is None else [gold[None, chosen]]
+        return [statistic(np.concatenate([*first, values[:, chosen]])) for values in groups]
+
+    random, of_seeds = np.random.default_rng(1), np.random.default_rng(2)
+    found = measure(slice(None))
+    resampled = np.empty((len(groups), RESAMPLES))
+    for number in range(RESAMPLES):
+        for group, values in enumerate(measure(random.integers(items, size=items))):
+            resampled[group, number] = values[of_seeds.integers(len(values), size=len(values))].mean()
+    estimates = [
+        Estimate(values.mean(), *_interval(of_group), np.std(values, ddof=1) if len(values) > 1 else np.nan)
+        for values, of_group in zip(found, resampled, strict=True)
+    ]
+    differences = []
+    if baseline is not None:
+        differences = [
+            Difference(values.mean() - found[baseline].mean(), *_interval(of_group - resampled[baseline]))
+            for values, of_group in zip(found, resampled, strict=True)
+        ]
+    return estimates, differences
+
+
+def _interval(resampled: np.ndarray) -> np.ndarray:
+    """The percentiles of the resamples in which the measure is defined."""
+    outside = 50 * (1 - CONFIDENCE)
+    return np.nanpercentile(resampled, [outside, 100 - outside])

@@ -1,0 +1,254 @@
+"""BERT and ELECTRA in Python, with the methods of fairseq's RoBERTa: what ``from_pretrained`` returns."""
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import merge_with_parent
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
+from omegaconf import OmegaConf
+from torch import Tensor, nn
+
+from ..checkpoints import check_dictionary, load_checkpoint, registered_name
+from ..dictionary import MASK
+from ..errors import InputError, exits_as_errors
+from ..huggingface.importing import read_model, read_towers
+from ..huggingface.vocabulary import folder_vocabulary, read_data_bin, recorded_data
+from ..preprocessing.tokenizers.base import BERT_NAMES, Tokenizer, one_line
+from .base import EncoderModel
+from .bert import BertModel
+from .electra import ElectraModel
+
+
+class Filled(NamedTuple):
+    """A text with its mask filled in."""
+
+    text: str
+    probability: float
+    token: str  # what was filled in, without the space before it
+
+
+class HubInterface(nn.Module):
+    """A pre-trained model with its dictionary and tokenizer, in evaluation mode."""
+
+    masked_lm_head = "masked_lm_head"
+    remedy = "give a model that was saved with its masked-LM head"
+
+    def __init__(self, model: EncoderModel, dictionary: Dictionary, tokenizer: Tokenizer):
+        super().__init__()
+        self.model = model
+        self.dictionary = dictionary
+        self.tokenizer = tokenizer
+        self._symbol_of_token = tokenizer.lookup_table(dictionary)
+        self._token_of_symbol = {dictionary.index(symbol): token for token, symbol in tokenizer.symbols.items()}
+        masks = [MASK]
+        if BERT_NAMES[MASK] in set(tokenizer.pieces) - set(tokenizer.symbols.values()):
+            masks.append(BERT_NAMES[MASK])
+        self._mask = re.compile("|".join(map(re.escape, masks)))
+        self.eval()
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.embeddings.word_embeddings.weight.device
+
+    def encode(self, sentence: str, *more_sentences: str) -> Tensor:
+        """The tokens of ``<s> a </s>``, or of the pair ``<s> a </s> b </s>``, as in fine-tuning: (T), int64.
+
+        A mask is written as ``<mask>`` or as the tokenizer spells it, and includes the space before it. Names of other
+        special tokens are ordinary text.
+        """
+        tokens = [self.dictionary.bos()]
+        for text in (sentence, *more_sentences):
+            tokens += [*self._encode(text), self.dictionary.eos()]
+        return torch.tensor(tokens)
+
+    def decode(self, tokens: Tensor) -> str | list[str]:
+        """The text of a sentence, or the texts of several, each of which ends with ``</s>``: (T) -> text."""
+        others = {self.dictionary.bos(), self.dictionary.pad()}
+        tokens = [token for token in tokens.tolist() if token not in others]
+        if tokens[-1:] == [self.dictionary.eos()]:
+            tokens.pop()
+        sentences = [[]]
+        for token in tokens:
+            if token == self.dictionary.eos():
+                sentences.append([])
+            else:
+                sentences[-1].append(token)
+        texts = [self._decode(sentence) for sentence in sentences]
+        return texts[0] if len(texts) == 1 else texts
+
+    def extract_features(self, tokens: Tensor) -> Tensor:
+        """Hidden states of the last layer: (T) or (B, T), padded with ``<pad>`` -> (B, T, H).
+
+        As in fine-tuning, tokens after the first ``</s>`` are of type 1. Raises InputError if there are more tokens
+        than the model has positions.
+        """
+        return self._features(tokens)
+
+    @torch.no_grad()
+    def fill_mask(self, masked_input: str, topk: int = 5) -> list[Filled]:
+        """The ``topk`` most likely tokens in place of a mask, most likely first.
+
+        Raises InputError if the text does not have exactly one mask, or if the model has no masked-LM head.
+        """
+        self._require(self.masked_lm_head, "fill in masks", self.remedy)
+        before, *after = self._mask.split(masked_input)
+        if len(after) != 1:
+            raise InputError(f"the text has {len(after)} masks; give exactly one {MASK}, as in 'He is a {MASK} guy'")
+        if not 1 <= topk <= len(self.dictionary):
+            raise InputError(f"topk must be between 1 and {len(self.dictionary)}, the dictionary's size, not {topk}")
+        tokens = self._batch(self.encode(masked_input))
+        with utils.model_eval(self.model):
+            logits, _ = self.model(tokens, masked_tokens=tokens.eq(self.dictionary.index(MASK)))
+        best = logits[0].float().softmax(dim=-1).topk(topk)
+        filled = []
+        for probability, symbol in zip(best.values.tolist(), best.indices.tolist()):
+            form = self._form(symbol)
+            # a part of a word, or a full stop, follows the word before the mask
+            start = before if form[:1].isspace() else before.rstrip()
+            filled.append(Filled(start + form.lstrip() + after[0], probability, form.strip()))
+        return filled
+
+    def _features(self, tokens: Tensor, **options) -> Tensor:
+        tokens = self._batch(tokens)
+        return self.model(tokens, self.model.sentence_types(tokens), features_only=True, **options)[0]
+
+    def _batch(self, tokens: Tensor) -> Tensor:
+        return (tokens.unsqueeze(0) if tokens.dim() == 1 else tokens).to(self.device)
+
+    def _require(self, part: str, purpose: str, remedy: str) -> None:
+        if not hasattr(self.model, part):
+            raise InputError(f"the model has no {part} to {purpose}; {remedy}")
+
+    def _encode(self, text: str) -> list[int]:
+        parts = self._mask.split(one_line(text))
+        # a mask includes the space before it, because the piece that it replaces does
+        parts = [*(part.rstrip() for part in parts[:-1]), parts[-1]]
+        symbols = []
+        for number, part in enumerate(parts):
+            if number:
+                symbols.append(self.dictionary.index(MASK))
+                tokens = self.tokenizer.encode_continuation(part)
+            else:
+                tokens, _ = self.tokenizer.encode_chunk([part])
+            symbols += self._symbol_of_token[tokens].tolist()
+        return symbols
+
+    def _decode(self, symbols: Sequence[int]) -> str:
+        text = ""
+        for has_tokens, run in groupby(symbols, key=self._token_of_symbol.__contains__):
+            if has_tokens:
+                tokens = [self._token_of_symbol[symbol] for symbol in run]
+                text += self._continued(tokens) if text else self.tokenizer.decode(tokens)
+            else:  # masks, and unknown characters
+                text += " " * bool(text) + " ".join(self.dictionary[symbol] for symbol in run)
+        return text
+
+    def _continued(self, tokens: list[int]) -> str:
+        """What the tokens add to a text, with the space before them: tokenizers drop it at the start of a text."""
+        return self.tokenizer.decode(tokens[:1] + tokens).removeprefix(self.tokenizer.decode(tokens[:1]))
+
+    def _form(self, symbol: int) -> str:
+        """What a symbol adds to a text, with the space before it."""
+        token = self._token_of_symbol.get(symbol)
+        return f" {self.dictionary[symbol]}" if token is None else self._continued([token])
+
+
+class ElectraHubInterface(HubInterface):
+    """ELECTRA: the generator fills in masks, and the discriminator has the features."""
+
+    masked_lm_head = "generator_head"
+    remedy = "also give the folder of the generator: generator=..."
+
+    def extract_features(self, tokens: Tensor, tower: str = "discriminator") -> Tensor:
+        """Hidden states of the last layer of the discriminator or the generator: (T) or (B, T) -> (B, T, H)."""
+        self._require(tower, "compute its features", self.remedy)
+        return self._features(tokens, tower=tower)
+
+    @torch.no_grad()
+    def replaced_probabilities(self, sentence: str) -> list[tuple[str, float]]:
+        """Each token of the text with the discriminator's probability that it was replaced.
+
+        Raises InputError if the model has no head for it.
+        """
+        self._require("discriminator_head", "detect replaced tokens", "give a discriminator that was saved with it")
+        tokens = self.encode(sentence)
+        with utils.model_eval(self.model):
+            logits = self.model.discriminator_head(self.extract_features(tokens))
+        # without <s> and </s>
+        return [
+            (self._form(symbol).strip(), probability)
+            for symbol, probability in zip(tokens[1:-1].tolist(), logits[0, 1:-1].float().sigmoid().tolist())
+        ]
+
+
+def load_interface(
+    kind: type[EncoderModel],
+    model_name_or_path: str | Path,
+    checkpoint_file: str | None = None,
+    data_name_or_path: str | Path | None = None,
+    generator: str | Path | None = None,
+) -> HubInterface:
+    """Load a model of one kind from a checkpoint or a released folder, as ``EncoderModel.from_pretrained`` says."""
+    kind = ElectraModel if issubclass(kind, ElectraModel) else BertModel
+    folder = Path(model_name_or_path)
+    if checkpoint_file is not None and generator is not None:
+        raise InputError("generator: only for a folder of save_pretrained; a checkpoint has its own")
+    if checkpoint_file is None and data_name_or_path is not None:
+        raise InputError("data_name_or_path: only for a checkpoint_file; a folder of save_pretrained has a vocabulary")
+    with exits_as_errors():
+        if checkpoint_file is not None:
+            loaded = _from_checkpoint(kind, folder / checkpoint_file, data_name_or_path)
+        elif (folder / "config.json").exists():
+            loaded = _from_released(kind, folder, generator)
+        else:
+            raise InputError(
+                f"{folder}: has no config.json; give a folder of save_pretrained, or the checkpoint_file in it, such "
+                "as checkpoint_last.pt"
+            )
+    return (ElectraHubInterface if kind is ElectraModel else HubInterface)(*loaded)
+
+
+def _from_checkpoint(
+    kind: type[EncoderModel], path: Path, data_bin: str | Path | None
+) -> tuple[EncoderModel, Dictionary, Tokenizer]:
+    state = load_checkpoint(path)
+    arch = registered_name(state["cfg"]["model"], "arch")
+    model_class = ARCH_MODEL_REGISTRY.get(arch, object)
+    _check_kind(kind, model_class, path, arch)
+    if any(name.startswith("classification_heads.") for name in state["model"]):
+        raise InputError(f"{path}: is fine-tuned; give a checkpoint of pre-training")
+    if data_bin is None:
+        data_bin = recorded_data(path, state, "data_name_or_path")
+    dictionary, tokenizer = read_data_bin(Path(data_bin))
+    check_dictionary(path, state, dictionary)
+    # checkpoints of earlier versions lack some fields, and have others
+    cfg = OmegaConf.create(state["cfg"]["model"], flags={"allow_objects": True})
+    model = model_class(merge_with_parent(MODEL_DATACLASS_REGISTRY[arch](), cfg, remove_missing=True), dictionary)
+    model.load_state_dict(state["model"])
+    return model, dictionary, tokenizer
+
+
+def _from_released(
+    kind: type[EncoderModel], folder: Path, generator: str | Path | None
+) -> tuple[EncoderModel, Dictionary, Tokenizer]:
+    towers = read_towers(folder, Path(generator) if generator else None)
+    vocabulary = folder_vocabulary(folder)
+    read = read_model(towers, vocabulary)
+    _check_kind(kind, type(read.model), folder, read.arch)
+    for part in {name.split(".")[0] for name in read.fresh}:
+        # newly initialized, so its output would be meaningless
+        delattr(read.model, part)
+    return read.model, vocabulary.dictionary, vocabulary.tokenizer
+
+
+def _check_kind(kind: type[EncoderModel], found: type, path: Path, arch: str | None) -> None:
+    if not issubclass(found, kind):
+        other = next((other for other in (BertModel, ElectraModel) if issubclass(found, other)), None)
+        remedy = f"load it with {other.__name__}.from_pretrained" if other else "give an electra_* or bert_* model"
+        raise InputError(f"{path}: holds {arch}; {remedy}")
