@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 percent(crossing.own_word + crossing.other_word, crossing.pairs),
                 f"{quality.judged:,}",
                 *(percent(count, quality.judged) for count in judged),
-                percent(quality.acceptable, quality.all_acceptable),
+                percent(quality.held, quality.all_acceptable),
             ]
         )
 

@@ -280,7 +280,7 @@ def print_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
         ("judged pairs: acceptable", quality.acceptable, quality.judged, "judged pairs"),
         ("judged pairs: doubtful", quality.doubtful, quality.judged, "judged pairs"),
         ("judged pairs: rejected", quality.rejected, quality.judged, "judged pairs"),
-        ("acceptable substitutes in the table", quality.acceptable, quality.all_acceptable, "acceptable substitutes"),
+        ("acceptable substitutes in the table", quality.held, quality.all_acceptable, "acceptable substitutes"),
         ("pairs across inflections", crossing.own_word + crossing.other_word, crossing.pairs, "pairs"),
         ("rows across inflections", crossing.rows_crossing, crossing.rows, "rows"),
     ):
