@@ -13,15 +13,17 @@ from tn_fairseq.judge import judge_scores
 def test_a_threshold_keeps_equal_scores_and_counts_a_substitute_once():
     poll, vote = Substitute("poll", 0.9), Substitute("vote", 0.5)
     scored = [
-        Scored("t:1", poll, 0.8),
-        Scored("t:1", poll, 0.7),  # polls
-        Scored("t:2", poll, 0.6),
-        Scored("t:2", vote, 0.2),
-        Scored("t:2", Substitute("call", 0.3), 0.6),
-        Scored("t:3", Substitute("cry", 0.0), 0.61),
+        Scored("t:1", poll, True, 0.8),
+        Scored("t:1", poll, True, 0.7),  # polls
+        Scored("t:2", poll, True, 0.6),
+        Scored("t:2", vote, True, 0.2),
+        Scored("t:2", Substitute("call", 0.3), True, 0.6),
+        Scored("t:3", Substitute("cry", 0.0), True, 0.61),
     ]
     assert threshold_line(scored, None, 8) == ["  none", "6", "100.0", "66.7", "16.7", "16.7", "37.5"]
     assert threshold_line(scored, 0.6, 8) == ["  0.6", "5", "83.3", "60.0", "20.0", "20.0", "25.0"]
+    lost = scored[2]._replace(one_piece=False)  # the table has polls, but poll is not in the dictionary
+    assert threshold_line([lost], None, 8) == ["  none", "1", "100.0", "100.0", "0.0", "0.0", "0.0"]
     assert threshold_line(scored, 0.9, 0) == ["  0.9", "0", "0.0", "-", "-", "-", "-"]
 
 
@@ -46,7 +48,7 @@ def test_each_judged_synonym_is_scored_in_its_own_sentence(build):
     words = {number: dictionary[number] for number in range(4, len(dictionary) - 1)}
     found = score_synonyms(Loaded(model.eval(), task, None), questions, table, words)
     pairs = [(one.target, one.substitute.text) for one in found]
-    assert pairs == [("t:1", "noun3"), ("t:1", "noun2"), ("t:2", "noun6")]
+    assert pairs == [("t:1", "noun3"), ("t:1", "noun2"), ("t:2", "noun6")] and all(one.one_piece for one in found)
     for one, (number, place) in zip(found, [(0, 2), (0, 2), (1, 1)]):
         tokens = [dictionary.bos(), *questions[number].tokens.tolist(), dictionary.eos()]
         text = torch.tensor([tokens])

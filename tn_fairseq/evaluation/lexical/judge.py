@@ -21,7 +21,8 @@ from ...synonyms.vocabulary import whole_words
 from .scoring import Place, batches, max_length
 from .substitution import MAX_CONTEXT, Question, find_questions
 from .swords import VERDICTS, Substitute, read_swords, verdict
-from .synonym_tables import judged_synonyms, table_quality
+from .synonym_tables import is_one_piece, judged_synonyms, table_quality
+from .words import word_finder
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 HEADINGS = ("threshold", "kept", "% kept", *(f"% {name}" for name in VERDICTS), "% of all acceptable")
@@ -38,6 +39,7 @@ class Scored(NamedTuple):
 
     target: str
     substitute: Substitute
+    one_piece: bool  # whether the judged lemma is a symbol of the dictionary, as the synonym is
     score: float
 
 
@@ -75,25 +77,28 @@ def score_synonyms(
     length = min(MAX_CONTEXT, max_length(judge))
     places: list[Place] = []
     synonyms: list[int] = []
-    found: list[tuple[str, Substitute]] = []
+    found: list[tuple[str, Substitute, bool]] = []
+    find = word_finder(words)
     for question in questions:
         judged = judged_synonyms(question.target, table[question.word].tolist(), words)
         places += [question.place(length, dictionary.bos(), dictionary.eos())] * len(judged)
         synonyms += judged
-        found += [(question.target.id, substitute) for substitute in judged.values()]
+        for substitute in judged.values():
+            found.append((question.target.id, substitute, is_one_piece(substitute, question.target, find)))
     scores = np.empty(len(places))
     for members, tokens, of_place in batches(judge, places):
         # the candidates are in the order of the rows
         predictions = torch.tensor([synonyms[member] for member in members], device=tokens.device)
         scores[members] = judge_scores(judge.model, {"src_tokens": tokens}, of_place, predictions).cpu().numpy()
-    return [Scored(*pair, score) for pair, score in zip(found, scores.tolist(), strict=True)]
+    return [Scored(*judged, score) for judged, score in zip(found, scores.tolist(), strict=True)]
 
 
 def threshold_line(scored: Sequence[Scored], threshold: float | None, all_acceptable: int) -> list[str]:
     """One line of the report; without a threshold, everything is kept."""
     kept = [one for one in scored if threshold is None or one.score >= threshold]
     verdicts = [verdict(one.substitute.score) for one in kept]
-    held = {(one.target, one.substitute.text) for one, name in zip(kept, verdicts) if name == "acceptable"}
+    acceptable = (one for one, name in zip(kept, verdicts) if name == "acceptable" and one.one_piece)
+    held = {(one.target, one.substitute.text) for one in acceptable}
     shares = [verdicts.count(name) / len(kept) if kept else None for name in VERDICTS]
     return [
         "  none" if threshold is None else f"  {threshold:g}",

@@ -1,7 +1,7 @@
 """How good a synonym table is: what people say about its synonyms, and how many of its pairs cross inflections."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from torch import Tensor
@@ -63,6 +63,11 @@ def judged_synonyms(
     return found
 
 
+def is_one_piece(substitute: Substitute, target: Target, find: Callable[[str], int | None]) -> bool:
+    """Whether a substitute, in the casing of its target, is one symbol of the dictionary of a ``word_finder``."""
+    return find(match_case(substitute.text, like=target.word)) is not None
+
+
 def _lemmas(word: str, part_of_speech: str) -> list[str]:
     return sorted(reading.lemma for reading in readings(word) if reading.part_of_speech == part_of_speech)
 
@@ -80,8 +85,7 @@ def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
         judged = judged_synonyms(target, table[index].tolist(), words, by_lemma)
         verdicts.update(verdict(substitute.score) for substitute in judged.values())
         for substitute in target.substitutes:
-            is_one_piece = find(match_case(substitute.text, like=target.word)) is not None
-            if is_one_piece and verdict(substitute.score) == "acceptable":
+            if is_one_piece(substitute, target, find) and verdict(substitute.score) == "acceptable":
                 all_acceptable += 1
                 held += substitute in judged.values()
     counts = (verdicts[name] for name in VERDICTS)
