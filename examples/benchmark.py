@@ -41,6 +41,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY_SIZE = 30_522
 CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")
 DOCUMENTS = "electra, --document-attention"  # with four documents in each sequence
+JUDGED = "mlm_hard_correction, --correction-judge discriminator"
+JUDGE = ("--correction-judge", "discriminator", "--prediction-mode", "sample")
 TASK = ("--task", "electra", "--sample-break-mode", "none")  # full sequences
 TRAINING = """
     --optimizer electra_adamw --lr 5e-4 --clip-norm 1.0
@@ -114,11 +116,12 @@ class Steps:
 
 
 class Criteria:
-    """The step of each criterion, of attention inside documents, and the extra passes of sentence KL, in turn."""
+    """The step of each criterion and of two options, and the extra passes of sentence KL, which take turns."""
 
     def __init__(self, common: dict[str, Any]):
         self.all = {name: Steps(make_our_step(common, name), common) for name in CRITERIA}
         self.all[DOCUMENTS] = Steps(make_our_step(common, "electra", documents=4), common)
+        self.all[JUDGED] = Steps(make_our_step(common, "mlm_hard_correction", flags=JUDGE), common)
         self.all["passes"] = Steps(make_generator_passes(common), common)
 
     def run(self, seconds: float) -> dict[str, float]:
@@ -144,7 +147,7 @@ def peer(common: dict[str, Any]) -> Steps:
 
 
 def ours(common: dict[str, Any], compiled: bool = False) -> Steps:
-    return Steps(make_our_step(common, "electra", compiled), common)
+    return Steps(make_our_step(common, "electra", ["--compile-model"] if compiled else []), common)
 
 
 def make_peer_step(common: dict[str, Any]) -> Step:
@@ -189,10 +192,10 @@ def make_peer_step(common: dict[str, Any]) -> Step:
     return step
 
 
-def make_our_step(common: dict[str, Any], criterion: str, compiled: bool = False, documents: int = 0) -> Step:
+def make_our_step(common: dict[str, Any], criterion: str, flags: Sequence[str] = (), documents: int = 0) -> Step:
     """The step of fairseq-train without its trainer: criterion, gradients, clipping, optimizer."""
     batches = endless_batches(common, documents)
-    model, loss_of = our_parts(common, criterion, compiled)
+    model, loss_of = our_parts(common, criterion, flags)
     mixed = autocast(common) if common["device"] == "cuda" else nullcontext()
     parameters = list(model.parameters())
     optimizer = build_optimizer(parameters)
@@ -235,11 +238,11 @@ def endless_batches(common: dict[str, Any], documents: int = 0) -> Iterator[dict
     return itertools.cycle(batches)
 
 
-def our_parts(common: dict[str, Any], criterion: str, compiled: bool = False):
+def our_parts(common: dict[str, Any], criterion: str, flags: Sequence[str] = ()):
     """The model and criterion that fairseq-train builds, on a CPU in its precision."""
     from tn_fairseq.fairseq_patches.bf16 import run_under_autocast
 
-    cfg, task = set_up(common["data_bin"], common["arch"], common["length"], criterion, compiled)
+    cfg, task = set_up(common["data_bin"], common["arch"], common["length"], criterion, flags)
     torch.manual_seed(1)
     model = task.build_model(cfg.model).to(common["device"]).train()
     if common["device"] == "cpu" and common["precision"] == "bfloat16":
@@ -247,7 +250,7 @@ def our_parts(common: dict[str, Any], criterion: str, compiled: bool = False):
     return model, task.build_criterion(cfg.criterion).to(common["device"]).train()
 
 
-def set_up(data_bin: Path, arch: str, length: int, criterion: str, compiled: bool = False):
+def set_up(data_bin: Path, arch: str, length: int, criterion: str, more: Sequence[str] = ()):
     """fairseq-train's configuration and task."""
     from fairseq import tasks
 
@@ -256,9 +259,7 @@ def set_up(data_bin: Path, arch: str, length: int, criterion: str, compiled: boo
     flags = [data_bin, *TASK, "--arch", arch, "--tokens-per-sample", length, "--criterion", criterion]
     if criterion == "mlm_hard_correction":
         flags += ["--synonym-table", data_bin / "synonyms.safetensors"]
-    if compiled:
-        flags.append("--compile-model")
-    cfg = training_config([*flags, *TRAINING.split()])
+    cfg = training_config([*flags, *more, *TRAINING.split()])
     return cfg, tasks.setup_task(cfg.task)
 
 
@@ -458,7 +459,7 @@ def compare_criteria(common: dict[str, Any]) -> dict[str, Any]:
     """Compare the step of each criterion with plain ELECTRA's."""
     with made({"criteria": Subject(common, Criteria)}) as subjects:
         rounds = [subjects["criteria"].ask("run", common["seconds"]) for _ in range(common["rounds"])]
-    names = (*CRITERIA, DOCUMENTS)
+    names = (*CRITERIA, DOCUMENTS, JUDGED)
     over = {name: statistics.median(times[name] / times["electra"] for times in rounds) for name in names}
     allowed = 1 + statistics.median(times["passes"] / times["electra"] for times in rounds)
     print("\nstep of each criterion, plain ELECTRA's = 1")
