@@ -171,11 +171,13 @@ def test_a_killed_worker_does_not_change_the_output(tmp_path, monkeypatch, capsy
     tokenizer = load_tokenizer(bert_folder(tmp_path / "tokenizer", WORDS))
     binarize({"train": [path]}, tokenizer, tmp_path / "whole")
     read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
+    of_earlier_tests = multiprocessing.active_children()
 
     def read_and_kill(paths):
         for number, chunk in enumerate(read_chunks(paths)):
             if number in (10, 40):
-                os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+                workers = [child for child in multiprocessing.active_children() if child not in of_earlier_tests]
+                os.kill(workers[0].pid, signal.SIGKILL)
             yield chunk
 
     monkeypatch.setattr(binarization, "read_chunks", read_and_kill)
