@@ -360,8 +360,8 @@ def parse_filter(text: str) -> Filter:
         floor = float(number)
     except ValueError:
         floor = math.nan
-    if source not in VECTORS or math.isnan(floor):
-        raise argparse.ArgumentTypeError(f"must be vectors=X or model=X with a number X, not {text}")
+    if source not in VECTORS or not floor <= 1:
+        raise argparse.ArgumentTypeError(f"must be vectors=X or model=X with a cosine X of at most 1, not {text}")
     return Filter(source, floor)
 
 
@@ -388,6 +388,8 @@ def check_usage(parser: argparse.ArgumentParser, args: argparse.Namespace) -> No
                 parser.error("--same-inflection and --no-contrasts know only English; omit --lang")
     if args.top_k < 1:
         parser.error("--top-k must be at least 1")
+    if args.min_similarity is not None and not args.min_similarity <= 1:
+        parser.error(f"--min-similarity is a cosine and must be at most 1, not {args.min_similarity}")
 
 
 def read_stop_words(path: Optional[str], language: str) -> Collection[str]:
