@@ -1,6 +1,7 @@
 """The base class of the criteria: which positions count, what divides the losses, and what is logged."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Optional
@@ -70,8 +71,10 @@ class MaskedLMCriterion(FairseqCriterion):
     objective = "masked language modeling without correction"  # for model cards
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
-    # options that must not be negative
+    # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
+    temperatures: tuple[str, ...] = ("generator_temperature",)
+    shares: tuple[str, ...] = ()
 
     @one_line_errors()
     def __init__(self, cfg: MaskedLMCriterionConfig, task):
@@ -81,12 +84,9 @@ class MaskedLMCriterion(FairseqCriterion):
             raise InputError(
                 f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
             )
-        for name in self.weights:
-            if getattr(cfg, name) < 0:
-                flag = f"--{name.replace('_', '-')}"
-                raise InputError(f"{flag} must be non-negative, not {getattr(cfg, name)}")
-        if cfg.generator_temperature <= 0:
-            raise InputError(f"--generator-temperature must be positive, not {cfg.generator_temperature}")
+        self._refuse(self.weights, "non-negative", lambda value: value < 0)
+        self._refuse(self.temperatures, "positive", lambda value: value <= 0)
+        self._refuse(self.shares, "between 0 and 1", lambda value: not 0 <= value <= 1)
         restart_loaders_each_epoch(task)  # fairseq's own task masked_lm needs it as well
         synonyms = continues_word = None
         if cfg.synonym_table:
@@ -95,6 +95,12 @@ class MaskedLMCriterion(FairseqCriterion):
         # they move to the criterion's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)
         self.register_buffer("continues_word", continues_word, persistent=False)
+
+    def _refuse(self, names: tuple[str, ...], expected: str, is_invalid: Callable[[float], bool]) -> None:
+        for name in names:
+            value = getattr(self.cfg, name)
+            if is_invalid(value):
+                raise InputError(f"--{name.replace('_', '-')} must be {expected}, not {value}")
 
     # Methods that an objective overrides
 

@@ -49,15 +49,10 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     objective = "masked language modeling with hard correction of false negatives"
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
+    shares = ("hard_correction_weight", "correction_judge_threshold")
 
     @one_line_errors()
     def __init__(self, cfg: HardCorrectionConfig, task):
-        if not 0 <= cfg.hard_correction_weight <= 1:
-            raise InputError(f"--hard-correction-weight must be between 0 and 1, not {cfg.hard_correction_weight}")
-        if not 0 <= cfg.correction_judge_threshold <= 1:
-            raise InputError(
-                f"--correction-judge-threshold must be between 0 and 1, not {cfg.correction_judge_threshold}"
-            )
         if cfg.correction_judge == DISCRIMINATOR and cfg.prediction_mode != "sample":
             raise InputError(
                 "--correction-judge discriminator needs --prediction-mode sample, because the discriminator reads the "

@@ -10,7 +10,7 @@ from fairseq.dataclass import ChoiceEnum
 from torch import nn
 
 from .. import corruption, objectives
-from ..errors import InputError, one_line_errors
+from ..errors import InputError
 from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
 
 
@@ -35,12 +35,7 @@ class SentenceKLCriterion(MaskedLMCriterion):
     objective = "masked language modeling with a sentence-level KL divergence"
     metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
     weights = (*MaskedLMCriterion.weights, "sent_kl_weight")
-
-    @one_line_errors()
-    def __init__(self, cfg: SentenceKLConfig, task):
-        if cfg.sent_kl_temperature <= 0:
-            raise InputError(f"--sent-kl-temperature must be positive, not {cfg.sent_kl_temperature}")
-        super().__init__(cfg, task)
+    temperatures = (*MaskedLMCriterion.temperatures, "sent_kl_temperature")
 
     def regularization(self, model, sample, masked):
         src_tokens = sample["net_input"]["src_tokens"]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from fairseq.criterions import register_criterion
 
 from .. import objectives
-from ..errors import InputError, one_line_errors
 from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
 
 
@@ -24,12 +23,7 @@ class SynonymMarginalCriterion(MaskedLMCriterion):
     objective = "masked language modeling with the summed probability of the gold word and its synonyms"
     metrics = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
     needs_synonym_table = True
-
-    @one_line_errors()
-    def __init__(self, cfg: SynonymMarginalConfig, task):
-        if not 0 <= cfg.synonym_weight <= 1:
-            raise InputError(f"--synonym-weight must be between 0 and 1, not {cfg.synonym_weight}")
-        super().__init__(cfg, task)
+    shares = ("synonym_weight",)
 
     def regularization(self, model, sample, masked):
         synonyms = self.synonyms[masked.words]

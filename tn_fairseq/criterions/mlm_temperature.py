@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from fairseq.criterions import register_criterion
 
 from .. import objectives
-from ..errors import InputError, one_line_errors
 from .base import MaskedLMCriterion, MaskedLMCriterionConfig
 
 
@@ -21,12 +20,7 @@ class TemperatureCriterion(MaskedLMCriterion):
     """Masked LM with a softmax temperature. Above 1, likely wrong words are punished less than with the plain loss."""
 
     objective = "masked language modeling with a softmax temperature"
-
-    @one_line_errors()
-    def __init__(self, cfg: TemperatureConfig, task):
-        if cfg.mlm_temperature <= 0:
-            raise InputError(f"--mlm-temperature must be positive, not {cfg.mlm_temperature}")
-        super().__init__(cfg, task)
+    temperatures = (*MaskedLMCriterion.temperatures, "mlm_temperature")
 
     def masked_lm_losses(self, masked, nll):
         if self.cfg.mlm_temperature == 1:

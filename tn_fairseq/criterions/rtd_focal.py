@@ -17,7 +17,7 @@ class FocalDetectionConfig(MaskedLMCriterionConfig):
 
 @register_criterion("rtd_focal", dataclass=FocalDetectionConfig)
 class FocalDetectionCriterion(MaskedLMCriterion):
-    """Masked LM, and replaced token detection with the focal loss , because few tokens are replaced."""
+    """Masked LM, and replaced token detection with the focal loss, because few tokens are replaced."""
 
     objective = "masked language modeling, and replaced token detection with the focal loss"
     weights = (*MaskedLMCriterion.weights, "rtd_focal_gamma")

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from fairseq.criterions import register_criterion
 
-from ..errors import InputError, one_line_errors
 from .base import MaskedLMCriterion, MaskedLMCriterionConfig
 
 
@@ -21,12 +20,7 @@ class GradedDetectionCriterion(MaskedLMCriterion):
 
     objective = "masked language modeling, and replaced token detection with a grade of its own for synonyms"
     needs_synonym_table = True
-
-    @one_line_errors()
-    def __init__(self, cfg: GradedDetectionConfig, task):
-        if not 0 <= cfg.rtd_synonym_grade <= 1:
-            raise InputError(f"--rtd-synonym-grade must be between 0 and 1, not {cfg.rtd_synonym_grade}")
-        super().__init__(cfg, task)
+    shares = ("rtd_synonym_grade",)
 
     def detection_targets(self, output, masked, is_token):
         synonyms = self.drawn_synonyms(output, masked)

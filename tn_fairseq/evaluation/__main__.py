@@ -23,6 +23,8 @@ from ..arguments import positive
 from ..errors import InputError, one_line_errors
 from ..preprocessing import PREPROCESSING
 
+TRAINS_NOTHING = ("squad-score", "lexical", "judge")
+
 
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
@@ -32,13 +34,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = get_parser()
     args, unknown = parser.parse_known_args(own)
     if unknown:
-        hint = (
-            ""
-            if args.command in ("squad-score", "lexical", "judge")
-            else '; flags for fairseq-train go last, after "--"'
-        )
+        hint = "" if args.command in TRAINS_NOTHING else '; flags for fairseq-train go last, after "--"'
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-    if args.command in ("squad-score", "lexical", "judge") and more_flags:
+    if args.command in TRAINS_NOTHING and more_flags:
         raise InputError(f"{args.command} takes no flags for fairseq-train")
     if args.command == "squad-score":
         score(args.data, args.predictions)
