@@ -172,12 +172,15 @@ def test_a_killed_worker_does_not_change_the_output(tmp_path, monkeypatch, capsy
     binarize({"train": [path]}, tokenizer, tmp_path / "whole")
     read_chunks = partial(binarization.read_chunks, chunk_bytes=1000)
     of_earlier_tests = multiprocessing.active_children()
+    killed = []
 
     def read_and_kill(paths):
         for number, chunk in enumerate(read_chunks(paths)):
-            if number in (10, 40):
-                workers = [child for child in multiprocessing.active_children() if child not in of_earlier_tests]
+            workers = [child for child in multiprocessing.active_children() if child not in of_earlier_tests]
+            # the second kill waits for new workers, because the pool notices the first one only some chunks later
+            if number >= 10 and workers and len(killed) < 2 and not any(set(workers) & pool for pool in killed):
                 os.kill(workers[0].pid, signal.SIGKILL)
+                killed.append(set(workers))
             yield chunk
 
     monkeypatch.setattr(binarization, "read_chunks", read_and_kill)
