@@ -8,9 +8,10 @@ from helpers import PLUGIN, run_command
 SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
 
 
-def test_it_measures_everything_at_a_tiny_size(tmp_path):
+def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     """The test asserts no speed, because that depends on the machine."""
     pytest.importorskip("transformers")
+    monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")  # tests/models/test_compile.py compiles, which takes a minute
     tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1, "--precisions", "bfloat16"]
     run = run_command(
         *[sys.executable, SCRIPT, "--output", tmp_path / "tiny", *tiny],

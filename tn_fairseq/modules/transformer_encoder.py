@@ -3,6 +3,7 @@
 B is the batch size, T the length, E the embedding size, H the hidden size.
 """
 
+from importlib.util import find_spec
 from typing import NamedTuple, Optional, Union
 
 import torch
@@ -12,11 +13,7 @@ from torch import Tensor, nn
 from .dropout import Dropout, dropout_matmul
 from .linear import Linear, in_autocast_dtype
 
-try:
-    from torch.nn.attention.varlen import varlen_attn
-except ImportError:  # torch before 2.10
-    varlen_attn = None
-
+HAS_VARLEN_ATTN = find_spec("torch.nn.attention.varlen") is not None  # from torch 2.10 on
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
 TOKEN_TYPES = 2
@@ -104,6 +101,13 @@ class SelfAttention(nn.Module):
         return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
 
 
+def varlen_attn(*args) -> Tensor:
+    """torch's attention for packed sequences, imported in the first call because that takes two seconds."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return varlen_attn(*args)
+
+
 def attend(query: Tensor, key: Tensor, value: Tensor, attended: Attended, dropout_p: float) -> Tensor:
     """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); bounds of documents need no dropout."""
     if isinstance(attended, DocumentBounds):
@@ -186,7 +190,7 @@ class TransformerEncoder(nn.Module):
     def _can_pack(self, x: Tensor) -> bool:
         """Whether torch has a kernel for documents of different lengths: on a GPU, in half precision, no dropout."""
         dropout = self.training and self.attention_dropout > 0
-        return varlen_attn is not None and x.is_cuda and x.dtype in (torch.float16, torch.bfloat16) and not dropout
+        return HAS_VARLEN_ATTN and x.is_cuda and x.dtype in (torch.float16, torch.bfloat16) and not dropout
 
     def compile_layers(self) -> None:
         """Compile the layers for training, for all lengths; they share the code, and parameters keep their names."""
