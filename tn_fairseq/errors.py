@@ -14,6 +14,15 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
+def naming(flag: str) -> Iterator[None]:
+    """Put the flag that names a file before the message of each ``InputError`` about that file."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{flag} {error}") from None
+
+
+@contextmanager
 def exits_as_errors() -> Iterator[None]:
     """Undo ``one_line_errors`` in programs that call functions of commands and must not exit."""
     try:

@@ -343,7 +343,7 @@ def test_invalid_judges_are_refused(build, synonym_table, judge_file, data_bin, 
     threshold = ["--correction-judge-threshold", 1.5]
     assert "--correction-judge-threshold must be between 0 and 1" in refusal(build, synonym_table, *threshold)
     missing = refusal(build, synonym_table, "--correction-judge", tmp_path / "missing.pt")
-    assert "missing.pt: No such file" in missing
+    assert missing.startswith(f"error: --correction-judge {tmp_path / 'missing.pt'}: No such file")
     assert "holds no model" in refusal(build, synonym_table, "--correction-judge", synonym_table)
     other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
     flags = [other, *FAMILIES["bert"].split(), "--tokens-per-sample", 32]

@@ -237,7 +237,7 @@ def test_sizes_that_do_not_fit(bert, dictionary, freeze):
         load_generator(model, bert, dictionary)
     flag = "--generator-embedding-size" if freeze else "--embedding-size"
     assert str(raised.value) == (
-        f"--generator-checkpoint {bert}: its generator has other sizes; give --generator-layers 1 "
+        f"{bert}: its generator has other sizes; give --generator-layers 1 "
         "--generator-embed-dim 32 --generator-attention-heads 2 --generator-ffn-embed-dim 48 "
         f"{flag} 32 --max-positions 512"
     )

@@ -98,8 +98,8 @@ def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
     model, task_class = ARCH_MODEL_REGISTRY.get(arch, object), tasks.TASK_REGISTRY.get(task, object)
     if not issubclass(model, (EncoderModel, RobertaModel)) or not issubclass(task_class, MaskedLMTask):
         raise InputError(
-            f"{path}: holds {arch} trained with --task {task}; the analysis supports ELECTRA, BERT and RoBERTa with "
-            "--task electra or masked_lm"
+            f"{path}: holds {arch} trained with --task {task}; give ELECTRA, BERT or RoBERTa, "
+            "pre-trained with --task electra or masked_lm"
         )
     check_dictionary(path, state, dictionary)
     history = state.get("optimizer_history") or [{}]

@@ -11,7 +11,7 @@ from fairseq.dataclass import ChoiceEnum
 
 from .. import corruption, objectives
 from ..analysis.checkpoints import check_masked_lm, load
-from ..errors import InputError, one_line_errors
+from ..errors import InputError, naming, one_line_errors
 from ..judge import judge_scores
 from ..models.electra import ElectraOutput
 from .base import PERCENT, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
@@ -61,9 +61,10 @@ class HardCorrectionCriterion(MaskedLMCriterion):
         super().__init__(cfg, task)
         self.judge = None
         if cfg.correction_judge not in (None, DISCRIMINATOR):
-            checkpoint = check_masked_lm(Path(cfg.correction_judge), task.source_dictionary)
-            # in a list, so that it is not a part of the criterion, which fairseq would train and save
-            self.judge = [load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model]
+            with naming("--correction-judge"):
+                checkpoint = check_masked_lm(Path(cfg.correction_judge), task.source_dictionary)
+                # in a list, so that it is not a part of the criterion, which fairseq would train and save
+                self.judge = [load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model]
 
     def confirm_false_negatives(self, sample, output, masked):
         found = masked.false_negative

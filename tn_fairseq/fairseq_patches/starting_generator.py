@@ -14,7 +14,7 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from ..errors import InputError, one_line_errors
+from ..errors import InputError, naming, one_line_errors
 from ..models.electra import ElectraModel
 from ..models.generator_checkpoint import load_generator
 from .durable_checkpoints import DEFAULT
@@ -59,7 +59,8 @@ def start(model: ElectraModel, finetuned_model: str | None, dictionary: Any) -> 
             "--generator-checkpoint"
         )
     if path:
-        load_generator(model, path, dictionary)
+        with naming("--generator-checkpoint"):
+            load_generator(model, path, dictionary)
         logger.info(f"generator: {path}{', frozen' if model.cfg.freeze_generator else ''}")
     elif model.cfg.freeze_generator and not finetuned_model:
         raise InputError(

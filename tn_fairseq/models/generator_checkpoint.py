@@ -59,14 +59,14 @@ def _read_generator(path: Path, state: Mapping[str, Any]) -> _Generator:
     elif issubclass(model_class, BertModel):
         parts, prefix = ["embeddings", "encoder", "masked_lm_head"], "encoder"
     else:
-        raise InputError(f"--generator-checkpoint {path}: holds {arch}; give an electra_* or bert_* model")
+        raise InputError(f"{path}: holds {arch}; give an electra_* or bert_* model")
     found = [
         {name.removeprefix(f"{part}."): tensor for name, tensor in parameters.items() if name.startswith(f"{part}.")}
         for part in parts
     ]
     for part, tensors in zip(parts, found):
         if not tensors:
-            raise InputError(f"--generator-checkpoint {path}: has no {part}; give a checkpoint of pre-training")
+            raise InputError(f"{path}: has no {part}; give a checkpoint of pre-training")
     sizes = {f"generator_{size}": cfg[f"{prefix}_{size}"] for size in _SIZES}
     sizes["embedding_size"] = found[0]["word_embeddings.weight"].size(1)
     sizes["max_positions"] = found[0][_POSITIONS].size(0)
@@ -84,4 +84,4 @@ def _check_sizes(path: Path, sizes: Mapping[str, int], model: ElectraModel) -> N
         flags["embedding_size"] = "--generator-embedding-size"
     fitting = [f"{flags[name]} {size}" for name, size in usable.items() if size != own[name]]
     if fitting:
-        raise InputError(f"--generator-checkpoint {path}: its generator has other sizes; give {' '.join(fitting)}")
+        raise InputError(f"{path}: its generator has other sizes; give {' '.join(fitting)}")
