@@ -27,9 +27,11 @@ def test_predictions_do_not_depend_on_the_shuffling_for_training(tmp_path):
     model = tasks.setup_task(cfg.task).build_model(cfg.model)
     torch.save({"cfg": {"model": {}}, "model": model.state_dict()}, tmp_path / "model.pt")
 
-    logits, targets = Predictor(tmp_path / "model.pt", [*flags, "--seed", 1]).predict("valid", HEAD)
+    logits, targets = Predictor(tmp_path / "model.pt", training_config([*flags, "--seed", 1])).predict("valid", HEAD)
     assert [[str(target)] for (target,) in targets] == labels
     assert not np.allclose(logits[0], logits[1])
     for more in (["--seed", 2], ["--no-shuffle"]):
-        others, other_targets = Predictor(tmp_path / "model.pt", [*flags, *more]).predict("valid", HEAD)
+        others, other_targets = Predictor(tmp_path / "model.pt", training_config([*flags, *more])).predict(
+            "valid", HEAD
+        )
         assert np.array_equal(others, logits) and other_targets == targets
