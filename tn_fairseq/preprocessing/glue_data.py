@@ -2,8 +2,7 @@
 
 A task's folder contains ``input0/`` and, for pairs, ``input1/``, each with ``dict.txt`` and the ``.bin`` and ``.idx``
 of each split, ``label/``, and ``lengths.json`` with the ``max_length``. A row is a sentence with its ``</s>``. With
-``--init-token 0`` the model's input is
-``<s> a </s>`` or ``<s> a </s> b </s>``.
+``--init-token 0`` the model's input is ``<s> a </s>`` or ``<s> a </s> b </s>``.
 """
 
 import json
