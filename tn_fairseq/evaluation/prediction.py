@@ -12,7 +12,7 @@ from tqdm import tqdm
 from ..checkpoints import load_checkpoint
 from ..fairseq_patches.bf16 import has_fast_bf16, run_under_autocast
 
-MAX_TOKENS = 8192  # in a batch
+MAX_TOKENS = {"cpu": 2048, "cuda": 32768}  # in a batch; small ones stay in the caches of a CPU
 
 
 class Predictor:
@@ -45,7 +45,7 @@ class Predictor:
             dataset = dataset.dataset
         sizes = np.array([dataset.size(index) for index in range(len(dataset))])
         # batch examples of similar length
-        batches = dataset.batch_by_size(sizes.argsort(kind="stable"), max_tokens=MAX_TOKENS)
+        batches = dataset.batch_by_size(sizes.argsort(kind="stable"), max_tokens=MAX_TOKENS[self.device.type])
         found: dict[int, np.ndarray] = {}
         targets: dict[int, np.ndarray] = {}
         for members in tqdm(batches, desc=f"predicting {split}", leave=False, disable=None):

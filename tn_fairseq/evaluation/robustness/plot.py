@@ -13,9 +13,9 @@ COLUMNS = 2  # of panels: EM and F1
 def draw_robustness(rows: Sequence[Row], *paths: Path) -> None:
     """Draw a panel for each attack, its data and score, as .png or .svg by suffix.
 
-    Each checkpoint has a full point for the attacked data and a hollow one for the original, with 95% intervals, and a
-    thin line for the drop. ``rows`` are those of ``attack_rows``. The same rows give the same bytes. Raises InputError
-    if matplotlib is missing.
+    Each checkpoint has a hollow point for the original data and below it a filled one for the attacked data, with 95%
+    intervals. ``rows`` are those of ``attack_rows``. The same rows give the same bytes. Raises InputError if matplotlib
+    is missing.
     """
     panels = list(dict.fromkeys((row["attack"], row["data"], row["score"]) for row in rows))
     names = list(dict.fromkeys(row["checkpoint"] for row in rows))
@@ -33,16 +33,14 @@ def draw_robustness(rows: Sequence[Row], *paths: Path) -> None:
             axis.tick_params(labelsize=7.5)
         for axis in list(axes):  # the panel that is left in the last line
             axis.set_visible(False)
-        figure.supxlabel("filled: attacked; hollow: original; lines: 95% intervals", fontsize=7.5)
+        figure.supxlabel("hollow: original; filled: attacked; lines: 95% intervals", fontsize=7.5)
 
 
 def _draw_checkpoint(axis, row: Row, number: int) -> None:
     color = COLORS[number % len(COLORS)]
-    if row["original"] is not None:
-        axis.plot([row["attacked"], row["original"]], [number] * 2, color=color, linewidth=0.6, **OVER_AXIS)
-    for key, fill in (("original", "white"), ("attacked", color)):
+    for key, fill, height in (("original", "white", number - 0.15), ("attacked", color, number + 0.15)):
         if row[key] is None:
             continue
         if row[f"{key}_low"] is not None:
-            axis.hlines(number, row[f"{key}_low"], row[f"{key}_high"], color=color, linewidth=2.2, **OVER_AXIS)
-        axis.plot([row[key]], [number], "o", color=color, markerfacecolor=fill, markersize=5, **OVER_AXIS)
+            axis.hlines(height, row[f"{key}_low"], row[f"{key}_high"], color=color, linewidth=1.4, **OVER_AXIS)
+        axis.plot([row[key]], [height], "o", color=color, markerfacecolor=fill, markersize=5, **OVER_AXIS)

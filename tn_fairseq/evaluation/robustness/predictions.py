@@ -54,9 +54,11 @@ class Kept:
 def predict(runs: Sequence[FineTuned], wanted: Mapping[str, set[Texts]], folder: Path) -> list[Kept]:
     """The predictions of each run for the texts of its task, of which only those that are missing are predicted.
 
-    ``folder`` keeps them. Shows a progress bar over all missing examples on a terminal; otherwise prints a line to
-    standard error for each run with missing ones.
+    ``folder`` keeps them. Says on standard error which data does not record its lengths. Shows a progress bar over all
+    missing examples on a terminal; otherwise prints a line to standard error for each run with missing ones.
     """
+    for data in dict.fromkeys(run.data for run in runs if not (run.data / LENGTHS).exists()):
+        print(f"{data}: has no {LENGTHS}, so the default lengths of {PREPROCESSING} are used", file=sys.stderr)
     kept = [
         Kept(folder / run.name / run.task / f"seed{run.seed}.json", run.digest(), data_lengths(run)) for run in runs
     ]
