@@ -4,9 +4,10 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
-from fine_tuned import write_run, write_squad
+from fine_tuned import write_squad
 
 from tn_fairseq.evaluation import bootstrap
 from tn_fairseq.evaluation.__main__ import main
@@ -113,7 +114,7 @@ def test_an_interrupted_command_resumes(squad, run, tmp_path, monkeypatch):
 
 def test_another_checkpoint_with_the_same_name_is_predicted_again(squad, run, tmp_path):
     options = {"original": squad / "original.json", "attacked": [squad / "half.json"]}
-    write_run(tmp_path / "scores", squad / "bin", "plain")
+    copytree(squad / "scores/plain/SQuAD/seed1", tmp_path / "scores/plain/SQuAD/seed1")
     _, before, _ = run(tmp_path / "scores", **options)
     (tmp_path / "scores/plain/SQuAD/seed1/checkpoints/checkpoint_last.pt").write_bytes(
         (squad / "scores/plain/SQuAD/seed2/checkpoints/checkpoint_last.pt").read_bytes()
@@ -191,7 +192,7 @@ def test_glue_is_scored_on_the_changed_rows(glue, run):
         glue / "scores", original=glue / "original", attacked=[glue / "swapped"], baseline="plain"
     )
     assert {key[1] for key in rows} == {"SST-2", "MNLI mismatched"} and {key[3] for key in rows} == {"accuracy"}
-    assert len(predicted) == 2 * 2 * (4 + 3)
+    assert len(predicted) == 2 * (2 * 4 + 3)
     assert (
         "swapped: SST-2, 4 of 20 examples" in printed.out
         and "swapped: MNLI mismatched, 3 of 16 examples" in printed.out
@@ -204,6 +205,7 @@ def test_glue_is_scored_on_the_changed_rows(glue, run):
         right = [written[number].split("\t")[1] == gold[number].split("\t")[-1] for number in changed]
         assert row["original"] == pytest.approx(100 * sum(right) / len(right))
         assert row["drop"] == pytest.approx(row["original"] - row["attacked"])
+        assert (row["baseline"] is None) == ((data, name) != ("SST-2", "corrected"))
 
 
 def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
@@ -224,4 +226,4 @@ def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
         path = glue / "scores" / name / data.split()[0] / "seed1" / "result.json"
         assert row["attacked"] == pytest.approx(json.loads(path.read_text())[split]["accuracy"])
         assert row["original"] is row["drop"] is row["drop_difference"] is None
-        assert (row["attacked_difference"] is None) == (name == "plain")
+        assert (row["attacked_difference"] is None) == ((data, name) != ("SST-2", "corrected"))

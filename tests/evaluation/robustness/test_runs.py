@@ -6,7 +6,6 @@ from shutil import copytree, rmtree
 
 import pytest
 import torch
-from fine_tuned import write_run
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.robustness.runs import find_runs
@@ -41,7 +40,7 @@ def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores, glue):
     path = scores / "plain" / "SQuAD" / "seed2" / "checkpoints" / "checkpoint_last.pt"
     (run,) = find_runs([str(path)], ["SQuAD"])
     assert str(run) == "checkpoints-checkpoint_last SQuAD seed 2"
-    path = glue / "scores" / "plain" / "MNLI" / "seed1" / "checkpoints" / "checkpoint_last.pt"
+    path = glue / "scores" / "corrected" / "MNLI" / "seed1" / "checkpoints" / "checkpoint_last.pt"
     (run,) = find_runs([f"mine={path}"], ["MNLI"])
     assert str(run) == "mine MNLI seed 1"
     assert (run.dictionary, run.tokenizer) == (glue / "bin/MNLI/input0/dict.txt", glue / "bin/tokenizer")
@@ -76,12 +75,13 @@ def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
     assert f"{settings.parent}: not finished" in refused([scores])
 
 
-def test_data_that_has_moved(tmp_path, squad):
-    data = copytree(squad / "bin", tmp_path / "bin")
-    write_run(tmp_path / "scores", data, "plain")
-    data.rename(tmp_path / "moved")
-    message = refused([tmp_path / "scores"])
-    assert "plain SQuAD seed 1 was fine-tuned with it; restore it, or run the command in the folder" in message
+def test_data_that_has_moved(scores, squad):
+    path = scores / "plain" / "SQuAD" / "seed1" / "checkpoints" / "checkpoint_last.pt"
+    state = torch.load(path)
+    state["cfg"]["task"]["data"] = "squad-bin"
+    torch.save(state, path)
+    message = "plain SQuAD seed 1 was fine-tuned with it; restore it, or run the command in the folder"
+    assert refused([scores]).startswith("squad-bin/dict.txt: no such file") and message in refused([scores])
 
 
 def test_a_checkpoint_of_pre_training(tmp_path, squad):
