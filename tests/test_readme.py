@@ -28,6 +28,7 @@ from tn_fairseq.analysis.report import FILES
 from tn_fairseq.criterions.base import MaskedLMCriterionConfig
 from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.evaluation.lexical.report import FILES as LEXICAL_FILES
+from tn_fairseq.evaluation.robustness.report import FILES as ROBUSTNESS_FILES
 from tn_fairseq.huggingface.__main__ import main as huggingface
 from tn_fairseq.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
 from tn_fairseq.preprocessing.__main__ import main as preprocessing
@@ -94,7 +95,7 @@ def test_every_option_in_the_pages_exists(capsys):
     parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
     parsers += [[huggingface, command] for command in ("import", "export")]
     parsers += [[analysis]]
-    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "lexical", "judge")]
+    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "robustness", "lexical", "judge")]
     parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
     for main, *words in parsers:
         with pytest.raises(SystemExit, match="0"):
@@ -341,11 +342,30 @@ def test_glue_and_squad(corpus, trained):
         data = [{"title": "Roads", "paragraphs": paragraphs}]
         (corpus / name).write_text(json.dumps({"version": "1.1", "data": data}))
     run_all(commands("preprocess/README.md", "GLUE and SQuAD"), corpus)
-    run = run_all(commands("tn_fairseq/evaluation/README.md"), corpus)
+    page = "tn_fairseq/evaluation/README.md"
+    scoring, robustness = commands(page)[:-2], commands(page, "Robustness")
+    run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
     table = (corpus / "scores" / "glue.txt").read_text()
     assert "compared with plain" in table and "from the paper (not ours)" in table
     assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
+
+    for name in ("swap.json", "distractors.json"):
+        attacked = (corpus / "dev-v1.1.json").read_text().replace("leads to", "goes to")
+        (corpus / name).write_text(attacked)
+    rows = (corpus / "glue" / "MRPC" / "dev.tsv").read_text().splitlines()
+    (corpus / "glue-swapped" / "MRPC").mkdir(parents=True)
+    (corpus / "glue-swapped" / "MRPC" / "dev.tsv").write_text("\n".join([*rows[:-1], f"{rows[-1]} big"]) + "\n")
+    changed = {"attack": {}, "changed": {"MRPC/dev.tsv": [len(rows) - 2]}}
+    (corpus / "glue-swapped" / "attack.json").write_text(json.dumps(changed))
+    (corpus / "advglue-dev.json").write_text('{"sst2": [{"idx": 0, "label": 1, "sentence": "A good road"}]}')
+    run = run_all(robustness, corpus)
+    assert "glue-swapped: MRPC, 1 of 12 examples" in run.stdout and "minus plain" in run.stdout
+    table = (corpus / "robust" / "robustness.txt").read_text()
+    assert "minus plain" in table and "from the paper (not ours)" in table and "distractors: SQuAD" in table
+    named = set(re.findall(r"`(robustness\.(?:csv|json|png|svg|txt))`", PAGES[page]))
+    assert {path.name for path in (corpus / "robust").iterdir()} == {*ROBUSTNESS_FILES, "predictions"}
+    assert set(ROBUSTNESS_FILES) == named
 
 
 def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):

@@ -1,18 +1,22 @@
 """Predictions of a model in the order of the data."""
 
 import numpy as np
+import pytest
 import torch
 from fairseq import tasks
 from fairseq.data import Dictionary
 from helpers import random_sentences, write_data_bin, write_split
 
 from tn_fairseq.configuration import training_config
+from tn_fairseq.evaluation import prediction
 from tn_fairseq.evaluation.prediction import Predictor
 
 HEAD = "sentence_classification_head"
 
 
-def test_predictions_do_not_depend_on_the_shuffling_for_training(tmp_path):
+@pytest.fixture
+def flags(tmp_path) -> list[object]:
+    """The flags of a run on labeled sentences, whose model is model.pt."""
     sentences = [words for words in random_sentences(24, seed=3) if words]
     dictionary = Dictionary.load(str(write_data_bin(tmp_path / "input0", sentences=0) / "dict.txt"))
     write_split(tmp_path / "input0", "valid", dictionary, sentences)
@@ -26,10 +30,35 @@ def test_predictions_do_not_depend_on_the_shuffling_for_training(tmp_path):
     cfg = training_config(flags)
     model = tasks.setup_task(cfg.task).build_model(cfg.model)
     torch.save({"cfg": {"model": {}}, "model": model.state_dict()}, tmp_path / "model.pt")
+    return flags
 
-    logits, targets = Predictor(tmp_path / "model.pt", [*flags, "--seed", 1]).predict("valid", HEAD)
-    assert [[str(target)] for (target,) in targets] == labels
+
+def predict(flags: list[object]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    return Predictor(flags[0] / "model.pt", training_config(flags)).predict("valid", HEAD)
+
+
+def test_predictions_do_not_depend_on_the_shuffling_for_training(flags):
+    logits, targets = predict([*flags, "--seed", 1])
+    assert [int(target) for (target,) in targets] == [number % 3 % 2 for number in range(len(logits))]
     assert not np.allclose(logits[0], logits[1])
     for more in (["--seed", 2], ["--no-shuffle"]):
-        others, other_targets = Predictor(tmp_path / "model.pt", [*flags, *more]).predict("valid", HEAD)
+        others, other_targets = predict([*flags, *more])
         assert np.array_equal(others, logits) and other_targets == targets
+
+
+def test_predictions_do_not_depend_on_the_batches(flags, monkeypatch):
+    logits, _ = predict(flags)
+    monkeypatch.setitem(prediction.MAX_TOKENS, "cpu", 16)
+    monkeypatch.setitem(prediction.MAX_TOKENS, "cuda", 16)
+    others, _ = predict(flags)
+    assert np.allclose(others, logits, atol=1e-5) and len(logits) == 24
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="bfloat16 only on a CPU")
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_bfloat16_if_trained_with_it_and_the_cpu_is_faster(flags, monkeypatch, is_fast):
+    monkeypatch.setattr(prediction, "has_fast_bf16", lambda: is_fast)
+    logits, _ = predict(flags)
+    rounded, _ = predict([*flags, "--bf16"])
+    assert np.allclose(rounded, logits, atol=0.05)
+    assert np.array_equal(rounded, logits) != is_fast

@@ -167,7 +167,17 @@ def test_an_interrupted_run_resumes_and_gives_the_same_result(world, glue, check
 
 
 def test_squad_fine_tunes_and_scores(world, checkpoints):
-    words = ["squad", *checkpoints, "--data", world / "squad-bin", "--seeds", "3", *SHORT, "--paper"]
+    words = [
+        "squad",
+        *checkpoints,
+        "--data",
+        world / "squad-bin",
+        "--seeds",
+        "3",
+        *SHORT,
+        "--paper",
+        "--keep-checkpoints",
+    ]
     run = evaluation(*words, "--output", world / "squad-scores", "--", "--dropout", 0, "--bf16")
     assert run.code == 0, run.output
     assert "EM" in run.stdout and "F1" in run.stdout
@@ -183,6 +193,24 @@ def test_squad_fine_tunes_and_scores(world, checkpoints):
         "f1": result["valid"]["F1"],
     }
     assert "--dropout" in json.loads((folder / "settings.json").read_text())["flags"]
+
+    # the checkpoints score the same again
+    words = [
+        "robustness",
+        world / "squad-scores",
+        "--original",
+        world / "squad.json",
+        "--attacked",
+        world / "squad.json",
+    ]
+    run = evaluation(*words, "--output", world / "robust")
+    assert run.code == 0, run.output
+    rows = json.loads((world / "robust" / "robustness.json").read_text())["scores"]
+    for row in rows:
+        folder = world / "squad-scores" / row["checkpoint"] / "SQuAD" / "seed3"
+        expected = json.loads((folder / "result.json").read_text())["valid"][row["score"]]
+        assert row["original"] == row["attacked"] == pytest.approx(expected) and row["drop"] == 0
+    assert len(rows) == 4
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])

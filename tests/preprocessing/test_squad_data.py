@@ -315,7 +315,7 @@ def test_what_is_written(tmp_path, letters):
     }
     assert read_squad(tmp_path / "out" / "valid.json") == valid
     written = {f"{split}.{kind}" for split in splits for kind in ("bin", "idx", "safetensors")}
-    expected = {"dict.txt", "valid.json", *written, *(f"tokenizer/{name}" for name in letters.files)}
+    expected = {"dict.txt", "lengths.json", "valid.json", *written, *(f"tokenizer/{name}" for name in letters.files)}
     assert contents(tmp_path / "out").keys() == expected
     count = counts["train"]
     assert (count.questions, count.windows, count.questions_cut) == (2, 4, 1)
@@ -443,7 +443,7 @@ def test_splits_of_an_earlier_run_are_deleted(tmp_path, letters):
     write(tmp_path / "out" / "notes", b"mine")
     binarize_squad({"train": [example("Thé")]}, letters, tmp_path / "out", 256)
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"dict.txt", "tokenizer", "train.bin", "train.idx", "train.safetensors", "notes"}
+    assert names == {"dict.txt", "lengths.json", "tokenizer", "train.bin", "train.idx", "train.safetensors", "notes"}
 
 
 def test_the_json_is_in_squads_format(tmp_path):

@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, GLUE_TASKS, SQUAD_ROWS
+from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, GLUE_TASKS, SQUAD_ROWS, TABLE_5
 
 
 def test_all_rows_are_present():
@@ -57,3 +57,20 @@ def test_gains_on_squad_match_the_paper(name, em, f1):
     baseline = SQUAD_ROWS[name[:-3]]
     assert SQUAD_ROWS[name]["EM"] - baseline["EM"] == pytest.approx(em)
     assert SQUAD_ROWS[name]["F1"] - baseline["F1"] == pytest.approx(f1)
+
+
+def test_robustness_is_as_printed():
+    """Drops match the scores, and the exact matches are shares of the questions."""
+    assert [(row.attack, row.questions, row.model) for row in TABLE_5] == [
+        (attack, questions, model)
+        for attack, questions in (("AddSentenceDiverse", 293), ("SwapSynWordNet", 300))
+        for model in ("ELECTRA-small", "ELECTRA-small HC", "ELECTRA-small SR")
+    ]
+    for row in TABLE_5:
+        assert row.em_drop == pytest.approx(row.em_original - row.em_attacked, abs=1e-6)
+        assert row.f1_drop == pytest.approx(row.f1_original - row.f1_attacked, abs=1e-6)
+        for share in (row.em_original, row.em_attacked):
+            right = round(share * row.questions / 100)
+            assert share == pytest.approx(100 * right / row.questions, abs=0.0051)
+    assert TABLE_5[1][3:] == (82.59, 34.13, 48.46, 86.78, 36.60, 50.18)
+    assert TABLE_5[5].f1_drop == min(row.f1_drop for row in TABLE_5) == 2.37

@@ -3,13 +3,14 @@
     python -m tn_fairseq.evaluation glue CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data GLUE_BIN --output DIR
     python -m tn_fairseq.evaluation squad CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data SQUAD_BIN --output DIR
     python -m tn_fairseq.evaluation squad-score DATA.json PREDICTIONS.json
+    python -m tn_fairseq.evaluation robustness SCORES --original DATA --attacked DATA [DATA ...] --output DIR
     python -m tn_fairseq.evaluation judge CHECKPOINT.pt --data DATA_BIN --swords FILE --synonym-table TABLE [TABLE ...]
     python -m tn_fairseq.evaluation lexical [CHECKPOINT.pt ...] [NAME='SEEDS*.pt' ...] --data DATA_BIN --output DIR
 
 After an interruption of glue and squad, run the same command again to resume. Finished runs are not repeated, so you
 can add seeds, tasks and checkpoints later. Flags for fairseq-train go after "--". The command lexical trains nothing:
 it measures what synonym tables and checkpoints know about words. The command judge compares what --correction-judge
-would accept with what people accept.
+would accept with what people accept. The command robustness scores fine-tuned checkpoints on attacked data.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from ..arguments import positive
 from ..errors import InputError, one_line_errors
 from ..preprocessing import PREPROCESSING
 
-TRAINS_NOTHING = ("squad-score", "lexical", "judge")
+TRAINS_NOTHING = ("squad-score", "robustness", "lexical", "judge")
 
 
 @one_line_errors()
@@ -42,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         score(args.data, args.predictions)
         return
     logging.disable(logging.INFO)
+    if args.command == "robustness":
+        measure_robustness(args)
+        return
     if args.command == "lexical":
         measure_words(args)
         return
@@ -101,6 +105,27 @@ def get_parser() -> argparse.ArgumentParser:
     scoring = commands.add_parser("squad-score", help="exact match and F1 of a file of predictions")
     scoring.add_argument("data", type=Path, metavar="DATA.json", help="data in the format of SQuAD 1.1")
     scoring.add_argument("predictions", type=Path, metavar="PREDICTIONS.json", help="an object that maps ids to texts")
+    robustness = commands.add_parser("robustness", help="score fine-tuned checkpoints on attacked data")
+    robustness.add_argument(
+        "runs", nargs="+", metavar="SCORES", help="--output of glue or squad, or [NAME=]CHECKPOINT.pt of one run"
+    )
+    robustness.add_argument(
+        "--original",
+        type=Path,
+        metavar="DATA",
+        help="what was attacked: a file in the format of SQuAD 1.1, or a GLUE folder",
+    )
+    robustness.add_argument(
+        "--attacked",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="DATA",
+        help="attacked files or folders, or AdvGLUE's dev.json, which needs no --original",
+    )
+    robustness.add_argument("--baseline", metavar="NAME", help="checkpoint to compare the others with")
+    robustness.add_argument("--paper", action="store_true", help="show the paper's numbers below ours")
+    robustness.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the report")
     lexical = commands.add_parser("lexical", help="measure substitutes, word similarities and minimal pairs")
     lexical.add_argument(
         "checkpoints", nargs="*", metavar="[NAME=]CKPT", help="checkpoints; with a name, a quoted pattern of its seeds"
@@ -164,15 +189,22 @@ def measure_words(args: argparse.Namespace) -> None:
         sys.exit(f"error: interrupted; nothing was written to {args.output}")
 
 
+def measure_robustness(args: argparse.Namespace) -> None:
+    """Write the report of the command robustness and print its tables."""
+    from .robustness.report import write_report
+
+    try:
+        print(write_report(args.runs, args.original, args.attacked, args.baseline, args.paper, args.output))
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; run the same command again to resume")
+
+
 def score(data: Path, predictions: Path) -> None:
     """Print the score in the format of the official script, and the number of missing predictions on standard error."""
-    from ..preprocessing.squad_data import read_squad
+    from ..preprocessing.squad_data import read_labeled_squad
     from .squad_score import read_predictions, squad_score
 
-    answers = {example.id: [text for text, _ in example.answers] for example in read_squad(data)}
-    unanswered = [id for id, texts in answers.items() if not texts]
-    if unanswered:
-        raise InputError(f"{data}: question {unanswered[0]} has no answers to compare with; give a labeled file")
+    answers = {example.id: [text for text, _ in example.answers] for example in read_labeled_squad(data)}
     found = squad_score(answers, read_predictions(predictions, answers))
     if found.missing:
         print(f"{found.missing:,} of {found.questions:,} questions have no prediction and count as 0", file=sys.stderr)

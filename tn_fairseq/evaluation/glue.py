@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..configuration import as_argument
+from ..configuration import as_argument, training_config
 from ..data import load_sentences
 from ..errors import InputError
 from ..files import write_text
@@ -84,7 +84,7 @@ def plan(evaluation: Evaluation, model: Pretrained, task: GlueTask, rows: int, s
 def score(run: Run, checkpoint: Path) -> dict[str, Any]:
     """The metrics of the labeled splits; writes predictions for all splits except the training data."""
     task = TASKS[run.task]
-    predictor = Predictor(checkpoint, run.flags)
+    predictor = Predictor(checkpoint, training_config(run.flags))
     result: dict[str, Any] = {"updates": run.updates}
     for split in task.splits:
         if split == "train" or not (Path(run.flags[0]) / "input0" / f"{split}.bin").exists():

@@ -1,48 +1,54 @@
 """Predictions of a fine-tuned checkpoint."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from fairseq import tasks, utils
 from fairseq.data import SortDataset
+from omegaconf import DictConfig
 from tqdm import tqdm
 
 from ..checkpoints import load_checkpoint
-from ..configuration import training_config
+from ..fairseq_patches.bf16 import has_fast_bf16, run_under_autocast
 
-BATCH_SIZE = 64
+MAX_TOKENS = {"cpu": 2048, "cuda": 32768}  # in a batch; small ones stay in the caches of a CPU
 
 
 class Predictor:
-    """A fine-tuned model, built from the flags that it was trained with, on a GPU if there is one."""
+    """A fine-tuned model, built from the configuration that it was trained with, on a GPU if there is one.
 
-    def __init__(self, checkpoint: Path, flags: Sequence[str]):
-        cfg = training_config(flags)
+    A model that was trained with ``--bf16`` on a CPU also predicts in bfloat16, if the CPU is faster with it.
+    """
+
+    def __init__(self, checkpoint: Path, cfg: DictConfig):
         self.task = tasks.setup_task(cfg.task)
         self.model = self.task.build_model(cfg.model)
         self.model.load_state_dict(load_checkpoint(checkpoint)["model"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.device).eval()
+        if cfg.common.bf16 and self.device.type == "cpu" and has_fast_bf16():
+            run_under_autocast(self.model)
 
-    @torch.no_grad()
-    def predict(self, split: str, head: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    @torch.inference_mode()
+    def predict(self, split: str, head: str, data: Path | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The head's logits, (classes) or (T, 2), and the targets of all examples of a split, in the order of the data.
 
-        The list of targets is empty if the split has no labels.
+        ``data`` is a folder like that of the training, which is the default. The list of targets is empty if the split
+        has no labels.
         """
+        if data is not None:
+            self.task.cfg.data = str(data)
         self.task.load_dataset(split)
         dataset = self.task.dataset(split)
         if isinstance(dataset, SortDataset):  # shuffles the dataset below it; --no-shuffle omits it
             dataset = dataset.dataset
         sizes = np.array([dataset.size(index) for index in range(len(dataset))])
-        order = sizes.argsort(kind="stable")  # batch examples of similar length
+        # batch examples of similar length
+        batches = dataset.batch_by_size(sizes.argsort(kind="stable"), max_tokens=MAX_TOKENS[self.device.type])
         found: dict[int, np.ndarray] = {}
         targets: dict[int, np.ndarray] = {}
-        starts = tqdm(range(0, len(order), BATCH_SIZE), desc=f"predicting {split}", leave=False, disable=None)
-        for start in starts:
-            members = order[start : start + BATCH_SIZE]
+        for members in tqdm(batches, desc=f"predicting {split}", leave=False, disable=None):
             batch = dataset.collater([dataset[index] for index in members])
             net_input = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch["net_input"])
             logits, _ = self.model(**net_input, classification_head_name=head)

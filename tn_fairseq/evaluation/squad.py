@@ -1,15 +1,16 @@
 """Fine-tuning on SQuAD: every checkpoint and seed, and the table of results."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from safetensors.numpy import load_file
 
-from ..configuration import as_argument
+from ..configuration import as_argument, training_config
 from ..data import load_sentences
 from ..files import write_text
-from ..preprocessing.squad_data import SPLITS, read_squad
+from ..preprocessing.squad_data import SPLITS, SquadExample, read_squad
 from ..tasks.squad import HEAD
 from .answers import best_answers
 from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report
@@ -57,27 +58,14 @@ def plan(evaluation: Evaluation, model: Pretrained, rows: int, seed: int) -> Run
 
 def score(run: Run, checkpoint: Path) -> dict[str, Any]:
     """Exact match and F1; writes predictions for the splits valid and test if they exist."""
-    predictor = Predictor(checkpoint, run.flags)
+    predictor = Predictor(checkpoint, training_config(run.flags))
+    data = Path(run.flags[0])
     result: dict[str, Any] = {"updates": run.updates}
     for split in ("valid", "test"):
-        path = Path(run.flags[0]) / split
-        if not path.with_suffix(".bin").exists():
+        if not (data / f"{split}.bin").exists():
             continue
-        logits, _ = predictor.predict(split, HEAD)
-        examples = read_squad(path.with_suffix(".json"))
-        windows = load_file(path.with_suffix(".safetensors"))
-        # a row ends with </s>
-        lengths = [len(row) - 1 - start for row, start in zip(logits, windows["context_start"])]
-        texts = best_answers(
-            [row[:, 0] for row in logits],
-            [row[:, 1] for row in logits],
-            windows["example"],
-            windows["context_start"],
-            lengths,
-            windows["offsets"],
-            windows["is_max_context"],
-            [example.context for example in examples],
-        )
+        examples = read_squad(data / f"{split}.json")
+        texts = predict_answers(predictor, data, split, examples)
         predictions = {example.id: text for example, text in zip(examples, texts)}
         text = json.dumps(predictions, ensure_ascii=False) + "\n"
         write_text(run.folder / f"{split}.predictions.json", text)
@@ -86,3 +74,21 @@ def score(run: Run, checkpoint: Path) -> dict[str, Any]:
             found = squad_score(answers, predictions)
             result[split] = {"EM": found.exact_match, "F1": found.f1}
     return result
+
+
+def predict_answers(predictor: Predictor, data: Path, split: str, examples: Sequence[SquadExample]) -> list[str]:
+    """The answer to each of the ``examples``, which are those of a split of a data folder."""
+    logits, _ = predictor.predict(split, HEAD, data)
+    windows = load_file(data / f"{split}.safetensors")
+    # a row ends with </s>
+    lengths = [len(row) - 1 - start for row, start in zip(logits, windows["context_start"])]
+    return best_answers(
+        [row[:, 0] for row in logits],
+        [row[:, 1] for row in logits],
+        windows["example"],
+        windows["context_start"],
+        lengths,
+        windows["offsets"],
+        windows["is_max_context"],
+        [example.context for example in examples],
+    )

@@ -3,7 +3,7 @@
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,11 @@ def f1(prediction: str, gold: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
+def best_score(score: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
+    """The score of a prediction with the gold answer that gives the highest."""
+    return max(score(prediction, gold) for gold in golds)
+
+
 def squad_score(answers: Mapping[str, Sequence[str]], predictions: Mapping[str, str]) -> SquadScore:
     """Score each prediction against the gold answer of its question that gives the highest score.
 
@@ -54,8 +59,8 @@ def squad_score(answers: Mapping[str, Sequence[str]], predictions: Mapping[str, 
     matches, total_f1 = 0, 0.0
     for question, golds in answers.items():
         if question in predictions:
-            matches += max(exact_match(predictions[question], gold) for gold in golds)
-            total_f1 += max(f1(predictions[question], gold) for gold in golds)
+            matches += best_score(exact_match, predictions[question], golds)
+            total_f1 += best_score(f1, predictions[question], golds)
     count = len(answers)
     missing = count - len(answers.keys() & predictions.keys())
     return SquadScore(100.0 * matches / count, 100.0 * total_f1 / count, count, missing)

@@ -33,6 +33,8 @@ from .writers import BinaryWriter, TextWriter
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
+# in the data of a task for fine-tuning: the options that decided how long its rows are
+LENGTHS = "lengths.json"
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """GLUE: its tasks, its official files, and the folders that fairseq's ``sentence_prediction`` task reads.
 
 A task's folder contains ``input0/`` and, for pairs, ``input1/``, each with ``dict.txt`` and the ``.bin`` and ``.idx``
-of each split, and ``label/``. A row is a sentence with its ``</s>``. With ``--init-token 0`` the model's input is
-``<s> a </s>`` or ``<s> a </s> b </s>``.
+of each split, ``label/``, and ``lengths.json`` with the ``max_length``. A row is a sentence with its ``</s>``. With
+``--init-token 0`` the model's input is ``<s> a </s>`` or ``<s> a </s> b </s>``.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from tqdm import tqdm
 
 from ..errors import InputError, first_line
 from ..files import publish, read_text, write_folder
-from .binarization import dict_txt, released_dictionary
+from .binarization import LENGTHS, dict_txt, released_dictionary
 from .tokenizers.base import Tokenizer
 from .writers import BinaryWriter
 
@@ -256,6 +257,7 @@ def binarize_task(
         folder = staging / task.name
         for path in (folder / "label", *(folder / name for name in inputs)):
             path.mkdir(parents=True)
+        (folder / LENGTHS).write_text(json.dumps({"max_length": max_length}) + "\n", encoding="utf-8")
         counts = {}
         for split, examples in splits.items():
             if split == "train" and task.both_orders:
@@ -322,7 +324,7 @@ def _write_sentences(
     """Write ``prefix``.bin and .idx for each list of sentences."""
     counts = SplitCounts(examples=len(sentences[0]))
     writers = [BinaryWriter(prefix, dictionary) for prefix in prefixes]
-    for start in tqdm(range(0, counts.examples, BATCH), desc=prefixes[0].name, unit=" batches", disable=None):
+    for start in tqdm(range(0, counts.examples, BATCH), prefixes[0].name, unit=" batches", leave=None, disable=None):
         encoded = [tokenizer.encode_chunk(column[start : start + BATCH]) for column in sentences]
         kept = truncate([lengths for _, lengths in encoded], room)
         counts.truncated += int((sum(kept) < sum(lengths for _, lengths in encoded)).sum())

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from ..errors import InputError, first_line
 from ..files import publish, read_json, write_folder
-from .binarization import dict_txt, released_dictionary
+from .binarization import LENGTHS, dict_txt, released_dictionary
 from .tokenizers.base import Tokenizer
 from .writers import BinaryWriter
 
@@ -95,6 +95,15 @@ def read_squad(path: str | Path) -> list[SquadExample]:
         raise InputError(f"{path}: contains no questions; give a file in SQuAD 1.1's JSON format")
     _warn_of_moved_answers(path, examples)
     return [example for example, _ in examples]
+
+
+def read_labeled_squad(path: str | Path) -> list[SquadExample]:
+    """Read a file to score; raises InputError as ``read_squad`` does, and if a question has no answers."""
+    examples = read_squad(path)
+    for example in examples:
+        if not example.answers:
+            raise InputError(f"{path}: question {example.id} has no answers to compare with; give a labeled file")
+    return examples
 
 
 def examples_from_hub(split: str) -> list[SquadExample]:
@@ -198,7 +207,7 @@ def binarize_squad(
     positions of the first "answer", (W, 2), all int32. For splits other than train, it also contains, for each context
     token of each window in order (T), its character range in the context, "offsets", (T, 2) int32, and
     "is_max_context", (T,) bool; ``{split}.json`` contains the examples. A row has ``len(row) - context_start`` context
-    tokens.
+    tokens. ``lengths.json`` contains the three lengths by their names here.
 
     ``dict_path`` is a released ``dict.txt`` to use instead of the tokenizer's own. The content of ``destdir`` changes
     only when all splits are done; all splits of an earlier run are then deleted. Raises InputError for inconsistent
@@ -213,12 +222,13 @@ def binarize_squad(
             raise InputError(f"train: question {example.id!r} has no answer; give a labeled file to train on")
     destdir = Path(destdir)
     dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
+    lengths = {"max_length": max_length, "doc_stride": doc_stride, "max_question_length": max_question_length}
     with write_folder(destdir, "--destdir") as staging:
         (staging / "tokenizer").mkdir()
+        (staging / LENGTHS).write_text(json.dumps(lengths) + "\n", encoding="utf-8")
         counts = {}
         for split, examples in splits.items():
-            lengths = max_length, doc_stride, max_question_length
-            counts[split] = _write_split(staging / split, examples, tokenizer, dictionary, *lengths)
+            counts[split] = _write_split(staging / split, examples, tokenizer, dictionary, **lengths)
             if split != "train":
                 text = json.dumps(squad_json(examples), ensure_ascii=False)
                 (staging / f"{split}.json").write_text(text + "\n", encoding="utf-8")
@@ -315,7 +325,7 @@ def _write_split(
     writer = BinaryWriter(prefix, dictionary)
     tensors = {"example": [], "context_start": [], "answer": [], "offsets": [], "is_max_context": []}
     context = None
-    for number, example in enumerate(tqdm(examples, desc=prefix.name, unit=" questions", disable=None)):
+    for number, example in enumerate(tqdm(examples, desc=prefix.name, unit=" questions", leave=None, disable=None)):
         if example.context != context:  # questions about the same context are consecutive
             context = example.context
             token_ids, offsets = tokenizer.encode_with_offsets(context)

@@ -10,8 +10,9 @@ from helpers import write_data_bin, write_table
 from lexical_files import save_model, swords_content, write_blimp, write_swords
 
 from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.evaluation import bootstrap
 from tn_fairseq.evaluation.__main__ import main
-from tn_fairseq.evaluation.lexical import bootstrap, report
+from tn_fairseq.evaluation.lexical import report
 from tn_fairseq.evaluation.lexical.report import CSV, FILES, JSON, TABLES, TEXT
 
 SENTENCES = [

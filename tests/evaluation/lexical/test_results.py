@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tn_fairseq.evaluation.lexical import bootstrap
+from tn_fairseq.evaluation import bootstrap
 from tn_fairseq.evaluation.lexical.results import (
     ABBREVIATIONS,
     ACCURACY,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tn_fairseq.evaluation.lexical.bootstrap import estimate, mean, rank_correlation
+from tn_fairseq.evaluation.bootstrap import estimate, mean, rank_correlation
 
 NORMAL = np.random.default_rng(5).normal(3.0, 2.0, (1, 400))
 

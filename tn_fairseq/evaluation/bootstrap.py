@@ -1,4 +1,4 @@
-"""Intervals of measures over items (targets, word pairs, sentence pairs) and seeds, by resampling both.
+"""Intervals of measures over items (targets, word pairs, questions) and seeds, by resampling both.
 
 Each resample draws items with replacement, the same for all checkpoints, so that differences are paired. It also draws
 seeds with replacement for each checkpoint that has several, and averages over them.

@@ -1,0 +1,94 @@
+"""Which runs are found, and one-line errors for those that cannot be measured."""
+
+import json
+from pathlib import Path
+from shutil import copytree, rmtree
+
+import pytest
+import torch
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.evaluation.robustness.runs import find_runs
+
+
+@pytest.fixture
+def scores(squad, tmp_path) -> Path:
+    """A copy of the runs, to damage."""
+    return copytree(squad / "scores", tmp_path / "scores")
+
+
+def refused(arguments, tasks=("SQuAD",), baseline=None) -> str:
+    with pytest.raises(InputError) as error:
+        find_runs([str(argument) for argument in arguments], tasks, baseline)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_runs_are_sorted_with_the_baseline_first(scores, squad):
+    assert [str(run) for run in find_runs([str(scores)], ["SQuAD"])] == [
+        "corrected SQuAD seed 1",
+        "plain SQuAD seed 1",
+        "plain SQuAD seed 2",
+    ]
+    runs = find_runs([str(scores)], ["RTE", "SQuAD"], "plain")
+    assert [str(run) for run in runs] == ["plain SQuAD seed 1", "plain SQuAD seed 2", "corrected SQuAD seed 1"]
+    assert {run.data for run in runs} == {squad / "bin"} and len({run.digest() for run in runs}) == 3
+    assert all(run.cfg.common.seed == run.seed for run in runs)
+
+
+def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores, glue):
+    path = scores / "plain" / "SQuAD" / "seed2" / "checkpoints" / "checkpoint_last.pt"
+    (run,) = find_runs([str(path)], ["SQuAD"])
+    assert str(run) == "checkpoints-checkpoint_last SQuAD seed 2"
+    path = glue / "scores" / "corrected" / "MNLI" / "seed1" / "checkpoints" / "checkpoint_last.pt"
+    (run,) = find_runs([f"mine={path}"], ["MNLI"])
+    assert str(run) == "mine MNLI seed 1"
+    assert (run.dictionary, run.tokenizer) == (glue / "bin/MNLI/input0/dict.txt", glue / "bin/tokenizer")
+    assert "fine-tuned on MNLI, but the attacked data is for SQuAD" in refused([path])
+
+
+def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsys):
+    rmtree(scores / "plain" / "SQuAD" / "seed1" / "checkpoints")
+    assert [run.seed for run in find_runs([str(scores)], ["SQuAD"], "plain")] == [2, 1]
+    assert capsys.readouterr().err == f"without a checkpoint, and left out: {scores / 'plain/SQuAD/seed1'}\n"
+    for path in scores.glob("*/*/*/checkpoints"):
+        rmtree(path)
+    assert "has no checkpoints of finished runs; fine-tune with --keep-checkpoints" in refused([scores])
+
+
+def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
+    assert "contains no runs; give the --output of" in refused([tmp_path / "scores" / "plain"])
+    assert "has runs on SQuAD, but the attacked data is for RTE, QQP" in refused([scores], ["RTE", "QQP"])
+    assert "No such file" in refused([tmp_path / "nowhere"])
+    message = "--baseline other: not among the checkpoints, which are named corrected, plain"
+    assert refused([scores], baseline="other") == message
+    path = scores / "plain/SQuAD/seed1/checkpoints/checkpoint_last.pt"
+    assert "are both named plain SQuAD seed 1; give different names" in refused([scores, f"plain={path}"])
+    settings = scores / "plain" / "SQuAD" / "seed2" / "settings.json"
+    content = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**content, "checkpoint": "another"}))
+    assert "seed2 differ in more than the seed" in refused([scores])
+    settings.write_text("{}")
+    assert "settings.json: not the settings of a run" in refused([scores])
+    settings.write_text(json.dumps(content))
+    (settings.parent / "result.json").unlink()
+    assert f"{settings.parent}: not finished" in refused([scores])
+
+
+def test_data_that_has_moved(scores, squad):
+    path = scores / "plain" / "SQuAD" / "seed1" / "checkpoints" / "checkpoint_last.pt"
+    state = torch.load(path)
+    state["cfg"]["task"]["data"] = "squad-bin"
+    torch.save(state, path)
+    message = "plain SQuAD seed 1 was fine-tuned with it; restore it, or run the command in the folder"
+    assert refused([scores]).startswith("squad-bin/dict.txt: no such file") and message in refused([scores])
+
+
+def test_a_checkpoint_of_pre_training(tmp_path, squad):
+    path = squad / "scores/plain/SQuAD/seed1/checkpoints/checkpoint_last.pt"
+    state = torch.load(path)
+    state["cfg"]["task"] = {"_name": "electra", "data": "data-bin"}
+    torch.save(state, tmp_path / "model.pt")
+    assert "trained with --task electra; give a checkpoint fine-tuned on SQuAD or GLUE" in refused(
+        [tmp_path / "model.pt"]
+    )

@@ -1,0 +1,104 @@
+"""Finished fine-tuning runs without the training: random models in the folders of the commands glue and squad.
+
+Also the data before and after attacks.
+"""
+
+import json
+import random
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+
+import torch
+from fairseq import tasks
+from helpers import WORDS
+from omegaconf import DictConfig, OmegaConf
+
+from tn_fairseq.configuration import training_config
+from tn_fairseq.evaluation import glue, squad
+from tn_fairseq.evaluation.finetuning import CHECKPOINTS, SETTINGS, Evaluation, Pretrained, Recipe, Run
+from tn_fairseq.preprocessing.glue_data import TASKS
+from tn_fairseq.preprocessing.squad_data import SquadExample, squad_json
+
+LABELS = {"SST-2": ("1", "0"), "MNLI": ("neutral", "contradiction", "entailment")}
+COLUMNS = {"SST-2": ("sentence", "label"), "MNLI": ("sentence1", "sentence2", "gold_label")}
+
+
+def random_questions(count: int, seed: int) -> list[SquadExample]:
+    """Questions about two contexts in three; every third context is long."""
+    rng = random.Random(seed)
+    found = []
+    for number in range(count):
+        if number % 3 != 1:
+            words = rng.sample(WORDS, rng.randint(3, 6) if number % 3 == 0 else rng.randint(20, 40))
+        context = " ".join(words)
+        golds = tuple((word, context.index(word)) for word in (*words[:2], *words[4:5]))
+        found.append(SquadExample(f"q{number}", f"{rng.choice(WORDS)} ?", context, golds))
+    return found
+
+
+def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: int = 1) -> Run:
+    """Write a finished run with its checkpoint, and the scores and predictions of the data's splits."""
+    evaluation = Evaluation([], data, output, [seed], Recipe(max_update=8))
+    model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
+    command, arguments = (squad, ()) if task == "SQuAD" else (glue, (TASKS[task],))
+    run = command.plan(evaluation, model, *arguments, 8, seed)
+    path = run.folder / CHECKPOINTS / "checkpoint_last.pt"
+    save_fine_tuned(path, run.flags, f"{name} {seed}")
+    run._write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
+    run.finish(command.score(run, path), keep_checkpoints=True)
+    return run
+
+
+def save_fine_tuned(path: Path, flags: tuple[str, ...], randomness: str) -> None:
+    """Save a model as fairseq-train does, with large random parameters."""
+    place = flags.index("--seed") + 1
+    cfg = deepcopy(_configuration((*flags[:place], "1", *flags[place + 1 :])))
+    cfg.common.seed = int(flags[place])
+    torch.manual_seed(random.Random(randomness).randrange(1 << 30))
+    model = tasks.setup_task(cfg.task).build_model(cfg.model)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True), "model": model.state_dict()}
+    torch.save(content, path)
+
+
+@cache  # Hydra takes a second
+def _configuration(flags: tuple[str, ...]) -> DictConfig:
+    return training_config(flags)
+
+
+def write_squad(path: Path, examples: list[SquadExample], **more: object) -> Path:
+    path.write_text(json.dumps(squad_json(examples) | more))
+    return path
+
+
+def with_distractors(examples: list[SquadExample]) -> list[SquadExample]:
+    """The examples with their question as another sentence of the context."""
+    return [
+        SquadExample(one.id, one.question, f"{one.context} {one.question.rstrip(' ?')}", one.answers)
+        for one in examples
+    ]
+
+
+def write_glue(folder: Path, rows: dict[str, list[list[str]]]) -> Path:
+    """Write files such as SST-2/dev.tsv, with the sentences and the label of each row."""
+    for file, lines in rows.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        header = COLUMNS[path.parent.name]
+        path.write_text("".join("\t".join(line) + "\n" for line in (header, *lines)))
+    return folder
+
+
+def attack_glue(folder: Path, rows: dict[str, list[list[str]]], changed: dict[str, list[int]]) -> Path:
+    """Add a word to the first sentence of each changed row."""
+    for file, numbers in changed.items():
+        rows = {**rows, file: [list(row) for row in rows[file]]}
+        for number in numbers:
+            rows[file][number][0] += " noun7"
+    write_glue(folder, rows)
+    (folder / "attack.json").write_text(json.dumps({"attack": {"seed": 3}, "changed": changed}))
+    return folder
