@@ -62,7 +62,7 @@ def tag(text: str) -> list[Word]:
 
 
 def _sentences(text: str) -> Iterator[list[re.Match[str]]]:
-    """The tokens of each sentence, which ends at a new line and after ``.``, ``?`` or ``!``, but not in *J. S. Bach*."""
+    """The tokens of each sentence, which ends at a new line and after ``.``, ``?`` or ``!``; not in *J. S. Bach*."""
     sentence: list[re.Match[str]] = []
     ended = False
     for token in _WORD.finditer(text):
