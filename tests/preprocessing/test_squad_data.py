@@ -100,6 +100,16 @@ def test_reading(tmp_path):
     assert read_squad(write(tmp_path / "bom.json", bom)) == read_squad(write(tmp_path / "b.json", content()))
 
 
+def test_each_question_has_the_title_of_its_article(tmp_path):
+    one, two = content()["data"][0], content()["data"][0]
+    one["title"] = "Cats"
+    for paragraph in two["paragraphs"]:
+        for question in paragraph["qas"]:
+            question["id"] += "b"
+    path = write(tmp_path / "a.json", {"data": [one, two]})
+    assert [example.title for example in read_squad(path)] == ["Cats", "Cats", "", ""]
+
+
 @pytest.mark.parametrize("answers", [None, []])
 def test_answers_may_be_missing(tmp_path, answers):
     assert [len(e.answers) for e in read_squad(write(tmp_path / "a.json", content(answers=answers)))] == [1, 0]
