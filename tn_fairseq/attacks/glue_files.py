@@ -19,8 +19,8 @@ RECORD = "attack.json"
 class DevFile:
     """A file of development data, such as ``MNLI/dev_matched.tsv``.
 
-    ``numbers`` are the line number, from 1, and ``sentences`` the one or two sentences of each example, which are in the
-    columns ``places``.
+    ``numbers`` are the line number, from 1, and ``sentences`` the one or two sentences of each example. They are in
+    the columns ``places``.
     """
 
     name: str

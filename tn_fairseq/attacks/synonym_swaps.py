@@ -35,8 +35,8 @@ _SWAPPED = {
     **{form: ("ADV", "r", form) for form in ("RB", "RBR", "RBS")},
 }
 _LEMMA = re.compile(r"[a-z]{2,}(-[a-z]+)*")  # no phrase (_), name, abbreviation or number
-# Words with more senses are mostly light verbs (make, take, hold). In SWORDS, people accept 7% of their synonyms, and 14%
-# of them as synonyms of other words, but 27% of the rest.
+# Words with more senses are mostly light verbs (make, take, hold). In SWORDS, people accept 7% of their synonyms, and
+# 14% of them as synonyms of other words, but 27% of the rest.
 _MOST_SENSES = 15
 _LONGEST_PHRASE = 4  # words
 # The text around a word, unless the word is part of something like km/h, AT&T or $2-a-day.

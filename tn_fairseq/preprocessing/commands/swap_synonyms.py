@@ -101,7 +101,7 @@ def get_parser() -> argparse.ArgumentParser:
         "--senses",
         choices=SENSES,
         default=defaults.senses,
-        help="all: synonyms in any sense, as in the paper; first: only in the most frequent sense (default: %(default)s)",
+        help="all: synonyms in any sense; first: only in the most frequent sense (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="seed (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
@@ -165,31 +165,30 @@ def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, A
     files = [file for task in choose_tasks(args.tasks, args.glue_dir) for file in read_dev_files(args.glue_dir, task)]
     check_folder(args.glue_dir, args.output)
     attack |= {"wordnet": _wordnet(), "sha256": {file.name: sha256(args.glue_dir / file.name) for file in files}}
-    texts, swaps, contents, changed = [], [], {}, {}
+    texts = [
+        Text(f"{file.name} {row} {column}", sentence)
+        for file in files
+        for row, sentences in enumerate(file.sentences)
+        for column, sentence in enumerate(sentences)
+    ]
+    swaps = _choose_all(texts, swapping, args.workers)
+    swapped = iter([apply_swaps(text.text, found) for text, found in zip(texts, swaps)])
+    contents, changed = {}, {}
     for file in files:
-        own_texts = [
-            Text(f"{file.name} {row} {column}", sentence)
-            for row, sentences in enumerate(file.sentences)
-            for column, sentence in enumerate(sentences)
-        ]
-        own_swaps = _choose_all(own_texts, swapping, args.workers, file.name)
-        new = iter([apply_swaps(text.text, found) for text, found in zip(own_texts, own_swaps)])
-        sentences = [[next(new) for _ in old] for old in file.sentences]
+        sentences = [[next(swapped) for _ in old] for old in file.sentences]
         contents[file.name] = replace_sentences(file, sentences)
         changed[file.name] = [row for row, (old, new) in enumerate(zip(file.sentences, sentences)) if old != new]
         print(f"{file.name}: {len(sentences):,} examples, {len(changed[file.name]):,} attacked")
-        texts += own_texts
-        swaps += own_swaps
     _report(texts, swaps, swapping, args.show)
     write_attacked_glue(args.output, contents, attack, changed)
 
 
-def _choose_all(texts: Sequence[Text], swapping: Swapping, workers: int, description: str = "swap") -> list[list[Swap]]:
+def _choose_all(texts: Sequence[Text], swapping: Swapping, workers: int) -> list[list[Swap]]:
     """The swaps of each text; the work is that of the workers."""
     chunks = [_Chunk(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
     found: list[list[Swap]] = []
     with (
-        tqdm(total=len(texts), unit=" texts", desc=description, disable=None) as progress,
+        tqdm(total=len(texts), unit=" texts", desc="swap", disable=None) as progress,
         open_engine(partial(_choose, swapping), workers) as engine,
     ):
         for swaps in engine.map(chunks):
