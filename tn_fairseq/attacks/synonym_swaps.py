@@ -38,6 +38,8 @@ _LEMMA = re.compile(r"[a-z]{2,}(-[a-z]+)*")  # no phrase (_), name, abbreviation
 # Words with more senses are mostly light verbs (make, take, hold). In SWORDS, people accept 7% of their synonyms, and
 # 14% of them as synonyms of other words, but 27% of the rest.
 _MOST_SENSES = 15
+# Lemmas with forms such as bigger, happier and simpler. LemmInflect also has forms such as adulter and orotunder.
+_COMPARED = re.compile(r"[^aeiouy]*[aeiouy]+[^aeiouy]*(e|y|le|ow)?")
 _LONGEST_PHRASE = 4  # words
 # The text around a word, unless the word is part of something like km/h, AT&T or $2-a-day.
 _BEFORE, _AFTER = re.compile(r"[\s(\[{\"“‘'—]|^"), re.compile(r"[\s.,;:?!)\]}\"”’'—]|$")
@@ -216,6 +218,8 @@ def _synonyms(reader: WordNetCorpusReader, word: str, penn: str, inflection: str
             )
     names = {name for name in names if _is_swappable(reader, name, letter)}
     if inflection == "keep":
+        if form in ("JJR", "JJS", "RBR", "RBS"):
+            names = {name for name in names if _COMPARED.fullmatch(name)}
         names = {spelling for name in names for spelling in inflect(name, part_of_speech, form)[:1]}
     return tuple(sorted(name for name in names if relation(word, name) != Relation.OWN_WORD))
 
