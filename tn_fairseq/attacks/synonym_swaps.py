@@ -42,7 +42,7 @@ _MOST_SENSES = 15
 _COMPARED = re.compile(r"[^aeiouy]*[aeiouy]+[^aeiouy]*(e|y|le|ow)?")
 _LONGEST_PHRASE = 4  # words
 # The text around a word, unless the word is part of something like km/h, AT&T or $2-a-day.
-_BEFORE, _AFTER = re.compile(r"[\s(\[{\"“‘'—]|^"), re.compile(r"[\s.,;:?!)\]}\"”’'—]|$")
+_BEFORE, _AFTER = re.compile(r"[\s(\[{\"“‘'—]?"), re.compile(r"[\s.,;:?!)\]}\"”’'—]?")
 # an hour, but a unit, a European, a one-way street
 _VOWEL = re.compile(r"hour|hono|heir|(?!eu|ewe|onc?e\b|uni(?![mnd])|u[kr][aeiou]|us[aeu]|ut[ei]|ubi)[aeiou]")
 
@@ -188,7 +188,8 @@ def candidates(
             or (word.text[0].isupper() and not word.begins_sentence)
             or word.text in names  # it begins this sentence, but it is capitalized inside of another one
             or (word.tag.startswith("VB") and after == "RP")
-            or not (_BEFORE.match(text[max(word.start - 1, 0) : word.start]) and _AFTER.match(text, word.end))
+            or not _BEFORE.fullmatch(text[max(word.start - 1, 0) : word.start])
+            or not _AFTER.fullmatch(text[word.end : word.end + 1])
         ):
             continue
         others = _synonyms(reader, word.text.lower(), word.tag, inflection, senses)
