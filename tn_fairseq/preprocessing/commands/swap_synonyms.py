@@ -18,15 +18,12 @@ The same seed gives the same output with any number of workers.
 """
 
 import argparse
-import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from tqdm import tqdm
 
 from ...arguments import positive
@@ -58,7 +55,7 @@ from ...errors import one_line_errors
 from ...evaluation.lexical.swords import VERDICTS, Target, read_swords
 from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
-from ...synonyms.wordnet import ensure_wordnet, wordnet_version
+from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
 from ..engines import open_engine
 from ..squad_data import SquadExample, read_squad
 
@@ -203,16 +200,8 @@ class _Chunk(tuple):
 
 
 def _choose(swapping: Swapping, texts: Iterable[Text]) -> list[list[Swap]]:
-    reader = _reader(os.getpid())
+    reader = process_reader()
     return [choose_swaps(reader, text, swapping) for text in texts]
-
-
-@cache
-def _reader(process: int) -> WordNetCorpusReader:
-    """The WordNet reader of one process: after a fork, NLTK's would share open files, and their positions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other languages are not available, says NLTK
-        return WordNetCorpusReader(ensure_wordnet().root, None)
 
 
 def _wordnet() -> str:
