@@ -51,7 +51,7 @@ from ...attacks.synonym_swaps import (
     sample,
 )
 from ...attacks.tagging import VERSION as TAGGER
-from ...errors import one_line_errors
+from ...errors import InputError, one_line_errors
 from ...evaluation.lexical.swords import VERDICTS, Target, read_swords
 from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
@@ -74,12 +74,8 @@ def get_parser() -> argparse.ArgumentParser:
     source.add_argument("--squad", type=Path, metavar="FILE", help="questions in SQuAD 1.1's format")
     source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
     parser.add_argument("--output", type=Path, required=True, metavar="PATH", help="file, or folder for GLUE")
-    parser.add_argument(
-        "--in", dest="place", choices=PLACES, default="context", help="what to swap in SQuAD (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--tasks", default="all", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)"
-    )
+    parser.add_argument("--in", dest="place", choices=PLACES, help="what to swap in SQuAD (default: context)")
+    parser.add_argument("--tasks", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)")
     defaults = Swapping()
     parser.add_argument(
         "--share", type=_share, default=defaults.share, metavar="X", help="share of the words (default: %(default)s)"
@@ -111,31 +107,34 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Attack SQuAD or GLUE, and print what was swapped."""
     args = get_parser().parse_args(argv)
+    for flag, value, source in (("--in", args.place, args.squad), ("--tasks", args.tasks, args.glue_dir)):
+        if value and not source:
+            raise InputError(f"{flag} {value}: only for {'SQuAD' if args.glue_dir else 'GLUE'}; omit it")
     targets = read_swords(args.swords) if args.swords else None
     swapping = Swapping(args.share, args.most, args.inflection, args.senses, args.seed)
     attack = {"name": "swap-synonyms", **asdict(swapping), "lemminflect": LEMMINFLECT, "tagger": TAGGER}
     if args.glue_dir:
         _swap_glue(args, swapping, attack)
     else:
-        _swap_squad(args, swapping, attack)
+        _swap_squad(args, args.place or "context", swapping, attack)
     print(f"wrote {args.output}")
     if targets is not None:
         print(*_judgments(targets), sep="\n")
 
 
-def _swap_squad(args: argparse.Namespace, swapping: Swapping, attack: dict[str, Any]) -> None:
+def _swap_squad(args: argparse.Namespace, place: str, swapping: Swapping, attack: dict[str, Any]) -> None:
     examples = read_squad(args.squad)
     check_output(args.squad, args.output)
-    attack |= {"in": args.place, "wordnet": _wordnet(), "input": args.squad.name, "sha256": sha256(args.squad)}
+    attack |= {"in": place, "wordnet": _wordnet(), "input": args.squad.name, "sha256": sha256(args.squad)}
     answered = [example for example in examples if example.answers]
     skipped = {example.id: "they have no answers" for example in examples if not example.answers}
-    texts = [_protected_text(example, args.place) for example in answered]
+    texts = [_protected_text(example, place) for example in answered]
     swaps = _choose_all(texts, swapping, args.workers)
     questions = []
     for example, found in zip(answered, swaps):
         if found:
             record = [[swap.old, swap.new] for swap in found if not swap.is_article]
-            questions.append(Attacked(_swap_example(example, args.place, found), {"swaps": record}))
+            questions.append(Attacked(_swap_example(example, place, found), {"swaps": record}))
         else:
             skipped[example.id] = "no word outside of their answers can be swapped"
     print(*summary(len(questions), skipped), sep="\n")
@@ -159,7 +158,11 @@ def _swap_example(example: SquadExample, place: str, swaps: Sequence[Swap]) -> S
 
 
 def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, Any]) -> None:
-    files = [file for task in choose_tasks(args.tasks, args.glue_dir) for file in read_dev_files(args.glue_dir, task)]
+    files = [
+        file
+        for task in choose_tasks(args.tasks or "all", args.glue_dir)
+        for file in read_dev_files(args.glue_dir, task)
+    ]
     check_folder(args.glue_dir, args.output)
     attack |= {"wordnet": _wordnet(), "sha256": {file.name: sha256(args.glue_dir / file.name) for file in files}}
     texts = [
