@@ -17,6 +17,7 @@ setup(
         # ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
         "ve-fairseq==0.12.3; sys_platform == 'linux' and platform_machine == 'x86_64'",
         "fairseq-fixed==0.12.3.1; sys_platform != 'linux' or platform_machine != 'x86_64'",
+        "hanta>=1.2",
         "lemminflect>=0.2.3",
         "nltk>=3.9",
         "numpy>=1.26",

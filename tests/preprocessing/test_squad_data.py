@@ -93,11 +93,21 @@ def tokenizer(request, tmp_path):
 
 def test_reading(tmp_path):
     assert read_squad(write(tmp_path / "a.json", content(extra=1, is_impossible=False))) == [
-        SquadExample("1", "the cat?", "the cat sat", (("cat", 4),)),
-        SquadExample("2", "the mat?", "the mat, the cat", (("the", 0),)),
+        SquadExample("1", "the cat?", "the cat sat", (("cat", 4),), "Cats"),
+        SquadExample("2", "the mat?", "the mat, the cat", (("the", 0),), "Cats"),
     ]
     bom = b"\xef\xbb\xbf" + json.dumps(content()).encode()
     assert read_squad(write(tmp_path / "bom.json", bom)) == read_squad(write(tmp_path / "b.json", content()))
+
+
+def test_each_question_has_the_title_of_its_article(tmp_path):
+    one, two = content()["data"][0], content()["data"][0]
+    del two["title"]
+    for paragraph in two["paragraphs"]:
+        for question in paragraph["qas"]:
+            question["id"] += "b"
+    path = write(tmp_path / "a.json", {"data": [one, two]})
+    assert [example.title for example in read_squad(path)] == ["Cats", "Cats", "", ""]
 
 
 @pytest.mark.parametrize("answers", [None, []])

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -32,12 +32,16 @@ HUB_DATASET = "rajpurkar/squad"
 
 @dataclass(frozen=True)
 class SquadExample:
-    """A question, its context, and its answers: the text and the first character in the context of each."""
+    """A question, its context, and its answers: the text and the first character in the context of each.
+
+    ``title`` is that of its article; "" if the file has none.
+    """
 
     id: str
     question: str
     context: str
     answers: tuple[tuple[str, int], ...]
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def read_squad(path: str | Path) -> list[SquadExample]:
     """
     content = read_json(path, "give a file in SQuAD 1.1's JSON format", "utf-8-sig")
     examples, places = [], {}
-    for place, context, question in _questions(content, f"{path}: "):
+    for place, title, context, question in _questions(content, f"{path}: "):
         name = _member(question, "id", str, place)
         if question.get("is_impossible"):
             raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")
@@ -90,7 +94,9 @@ def read_squad(path: str | Path) -> list[SquadExample]:
         if name in places:
             raise InputError(f"{place}id: {name!r} is already {places[name]}id; give each question a unique id")
         places[name] = place.removeprefix(f"{path}: ")
-        examples.append(_example(name, _member(question, "question", str, place), context, marked, place))
+        text = _member(question, "question", str, place)
+        example, moved = _example(name, text, context, marked, place)
+        examples.append((replace(example, title=title), moved))
     if not examples:
         raise InputError(f"{path}: contains no questions; give a file in SQuAD 1.1's JSON format")
     _warn_of_moved_answers(path, examples)
@@ -242,14 +248,16 @@ def binarize_squad(
     return counts
 
 
-def _questions(content: object, place: str) -> Iterator[tuple[str, str, object]]:
-    """The place in the file, the context, and the content of each question."""
+def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, object]]:
+    """The place in the file, the article's title, the context, and the content of each question."""
     for i, article in enumerate(_member(content, "data", list, place)):
+        has_title = isinstance(article, dict) and "title" in article
+        title = _member(article, "title", str, f"{place}data[{i}].") if has_title else ""
         for j, paragraph in enumerate(_member(article, "paragraphs", list, f"{place}data[{i}].")):
             inside = f"{place}data[{i}].paragraphs[{j}]."
             context = _member(paragraph, "context", str, inside)
             for k, question in enumerate(_member(paragraph, "qas", list, inside)):
-                yield f"{inside}qas[{k}].", context, question
+                yield f"{inside}qas[{k}].", title, context, question
 
 
 def _member(parent: object, key: str, kind: type, place: str):

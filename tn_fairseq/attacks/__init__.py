@@ -1,0 +1,1 @@
+"""Attacks: evaluation data that are changed to test how robust a model is."""
