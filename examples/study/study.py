@@ -183,7 +183,7 @@ def train_all(start: Start, runs: Sequence[Run], runner: Runner, parallel: int, 
 
 
 def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) -> tuple[Optional[str], bool]:
-    """Train one run unless it is finished, and measure its rates; return what failed, and whether it is finished now."""
+    """Train one run unless it is finished, and measure its rates; return what failed, and whether it finished now."""
     is_new = False
     if not is_finished(runner.folder, run):
         message = train(start, run, runner, training)
