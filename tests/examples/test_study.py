@@ -151,7 +151,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     trained = {name for name in ("plain/seed2", "soft_reg/seed1", "broken/seed1") for one in new if name in one}
     assert trained == {"plain/seed2", "soft_reg/seed1", "broken/seed1"}
     assert sum("--save-dir" in one for one in new) == 3
-    assert "num_updates\": \"15" in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
+    assert 'num_updates": "15' in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
 
     known = {"plain", "hard_wordnet"}
     again = [row for row in figures(folder) if row["arm"] in known and row["interval"] == "seeds"]
@@ -169,15 +169,21 @@ def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(module
     plan = small_plan()
     plan["sources"] = {}
     plan["starts"]["scratch"]["prepare"].insert(0, {"output": "never", "command": "sleep 300"})
-    command = [sys.executable, str(FOLDER / "study.py"), write(plan, tmp_path / "plan.yaml"), "--output", tmp_path / "a"]
+    command = [
+        sys.executable,
+        str(FOLDER / "study.py"),
+        write(plan, tmp_path / "plan.yaml"),
+        "--output",
+        tmp_path / "a",
+    ]
     with open(tmp_path / "output", "w+") as output:
         process = start_command(*command, stdout=output, stderr=output)
         while not (tmp_path / "a" / "logs").exists():
             time.sleep(0.1)
         modules["runner"].PATIENCE = 0
-        with pytest.raises(ValueError, match="another study, or a run that it started, is still working there"):
-            with modules["runner"].locked(tmp_path / "a"):
-                pass
+        still_working = pytest.raises(ValueError, match="another study, or a run that it started, is still working")
+        with still_working, modules["runner"].locked(tmp_path / "a"):
+            pass
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait() == 1
         output.seek(0)
@@ -199,7 +205,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
     for words in training:
         flags = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in words[1:]]
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
-        assert args.max_update == args.total_num_update and f"seed{args.seed}" == Path(args.save_dir).name
+        assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
         assert (args.criterion == "mlm") == ("/plain/" in args.save_dir)
 
 
@@ -232,7 +238,7 @@ WRONG = {
         starts__scratch__measures__rates__arms=["hard_wordnet"]
     ),
     "starts.scratch.train: the study sets --seed itself": changed(starts__scratch__train="--seed=3"),
-    "starts.scratch.train: No closing quotation in \"--lr '3\"": changed(starts__scratch__train="--lr '3"),
+    'starts.scratch.train: No closing quotation in "--lr \'3"': changed(starts__scratch__train="--lr '3"),
     "starts.scratch.updates: must be positive, not 0": changed(starts__scratch__updates=0),
     "starts.scratch.arms.a/b: must consist of letters": changed(
         starts__scratch__arms={"a/b": {"about": "x", "flags": "x"}}
