@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
 from measures import RESTART, RESULTS, STATE, is_finished, place
@@ -229,4 +229,4 @@ def cost_rows(name: str, start: Start, folder: Path) -> Tuple[Dict[str, float], 
     rows = compared((COST, f"time of an update, that of {start.baseline} = 100", "%", -1), times, start.baseline)
     for row in rows:
         row["interval"] = "rounds"
-    return {arm: sorted(of_arm)[len(of_arm) // 2] for arm, of_arm in speeds.items()}, rows
+    return {arm: median(of_arm) for arm, of_arm in speeds.items()}, rows

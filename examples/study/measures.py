@@ -88,7 +88,11 @@ def measure_together(name: str, start: Start, runner: Runner) -> List[str]:
         if measure not in COMMANDS or start.baseline not in [run.arm for run in runs]:
             continue
         print(f"{name}: {measure} of {len(runs)} runs", flush=True)
-        failed.append(COMMANDS[measure](name, start, settings, runs, runner))
+        try:
+            runner.prepare(f"{name}.{measure}", settings.prepare)
+            failed.append(COMMANDS[measure](name, start, settings, runs, runner))
+        except InputError as error:
+            failed.append(str(error))
     return [message for message in failed if message]
 
 

@@ -60,6 +60,7 @@ class Measure:
     flags: str = ""
     arms: Optional[List[str]] = None
     seeds: Optional[List[int]] = None
+    prepare: List[Step] = field(default_factory=list)
     # of "logs": accuracies in percent to reach, and how many updates are averaged
     levels: List[float] = field(default_factory=list)
     window: int = 100
@@ -157,8 +158,7 @@ def _check(plan: Plan) -> None:
             _flags(f"{key}.arms.{arm}.flags", settings.flags)
             if settings.seeds is not None:
                 _seeds(f"{key}.arms.{arm}.seeds", settings.seeds)
-        for number, step in enumerate(start.prepare):
-            _words(f"{key}.prepare[{number}].command", step.command)
+        _check_steps(f"{key}.prepare", start.prepare)
         for measure, settings in start.measures.items():
             _check_measure(f"{key}.measures", measure, settings, start)
 
@@ -174,11 +174,17 @@ def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
         raise InputError(f"{key}.arms: must include {start.baseline}, with which the others are compared")
     if measure.seeds is not None:
         _seeds(f"{key}.seeds", measure.seeds)
+    _check_steps(f"{key}.prepare", measure.prepare)
     for what in ("window", "updates", "rounds"):
         _positive(f"{key}.{what}", getattr(measure, what))
     if MEASURES[name] and not measure.flags.strip():
         raise InputError(f"{key}.flags: is missing; give the flags of the command, such as its data")
     _words(f"{key}.flags", measure.flags)
+
+
+def _check_steps(key: str, steps: List[Step]) -> None:
+    for number, step in enumerate(steps):
+        _words(f"{key}[{number}].command", step.command)
 
 
 def _positive(key: str, value: int) -> None:

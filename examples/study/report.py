@@ -42,7 +42,8 @@ def write_report(plan: Plan, path: Path, folder: Path, machine: Dict[str, str]) 
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
     results = collect(plan, folder, machine)
     write_text(folder / JSON, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    shutil.copyfile(path, folder / "plan.yaml")
+    if path.resolve() != (folder / "plan.yaml").resolve():
+        shutil.copyfile(path, folder / "plan.yaml")
     plots = {
         name: draw_start(name, plan.starts[name], of_start, folder) for name, of_start in results["starts"].items()
     }

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -13,11 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, List
 
+from plan import Step
+
 from tn_fairseq.errors import InputError
 
 RECORD, LOCK = "commands.jsonl", ".study-lock"
 PATIENCE = 20  # seconds for the loader processes of a killed run to end
 PLUGIN = "$(python -m tn_fairseq)"  # how commands are shown; the path is different on each machine
+
+
+class Stopped(Exception):
+    """The study is ending, so a command was not run or not finished."""
 
 
 class Runner:
@@ -37,46 +44,53 @@ class Runner:
         """Run a command, append its output to ``log`` (relative to the folder), and return its exit code."""
         log = self.folder / log
         log.parent.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads)}
+        # Python and fairseq's commands of this environment, also in a shell
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": str(self.threads)}
         started, start = time.strftime("%Y-%m-%d %H:%M:%S"), time.monotonic()
         with open(log, "ab") as output:
             with self._guard:
                 if self.stopped:
-                    raise InputError("stopped")
+                    raise Stopped
                 process = subprocess.Popen(
-                    [_program(words[0]), *words[1:]],
+                    words,
                     cwd=self.folder,
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     pass_fds=[self.lock],  # so that the folder stays locked until the command ends
+                    start_new_session=True,  # so that Ctrl-C reaches only this process, which ends the commands
                 )
                 self.running.add(process)
             code = process.wait()
-        record = {"command": self.shown(words), "started": started, "seconds": round(time.monotonic() - start, 1)}
+        record = {"command": self.shown(words), "threads": self.threads, "started": started}
+        record |= {"seconds": round(time.monotonic() - start, 1), "exit_code": code}
         with self._guard:
             self.running.discard(process)
-            if not self.stopped:
-                with open(self.folder / RECORD, "a", encoding="utf-8") as file:
-                    file.write(json.dumps({**record, "exit_code": code, "log": str(log.relative_to(self.folder))}))
-                    file.write("\n")
+            if self.stopped:
+                raise Stopped
+            with open(self.folder / RECORD, "a", encoding="utf-8") as file:
+                file.write(json.dumps({**record, "log": str(log.relative_to(self.folder))}) + "\n")
         return code
+
+    def prepare(self, title: str, steps: Sequence[Step]) -> None:
+        """Run the steps whose output is missing; raises InputError if one fails."""
+        for number, step in enumerate(steps, start=1):
+            if (self.folder / step.output).exists():
+                continue
+            words, log = shlex.split(step.command), Path("logs", f"{title}.prepare{number}.log")
+            print(f"$ {self.shown(words)}", flush=True)
+            if self.run(words, log) or not (self.folder / step.output).exists():
+                reason = f"{last_line(self.folder / log)} (see {self.folder / log})"
+                raise InputError(f"{title}: {step.output} could not be prepared: {reason}")
 
     def stop(self) -> None:
         """End all running commands; no more are started."""
         with self._guard:
             self.stopped = True
             for process in self.running:
-                process.terminate()
-
-
-def _program(name: str) -> str:
-    """Python and fairseq's commands of this environment; all others are found on the PATH."""
-    if name == "python":
-        return sys.executable
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else name
+                os.killpg(process.pid, signal.SIGTERM)
 
 
 def read_record(folder: Path) -> List[Dict[str, Any]]:

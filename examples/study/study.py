@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import platform
-import shlex
 import signal
 import sys
 import time
@@ -100,7 +99,7 @@ def carry_out(
     link_sources(plan, path, runner.folder)
     failed = []
     for name, start in starts.items():
-        prepare(name, start, runner)
+        runner.prepare(name, start.prepare)
         runs = runs_of(name, start)
         for run in runs:  # before hours of training
             check_settings(runner, start, run)
@@ -128,21 +127,6 @@ def link_sources(plan: Plan, path: Path, folder: Path) -> None:
         if link.is_symlink():
             link.unlink()
         link.symlink_to(place)
-
-
-def prepare(name: str, start: Start, runner: Runner) -> None:
-    """Run the steps whose output is missing; raises InputError if one fails."""
-    for number, step in enumerate(start.prepare, start=1):
-        if (runner.folder / step.output).exists():
-            continue
-        words = shlex.split(step.command)
-        log = Path("logs", f"{name}.prepare{number}.log")
-        print(f"$ {runner.shown(words)}", flush=True)
-        if runner.run(words, log) or not (runner.folder / step.output).exists():
-            raise InputError(
-                f"{step.output} of {name} could not be prepared: {last_line(runner.folder / log)} "
-                f"(see {runner.folder / log})"
-            )
 
 
 # Training
