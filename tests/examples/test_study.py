@@ -41,6 +41,7 @@ def small_plan() -> dict:
     plan["sources"] = {"pairs": "pairs.txt"}
     start = plan["starts"]["scratch"]
     assert start["prepare"].pop(0)["output"] == "corpus/valid.txt"
+    start["prepare"][0]["command"] = start["prepare"][0]["command"].replace("8192", "130")
     start |= {"updates": 20, "save_every": 10, "log_every": 5, "seeds": [1, 2]}
     start["arms"].pop("soft_reg")
     start["measures"]["logs"] = {"levels": [0.5, 99], "window": 10}
@@ -207,6 +208,22 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
         assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
         assert (args.criterion == "mlm") == ("/plain/" in args.save_dir)
+
+
+def test_the_commands_of_the_page(modules, capsys, tmp_path):
+    page = (FOLDER / "README.md").read_text()
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
+    lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
+    assert [words[1] for words in lines] == ["examples/study/study.py"] * 2
+    for _, _, *words in lines:
+        modules["study"].main([str(tmp_path) if word == "study" else word for word in words] + ["--dry-run"])
+        found = capsys.readouterr().out
+        assert "--save-dir runs/scratch/" in found if words[0] == "tiny" else "--save-dir runs/continued/" in found
+    (arm,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    text = (FOLDER / "plans" / "tiny.yaml").read_text()
+    (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
+    modules["study"].main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
+    assert capsys.readouterr().out.count("--save-dir runs/scratch/mine/seed") == 3
 
 
 def changed(**changes: object) -> dict:
