@@ -143,10 +143,14 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Tuple[str, str, str, 
 
 
 def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
-    """The rates of each checkpoint of a run, or nothing if they are not measured yet."""
+    """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
     path = folder / place(run.start, "rates") / run.arm / f"seed{run.seed}" / RESULTS["rates"]
     rows = read_json(path, RESTART) if path.exists() else []
-    return [{"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{c: row[c] for c in RATES}} for row in rows]
+    return [
+        {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row[column] for column in RATES}}
+        for row in rows
+        if row["table"] == rows[0]["table"]
+    ]
 
 
 def fine_tuned(name: str, folder: Path) -> List[Tuple[Tuple[str, str, str, int], str, int, float]]:
@@ -188,7 +192,8 @@ def compared(key: Tuple[str, str, str, int], values: Values, baseline: str) -> L
     freedom = sum(n for n, _ in spreads)
     sd = math.sqrt(sum(n * sd**2 for n, sd in spreads) / freedom) if freedom else None
     for row in rows:
-        row["detectable"] = None if sd is None or row["difference"] is None else detectable_difference(row["pairs"], sd)
+        # if all pairs agree, the spread is unknown
+        row["detectable"] = detectable_difference(row["pairs"], sd) if sd and row["difference"] is not None else None
     return rows
 
 

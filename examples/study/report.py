@@ -33,7 +33,7 @@ NOTES = {
     FINE_TUNING: "Scores of the development data, a mean over the seeds of fine-tuning for each seed of pre-training.",
     COST: "Short trainings of all arms in turns, one at a time.",
 }
-WIDTH = 4.4  # inches of a plot; narrow, so that its letters are readable on a phone
+WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a phone
 
 Row = Dict[str, Any]
 
@@ -104,13 +104,14 @@ def chance(of_start: Dict[str, Any]) -> Optional[str]:
         return None
     return (
         f"{sum(map(clear, rows))} of {len(rows)} intervals exclude zero. If no arm had any effect, about "
-        f"{0.05 * len(rows):.0f} would, because each is a 95% interval. Many measures are related."
+        f"{0.05 * len(rows):.1f} would, because each is a 95% interval. Many measures are related."
     )
 
 
 def digits(row: Row) -> int:
+    """Decimal places: updates are integers, and losses and small shares need three."""
     size = abs(row["value"])
-    return 0 if size >= 150 else 2 if size >= 1 else 3
+    return 0 if size >= 150 else 2 if size >= 1 and row["unit"] != "bits" else 3
 
 
 def number(row: Row, key: str, signed: bool = False) -> str:
@@ -271,6 +272,7 @@ def draw_lines(
     axis.set_xlabel("updates")
     axis.set_ylabel(label)
     axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.xaxis.get_major_locator().set_params(integer=True, nbins=6)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
 
 
@@ -309,18 +311,22 @@ def summary(
         of_start = results["starts"][name]
         yield from ("", f"## {name}: {start.about}", "")
         yield f"{progress(of_start)}, of {start.updates:,} updates each. "
-        yield f"Differences are from `{start.baseline}`, with 95% intervals."
+        yield f"For `{start.baseline}`, the tables show means, for the other arms differences with half of their "
+        yield "95% intervals, in bold if the interval excludes zero."
         for group in GROUPS:
             rows = [row for row in of_start["comparisons"] if row["group"] == group]
             if not rows:
                 continue
             measures = list(dict.fromkeys(row["measure"] for row in rows))
             yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
-            yield "| | " + " | ".join(measures) + " |"
-            yield "| --- " + "| ---: " * len(measures) + "|"
-            for arm in dict.fromkeys(row["arm"] for row in rows):
-                found = {row["measure"]: row for row in rows if row["arm"] == arm}
-                yield f"| {arm} | " + " | ".join(cell(found.get(measure)) for measure in measures) + " |"
+            arms = list(dict.fromkeys(row["arm"] for row in rows))
+            found = {(row["measure"], row["arm"]): row for row in rows}
+            yield "| | " + " | ".join(arms) + " |"
+            yield "| --- " + "| ---: " * len(arms) + "|"
+            for measure in measures:
+                unit = next(row["unit"] for row in rows if row["measure"] == measure)
+                cells = " | ".join(cell(found.get((measure, arm))) for arm in arms)
+                yield f"| {measure}{f' ({unit})' if unit else ''} | {cells} |"
         for title, lines in (
             ("What is clear, and what is not", [*findings(start, of_start), *filter(None, [chance(of_start)])]),
             ("What this study could have seen with a probability of 80%", power(of_start)),
@@ -335,11 +341,14 @@ def summary(
 
 
 def cell(row: Optional[Row]) -> str:
+    """The mean of the baseline, or the difference with half of its interval, in bold if the interval excludes zero."""
     if row is None:
         return "-"
     if row["difference"] is None:
         return number(row, "value")
-    text = change(row)
+    text = number(row, "difference", signed=True)
+    if row["low"] is not None:
+        text += f" ± {(row['high'] - row['low']) / 2:,.{digits(row)}f}"
     return f"**{text}**" if clear(row) else text
 
 
@@ -367,7 +376,8 @@ def page(
     yield "<h2>How</h2>"
     yield (
         "<p>All arms of a start share everything but the objective: the initial weights, the text and its order, the "
-        "masks, the schedule and the number of updates. Runs are compared seed by seed. Intervals are Student's 95% "
+        "masks, the schedule and the number of updates. Runs are compared seed by seed, over the seeds that both arms "
+        "have. Intervals are Student's 95% "
         "intervals of the paired differences, unless the text says otherwise. They cover the spread over training "
         "runs. <em>Could see</em> is the smallest true difference that the study would have found with a probability "
         "of 80%.</p>"
@@ -400,8 +410,10 @@ def page_of_start(
         done = sum(run["state"] == "finished" for run in runs)
         speed = of_start["tokens_per_second"].get(arm)
         time = f"{60 * sum(run['hours'] for run in runs):,.0f}"
-        arms.append([arm, settings.about, f"{done} of {len(runs)}", time, "-" if speed is None else f"{speed:,.0f}"])
-    yield table(["arm", "objective", "runs", "minutes", "tokens/s"], arms)
+        arms.append(
+            [f"{arm}: {settings.about}", f"{done}/{len(runs)}", time, "-" if speed is None else f"{speed:,.0f}"]
+        )
+    yield table(["arm", "runs", "min.", "tokens/s"], arms)
     curves = {plot: caption for plot, caption in plots.items() if ".forest" not in plot}
     if curves:
         yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in curves.items()) + "</div>"

@@ -105,7 +105,7 @@ def carry_out(
             check_settings(runner, start, run)
         failed += train_all(start, runs, runner, parallel, training)
         failed += measure_together(name, start, runner)
-    machine = {"processor": processor(), "system": platform.platform(), "python": platform.python_version()}
+    machine = {"processor": processor(), "system": platform.platform(), "python": f"Python {platform.python_version()}"}
     write_report(plan, path, runner.folder, machine)
     return failed
 

@@ -41,12 +41,12 @@ def small_plan() -> dict:
     plan["sources"] = {"pairs": "pairs.txt"}
     start = plan["starts"]["scratch"]
     assert start["prepare"].pop(0)["output"] == "corpus/valid.txt"
-    start["prepare"][0]["command"] = start["prepare"][0]["command"].replace("8192", "130")
-    start |= {"updates": 20, "save_every": 10, "log_every": 5, "seeds": [1, 2]}
+    start["prepare"][0]["command"] = start["prepare"][0]["command"].replace("8192", "140")
+    start |= {"updates": 20, "save_every": 8, "log_every": 5, "seeds": [1, 2]}
     start["arms"].pop("soft_reg")
     start["measures"]["logs"] = {"levels": [0.5, 99], "window": 10}
     rates = "--synonym-table tables/wordnet.safetensors --mask-seeds 2 --max-sequences 8"
-    start["measures"] |= {"rates": {"flags": rates}, "cost": {"updates": 5, "rounds": 2}}
+    start["measures"] |= {"rates": {"flags": rates}, "cost": {"updates": 5, "rounds": 1}}
     start["measures"]["lexical"] = {"flags": "--word-pairs sources/pairs"}
     return plan
 
@@ -78,7 +78,7 @@ def finished(tmp_path_factory) -> Path:
     (folder / "study" / "corpus").mkdir(parents=True)
     (folder / "study" / "corpus" / "train.txt").write_text("\n".join(text * 4) + "\n")
     (folder / "study" / "corpus" / "valid.txt").write_text("\n".join(text[::3]) + "\n")
-    (folder / "pairs.txt").write_text("main\tprimary\t9\nlarge\tbig\t8\nroad\tdog\t1\n")
+    (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
     run = study(write(small_plan(), folder / "plan.yaml"), folder / "study")
     assert run.code == 0, run.output
     return folder
@@ -90,7 +90,7 @@ def test_a_study_from_start_to_report(finished):
     assert len(trained) == 4 and all(one["exit_code"] == 0 for one in commands(folder))
     assert trained[0].startswith('fairseq-train data-bin --user-dir "$(python -m tn_fairseq)" --task electra')
     for run in (folder / "runs").glob("*/*/*"):
-        assert {path.name for path in run.glob("*.pt")} == {"checkpoint_1_10.pt", "checkpoint_last.pt"}
+        assert {path.stem.split("_")[-1] for path in run.glob("*.pt")} == {"8", "16", "last"}
         state = torch.load(run / "checkpoint_last.pt", weights_only=False)
         assert state["last_optimizer_state"] is None and state["optimizer_history"][-1]["num_updates"] == 20
 
