@@ -137,7 +137,7 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Tuple[str, str, str, 
         ),
     ]
     for level in measure.levels:
-        key = (IN_TRAINING, f"updates to reach an accuracy of {level:g}%", "", -1)
+        key = (IN_TRAINING, f"updates to reach an accuracy of {level:g}%", "updates", -1)
         found.append((key, updates_to_reach(level, updates, accuracies)))
     return found
 

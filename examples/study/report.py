@@ -110,8 +110,7 @@ def chance(of_start: Dict[str, Any]) -> Optional[str]:
 
 def digits(row: Row) -> int:
     """Decimal places: updates are integers, and losses and small shares need three."""
-    size = abs(row["value"])
-    return 0 if size >= 150 else 2 if size >= 1 and row["unit"] != "bits" else 3
+    return 0 if row["unit"] == "updates" else 2 if abs(row["value"]) >= 1 and row["unit"] != "bits" else 3
 
 
 def number(row: Row, key: str, signed: bool = False) -> str:
@@ -369,7 +368,7 @@ def page(
         of_start = results["starts"][name]
         lines = [*findings(start, of_start), *filter(None, [chance(of_start)])]
         yield f"<h3>In short: {html.escape(start.about)}</h3>"
-        yield bullets(lines or [f"{progress(of_start)}: nothing can be compared yet."])
+        yield bullets(lines or [f"{progress(of_start)}: there are no intervals yet, which need two seeds of an arm."])
     if remarks:
         yield "<h2>What follows</h2>"
         yield from (f"<p>{html.escape(remark)}</p>" for remark in remarks)
