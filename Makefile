@@ -1,20 +1,27 @@
 # make demo   install everything, pre-train a small ELECTRA and show its false negatives
 # make test   install everything, lint and run all tests
+# make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
 # make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files
 # make bench  install everything, compare speed and memory with a training loop over the classes of transformers
 
 PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
+STUDY ?= study
+SIZE ?= tiny
+SOURCES ?=
 BENCH ?= benchmark
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test soak bench lint clean
+.PHONY: demo study test soak bench lint clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)
+
+study: $(VENV)/.ready
+	$(BIN)/python examples/study/study.py $(SIZE) --output $(STUDY) $(SOURCES)
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -105,6 +105,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --warmup-updates --total-num-update"  # of --lr-scheduler polynomial_decay, hidden like a plugin's
     known += " --init-token --num-classes"  # of fairseq's --task sentence_prediction
     known += " --view"  # of pictures.py
+    known += " --source --start --parallel --dry-run --no-training"  # of study.py
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", TEXT)) - existing == set()
@@ -399,7 +400,9 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
 
 
 def test_no_command_is_left_untried():
-    elsewhere = {f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart".split()}
+    elsewhere = {
+        f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart study".split()
+    }
     here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq"))}
     names = ("criterions", "analysis", "attacks", "evaluation", "evaluation/lexical", "huggingface")
     here |= {f"tn_fairseq/{name}/README.md" for name in names}

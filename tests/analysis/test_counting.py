@@ -1,5 +1,6 @@
 """Counts for a batch, and for a checkpoint over batches and maskings."""
 
+import pytest
 import torch
 from tqdm import tqdm
 
@@ -29,9 +30,17 @@ def batch(golds, predictions, words=None):
 def test_the_counts_of_a_batch():
     found = batch([4, 5, 6, 6], [5, 4, 6, 7])
     fired = torch.tensor([True, True, False, False])
-    assert count(found, fired) == Counts(sequences=3, corrected_sequences=1, masked=4, correct=1, corrected=2)
+    # all 8 tokens are equally likely: 3 bits for each position, and 1/8 for each of the synonyms of 4 and of 5
+    of_logits = {"loss": pytest.approx(12), "synonym_probability": pytest.approx(0.25)}
+    assert count(found, fired, TABLE) == Counts(3, corrected_sequences=1, masked=4, correct=1, corrected=2, **of_logits)
     fired = torch.tensor([True, False, False, True])
-    assert count(found, fired) == Counts(sequences=3, corrected_sequences=2, masked=4, correct=1, corrected=2)
+    of_logits["synonym_probability"] = pytest.approx(0.375)  # of 4, and of 6 twice
+    assert count(found, fired, OTHER) == Counts(3, corrected_sequences=2, masked=4, correct=1, corrected=2, **of_logits)
+
+
+def test_a_part_of_a_word_has_no_synonyms():
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7], words=[4, 1, 1, 1])
+    assert count(found, torch.zeros(4, dtype=torch.bool), TABLE).synonym_probability == pytest.approx(0.125)
 
 
 def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
@@ -52,7 +61,7 @@ def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
     options = Options(None, "valid", mask_seeds=2, max_sequences=None, sample=True)
     found = count_checkpoint(None, options, tables, None, details, tqdm(disable=True))
     assert seen == [(1, True), (2, True)]
-    assert found == [
+    assert [tuple(Counts(*one[:5]) for one in of_table) for of_table in found] == [
         (Counts(3, 1, 4, 1, 2), Counts(6, 2, 8, 3, 3)),
         (Counts(3, 2, 4, 1, 2), Counts(6, 3, 8, 3, 3)),
     ]
@@ -71,7 +80,7 @@ def test_a_part_of_a_word_counts_only_as_masked(monkeypatch):
     details = Details({"table": TABLE}, max_cases=10)
     options = Options(None, "valid", mask_seeds=1, max_sequences=None, sample=False)
     found = count_checkpoint(None, options, {"table": TABLE}, None, details, tqdm(disable=True))
-    assert found == [(Counts(sequences=3, corrected_sequences=1, masked=4, correct=1, corrected=1),)]
+    assert found[0][0][:5] == Counts(sequences=3, corrected_sequences=1, masked=4, correct=1, corrected=1)[:5]
     assert details.fired.tolist() == [[1]]
     gold, prediction, count_of_pairs, _ = details.pairs.pairs()
     assert list(zip(gold.tolist(), prediction.tolist(), count_of_pairs.tolist())) == [(4, 5, 1), (6, 7, 1)]

@@ -11,11 +11,11 @@ from tn_fairseq.analysis.rates import LEGEND, Counts, Evaluated, rates_table, ro
 from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
 # rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
-FIRST = Counts(sequences=40, corrected_sequences=10, masked=100, correct=20, corrected=16)
-SECOND = Counts(sequences=40, corrected_sequences=14, masked=200, correct=100, corrected=18)
+FIRST = Counts(40, 10, masked=100, correct=20, corrected=16, loss=400.0, synonym_probability=3.0)
+SECOND = Counts(40, 14, masked=200, correct=100, corrected=18, loss=600.0, synonym_probability=10.0)
 KEYS = ["checkpoint", "updates", "table", "mask_seeds"]
 KEYS += ["sequences", "corrected_sequences", "masked", "mismatches", "corrected"]
-for rate in ("sequence_rate", "prediction_rate", "masked_rate", "accuracy"):
+for rate in ("sequence_rate", "prediction_rate", "masked_rate", "accuracy", "loss", "synonym_probability"):
     KEYS += [rate, f"{rate}_low", f"{rate}_high"]
 
 
@@ -33,16 +33,17 @@ def test_one_seed_by_hand():
     (row,) = rows([one(FIRST)])
     assert list(row) == KEYS
     expected = {"sequence_rate": 25, "prediction_rate": 20, "masked_rate": 16, "accuracy": 20}
+    expected |= {"loss": 4, "synonym_probability": 3}
     assert {key: row[key] for key in expected} == expected
-    assert [row[f"{rate}_{end}"] for rate in expected for end in ("low", "high")] == [None] * 8
+    assert [row[f"{rate}_{end}"] for rate in expected for end in ("low", "high")] == [None] * 12
     assert [row[key] for key in KEYS[:9]] == ["runs/a/checkpoint_1_50.pt", 50, "wn", 1, 40, 10, 100, 80, 16]
 
 
 def test_counts_are_summed_and_rates_are_means_over_seeds():
     (row,) = rows([one(FIRST, SECOND)])
     assert [row[key] for key in KEYS[3:9]] == [2, 80, 24, 300, 180, 34]
-    # means of 25 and 35, 20 and 18, 16 and 9, 20 and 50, not the rates of the sums
-    assert [row[key] for key in KEYS[9::3]] == pytest.approx([30, 19, 12.5, 35])
+    # means of 25 and 35, 20 and 18, 16 and 9, 20 and 50, 4 and 3, 3 and 5, not the rates of the sums
+    assert [row[key] for key in KEYS[9::3]] == pytest.approx([30, 19, 12.5, 35, 3.5, 4])
     # two values d apart: standard deviation d / sqrt(2), standard error d / 2
     half = stats.t.ppf(0.975, 1) * 10 / 2
     assert (row["sequence_rate_low"], row["sequence_rate_high"]) == pytest.approx((30 - half, 30 + half))
@@ -54,7 +55,7 @@ def test_a_rate_with_denominator_zero_is_zero():
     (row,) = rows([one(perfect)])
     assert (row["prediction_rate"], row["mismatches"], row["accuracy"]) == (0, 0, 100)
     (row,) = rows([one(nothing, nothing)])
-    assert [row[key] for key in KEYS[9:]] == [0] * 12
+    assert [row[key] for key in KEYS[9:]] == [0] * 18
     assert rates_table([row])
 
 

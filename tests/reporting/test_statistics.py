@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tn_fairseq.reporting.statistics import Comparison, Summary, compare, mean_interval, power, seeds_needed, summarize
+from tn_fairseq.reporting.statistics import (
+    Comparison,
+    Summary,
+    compare,
+    compare_paired,
+    detectable_difference,
+    mean_interval,
+    power,
+    seeds_needed,
+    summarize,
+)
 
 
 def test_summary_by_hand():
@@ -119,3 +129,29 @@ def test_power_matches_simulated_experiments(n, sd):
     ours, theirs = rng.normal(1, sd, (20000, n)), rng.normal(0, sd, (20000, n))
     seen = (stats.ttest_ind(ours, theirs, axis=1).pvalue < 0.05).mean()
     assert power(n, sd) == pytest.approx(seen, abs=4 * math.sqrt(seen * (1 - seen) / 20000))
+
+
+def test_paired_differences_match_scipy():
+    ours, theirs = [3.0, 5.0, 9.0, 2.0], [1.0, 4.0, 5.0, 3.0]
+    found, expected = compare_paired(ours, theirs), stats.ttest_rel(ours, theirs)
+    assert (found.n, found.difference) == (4, 1.5)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert found.sd == pytest.approx(np.std([2, 1, 4, -1], ddof=1))
+
+
+def test_one_pair_has_no_interval():
+    found = compare_paired([3.0], [1.0])
+    assert (found.n, found.difference, found.low, found.high) == (1, 2, None, None) and math.isnan(found.sd)
+
+
+def test_no_difference_is_detectable_with_one_pair():
+    assert detectable_difference(1, 1.0) is None
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 30])
+def test_the_detectable_difference_is_detected_in_80_percent_of_simulated_experiments(n):
+    difference = detectable_difference(n, sd=2.0)
+    assert difference == pytest.approx(2 * detectable_difference(n, sd=1.0))
+    values = np.random.default_rng(n).normal(difference, 2, (20000, n))
+    seen = (stats.ttest_1samp(values, 0, axis=1).pvalue < 0.05).mean()
+    assert seen == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 20000))

@@ -1,5 +1,6 @@
 """Count the false negatives of one checkpoint for every masking and every table."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +50,11 @@ class Details:
         self.fired += (fired @ fired.T).long()
 
 
-def count(batch: Predictions, false_negative: Tensor) -> Counts:
-    """The counts of one batch for one table; ``false_negative`` is (N) boolean."""
+def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
+    """The counts of one batch for one table, (V, S); ``false_negative`` is (N) boolean."""
+    lprobs = batch.logits.log_softmax(dim=-1)
+    synonyms = table[batch.words]
+    of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
     in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
     return Counts(
         sequences=len(batch.sequence_ids),
@@ -58,6 +62,8 @@ def count(batch: Predictions, false_negative: Tensor) -> Counts:
         masked=len(batch.targets),
         correct=batch.predictions.eq(batch.targets).sum().item(),
         corrected=false_negative.sum().item(),
+        loss=-lprobs.gather(1, batch.targets.unsqueeze(1)).double().sum().item() / math.log(2),
+        synonym_probability=of_synonyms.double().sum().item(),
     )
 
 
@@ -84,7 +90,7 @@ def count_checkpoint(
             false_negatives = torch.stack(
                 [objectives.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
-            found.append([count(batch, false_negative) for false_negative in false_negatives])
+            found.append([count(batch, *pair) for pair in zip(false_negatives, tables.values(), strict=True)])
             if details is not None:
                 details.add(batch, false_negatives)
             progress.update(len(batch.sequence_ids))

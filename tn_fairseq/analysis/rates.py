@@ -21,6 +21,8 @@ RATES = {
     "masked_rate": ("corrected", "masked"),
     "accuracy": ("correct", "masked"),
 }
+# the same, not in the printed table: the masked-LM loss in bits, and the mean probability of the gold word's synonyms
+UNPRINTED = {"loss": ("loss", "masked"), "synonym_probability": ("synonym_probability", "masked")}
 HEADINGS = ("checkpoint", "updates", "corrected", "% of sequences", "% of mismatches", "% of masked", "accuracy %")
 LEGEND = """\
 corrected        wrong predictions that are synonyms of the gold token (false negatives), summed over masking seeds
@@ -42,6 +44,8 @@ class Counts(NamedTuple):
     masked: int
     correct: int  # predictions that equal the gold token
     corrected: int  # false negatives: wrong predictions that are synonyms
+    loss: float = 0.0  # of plain masked LM, in bits
+    synonym_probability: float = 0.0  # of all synonyms of the gold words together
 
     @property
     def mismatches(self) -> int:
@@ -59,7 +63,7 @@ class Evaluated:
 
 
 def rows(evaluated: Sequence[Evaluated]) -> list[dict[str, Any]]:
-    """A row for each item: counts summed over masking seeds, and rates in percent.
+    """A row for each item: counts summed over masking seeds, rates in percent, and the loss in bits.
 
     A rate is the mean over the seeds, followed by its 95% interval (``<rate>_low``, ``<rate>_high``), None for one
     seed. The rate of a seed is 0 if its denominator is 0, as in the training log.
@@ -77,14 +81,16 @@ def _row(evaluated: Evaluated) -> dict[str, Any]:
     }
     for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected"):
         row[name] = sum(getattr(seed, name) for seed in counts)
-    for rate, (part, whole) in RATES.items():
+    for rate, (part, whole) in {**RATES, **UNPRINTED}.items():
         values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in counts]
+        if rate == "loss":
+            values = [value / 100 for value in values]
         low, high = mean_interval(values)
         row |= {rate: fmean(values), f"{rate}_low": low, f"{rate}_high": high}
     return row
 
 
-def percent(part: int, whole: int) -> float:
+def percent(part: float, whole: int) -> float:
     """100 * part / whole, or 0 if ``whole`` is 0."""
     return 100 * part / whole if whole else 0.0
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scipy import stats
+from scipy.optimize import brentq
 
 CONFIDENCE, POWER, DIFFERENCE = 0.95, 0.8, 1.0
 
@@ -83,3 +84,36 @@ def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
     freedom, shift = 2 * n - 2, difference / (sd * math.sqrt(2 / n))
     critical = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
     return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The mean of ``n`` paired differences, Student's 95% interval, and their standard deviation (NaN for one pair)."""
+
+    n: int
+    difference: float
+    low: float | None
+    high: float | None
+    sd: float
+
+
+def compare_paired(values: Sequence[float], baseline: Sequence[float]) -> Paired:
+    """Compare values with those of a baseline, pair by pair, such as two objectives seed by seed."""
+    found = summarize([value - other for value, other in zip(values, baseline, strict=True)])
+    low, high = mean_interval([value - other for value, other in zip(values, baseline, strict=True)])
+    return Paired(found.n, found.mean, low, high, found.sd)
+
+
+def detectable_difference(n: int, sd: float) -> float | None:
+    """The smallest mean of ``n`` paired differences that a two-sided 5% t test detects with probability 0.8.
+
+    ``sd`` is the standard deviation of the differences. None for fewer than two pairs.
+    """
+    if n < 2:
+        return None
+    critical = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
+
+    def missing(shift: float) -> float:  # the opposite tail is negligible
+        return stats.nct.sf(critical, n - 1, shift) - POWER
+
+    return float(brentq(missing, 0, 1.5 * critical)) * sd / math.sqrt(n)

@@ -1,0 +1,237 @@
+"""The figures of a study: what its logs and measures say about each run, and paired comparisons with the baseline."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, Dict, List, Optional, Tuple
+
+from measures import RESTART, RESULTS, STATE, is_finished, place
+from plan import Measure, Plan, Run, Start, runs_of
+from runner import read_record
+
+from tn_fairseq.files import read_json, read_json_object
+from tn_fairseq.reporting.paper import AVERAGE
+from tn_fairseq.reporting.statistics import compare_paired, detectable_difference
+from tn_fairseq.reporting.training_log import read_records
+
+HELD_OUT = "masked language modeling on held-out text"
+IN_TRAINING = "masked language modeling during training"
+FALSE_NEGATIVES = "false negatives on held-out text"
+WORDS = "words, without fine-tuning"
+FINE_TUNING = "fine-tuning"
+COST = "cost"
+# column of the analysis -> group, name, unit, and whether more is better (1), worse (-1) or neither (0)
+RATES = {
+    "accuracy": (HELD_OUT, "accuracy", "%", 1),
+    "loss": (HELD_OUT, "loss", "bits", -1),
+    "prediction_rate": (FALSE_NEGATIVES, "wrong predictions that are synonyms", "%", 0),
+    "sequence_rate": (FALSE_NEGATIVES, "sequences with such a prediction", "%", 0),
+    "synonym_probability": (FALSE_NEGATIVES, "probability of the hidden word's synonyms", "%", 0),
+}
+LEXICAL = {"rejected": -1, "GAP": 1, "RTD AUC": 1, "Spearman": 1, "accuracy": 1}  # all others: neither
+PERCENT = ("GAP", "RTD AUC", "accuracy")
+
+Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
+Curve = Dict[str, List[float]]
+
+
+def collect(plan: Plan, folder: Path, machine: Dict[str, str]) -> Dict[str, Any]:
+    """Everything that the report shows, as JSON."""
+    record = read_record(folder)
+    return {
+        "plan": asdict(plan) | {"sources": list(plan.sources)},  # not the paths of this machine
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine,
+        "other_hours": sum(one["seconds"] for one in record if not one["command"].startswith("fairseq-train")) / 3600,
+        "starts": {name: of_start(name, start, folder) for name, start in plan.starts.items()},
+    }
+
+
+def of_start(name: str, start: Start, folder: Path) -> Dict[str, Any]:
+    """The runs of a start with their curves, the rates over training, and the comparisons with the baseline."""
+    runs = runs_of(name, start)
+    finished = [run for run in runs if is_finished(folder, run)]
+    curves = {run: read_curve(folder / run.folder / "train.log") for run in finished}
+    rates = [row for run in finished for row in read_rates(folder, run)]
+    measured: Dict[Tuple[str, str, str, int], Values] = {}
+
+    def add(key: Tuple[str, str, str, int], run_arm: str, seed: int, value: Optional[float]) -> None:
+        if value is not None:
+            measured.setdefault(key, {}).setdefault(run_arm, {})[seed] = value
+
+    for row in rates:
+        if row["updates"] == start.updates:
+            for column, key in RATES.items():
+                add(key, row["arm"], row["seed"], row[column])
+    logs = start.measures.get("logs")
+    for run, curve in curves.items() if logs else ():
+        for key, value in of_curve(curve, logs):
+            add(key, run.arm, run.seed, value)
+    for key, arm, seed, value in fine_tuned(name, folder):
+        add(key, arm, seed, value)
+    comparisons = [row for key, values in measured.items() for row in compared(key, values, start.baseline)]
+    comparisons += lexical_rows(name, start, folder)
+    speeds, costs = cost_rows(name, start, folder)
+    return {
+        "runs": [about_run(run, folder) for run in runs],
+        "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in curves.items()],
+        "rates": rates,
+        "comparisons": comparisons + costs,
+        "tokens_per_second": speeds,
+    }
+
+
+def about_run(run: Run, folder: Path) -> Dict[str, Any]:
+    """The state of a run, and its hours so far, as fairseq counts them over all sittings."""
+    path, log = folder / run.folder / STATE, folder / run.folder / "train.log"
+    state = read_json_object(path, RESTART) if path.exists() else {}
+    records = read_records(log, "train_inner") if log.exists() else []
+    return {
+        "arm": run.arm,
+        "seed": run.seed,
+        "state": state.get("state", "left"),
+        "error": state.get("error"),
+        "hours": max((float(record["wall"]) for record in records), default=0) / 3600,
+    }
+
+
+def read_curve(log: Path) -> Curve:
+    """The accuracy and the loss of each interval of a training log, measured before the model saw the text."""
+    records = read_records(log, "train_inner")
+    columns = {"updates": "num_updates", "accuracy": "mlm_accuracy", "loss": "nll_loss"}
+    return {name: [float(record[column]) for record in records] for name, column in columns.items()}
+
+
+def smoothed(curve: Curve, window: int, column: str = "accuracy") -> Tuple[List[float], List[float]]:
+    """The mean of a column over the last ``window`` updates, at each point that has so many before it."""
+    updates, values = curve["updates"], curve[column]
+    points = [(at, [v for u, v in zip(updates, values) if at - window < u <= at]) for at in updates if at >= window]
+    return [at for at, _ in points], [fmean(of_window) for _, of_window in points]
+
+
+def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[float]) -> Optional[float]:
+    """When a curve first reaches a level, interpolated between its points; None if it never does."""
+    for number, (at, value) in enumerate(zip(updates, values)):
+        if value >= level:
+            if number == 0:
+                return at
+            before, earlier = values[number - 1], updates[number - 1]
+            return earlier + (at - earlier) * (level - before) / (value - before)
+    return None
+
+
+def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Tuple[str, str, str, int], Optional[float]]]:
+    """The figures of a training log: the end of its curve, its mean, and the updates to reach each level."""
+    updates, accuracies = smoothed(curve, measure.window)
+    if not updates:
+        return []
+    found = [
+        ((IN_TRAINING, f"accuracy of the last {measure.window} updates", "%", 1), accuracies[-1]),
+        ((IN_TRAINING, "mean accuracy of all updates", "%", 1), fmean(curve["accuracy"])),
+        (
+            (IN_TRAINING, f"loss of the last {measure.window} updates", "bits", -1),
+            smoothed(curve, measure.window, "loss")[1][-1],
+        ),
+    ]
+    for level in measure.levels:
+        key = (IN_TRAINING, f"updates to reach an accuracy of {level:g}%", "updates", -1)
+        found.append((key, updates_to_reach(level, updates, accuracies)))
+    return found
+
+
+def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
+    """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
+    path = folder / place(run.start, "rates") / run.arm / f"seed{run.seed}" / RESULTS["rates"]
+    rows = read_json(path, RESTART) if path.exists() else []
+    return [
+        {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row[column] for column in RATES}}
+        for row in rows
+        if row["table"] == rows[0]["table"]
+    ]
+
+
+def fine_tuned(name: str, folder: Path) -> List[Tuple[Tuple[str, str, str, int], str, int, float]]:
+    """The scores of GLUE and SQuAD of each run, averaged over fine-tuning seeds, and GLUE's average over tasks."""
+    found = []
+    for measure in ("glue", "squad"):
+        path = folder / place(name, measure) / RESULTS[measure]
+        scores: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
+        for row in read_json(path, RESTART) if path.exists() else []:
+            arm, _, seed = row["checkpoint"].rpartition(".seed")
+            metrics = row["valid"] if measure == "squad" else dict([next(iter(row["valid"].items()))])
+            for metric, value in metrics.items():
+                task = f"SQuAD {metric}" if measure == "squad" else row["task"]
+                scores.setdefault((arm, seed), {}).setdefault(task, []).append(value)
+        for (arm, seed), of_run in scores.items():
+            means = {task: fmean(values) for task, values in of_run.items()}
+            if measure == "glue":
+                means[AVERAGE] = fmean(means.values())
+            found += [((FINE_TUNING, task, "%", 1), arm, int(seed), value) for task, value in means.items()]
+    return found
+
+
+def compared(key: Tuple[str, str, str, int], values: Values, baseline: str) -> List[Dict[str, Any]]:
+    """A row for each arm of a measure: its mean, and the difference from the baseline over the seeds of both.
+
+    The smallest detectable difference is computed from the standard deviation that all arms share.
+    """
+    rows, spreads = [], []
+    for arm, of_arm in values.items():
+        seeds = sorted(of_arm.keys() & values.get(baseline, {}).keys())
+        row = {**_about(key), "arm": arm, "seeds": len(of_arm), "value": fmean(of_arm.values())}
+        row |= {"values": of_arm, "pairs": 0, "difference": None, "low": None, "high": None}
+        if arm != baseline and seeds:
+            found = compare_paired([of_arm[seed] for seed in seeds], [values[baseline][seed] for seed in seeds])
+            row |= {"pairs": found.n, "difference": found.difference, "low": found.low, "high": found.high}
+            if found.n > 1:
+                spreads.append((found.n - 1, found.sd))
+        rows.append(row)
+    freedom = sum(n for n, _ in spreads)
+    sd = math.sqrt(sum(n * sd**2 for n, sd in spreads) / freedom) if freedom else None
+    for row in rows:
+        # if all pairs agree, the spread is unknown
+        row["detectable"] = detectable_difference(row["pairs"], sd) if sd and row["difference"] is not None else None
+    return rows
+
+
+def _about(key: Tuple[str, str, str, int]) -> Dict[str, Any]:
+    return dict(zip(("group", "measure", "unit", "better"), key, strict=True)) | {"interval": "seeds"}
+
+
+def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
+    """The lexical measures, whose intervals resample items and seeds; without BLiMP's parts."""
+    path = folder / place(name, "lexical") / RESULTS["lexical"]
+    rows = []
+    for row in read_json_object(path, RESTART)["checkpoints"] if path.exists() else []:
+        if row["measure"].startswith("accuracy by "):
+            continue
+        title = row["measure"] if row["data"] == "word embeddings" else f"{row['data']}: {row['measure']}"
+        low, high = row["difference_low"], row["difference_high"]
+        # a normal approximation: 1.96 and 0.84 standard errors
+        detectable = None if low is None else (high - low) / (2 * 1.96) * (1.96 + 0.84)
+        rows.append(
+            {"group": WORDS, "measure": title, "unit": "%" if row["measure"] in PERCENT else ""}
+            | {"better": LEXICAL.get(row["measure"], 0), "interval": "items and seeds", "arm": row["checkpoint"]}
+            | {"seeds": row["seeds"], "value": row["value"], "values": None, "pairs": row["seeds"]}
+            | {"difference": row["difference"], "low": low, "high": high, "detectable": detectable}
+        )
+    return rows
+
+
+def cost_rows(name: str, start: Start, folder: Path) -> Tuple[Dict[str, float], List[Dict[str, Any]]]:
+    """The median tokens per second of each arm, and the time of an update compared with the baseline's."""
+    path = folder / place(name, "cost") / RESULTS["cost"]
+    if not path.exists():
+        return {}, []
+    speeds = read_json_object(path, RESTART)["tokens_per_second"]
+    times: Values = {
+        arm: {number: 100 * plain / own for number, (own, plain) in enumerate(zip(of_arm, speeds[start.baseline]))}
+        for arm, of_arm in speeds.items()
+    }
+    rows = compared((COST, f"time of an update, that of {start.baseline} = 100", "%", -1), times, start.baseline)
+    for row in rows:
+        row["interval"] = "rounds"
+    return {arm: median(of_arm) for arm, of_arm in speeds.items()}, rows

@@ -1,0 +1,182 @@
+"""Measure finished runs: which commands to run, and where their results are."""
+
+import json
+import shlex
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import List, Optional
+
+from plan import MEASURES, Measure, Run, Start, runs_of
+from runner import Runner, last_line
+
+from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
+from tn_fairseq.errors import InputError
+from tn_fairseq.files import read_json_object, write_text
+from tn_fairseq.reporting.training_log import read_records
+
+STATE, LAST, RESTART = "run.json", "checkpoint_last.pt", "delete its folder to start over"
+RESULTS = {
+    "rates": "false_negatives.json",
+    "lexical": "lexical.json",
+    "glue": "glue.json",
+    "squad": "squad.json",
+    "robustness": "robustness.json",
+    "cost": "cost.json",
+}
+COMMAND = "command.txt"  # in the folder of a measure: the command that wrote it, and the runs that it measured
+
+
+def is_finished(folder: Path, run: Run) -> bool:
+    """Whether a run of the study in ``folder`` is trained, and its checkpoints hold only weights."""
+    path = folder / run.folder / STATE
+    return path.exists() and read_json_object(path, RESTART).get("state") == "finished"
+
+
+def updates_of(checkpoint: Path) -> int:
+    """The number of updates of a checkpoint, or 0 if there is none that can be read."""
+    try:
+        return load_checkpoint(checkpoint)["optimizer_history"][-1]["num_updates"]
+    except InputError:
+        return 0
+
+
+def keep_weights(folder: Path) -> None:
+    """Drop the optimizer's state from the checkpoints of a finished run, and keep the last one only once.
+
+    That leaves a third of their size. They can be measured and fine-tuned, but not resumed.
+    """
+    updates = updates_of(folder / LAST)
+    for path in folder.glob("checkpoint*.pt"):
+        state = load_checkpoint(path)
+        if path.name != LAST and state["optimizer_history"][-1]["num_updates"] == updates:
+            path.unlink()
+        elif state.get("last_optimizer_state") is not None:
+            save_checkpoint({**state, "last_optimizer_state": None}, path)
+
+
+def place(start: str, measure: str) -> Path:
+    """The folder of a measure, relative to that of the study."""
+    return Path("measures", start, measure)
+
+
+def measure_run(start: Start, run: Run, runner: Runner) -> Optional[str]:
+    """Measure the rates of one run over its training; return what failed."""
+    measure = start.measures.get("rates")
+    if measure is None or run not in measured_runs(run.start, start, measure):
+        return None
+    output = place(run.start, "rates") / run.arm / f"seed{run.seed}"
+    words = ["python", "-m", "tn_fairseq.analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
+    words += [*shlex.split(measure.flags), "--output", str(output)]
+    return _measure(f"rates of {run}", words, output, RESULTS["rates"], [run], runner)
+
+
+def measured_runs(name: str, start: Start, measure: Measure) -> List[Run]:
+    """The runs that a measure is about, finished or not."""
+    return [
+        run
+        for run in runs_of(name, start)
+        if run.arm in (measure.arms or start.arms) and (measure.seeds is None or run.seed in measure.seeds)
+    ]
+
+
+def measure_together(name: str, start: Start, runner: Runner) -> List[str]:
+    """Run the measures that compare all finished runs; return what failed."""
+    failed = []
+    for measure, settings in start.measures.items():
+        runs = [run for run in measured_runs(name, start, settings) if is_finished(runner.folder, run)]
+        if measure not in COMMANDS or start.baseline not in [run.arm for run in runs]:
+            continue
+        print(f"{name}: {measure} of {len(runs)} runs", flush=True)
+        try:
+            runner.prepare(f"{name}.{measure}", settings.prepare)
+            failed.append(COMMANDS[measure](name, start, settings, runs, runner))
+        except InputError as error:
+            failed.append(str(error))
+    return [message for message in failed if message]
+
+
+def _measure(
+    title: str, words: Sequence[str], output: Path, result: str, runs: Sequence[Run], runner: Runner
+) -> Optional[str]:
+    """Run a command of a measure unless its result is from the same command and the same runs; return what failed."""
+    folder = runner.folder / output
+    wanted = "\n".join([runner.shown(words), *map(str, runs)]) + "\n"
+    known = folder / COMMAND
+    if (folder / result).exists() and known.exists() and known.read_text(encoding="utf-8") == wanted:
+        return None
+    known.unlink(missing_ok=True)
+    log = Path("logs", *output.parts).with_suffix(".log")
+    code = runner.run(words, log)
+    if code:
+        return f"{title} failed with exit code {code}: {last_line(runner.folder / log)} (see {runner.folder / log})"
+    write_text(known, wanted)
+    return None
+
+
+def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
+    output = place(name, "lexical")
+    links = place(name, "checkpoints")
+    for run in runs:  # patterns that match finished runs only
+        link = runner.folder / links / run.arm / f"seed{run.seed}.pt"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to((runner.folder / run.folder / LAST).absolute())
+    arms = dict.fromkeys(run.arm for run in runs)
+    words = ["python", "-m", "tn_fairseq.evaluation", "lexical", *(f"{arm}={links / arm}/*.pt" for arm in arms)]
+    words += ["--baseline", start.baseline, "--data", start.data, *shlex.split(measure.flags), "--output", str(output)]
+    return _measure(f"lexical of {name}", words, output, RESULTS["lexical"], runs, runner)
+
+
+def _fine_tuning(task: str, name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner):
+    output = place(name, task)
+    words = ["python", "-m", "tn_fairseq.evaluation", task]
+    words += [f"{run.arm}.seed{run.seed}={run.folder / LAST}" for run in runs]
+    own, sign, more = measure.flags.partition(" -- ")  # flags for fairseq-train go last
+    words += [*shlex.split(own), "--output", str(output), *(["--", *shlex.split(more)] if sign else [])]
+    return _measure(f"{task} of {name}", words, output, RESULTS[task], runs, runner)
+
+
+def _glue(*measured) -> Optional[str]:
+    return _fine_tuning("glue", *measured)
+
+
+def _squad(*measured) -> Optional[str]:
+    return _fine_tuning("squad", *measured)
+
+
+def _robustness(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
+    output, seed = place(name, "robustness"), next(run.seed for run in runs if run.arm == start.baseline)
+    words = ["python", "-m", "tn_fairseq.evaluation", "robustness", str(place(name, "squad"))]
+    words += ["--baseline", f"{start.baseline}.seed{seed}", *shlex.split(measure.flags), "--output", str(output)]
+    return _measure(f"robustness of {name}", words, output, RESULTS["robustness"], runs, runner)
+
+
+def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
+    """Time short trainings of all arms in turns, one at a time, so that other load slows all of them alike."""
+    output, arms = place(name, "cost"), list(dict.fromkeys(run.arm for run in runs))
+    path = runner.folder / output / RESULTS["cost"]
+    if path.exists() and list(read_json_object(path, RESTART)["tokens_per_second"]) == arms:
+        return None
+    speeds: dict[str, List[float]] = {arm: [] for arm in arms}
+    for number in range(1, measure.rounds + 1):
+        for arm in arms:
+            words = ["fairseq-train", start.data, "--user-dir", str(runner.plugin), *shlex.split(start.train)]
+            words += [*shlex.split(start.arms[arm].flags), "--total-num-update", str(start.updates), "--seed", "1"]
+            words += ["--max-update", str(measure.updates), "--no-save", "--disable-validation"]
+            words += ["--log-format", "json", "--log-interval", str(max(1, measure.updates // 5))]
+            log = Path("logs", *output.parts, f"{arm}.round{number}.log")
+            (runner.folder / log).unlink(missing_ok=True)
+            if runner.run(words, log):
+                return f"cost of {name}/{arm} failed: {last_line(runner.folder / log)} (see {runner.folder / log})"
+            # the first interval includes warming up
+            records = read_records(runner.folder / log, "train_inner")[1:]
+            if not records:
+                return f"cost of {name}/{arm}: no speeds in {runner.folder / log}; raise measures.cost.updates"
+            speeds[arm].append(statistics.median(float(record["wps"]) for record in records))
+    write_text(path, json.dumps({"tokens_per_second": speeds}, indent=2) + "\n")
+    return None
+
+
+COMMANDS = {"lexical": _lexical, "glue": _glue, "squad": _squad, "robustness": _robustness, "cost": _cost}
+assert {*COMMANDS, "logs", "rates"} == set(MEASURES)

@@ -1,0 +1,478 @@
+"""The report of a study: study.json, plots, summary.md, and index.html, one page that needs no network."""
+
+import base64
+import html
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Dict, List, Optional
+
+from figures import COST, FALSE_NEGATIVES, FINE_TUNING, HELD_OUT, IN_TRAINING, WORDS, collect, smoothed
+from plan import Plan, Start
+from runner import RECORD
+
+from tn_fairseq.analysis.plot import COLORS, DASHES, OVER_AXIS, drawing
+from tn_fairseq.errors import InputError
+from tn_fairseq.files import write_text
+from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, HEADING, RATES_NOTE, SCORES_NOTE, TABLE_2
+
+JSON, PAGE, SUMMARY, PLOTS, DISCUSSION = "study.json", "index.html", "summary.md", "plots", "discussion.txt"
+GROUPS = (HELD_OUT, IN_TRAINING, FALSE_NEGATIVES, WORDS, FINE_TUNING, COST)
+NOTES = {
+    HELD_OUT: "Text that no run was trained on, masked several times; the same masks for all runs. The loss is that of "
+    "plain masked LM.",
+    IN_TRAINING: "From the training logs. Each batch is measured before the model learns from it. Runs with the same "
+    "seed see the same text with the same masks in the same order, so these are also held-out figures, with dropout if "
+    "the runs have any.",
+    FALSE_NEGATIVES: "With the same synonym table for all arms, after the last update.",
+    WORDS: "What the models know about words, measured without fine-tuning. These intervals resample the words or "
+    "sentences and the seeds; with so few seeds they are too narrow.",
+    FINE_TUNING: "Scores of the development data, a mean over the seeds of fine-tuning for each seed of pre-training.",
+    COST: "Short trainings of all arms in turns, one at a time.",
+}
+WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a phone
+
+Row = Dict[str, Any]
+
+
+def write_report(plan: Plan, path: Path, folder: Path, machine: Dict[str, str]) -> None:
+    """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
+    results = collect(plan, folder, machine)
+    write_text(folder / JSON, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    if path.resolve() != (folder / "plan.yaml").resolve():
+        shutil.copyfile(path, folder / "plan.yaml")
+    plots = {
+        name: draw_start(name, plan.starts[name], of_start, folder) for name, of_start in results["starts"].items()
+    }
+    discussion = folder / DISCUSSION
+    remarks = discussion.read_text(encoding="utf-8").strip().split("\n\n") if discussion.exists() else []
+    write_text(folder / SUMMARY, "\n".join(summary(plan, results, plots, remarks)) + "\n")
+    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    body = "\n".join(page(plan, results, plots, remarks, folder))
+    write_text(folder / PAGE, template.replace("{{title}}", html.escape(plan.title)).replace("{{body}}", body))
+    for name, what in (
+        (PAGE, "the report"),
+        (SUMMARY, "the same in short"),
+        (JSON, "all figures"),
+        (RECORD, "commands"),
+    ):
+        print(f"  {folder / name}  {what}")
+
+
+# What the figures say
+
+
+def clear(row: Row) -> bool:
+    """Whether the interval of a difference excludes zero."""
+    return row["low"] is not None and (row["low"] > 0 or row["high"] < 0)
+
+
+def verdict(row: Row) -> str:
+    """``better`` or ``worse`` if the difference is clear and the measure has a good direction, else an empty string."""
+    if not clear(row) or not row["better"]:
+        return ""
+    return "better" if row["difference"] * row["better"] > 0 else "worse"
+
+
+def findings(start: Start, of_start: Dict[str, Any]) -> List[str]:
+    """A sentence for each arm: on which measures it is clearly better or worse than the baseline, or neither."""
+    lines = []
+    for arm, settings in start.arms.items():
+        rows = [
+            row for row in of_start["comparisons"] if row["arm"] == arm and row["low"] is not None and row["better"]
+        ]
+        if arm == start.baseline or not rows:
+            continue
+        parts = []
+        for word in ("better", "worse"):
+            found = [row for row in rows if verdict(row) == word]
+            if found:
+                parts.append(f"{word} on " + "; ".join(f"{row['measure']} ({change(row)})" for row in found))
+        rest = sum(not verdict(row) for row in rows)
+        parts.append(f"no clear difference on {rest} of {len(rows)} measures")
+        lines.append(f"{arm} ({settings.about}): {'; '.join(parts)}.")
+    return lines
+
+
+def chance(of_start: Dict[str, Any]) -> Optional[str]:
+    """How many intervals exclude zero, and how many would if no arm had any effect."""
+    rows = [row for row in of_start["comparisons"] if row["low"] is not None and row["group"] != COST]
+    if not rows:
+        return None
+    return (
+        f"{sum(map(clear, rows))} of {len(rows)} intervals exclude zero. If no arm had any effect, about "
+        f"{0.05 * len(rows):.1f} would, because each is a 95% interval. Many measures are related."
+    )
+
+
+def digits(row: Row) -> int:
+    """Decimal places: updates are integers, and losses and small shares need three."""
+    return 0 if row["unit"] == "updates" else 2 if abs(row["value"]) >= 1 and row["unit"] != "bits" else 3
+
+
+def number(row: Row, key: str, signed: bool = False) -> str:
+    value = row[key]
+    if value is None:
+        return "-"
+    return f"{value:{'+' if signed else ''},.{digits(row)}f}".replace("-", "\u2212")
+
+
+def change(row: Row) -> str:
+    """A difference with its unit and interval."""
+    text = number(row, "difference", signed=True) + ({"%": " points", "": ""}.get(row["unit"], f" {row['unit']}"))
+    if row["low"] is not None:
+        text += f", {number(row, 'low', True)} to {number(row, 'high', True)}"
+    return text
+
+
+def hours(results: Dict[str, Any]) -> str:
+    training = sum(run["hours"] for start in results["starts"].values() for run in start["runs"])
+    return f"{training:.1f} hours of training and {results['other_hours']:.1f} hours of preparation and measuring"
+
+
+def progress(of_start: Dict[str, Any]) -> str:
+    states = [run["state"] for run in of_start["runs"]]
+    text = f"{states.count('finished')} of {len(states)} runs are finished"
+    return text + (f", and {states.count('failed')} failed" if "failed" in states else "")
+
+
+def failures(of_start: Dict[str, Any]) -> List[str]:
+    return [f"{run['arm']}, seed {run['seed']}: {run['error']}" for run in of_start["runs"] if run["state"] == "failed"]
+
+
+def power(of_start: Dict[str, Any]) -> List[str]:
+    """For each measure, the smallest difference that the study would have found with a probability of 80%."""
+    found: Dict[str, List[Row]] = {}
+    for row in of_start["comparisons"]:
+        if row["detectable"] is not None and row["group"] != COST:
+            found.setdefault(row["measure"], []).append(row)
+    lines = []
+    for measure, rows in found.items():
+        least, most = (end(rows, key=lambda row: row["detectable"]) for end in (min, max))
+        ends = dict.fromkeys(number(row, "detectable") for row in (least, most))
+        unit = {"%": " points", "": ""}.get(least["unit"], f" {least['unit']}")
+        lines.append(f"{measure}: {' to '.join(ends)}{unit}")
+    return lines
+
+
+def paper_rows(start: Start, of_start: Dict[str, Any]) -> List[List[str]]:
+    """Our differences next to those of the model in the paper with the same objective."""
+    baseline = start.arms[start.baseline].resembles
+    ours = {(row["arm"], row["measure"]): row for row in of_start["comparisons"] if row["group"] == FINE_TUNING}
+    lines = []
+    for arm, settings in start.arms.items():
+        if arm == start.baseline or settings.resembles not in GLUE_ROWS or baseline not in GLUE_ROWS:
+            continue
+        theirs, plain = GLUE_ROWS[settings.resembles], GLUE_ROWS[baseline]
+        for task in ("CoLA", "SST-2", "MRPC", "STS-B", "RTE", AVERAGE):
+            row = ours.get((arm, task))
+            own = "not measured" if row is None or row["difference"] is None else change(row)
+            name = f"{task} of 8 tasks" if task == AVERAGE else task
+            lines.append([arm, name, own, f"{theirs[task] - plain[task]:+.1f}".replace("-", "\u2212")])
+    return lines
+
+
+# Plots
+
+
+def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) -> Dict[str, str]:
+    """Draw the plots of a start as SVG and PNG; returns their captions by file name without a suffix."""
+    (folder / PLOTS).mkdir(exist_ok=True)
+    drawn: Dict[str, str] = {}
+
+    def files(plot: str, caption: str) -> List[Path]:
+        drawn[f"{name}.{plot}"] = caption
+        return [folder / PLOTS / f"{name}.{plot}.{suffix}" for suffix in ("svg", "png")]
+
+    try:
+        curves = mean_curves(start, of_start)
+        if curves:
+            caption = "Masked-LM accuracy during training, a mean over the seeds."
+            with drawing((WIDTH, 3.6), *files("accuracy", caption)) as figure:
+                draw_lines(figure, start, curves, "accuracy (%)")
+            differences = paired_curves(start, of_start)
+            if differences:
+                caption = f"The same accuracy minus that of {start.baseline} with the same seed: same text, same masks."
+                with drawing((WIDTH, 3.6), *files("difference", caption)) as figure:
+                    draw_lines(figure, start, differences, f"accuracy minus {start.baseline} (points)", zero=True)
+        if of_start["rates"]:
+            caption = "Wrong predictions that are synonyms of the hidden word, with the same table for all arms."
+            with drawing((WIDTH, 3.6), *files("rates", caption)) as figure:
+                draw_lines(figure, start, mean_rates(start, of_start), "of the wrong predictions (%)", points=True)
+        for group in GROUPS:
+            rows = [row for row in of_start["comparisons"] if row["group"] == group and row["low"] is not None]
+            measures = list(dict.fromkeys(row["measure"] for row in rows))
+            if not measures:
+                continue
+            arms = len({row["arm"] for row in rows})
+            caption = f"Differences from {start.baseline} with 95% intervals: {group}."
+            size = (WIDTH, len(measures) * (0.75 + 0.19 * arms))
+            with drawing(size, *files(f"forest{GROUPS.index(group)}", caption)) as figure:
+                draw_forest(figure, start, rows, measures)
+    except InputError as error:  # no matplotlib
+        print(f"no plots are written: {error}", file=sys.stderr)
+        return {}
+    return drawn
+
+
+def look(start: Start, arm: str) -> Dict[str, Any]:
+    place = list(start.arms).index(arm)
+    return {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place // len(COLORS) % len(DASHES)]}
+
+
+def mean_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+    """Smoothed accuracies by arm, averaged over seeds."""
+    found: Dict[str, List[Any]] = {}
+    for curve in of_start["curves"]:
+        found.setdefault(curve["arm"], []).append(smoothed(curve, window_of(start)))
+    return {arm: average(curves) for arm, curves in found.items() if curves[0][0]}
+
+
+def paired_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+    """Smoothed differences from the baseline's accuracy with the same seed, averaged over seeds."""
+    curves = {(curve["arm"], curve["seed"]): smoothed(curve, window_of(start)) for curve in of_start["curves"]}
+    found: Dict[str, List[Any]] = {}
+    for (arm, seed), (updates, values) in curves.items():
+        _, plain = curves.get((start.baseline, seed), ((), ()))
+        if arm != start.baseline and len(plain) == len(values) > 0:
+            found.setdefault(arm, []).append((updates, [value - other for value, other in zip(values, plain)]))
+    return {arm: average(of_arm) for arm, of_arm in found.items()}
+
+
+def window_of(start: Start) -> int:
+    return start.measures["logs"].window if "logs" in start.measures else 10 * start.log_every
+
+
+def mean_rates(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+    found: Dict[str, Dict[int, List[float]]] = {}
+    for row in of_start["rates"]:
+        found.setdefault(row["arm"], {}).setdefault(row["updates"], []).append(row["prediction_rate"])
+    return {
+        arm: (sorted(of_arm), [fmean(of_arm[updates]) for updates in sorted(of_arm)]) for arm, of_arm in found.items()
+    }
+
+
+def average(curves: Sequence[Any]) -> Any:
+    """The mean of curves over the points that all of them have."""
+    return curves[0][0], [fmean(values) for values in zip(*(values for _, values in curves))]
+
+
+def draw_lines(
+    figure, start: Start, curves: Dict[str, Any], label: str, zero: bool = False, points: bool = False
+) -> None:
+    axis = figure.subplots()
+    if zero:
+        axis.axhline(0, color="#333333", linewidth=0.8)
+    for arm, (updates, values) in curves.items():
+        axis.plot(updates, values, label=arm, linewidth=1.4, marker="o" if points else "", **look(start, arm))
+    axis.set_xlabel("updates")
+    axis.set_ylabel(label)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.xaxis.get_major_locator().set_params(integer=True, nbins=6)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+
+
+def draw_forest(figure, start: Start, rows: Sequence[Row], measures: Sequence[str]) -> None:
+    """A panel for each measure with a line for each arm."""
+    panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
+    for axis, measure in zip(panels, measures):
+        of_measure = [row for row in rows if row["measure"] == measure]
+        axis.axvline(0, color="#333333", linewidth=0.8)
+        for place, row in enumerate(of_measure):
+            color = look(start, row["arm"])["color"]
+            axis.hlines(place, row["low"], row["high"], color=color, linewidth=1.4, **OVER_AXIS)
+            axis.plot([row["difference"]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
+        axis.set_yticks(range(len(of_measure)), [row["arm"] for row in of_measure])
+        axis.set_ylim(len(of_measure) - 0.5, -0.5)
+        unit = {"%": " (points)", "": ""}.get(of_measure[0]["unit"], f" ({of_measure[0]['unit']})")
+        axis.set_title(f"{measure}{unit}", fontsize=8.5, loc="left")
+        axis.tick_params(labelsize=8)
+        axis.locator_params(axis="x", nbins=5)
+
+
+# Markdown
+
+
+def summary(
+    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], remarks: Sequence[str]
+) -> Iterator[str]:
+    """The report in short, as Markdown."""
+    yield f"# {plan.title}"
+    yield ""
+    yield plan.question.strip()
+    yield ""
+    yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
+    yield "All figures are in index.html."
+    for name, start in plan.starts.items():
+        of_start = results["starts"][name]
+        yield from ("", f"## {name}: {start.about}", "")
+        yield f"{progress(of_start)}, of {start.updates:,} updates each. "
+        yield f"For `{start.baseline}`, the tables show means, for the other arms differences with half of their "
+        yield "95% intervals, in bold if the interval excludes zero."
+        for group in GROUPS:
+            rows = [row for row in of_start["comparisons"] if row["group"] == group]
+            if not rows:
+                continue
+            measures = list(dict.fromkeys(row["measure"] for row in rows))
+            yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
+            arms = list(dict.fromkeys(row["arm"] for row in rows))
+            found = {(row["measure"], row["arm"]): row for row in rows}
+            yield "| | " + " | ".join(arms) + " |"
+            yield "| --- " + "| ---: " * len(arms) + "|"
+            for measure in measures:
+                unit = next(row["unit"] for row in rows if row["measure"] == measure)
+                cells = " | ".join(cell(found.get((measure, arm))) for arm in arms)
+                yield f"| {measure}{f' ({unit})' if unit else ''} | {cells} |"
+        for title, lines in (
+            ("What is clear, and what is not", [*findings(start, of_start), *filter(None, [chance(of_start)])]),
+            ("What this study could have seen with a probability of 80%", power(of_start)),
+            ("Failed runs", failures(of_start)),
+        ):
+            if lines:
+                yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
+        for plot, caption in plots[name].items():
+            yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
+    if remarks:
+        yield from ("", "## What follows", "", "\n\n".join(remarks))
+
+
+def cell(row: Optional[Row]) -> str:
+    """The mean of the baseline, or the difference with half of its interval, in bold if the interval excludes zero."""
+    if row is None:
+        return "-"
+    if row["difference"] is None:
+        return number(row, "value")
+    text = number(row, "difference", signed=True)
+    if row["low"] is not None:
+        text += f" ± {(row['high'] - row['low']) / 2:,.{digits(row)}f}"
+    return f"**{text}**" if clear(row) else text
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# The page
+
+
+def page(
+    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], remarks: Sequence[str], folder: Path
+) -> Iterator[str]:
+    """The body of the page as HTML."""
+    yield f"<h1>{html.escape(plan.title)}</h1>"
+    yield f'<p class="lead">{html.escape(plan.question.strip())}</p>'
+    for name, start in plan.starts.items():
+        of_start = results["starts"][name]
+        lines = [*findings(start, of_start), *filter(None, [chance(of_start)])]
+        yield f"<h3>In short: {html.escape(start.about)}</h3>"
+        yield bullets(lines or [f"{progress(of_start)}: there are no intervals yet, which need two seeds of an arm."])
+    if remarks:
+        yield "<h2>What follows</h2>"
+        yield from (f"<p>{html.escape(remark)}</p>" for remark in remarks)
+    yield "<h2>How</h2>"
+    yield (
+        "<p>All arms of a start share everything but the objective: the initial weights, the text and its order, the "
+        "masks, the schedule and the number of updates. Runs are compared seed by seed, over the seeds that both arms "
+        "have. Intervals are Student's 95% "
+        "intervals of the paired differences, unless the text says otherwise. They cover the spread over training "
+        "runs. <em>Could see</em> is the smallest true difference that the study would have found with a probability "
+        "of 80%.</p>"
+    )
+    machine = html.escape(", ".join(results["machine"].values()))
+    yield f"<p>{results['date']}. Machine: {machine}. Time used: {hours(results)}.</p>"
+    yield f'<p class="note">The plan is in plan.yaml, and every command with its time and exit code in {RECORD}.</p>'
+    for name, start in plan.starts.items():
+        yield from page_of_start(name, start, results["starts"][name], plots[name], folder)
+    yield f"<h2>{sentence(HEADING)}</h2>"
+    yield "<p>Table 2: corrections in percent of the sequences and of the wrong predictions, over training.</p>"
+    rows = [
+        [row.model, f"{row.checkpoint:g}%", f"{row.sequence_rate:.2f}", f"{row.prediction_rate:.2f}"] for row in TABLE_2
+    ]
+    yield table(["model", "of the training", "sequences", "wrong predictions"], rows)
+    yield f'<p class="note">{html.escape(RATES_NOTE)}</p>'
+
+
+def page_of_start(
+    name: str, start: Start, of_start: Dict[str, Any], plots: Dict[str, str], folder: Path
+) -> Iterator[str]:
+    yield f"<h2>{html.escape(start.about)}</h2>"
+    yield f"<p>{progress(of_start)}. Each run has {start.updates:,} updates.</p>"
+    failed = failures(of_start)
+    if failed:
+        yield "<h3>Failed runs</h3>" + bullets(failed)
+    arms = []
+    for arm, settings in start.arms.items():
+        runs = [run for run in of_start["runs"] if run["arm"] == arm]
+        done = sum(run["state"] == "finished" for run in runs)
+        speed = of_start["tokens_per_second"].get(arm)
+        time = f"{60 * sum(run['hours'] for run in runs):,.0f}"
+        arms.append(
+            [f"{arm}: {settings.about}", f"{done}/{len(runs)}", time, "-" if speed is None else f"{speed:,.0f}"]
+        )
+    yield table(["arm", "runs", "min.", "tokens/s"], arms)
+    curves = {plot: caption for plot, caption in plots.items() if ".forest" not in plot}
+    if curves:
+        yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in curves.items()) + "</div>"
+    for group in GROUPS:
+        rows = [row for row in of_start["comparisons"] if row["group"] == group]
+        if not rows:
+            continue
+        yield f'<h3>{sentence(group)}</h3><p class="note">{html.escape(NOTES[group])}</p>'
+        forest = f"{name}.forest{GROUPS.index(group)}"
+        yield '<div class="plots">'
+        yield picture(folder, forest, plots[forest]) if forest in plots else ""
+        yield "<div>" + "".join(measure_table(measure, rows) for measure in dict.fromkeys(r["measure"] for r in rows))
+        yield "</div></div>"
+    compared = paper_rows(start, of_start)
+    if compared:
+        yield "<h3>GLUE, next to the paper's differences (not ours)</h3>"
+        yield table(["arm", "task", "our difference", "the paper's"], compared)
+        yield (
+            f'<p class="note">{SCORES_NOTE} Its models are larger and were trained longer, so only the signs can be '
+            "compared.</p>"
+        )
+    lines = power(of_start)
+    if lines:
+        yield "<h3>What this study could have seen</h3><p>The smallest true differences that it would have found with "
+        yield "a probability of 80%. Smaller effects may exist: this study cannot tell.</p>" + bullets(lines)
+
+
+def bullets(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def measure_table(measure: str, rows: Sequence[Row]) -> str:
+    """A table of one measure: the mean of each arm, its difference with the interval, and what could be seen."""
+    lines = []
+    for row in (row for row in rows if row["measure"] == measure):
+        runs = f"{row['seeds']} {'round' if row['interval'] == 'rounds' else 'seed'}{'s' * (row['seeds'] > 1)}"
+        difference = ""
+        if row["difference"] is not None:
+            interval = "" if row["low"] is None else f"{number(row, 'low', True)} to {number(row, 'high', True)}"
+            difference = f"<b>{number(row, 'difference', True)}</b><small>{interval}</small>"
+        lines.append(
+            f'<tr class="{verdict(row)}"><td>{html.escape(row["arm"])}<small>{runs}</small></td>'
+            f"<td>{number(row, 'value')}</td><td>{difference}</td><td>{number(row, 'detectable')}</td></tr>"
+        )
+    unit = f" ({rows[0]['unit']})" if (rows := [r for r in rows if r["measure"] == measure])[0]["unit"] else ""
+    better = {1: ", more is better", -1: ", less is better", 0: ""}[rows[0]["better"]]
+    return (
+        f"<table><caption>{html.escape(sentence(measure))}{unit}{better}</caption><thead><tr><th>arm</th><th>mean</th>"
+        f"<th>difference</th><th>could see</th></tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def picture(folder: Path, plot: str, caption: str) -> str:
+    content = base64.b64encode((folder / PLOTS / f"{plot}.svg").read_bytes()).decode()
+    text = html.escape(caption)
+    image = f'<img src="data:image/svg+xml;base64,{content}" alt="{text}">'
+    return f"<figure>{image}<figcaption>{text}</figcaption></figure>"

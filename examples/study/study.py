@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""A study: train the same model with several objectives and several seeds, measure all of them, and write a report.
+
+    python examples/study/study.py cpu --output study --source data=DATA --source encoder=FOLDER
+
+The first argument is a plan: a YAML file, or the name of one in examples/study/plans. The study prepares its data,
+trains what is missing, measures it, and writes study.json, summary.md and index.html. After an interruption, run the
+same command again to go on. Finished runs are not repeated, so you can add arms, seeds and measures later.
+"""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Optional
+
+from measures import LAST, RESTART, STATE, is_finished, keep_weights, measure_run, measure_together, updates_of
+from plan import Plan, Run, Start, read_plan, runs_of, training_command
+from report import write_report
+from runner import Runner, last_line, locked
+
+import tn_fairseq
+from tn_fairseq.arguments import positive
+from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.files import read_json_object, write_text
+
+PLANS = Path(__file__).resolve().parent / "plans"
+PLUGIN = Path(tn_fairseq.__file__).resolve().parent
+LOG = "train.log"
+
+
+@one_line_errors()
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    args = get_parser().parse_args(argv)
+    path = args.plan if args.plan.suffix else PLANS / f"{args.plan}.yaml"
+    plan = read_plan(path, dict(args.source))
+    for name in args.start or []:
+        if name not in plan.starts:
+            raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
+    starts = {name: start for name, start in plan.starts.items() if name in (args.start or plan.starts)}
+    if args.dry_run:
+        runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
+        print("\n".join(remaining_commands(runner, starts)) or f"nothing is left to do in {args.output}")
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    with locked(args.output) as lock:
+        runner = Runner(args.output, PLUGIN, plan.threads, lock)
+        try:
+            failed = carry_out(plan, path, starts, runner, args.parallel or plan.parallel, not args.no_training)
+        except KeyboardInterrupt:
+            runner.stop()
+            sys.exit("error: interrupted; run the same command again to go on")
+    if failed:
+        raise InputError(f"{failed[0]}{f' (and {len(failed) - 1} more)' if failed[1:] else ''}; run again to retry")
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = ", ".join(sorted(path.stem for path in PLANS.glob("*.yaml")))
+    parser.add_argument("plan", type=Path, metavar="PLAN", help=f"a YAML file, or one of {names}")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        type=_source,
+        metavar="NAME=PATH",
+        help="where a source of the plan is; repeat for several sources",
+    )
+    parser.add_argument("--start", action="append", metavar="NAME", help="only this start of the plan; repeatable")
+    parser.add_argument("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")
+    parser.add_argument("--no-training", action="store_true", help="measure and report the finished runs only")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands that are left, and run nothing")
+    return parser
+
+
+def _source(text: str) -> tuple[str, str]:
+    name, sign, path = text.partition("=")
+    if not (name and sign and path):
+        raise argparse.ArgumentTypeError(f"must be NAME=PATH, not {text}")
+    return name, path
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def carry_out(
+    plan: Plan, path: Path, starts: dict[str, Start], runner: Runner, parallel: int, training: bool
+) -> list[str]:
+    """Do what is left and write the report; return what failed."""
+    link_sources(plan, path, runner.folder)
+    failed = []
+    for name, start in starts.items():
+        runner.prepare(name, start.prepare)
+        runs = runs_of(name, start)
+        for run in runs:  # before hours of training
+            check_settings(runner, start, run)
+        failed += train_all(start, runs, runner, parallel, training)
+        failed += measure_together(name, start, runner)
+    machine = {"processor": processor(), "system": platform.platform(), "python": f"Python {platform.python_version()}"}
+    write_report(plan, path, runner.folder, machine)
+    return failed
+
+
+def link_sources(plan: Plan, path: Path, folder: Path) -> None:
+    """Link each source as sources/NAME, so that commands need no paths of this machine; raises InputError if missing.
+
+    A link of an earlier sitting is used if the source is not given now.
+    """
+    for name, place in plan.sources.items():
+        link = folder / "sources" / name
+        if place is None:
+            if not link.exists():
+                raise InputError(f"{path}: sources.{name}: is missing; give --source {name}=PATH")
+            continue
+        if not Path(place).exists():
+            raise InputError(f"{path}: sources.{name}: {place} does not exist; give --source {name}=PATH")
+        link.parent.mkdir(exist_ok=True)
+        if link.is_symlink():
+            link.unlink()
+        link.symlink_to(place)
+
+
+# Training
+
+
+def check_settings(runner: Runner, start: Start, run: Run) -> None:
+    """Raises InputError if the folder of a run was trained with another command."""
+    path = runner.folder / run.folder / STATE
+    if not path.exists():
+        return
+    before, now = read_json_object(path, RESTART).get("command"), runner.shown(training_command(start, run, PLUGIN))
+    if before != now:
+        raise InputError(
+            f"{runner.folder / run.folder}: was trained with another command; give another --output, or delete the "
+            f"folder to train it again (see {STATE} in it)"
+        )
+
+
+def train_all(start: Start, runs: Sequence[Run], runner: Runner, parallel: int, training: bool) -> list[str]:
+    """Train and measure all runs, ``parallel`` at a time; return what failed."""
+    failed, done = [], sum(is_finished(runner.folder, run) for run in runs)
+    print(f"{done} of {len(runs)} runs of {runs[0].start} are finished", flush=True)
+    with ThreadPoolExecutor(parallel) as pool:
+        futures = {pool.submit(train_and_measure, start, run, runner, training): run for run in runs}
+        try:
+            for future in as_completed(futures):
+                message, is_new = future.result()
+                if message:
+                    failed.append(message)
+                done += is_new
+                if message or is_new:
+                    print(f"[{done}/{len(runs)}] {message or f'{futures[future]} is finished'}", flush=True)
+        except KeyboardInterrupt:
+            runner.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return failed
+
+
+def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) -> tuple[Optional[str], bool]:
+    """Train one run unless it is finished, and measure its rates; return what failed, and whether it finished now."""
+    is_new = False
+    if not is_finished(runner.folder, run):
+        message = train(start, run, runner, training)
+        if message or not is_finished(runner.folder, run):
+            return message, False
+        is_new = True
+    return measure_run(start, run, runner), is_new
+
+
+def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[str]:
+    """Train or resume a run, and keep only the weights of its checkpoints; return what failed."""
+    words, folder = training_command(start, run, PLUGIN), runner.folder / run.folder
+    state = {"command": runner.shown(words)}
+    if updates_of(folder / LAST) < start.updates:  # else, it was killed after its last update
+        if not training:
+            return None
+        write_state(folder, {**state, "state": "started"})
+        code = runner.run(words, run.folder / LOG)
+        if code:
+            error = last_line(folder / LOG)
+            write_state(folder, {**state, "state": "failed", "exit_code": code, "error": error})
+            return f"{run} failed with exit code {code}: {error} (see {folder / LOG})"
+    keep_weights(folder)
+    write_state(folder, {**state, "state": "finished"})
+    return None
+
+
+def write_state(folder: Path, state: dict) -> None:
+    write_text(folder / STATE, json.dumps({**state, "written": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=2) + "\n")
+
+
+def remaining_commands(runner: Runner, starts: dict[str, Start]) -> list[str]:
+    """The commands of preparation and training that are left."""
+    lines = []
+    for name, start in starts.items():
+        lines += [step.command.strip() for step in start.prepare if not (runner.folder / step.output).exists()]
+        left = [run for run in runs_of(name, start) if not is_finished(runner.folder, run)]
+        lines += [runner.shown(training_command(start, run, PLUGIN)) for run in left]
+    return lines
+
+
+def processor() -> str:
+    """The name of the processor and its number of cores, as the system gives them."""
+    cpuinfo = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,324 @@
+"""A small study from the plan of the size tiny: trained, interrupted, extended, and refused."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from fairseq import options
+from helpers import PLUGIN, load_script, run_command, start_command
+from omegaconf import OmegaConf
+
+ROOT = PLUGIN.parent
+FOLDER = ROOT / "examples" / "study"
+PLANS = sorted(path.stem for path in (FOLDER / "plans").glob("*.yaml"))
+SUBJECTS = ("the main road", "a large house", "an old man", "every good student", "the primary function", "a big dog")
+VERBS = ("begins in", "leads to", "goes to", "stays in", "comes from", "ends in")
+OBJECTS = ("the city", "a small river", "the main street", "a great house", "the old town", "a little shop")
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """The modules of the study by name, imported as its script imports them."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield {name: load_script(f"examples/study/{name}.py") for name in ("plan", "figures", "runner", "study")}
+    for name in set(sys.modules) - before:  # the quickstart also has a report.py
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == FOLDER:
+            del sys.modules[name]
+
+
+def small_plan() -> dict:
+    """The plan of the size tiny with two arms, two seeds and few updates, for made text."""
+    plan = OmegaConf.to_container(OmegaConf.load(FOLDER / "plans" / "tiny.yaml"))
+    plan["sources"] = {"pairs": "pairs.txt"}
+    start = plan["starts"]["scratch"]
+    assert start["prepare"].pop(0)["output"] == "corpus/valid.txt"
+    start["prepare"][0]["command"] = start["prepare"][0]["command"].replace("8192", "140")
+    start |= {"updates": 20, "save_every": 8, "log_every": 5, "seeds": [1, 2]}
+    start["arms"].pop("soft_reg")
+    start["measures"]["logs"] = {"levels": [0.5, 99], "window": 10}
+    rates = "--synonym-table tables/wordnet.safetensors --mask-seeds 2 --max-sequences 8"
+    start["measures"] |= {"rates": {"flags": rates}, "cost": {"updates": 5, "rounds": 1}}
+    start["measures"]["lexical"] = {"flags": "--word-pairs sources/pairs"}
+    return plan
+
+
+def write(plan: dict, path: Path) -> Path:
+    path.write_text(OmegaConf.to_yaml(OmegaConf.create(plan)))
+    return path
+
+
+def study(plan: Path, folder: Path, *flags: str):
+    return run_command(sys.executable, str(FOLDER / "study.py"), plan, "--output", folder, *flags)
+
+
+def commands(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "commands.jsonl").read_text().splitlines()]
+
+
+def figures(folder: Path) -> list[dict]:
+    """The comparisons of a study without its timings."""
+    rows = json.loads((folder / "study.json").read_text())["starts"]["scratch"]["comparisons"]
+    return [row for row in rows if row["group"] != "cost"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """A folder with a finished study, its plan and its text."""
+    folder = tmp_path_factory.mktemp("study")
+    text = [f"{subject} {verb} {thing}" for subject in SUBJECTS for verb in VERBS for thing in OBJECTS]
+    (folder / "study" / "corpus").mkdir(parents=True)
+    (folder / "study" / "corpus" / "train.txt").write_text("\n".join(text * 4) + "\n")
+    (folder / "study" / "corpus" / "valid.txt").write_text("\n".join(text[::3]) + "\n")
+    (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
+    run = study(write(small_plan(), folder / "plan.yaml"), folder / "study")
+    assert run.code == 0, run.output
+    return folder
+
+
+def test_a_study_from_start_to_report(finished):
+    folder = finished / "study"
+    trained = [one["command"] for one in commands(folder) if "--save-dir" in one["command"]]
+    assert len(trained) == 4 and all(one["exit_code"] == 0 for one in commands(folder))
+    assert trained[0].startswith('fairseq-train data-bin --user-dir "$(python -m tn_fairseq)" --task electra')
+    for run in (folder / "runs").glob("*/*/*"):
+        assert {path.stem.split("_")[-1] for path in run.glob("*.pt")} == {"8", "16", "last"}
+        state = torch.load(run / "checkpoint_last.pt", weights_only=False)
+        assert state["last_optimizer_state"] is None and state["optimizer_history"][-1]["num_updates"] == 20
+
+    rows = {(row["measure"], row["arm"]): row for row in figures(folder)}
+    held_out = rows["accuracy", "hard_wordnet"]
+    assert (held_out["seeds"], held_out["pairs"]) == (2, 2)
+    assert held_out["low"] <= held_out["difference"] <= held_out["high"] or held_out["low"] is None
+    plain = rows["accuracy", "plain"]
+    assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"])
+    assert plain["difference"] is None and plain["detectable"] is None
+    assert ("updates to reach an accuracy of 0.5%", "plain") in rows
+    assert ("updates to reach an accuracy of 99%", "plain") not in rows  # no run got there
+    assert rows["pairs: Spearman", "hard_wordnet"]["interval"] == "items and seeds"
+    assert json.loads((folder / "study.json").read_text())["starts"]["scratch"]["tokens_per_second"].keys() == {
+        "plain",
+        "hard_wordnet",
+    }
+
+    page, summary = ((folder / name).read_text() for name in ("index.html", "summary.md"))
+    assert "viewport" in page and "default-src 'none'" in page
+    assert not re.search(r'(src|href)="(?!data:)', page) and "<script" not in page
+    assert page.count("<figure>") == page.count("data:image/svg+xml") >= 5
+    assert "4 of 4 runs are finished" in page and "4 of 4 runs are finished" in summary
+    assert "Failed runs" not in page and "From the paper (not ours)" in page and "7.07" in page
+    for picture in re.findall(r"\]\((plots/[^)]+)\)", summary):
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+    assert (folder / "plan.yaml").read_text() == (finished / "plan.yaml").read_text()
+
+
+def test_a_finished_study_runs_no_command_again(finished):
+    before = commands(finished / "study")
+    run = study(finished / "plan.yaml", finished / "study")
+    assert run.code == 0 and commands(finished / "study") == before
+    dry = study(finished / "plan.yaml", finished / "study", "--dry-run")
+    assert dry.stdout.strip() == f"nothing is left to do in {finished / 'study'}"
+
+
+def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itself(finished, tmp_path):
+    folder = tmp_path / "study"
+    shutil.copytree(finished / "study", folder, symlinks=True)
+    shutil.copy(finished / "pairs.txt", tmp_path)
+    shutil.rmtree(folder / "runs" / "scratch" / "plain" / "seed2")
+    shutil.rmtree(folder / "measures" / "scratch" / "rates" / "plain" / "seed2")
+    plan = small_plan()
+    path = write(plan, tmp_path / "plan.yaml")
+    (left,) = study(path, folder, "--dry-run").stdout.splitlines()
+    words = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in shlex.split(left)]
+    half = run_command(*words, "--max-update", "10", cwd=folder)  # as if it had been killed
+    assert half.code == 0, half.output
+    (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").write_text(half.output)
+
+    arms = plan["starts"]["scratch"]["arms"]
+    arms["soft_reg"] = {"about": "soft", "flags": "--criterion mlm_soft_reg", "seeds": [1]}
+    arms["broken"] = {"about": "<b>", "flags": "--criterion mlm_soft_reg --soft-reg-weight -1", "seeds": [1]}
+    before = len(commands(folder))
+    run = study(write(plan, path), folder)
+    assert "scratch/broken/seed1 failed with exit code 1: error: --soft-reg-weight must be non-negative" in run.error()
+    new = [one["command"] for one in commands(folder)[before:]]
+    trained = {name for name in ("plain/seed2", "soft_reg/seed1", "broken/seed1") for one in new if name in one}
+    assert trained == {"plain/seed2", "soft_reg/seed1", "broken/seed1"}
+    assert sum("--save-dir" in one for one in new) == 3
+    assert 'num_updates": "15' in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
+
+    known = {"plain", "hard_wordnet"}
+    again = [row for row in figures(folder) if row["arm"] in known and row["interval"] == "seeds"]
+    assert [row["values"] for row in again] == [row["values"] for row in figures(finished / "study") if row["values"]]
+    page = (folder / "index.html").read_text()
+    assert "Failed runs" in page and "--soft-reg-weight must be non-negative" in page
+    assert "5 of 6 runs are finished, and 1 failed" in page and "&lt;b&gt;" in page and "<b>;" not in page
+
+    plan["starts"]["scratch"]["train"] += " --weight-decay 0.1"
+    refused = study(write(plan, path), folder)
+    assert "runs/scratch/plain/seed1: was trained with another command; give another --output" in refused.error()
+
+
+def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(modules, tmp_path):
+    plan = small_plan()
+    plan["sources"] = {}
+    plan["starts"]["scratch"]["prepare"].insert(0, {"output": "never", "command": "sleep 300"})
+    command = [
+        sys.executable,
+        str(FOLDER / "study.py"),
+        write(plan, tmp_path / "plan.yaml"),
+        "--output",
+        tmp_path / "a",
+    ]
+    with open(tmp_path / "output", "w+") as output:
+        process = start_command(*command, stdout=output, stderr=output)
+        while not (tmp_path / "a" / "logs").exists():
+            time.sleep(0.1)
+        modules["runner"].PATIENCE = 0
+        still_working = pytest.raises(ValueError, match="another study, or a run that it started, is still working")
+        with still_working, modules["runner"].locked(tmp_path / "a"):
+            pass
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait() == 1
+        output.seek(0)
+        assert output.read().endswith("error: interrupted; run the same command again to go on\n")
+    modules["runner"].PATIENCE = 20
+    with modules["runner"].locked(tmp_path / "a"):
+        pass
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp_path):
+    modules["study"].main([name, "--output", str(tmp_path), "--dry-run"])
+    lines = [shlex.split(line) for line in capsys.readouterr().out.splitlines()]
+    training = [words for words in lines if words[0] == "fairseq-train"]
+    plan = OmegaConf.load(FOLDER / "plans" / f"{name}.yaml")
+    seeds = [len(arm.get("seeds", start.seeds)) for start in plan.starts.values() for arm in start.arms.values()]
+    assert len(training) == sum(seeds)
+    assert len({tuple(words) for words in training}) == len(training)
+    for words in training:
+        flags = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in words[1:]]
+        args = options.parse_args_and_arch(options.get_training_parser(), flags)
+        assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
+        assert (args.criterion == "mlm") == ("/plain/" in args.save_dir)
+
+
+def test_the_commands_of_the_page(modules, capsys, tmp_path):
+    page = (FOLDER / "README.md").read_text()
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
+    lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
+    assert [words[1] for words in lines] == ["examples/study/study.py"] * 2
+    for _, _, *words in lines:
+        modules["study"].main([str(tmp_path) if word == "study" else word for word in words] + ["--dry-run"])
+        found = capsys.readouterr().out
+        assert "--save-dir runs/scratch/" in found if words[0] == "tiny" else "--save-dir runs/continued/" in found
+    (arm,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    text = (FOLDER / "plans" / "tiny.yaml").read_text()
+    (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
+    modules["study"].main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
+    assert capsys.readouterr().out.count("--save-dir runs/scratch/mine/seed") == 3
+
+
+def changed(**changes: object) -> dict:
+    """The small plan with some keys replaced; dots are written as double underscores."""
+    plan = OmegaConf.create(small_plan())
+    for key, value in changes.items():
+        OmegaConf.update(plan, key.replace("__", "."), value)
+    return OmegaConf.to_container(plan)
+
+
+WRONG = {
+    "starts.scratch.arms.plain.flag: Key 'flag' not in 'Arm'": changed(starts__scratch__arms__plain__flag="x"),
+    "starts.scratch.arms.other.flags: ": changed(starts__scratch__arms__other__about="x"),
+    "starts.scratch.seeds[1]: Value 'two' ": changed(starts__scratch__seeds=[1, "two"]),
+    "starts.scratch.seeds: must be different numbers, such as [1, 2, 3], not [1, 1]": changed(
+        starts__scratch__seeds=[1, 1]
+    ),
+    "starts.scratch.baseline: base is not one of the arms plain, hard_wordnet": changed(
+        starts__scratch__baseline="base"
+    ),
+    "starts.scratch.measures.speed: not a measure; the measures are logs, rates": changed(
+        starts__scratch__measures__speed={}
+    ),
+    "starts.scratch.measures.glue.flags: is missing": changed(starts__scratch__measures__glue={}),
+    "starts.scratch.measures.rates.arms: none is not one of the arms": changed(
+        starts__scratch__measures__rates__arms=["plain", "none"]
+    ),
+    "starts.scratch.measures.rates.arms: must include plain": changed(
+        starts__scratch__measures__rates__arms=["hard_wordnet"]
+    ),
+    "starts.scratch.train: the study sets --seed itself": changed(starts__scratch__train="--seed=3"),
+    'starts.scratch.train: No closing quotation in "--lr \'3"': changed(starts__scratch__train="--lr '3"),
+    "starts.scratch.updates: must be positive, not 0": changed(starts__scratch__updates=0),
+    "starts.scratch.arms.a/b: must consist of letters": changed(
+        starts__scratch__arms={"a/b": {"about": "x", "flags": "x"}}
+    ),
+    "sources.pairs: is missing; give --source pairs=PATH": changed(sources__pairs=None),
+    "sources.pairs: ": changed(sources__pairs="nowhere"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_plans_get_one_line_with_file_and_key(message, modules, tmp_path):
+    path = write(WRONG[message], tmp_path / "plan.yaml")
+    with pytest.raises(SystemExit) as stopped:
+        modules["study"].main([str(path), "--output", str(tmp_path / "out")])
+    assert str(stopped.value).startswith(f"error: {path}: {message}"), stopped.value
+    assert "\n" not in str(stopped.value)
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_other_wrong_input(modules, tmp_path):
+    path = tmp_path / "plan.yaml"
+    for text, flags, message in (
+        ("a: [1", (), f"error: {path}: not valid YAML (while parsing a flow sequence"),
+        (None, (), f"error: {path}: No such file or directory; name a plan, such as tiny"),
+        ("", ("--start", "other"), "error: --start other: not in "),
+        ("", ("--source", "data=x"), f"error: {path}: sources: has no data, only pairs; check --source"),
+    ):
+        path.unlink(missing_ok=True)
+        if text is not None:
+            path.write_text(text) if text else write(small_plan(), path)
+        with pytest.raises(SystemExit, match=re.escape(message)):
+            modules["study"].main([str(path), "--output", str(tmp_path / "out"), *flags])
+
+
+def test_curves_by_hand(modules):
+    curve = {"updates": [10, 20, 30, 40], "accuracy": [1, 3, 5, 9], "loss": [4, 3, 2, 1]}
+    smoothed, reach = modules["figures"].smoothed, modules["figures"].updates_to_reach
+    assert smoothed(curve, 20) == ([20, 30, 40], [2, 4, 7])
+    assert smoothed(curve, 20, "loss") == ([20, 30, 40], [3.5, 2.5, 1.5])
+    assert smoothed(curve, 50) == ([], [])
+    assert reach(5, *smoothed(curve, 20)) == pytest.approx(30 + 10 / 3)
+    assert reach(4, *smoothed(curve, 20)) == 30
+    assert reach(1, *smoothed(curve, 20)) == 20
+    assert reach(8, *smoothed(curve, 20)) is None
+
+
+def test_comparisons_use_the_seeds_of_both_arms(modules):
+    values = {"plain": {1: 10.0, 2: 20.0, 3: 99.0}, "new": {1: 12.0, 2: 24.0}, "one": {2: 21.0}, "none": {7: 1.0}}
+    rows = {row["arm"]: row for row in modules["figures"].compared(("group", "m", "%", 1), values, "plain")}
+    assert (rows["new"]["pairs"], rows["new"]["difference"], rows["new"]["value"]) == (2, 3, 18)
+    # differences of 2 and 4: half the interval is 12.706 standard errors of 1
+    assert (rows["new"]["low"], rows["new"]["high"]) == pytest.approx((3 - 12.706, 3 + 12.706), abs=1e-3)
+    assert (rows["one"]["difference"], rows["one"]["low"], rows["one"]["detectable"]) == (1, None, None)
+    assert rows["none"]["difference"] is None and rows["plain"]["difference"] is None
+
+
+def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
+    folder = tmp_path / "measures" / "s" / "glue"
+    folder.mkdir(parents=True)
+    rows = [
+        {"checkpoint": "a.b.seed3", "task": task, "seed": seed, "valid": {"accuracy": score, "F1": 0}}
+        for task, seed, score in (("RTE", 1, 50), ("RTE", 2, 60), ("CoLA", 1, 5), ("CoLA", 2, 15))
+    ]
+    (folder / "glue.json").write_text(json.dumps(rows))
+    found = {(key[1], arm, seed): score for key, arm, seed, score in modules["figures"].fine_tuned("s", tmp_path)}
+    assert found == {("RTE", "a.b", 3): 55, ("CoLA", "a.b", 3): 10, ("average", "a.b", 3): 32.5}

@@ -1,0 +1,23 @@
+"""The JSON records in the log of ``fairseq-train --log-format json``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..files import read_text
+
+
+def read_records(log: Path, name: str) -> list[dict[str, Any]]:
+    """The records of one kind, such as ``train_inner``, by their number of updates.
+
+    A resumed run logs some updates again, and the later record counts. Raises InputError if the log cannot be read.
+    """
+    marker, records = f" | {name} | {{", {}
+    for line in read_text(log, "give a log of fairseq-train").splitlines():
+        if marker in line:
+            try:
+                record = json.loads("{" + line.split(marker, 1)[1])
+            except json.JSONDecodeError:  # the run was killed while it wrote this line
+                continue
+            records[int(record.get("num_updates") or record[f"{name}_num_updates"])] = record
+    return [records[updates] for updates in sorted(records)]
