@@ -1,9 +1,11 @@
 """WordNet as a source of synonyms, in English and other languages."""
 
 import io
+import os
 import sys
 import urllib.request
 import warnings
+from functools import cache
 
 import nltk
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -55,6 +57,21 @@ def ensure_wordnet() -> WordNetCorpusReader:
     if reader is None:
         raise InputError("WordNet was downloaded but NLTK does not find it; see NLTK's warnings above")
     return reader
+
+
+def process_reader() -> WordNetCorpusReader:
+    """A WordNet reader of this process alone: after a fork, NLTK's would share open files, and their positions.
+
+    Raises InputError as ``ensure_wordnet`` does.
+    """
+    return _process_reader(os.getpid())
+
+
+@cache
+def _process_reader(process: int) -> WordNetCorpusReader:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other languages are not available, says NLTK
+        return WordNetCorpusReader(ensure_wordnet().root, None)
 
 
 def ensure_language(reader: WordNetCorpusReader, language: str) -> None:
