@@ -111,10 +111,7 @@ def _synsets(process: int, name: str, part_of_speech: str | None) -> tuple[Synse
 
 @cache
 def antonyms(word: str, tag: str) -> tuple[str, ...]:
-    """The antonyms of a word in its two most frequent senses, in the form of the Penn tag ``tag``.
-
-    None that contains the word, or the other way around: *unofficial* is seldom used.
-    """
+    """The antonyms of a word in its two most frequent senses, in the form of the Penn tag ``tag``."""
     part_of_speech = _WORDNET_TAGS.get(tag[:2])
     found: set[str] = set()
     for lemma in _base_forms(word.lower(), part_of_speech, tag) if part_of_speech else ():
@@ -124,7 +121,12 @@ def antonyms(word: str, tag: str) -> tuple[str, ...]:
                     for antonym in own.antonyms():
                         if antonym.synset() in synsets(antonym.name(), part_of_speech)[:2]:
                             found.update(_as(antonym.name(), part_of_speech, tag))
-    return tuple(sorted(other for other in found if word.lower() not in other and other not in word.lower()))
+    return tuple(sorted(found - {word.lower()}))
+
+
+def _is_derived(word: str, other: str) -> bool:
+    """Whether one contains the other, as *unofficial* contains *official*; such antonyms are seldom used."""
+    return word.lower() in other.lower() or other.lower() in word.lower()
 
 
 @cache
@@ -225,7 +227,8 @@ def name_kinds(name: str) -> tuple[str, ...]:
         elif len(words) == 1 and last.lower() in family and not found:
             kinds.append("person, 1 words")
     article = "" if bare == name else ", the"
-    kinds = kinds or [f"{_UNKNOWN}, {len(words)} words, {number}"]
+    if not kinds or kinds[-1] == last.lower():
+        kinds.append(f"{_UNKNOWN}, {len(words)} words, {number}")
     return tuple(kind + article for kind in dict.fromkeys(kinds))
 
 
@@ -300,7 +303,7 @@ def altered(
     """The words before and after the ``gap`` with other numbers, names and antonyms.
 
     If there are none of these, a verb becomes its antonym, or up to two nouns become other nouns. ``frequencies`` are
-    those of the words in the data: new words occur more than once. No lowercase word in ``excluded`` is a new word.
+    those of the words in the data: most new words occur more than once. No lowercase word in ``excluded`` is a new word.
     ``choose`` chooses from sorted candidates. Returns None if nothing can be altered.
     """
 
@@ -337,6 +340,7 @@ def altered(
         (lambda name, token: _simple_change(token, pick, known) if token else _near_name(name, names, False, pick), 99),
         (lambda name, token: None if token else _near_name(name, names, True, pick), 99),
         (lambda _, token: pick(known(antonyms(token.text, token.tag))) if _has_tag(token, "VB") else None, 1),
+        (lambda _, token: pick(antonyms(token.text, token.tag)) if _has_tag(token, "JJ") else None, 1),
         (lambda _, token: pick(known(co_hyponyms(token.text, token.tag, 1))) if _has_tag(token, "NN") else None, 2),
         (lambda _, token: pick(known(co_hyponyms(token.text, token.tag, 2))) if _has_tag(token, "NN") else None, 2),
     )
@@ -365,12 +369,8 @@ def _near_name(name: str, names: Names, by_form: bool, pick) -> str | None:
 
 
 def _simple_change(token: Token, pick, known) -> str | None:
-    if token.tag == "CD" or token.text[0].isdigit() or token.lower in _ORDINALS:
+    if token.tag == "CD" or token.text[0].isdigit() or token.lower in _ORDINALS or token.text in _ROMAN_NUMBERS:
         return pick(near_numbers(token.text) or near_roman_numbers(token.text))
-    if token.text in _ROMAN_NUMBERS:
-        return pick(near_roman_numbers(token.text))
-    if token.tag[:2] in ("JJ", "NN") and token.text.islower():
-        return pick(known(antonyms(token.text, token.tag)))
-    if token.tag[:2] == "RB" and token.lower.endswith("ly"):
-        return pick(known(antonyms(token.text, token.tag)))
+    if token.text.islower() and (token.tag[:2] in ("JJ", "NN") or token.tag[:2] == "RB" and token.text.endswith("ly")):
+        return pick(known(other for other in antonyms(token.text, token.tag) if not _is_derived(token.text, other)))
     return None

@@ -23,8 +23,8 @@ _NOUNS = {"NN", "NNS", "NNP", "NNPS"}
 _HEADS = _NOUNS | {"CD", "PRP", "POS", "FW"}
 _PREPOSITIONS = set(
     "about above across after against along among around as at before behind below beneath beside between beyond by "
-    "down during for from in inside into like near of off on onto out outside over past through throughout to toward "
-    "towards under until up upon with within without".split()
+    "down during for from in inside into like near of off on onto out outside over past since through throughout to "
+    "toward towards under until up upon with within without".split()
 )
 _NOT_STRANDED_BEFORE = {"that", "than", "which", "whom", "of"}
 _NOT_STRANDED = {"as", "out", "up", "before", "after"}
@@ -137,7 +137,10 @@ def _question_word(words: list[Token]) -> tuple[int, bool] | None:
                 return place, False
     for place in reversed(places):
         lead = words[:place]
-        if lead[0].lower in AUXILIARIES or not any(_is_finite(token) for token in lead):
+        following = words[place + 1 :]
+        is_part = lead[-1].lower in _PREPOSITIONS | {"and"}  # people of what nationality
+        is_clause = any(map(_is_finite, lead)) or is_part and any(map(_is_finite, following))
+        if lead[0].lower in AUXILIARIES or not is_clause or any(token.lower in _DO for token in following):
             continue
         if words[place].lower == "what" and words[place + 1 : place + 2] and words[place + 1].tag in ("PRP", "DT"):
             continue  # a free relative clause
@@ -185,7 +188,8 @@ def _asked_phrase(words: list[Token], place: int, end: int) -> _Asked | None:
     question_word = words[place].lower
     phrase = words[place + 1 : end]
     if question_word in ("who", "whom"):
-        return _Asked(place, end, "thing", "who") if not phrase else None
+        is_described = phrase and phrase[0].lower in _PREPOSITIONS  # who in Warsaw
+        return _Asked(place, end, "thing", "who", kept_after=tuple(phrase)) if not phrase or is_described else None
     if question_word == "whose":
         possessive = Token("'s", "POS", False)
         return _Asked(place, end, "thing", "who", kept_after=(possessive, *phrase)) if phrase else None
@@ -533,7 +537,7 @@ def _thing(verb: Token, rest: list[Token], auxiliary: str, asked: _Asked) -> Sta
     if auxiliary in _BE:
         return _be_thing(verb, rest, asked, subject, at)
     if auxiliary not in _DO | _HAVE | _MODALS:
-        return subject() if rest or asked.asked != "what" else None
+        return subject()
     if not rest:
         return None
     following = next((token for token in rest if token.tag != "RB" and token.lower != "not"), rest[0])
@@ -543,11 +547,11 @@ def _thing(verb: Token, rest: list[Token], auxiliary: str, asked: _Asked) -> Sta
         return subject()
     if auxiliary in _DO and rest[0].lower in ("not", "n't"):
         return subject()
-    if not _starts_noun_phrase(rest):
+    if auxiliary not in _DO and not _starts_noun_phrase(rest):
         return None
     found = _verb_phrase(verb, rest)
     if found is None:
-        return subject() if auxiliary in _HAVE or auxiliary in _DO and rest[0].tag == "DT" else None
+        return subject() if auxiliary in _HAVE else None
     before, after, main = found
     gap = None if main.lower in _DO | {"done"} else _gap(after, main)
     if gap is not None and not is_named:
@@ -636,10 +640,9 @@ def _be_thing(verb: Token, rest: list[Token], asked: _Asked, subject, at) -> Sta
     if 0 < index < len(rest) and rest[index].tag == "VBG":
         gap = _gap(rest[index + 1 :], rest[index])
         return at([*rest[:index], verb, *rest[index:]], index + 2 + gap) if gap is not None else None
-    if asked.role == "count":
-        return None
-    if asked.role == "amount" and (place := _predicate(rest)) is not None:
-        return at([*rest[:place], verb, *rest[place:]], len(rest) + 1)
+    if asked.role in ("amount", "count") and (place := _predicate(rest)) is not None:
+        clause = [*rest[:place], verb, *rest[place:]]
+        return at(clause, _clause_start(clause))
     if asked.noun and _is_participle(rest[-1]) and rest[-2].tag in _HEADS:
         return at([*rest[:-1], verb, rest[-1]], len(rest) + 1)
     end = _clause_start(rest)

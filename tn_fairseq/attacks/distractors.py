@@ -7,7 +7,7 @@ the kinds of rules are those of AddSent (Jia and Liang 2017); the rules are our 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -20,9 +20,9 @@ from .fake_answers import FakeAnswers, answer_form, content_words, filled, fits,
 from .tagging import tag
 
 POSITIONS = ("end", "start", "before-answer", "random")
-NO_STATEMENT = "no rule makes a statement of the question"
-NO_ALTERATION = "no word of the statement can be altered"
-NO_FAKE_ANSWER = "no other article has an answer of the same form"
+NO_STATEMENT = "no rule makes a statement of them"
+NO_ALTERATION = "no word of their statement can be altered"
+NO_FAKE_ANSWER = "no answer of another article has the form of theirs"
 
 _Item = TypeVar("_Item")
 
@@ -158,12 +158,3 @@ def _place(example: SquadExample, position: str, draw: Draw) -> int:
 def _sentence_starts(context: str) -> list[int]:
     """The first character of each sentence."""
     return [word.start for word in tag(context) if word.begins_sentence]
-
-
-def summary(reasons: Iterable[str]) -> str:
-    """How many questions have no distractor, and why; an empty reason means that a question has one."""
-    counts = Counter(reasons)
-    total, missing = counts.total(), counts.total() - counts[""]
-    text = f"no distractor: {missing:,} of {total:,} ({missing / total:.1%})"
-    details = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common() if reason)
-    return f"{text}: {details}" if details else text

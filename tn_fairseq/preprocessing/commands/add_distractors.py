@@ -12,7 +12,8 @@ out and counted. The same seed gives the same output with any number of workers.
 """
 
 import argparse
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,12 +27,11 @@ from ...attacks.distractors import (
     Question,
     articles,
     read_question,
-    summary,
     with_sentence,
 )
-from ...attacks.squad_file import Attacked, check_output, sha256, write_attacked
+from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
-from ...errors import InputError, one_line_errors
+from ...errors import one_line_errors
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
 from ..engines import open_engine
@@ -66,11 +66,8 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Add distractors, and print how many questions have none, and why."""
     args = get_parser().parse_args(argv)
-    check_output(args.squad, args.output)
     examples = read_squad(args.squad)
-    for example in examples:
-        if not example.answers:
-            raise InputError(f"{args.squad}: question {example.id!r} has no answer; give a labeled file")
+    check_output(args.squad, args.output)
     attack = {
         "name": "add-distractors",
         "position": args.position,
@@ -81,22 +78,26 @@ def main(argv: Sequence[str] | None = None) -> None:
         "input": args.squad.name,
         "sha256": sha256(args.squad),
     }
-    pairs = list(zip(examples, articles(examples)))
-    questions: list[Question] = _map(_read, pairs, args.workers, "read questions")
+    skipped = {example.id: "they have no answers" for example in examples if not example.answers}
+    pairs = [pair for pair in zip(examples, articles(examples)) if pair[0].answers]
+    questions: list[Question] = _map(_read, pairs, args.workers, "read")
     distractors = Distractors(questions)
-    found = _map(partial(_attack, distractors, args.seed, args.position), questions, args.workers, "add distractors")
-    print(summary([reason for _, reason in found]))
-    attacked = [question for question, _ in found if question is not None]
-    draw = Draw(args.seed, "show")
-    for _ in range(min(args.show, len(attacked))):
-        question = draw.choice(attacked)
-        print(f"\n{question.example.id}: {question.example.question.strip()}")
-        print(f"  answer:     {question.example.answers[0][0]}\n  distractor: {question.record['distractor']}")
+    attacked: list[Attacked] = []
+    found = _map(partial(_attack, distractors, args.seed, args.position), questions, args.workers, "attack")
+    for question, (result, reason) in zip(questions, found):
+        if result is None:
+            skipped[question.example.id] = reason
+        else:
+            attacked.append(result)
+    print(*summary(len(attacked), skipped), sep="\n")
+    for shown in random.Random(args.seed).sample(attacked, min(args.show, len(attacked))):
+        print(f"\n{shown.example.id}: {shown.example.question.strip()}")
+        print(f"  answer:     {shown.example.answers[0][0]}\n  distractor: {shown.record['distractor']}")
     write_attacked(args.output, attacked, attack)
     print(f"wrote {args.output}")
 
 
-def _map(function, items: Sequence, workers: int, title: str) -> list:
+def _map(function: Callable, items: Sequence, workers: int, title: str) -> list:
     """The function's results for all items, in order; the work is that of the workers."""
     chunks = [_Chunk(items[start : start + CHUNK]) for start in range(0, len(items), CHUNK)]
     results: list = []
@@ -115,7 +116,7 @@ class _Chunk(tuple):
         return f"{len(self)} questions"
 
 
-def _do(function, chunk: _Chunk) -> list:
+def _do(function: Callable, chunk: _Chunk) -> list:
     return [function(item) for item in chunk]
 
 
