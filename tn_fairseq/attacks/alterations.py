@@ -86,7 +86,12 @@ def _near_number(text: str) -> list[str]:
         steps = [step * times for times in range(1, 10 if value > 9 else 4)]
     near = []
     for other in sorted(value + sign * step for step in steps for sign in (-1, 1)):
-        if other > 0 and len(str(other)) == len(str(value)) and not (1000 <= value <= 2030 < other < 2100):
+        if (
+            (other > 1 or suffix)
+            and other > 0
+            and len(str(other)) == len(str(value))
+            and not (1000 <= value <= 2030 < other < 2100)
+        ):
             spelling = f"{other:,}" if "," in digits else str(other)
             near.append(spelling + decimals + (_ordinal_suffix(other) if suffix not in ("", "s") else suffix))
     return near
@@ -303,8 +308,8 @@ def altered(
     """The words before and after the ``gap`` with other numbers, names and antonyms.
 
     If there are none of these, a verb becomes its antonym, or up to two nouns become other nouns. ``frequencies`` are
-    those of the words in the data: most new words occur more than once. No lowercase word in ``excluded`` is a new word.
-    ``choose`` chooses from sorted candidates. Returns None if nothing can be altered.
+    those of the words in the data: most new words occur more than once. No new word is one of the lowercase words in
+    ``excluded``. ``choose`` chooses from sorted candidates. Returns None if nothing can be altered.
     """
 
     def pick(candidates: Iterable[str]) -> str | None:
