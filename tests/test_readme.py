@@ -348,6 +348,29 @@ def test_glue_and_squad(corpus, trained):
     assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
 
 
+def test_add_distractors(tmp_path):
+    rows = [("Who won in 1990?", "John"), ("Who ran?", "Ada")]
+    questions = [{"id": name, "question": text, "answers": [{"text": name, "answer_start": 0}]} for text, name in rows]
+    data = [{"title": qa["id"], "paragraphs": [{"context": f"{qa['id']} did.", "qas": [qa]}]} for qa in questions]
+    (tmp_path / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": data}))
+    printed = run_all(commands("tn_fairseq/attacks/README.md", "Add distractors"), tmp_path).stdout
+    assert "questions: 2, attacked: 1, left out: 1" in printed and "distractor: Ada won in " in printed
+    assert "John did. Ada won in " in (tmp_path / "dev-distractors.json").read_text()
+
+
+def test_swap_synonyms(tmp_path):
+    context = "The sailors purchased a car. Later the car stopped near the village."
+    questions = [{"id": "q", "question": "Who?", "answers": [{"text": "The sailors", "answer_start": 0}]}]
+    data = [{"title": "Ships", "paragraphs": [{"context": context, "qas": questions}]}]
+    (tmp_path / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": data}))
+    (tmp_path / "glue" / "SST-2").mkdir(parents=True)
+    (tmp_path / "glue" / "SST-2" / "dev.tsv").write_text("sentence\tlabel\nthe car stopped\t1\n")
+    write_swords(tmp_path / "swords-v1.1_dev.json.gz", swords_content([(context, "car", {"auto": 9})]))
+    run_all(commands("tn_fairseq/attacks/README.md", "Swap synonyms"), tmp_path)
+    assert "The sailors" in (tmp_path / "dev-swapped.json").read_text()
+    assert json.loads((tmp_path / "glue-swapped" / "attack.json").read_text())["changed"] == {"SST-2/dev.tsv": [0]}
+
+
 def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     page = "tn_fairseq/evaluation/lexical/README.md"
     judged = {"large": 9, "primary": 3, "road": 0}
@@ -368,7 +391,7 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
 def test_no_command_is_left_untried():
     elsewhere = {f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart".split()}
     here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq"))}
-    names = ("criterions", "analysis", "evaluation", "evaluation/lexical", "huggingface")
+    names = ("criterions", "analysis", "attacks", "evaluation", "evaluation/lexical", "huggingface")
     here |= {f"tn_fairseq/{name}/README.md" for name in names}
     assert {page for page in PAGES if commands(page)} == here | elsewhere
     assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")

@@ -5,6 +5,7 @@
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet --output FILE
     python -m tn_fairseq.preprocessing glue --glue-dir DIR --task all --tokenizer DIR --destdir GLUE_BIN
     python -m tn_fairseq.preprocessing squad --train FILE --valid FILE --tokenizer DIR --destdir SQUAD_BIN
+    python -m tn_fairseq.preprocessing swap-synonyms --squad FILE --output FILE
     python -m tn_fairseq.preprocessing add-distractors --squad FILE --output FILE
 
 Each command explains itself with --help.
@@ -23,7 +24,8 @@ COMMANDS = {
     "build-synonym-table": "build a synonym table for a dictionary, or print rows of a table",
     "glue": "turn GLUE into what --task sentence_prediction reads",
     "squad": "turn SQuAD 1.1 into what --task squad reads",
-    "add-distractors": "add a misleading sentence to each context of SQuAD 1.1",
+    "swap-synonyms": "attack SQuAD or GLUE: swap words for synonyms",
+    "add-distractors": "attack SQuAD: add a sentence that looks like the answer",
 }
 
 

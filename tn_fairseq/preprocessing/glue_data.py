@@ -148,13 +148,23 @@ def read_examples(folder: str | Path, task: GlueTask, split: str) -> Examples:
     """
     path = Path(folder) / task.splits[split]
     labeled = not _is_test(split)
+    columns, rows, broken_rows = read_rows(path, task, labeled)
+    wanted = [*task.sentences, task.label] if labeled else list(task.sentences)
+    places = [columns.index(column) for column in wanted]
+    *sentences, last = ([row[place] for _, row in rows] for place in places)
+    return Examples(sentences, last, broken_rows) if labeled else Examples([*sentences, last], None, broken_rows)
+
+
+def read_rows(path: Path, task: GlueTask, labeled: bool) -> tuple[Sequence[str], list[tuple[int, list[str]]], int]:
+    """The columns of an official file, the line number and the cells of each example, and the number of broken rows.
+
+    Raises InputError as ``read_examples`` does.
+    """
     rows = enumerate((line.split("\t") for line in _lines(path)), start=1)  # no csv module: quotes are text
     columns = task.columns if labeled and task.columns else next(rows)[1]
-    wanted = [*task.sentences, task.label] if labeled else list(task.sentences)
-    for column in wanted:
+    for column in [*task.sentences, *([task.label] if labeled else [])]:
         if column not in columns:
             raise InputError(f"{path}, line 1: no column {column!r}; use {task.name}'s file from the GLUE download")
-    places = [columns.index(column) for column in wanted]
     found, broken_rows = [], 0
     for number, row in rows:
         if len(row) != len(columns):
@@ -162,13 +172,12 @@ def read_examples(folder: str | Path, task: GlueTask, split: str) -> Examples:
                 broken_rows += 1
                 continue
             raise InputError(f"{path}, line {number}: {len(row)} columns, not {len(columns)}; download the file again")
-        found.append([row[place] for place in places])
         if labeled:
-            _check_label(found[-1][-1], task, f"{path}, line {number}")
+            _check_label(row[columns.index(task.label)], task, f"{path}, line {number}")
+        found.append((number, row))
     if not found:
         raise InputError(f"{path}: contains no examples; use {task.name}'s file from the GLUE download")
-    *sentences, labels = map(list, zip(*found)) if labeled else (*map(list, zip(*found)), None)
-    return Examples(sentences, labels, broken_rows)
+    return columns, found, broken_rows
 
 
 def examples_from_hub(task: GlueTask, split: str) -> Examples:

@@ -30,6 +30,16 @@ def is_contrast(reader: WordNetCorpusReader, word: str, other: str) -> bool:
     return (one.is_name and two.is_name or one.is_number and two.is_number) and not one.synsets & two.synsets
 
 
+def is_name(reader: WordNetCorpusReader, word: str) -> bool:
+    """Whether an English word is a name for ``is_contrast``; ignores case."""
+    return _entry(reader, word.lower()).is_name
+
+
+def is_number(reader: WordNetCorpusReader, word: str) -> bool:
+    """Whether an English word is a number for ``is_contrast``; ignores case."""
+    return _entry(reader, word.lower()).is_number
+
+
 @cache
 def _entry(reader: WordNetCorpusReader, word: str) -> _Entry:
     synsets = reader.synsets(word)

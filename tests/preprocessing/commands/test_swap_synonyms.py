@@ -1,0 +1,196 @@
+"""The command swap-synonyms."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from lexical_files import swords_content, write_swords
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.preprocessing.commands.swap_synonyms import main
+from tn_fairseq.preprocessing.squad_data import read_squad
+
+CONTEXT = "The sailors purchased an automobile, and the car stopped. Later an old automobile stopped near the village."
+QUESTIONS = {
+    "a": ("What did the sailors purchase?", ["an automobile", "automobile"]),
+    "b": ("Who purchased it?", ["The sailors"]),
+    "c": ("Which village was it?", [CONTEXT]),
+    "d": ("Who was it?", []),
+}
+
+
+def write_squad(path, questions=QUESTIONS):
+    qas = [
+        {
+            "id": name,
+            "question": question,
+            "answers": [{"text": text, "answer_start": CONTEXT.index(text)} for text in answers],
+        }
+        for name, (question, answers) in questions.items()
+    ]
+    data = [{"title": "Ships", "paragraphs": [{"context": CONTEXT, "qas": qas}]}]
+    path.write_text(json.dumps({"version": "1.1", "data": data}))
+    return path
+
+
+@pytest.fixture
+def squad(tmp_path):
+    return write_squad(tmp_path / "dev.json")
+
+
+def attacked(path) -> dict[str, tuple[str, str, list]]:
+    """Context, question and swaps of each question in a file."""
+    data = json.loads(path.read_text())["data"]
+    paragraphs = [paragraph for article in data for paragraph in article["paragraphs"]]
+    return {q["id"]: (p["context"], q["question"], q["swaps"]) for p in paragraphs for q in p["qas"]}
+
+
+def test_contexts_change_outside_of_the_answers(squad, tmp_path, capsys):
+    output = tmp_path / "swapped.json"
+    main(["--squad", str(squad), "--output", str(output), "--share", "1", "--show", "1"])
+    old, new = read_squad(squad), read_squad(output)
+    assert [example.id for example in new] == ["a", "b"] and {example.title for example in new} == {"Ships"}
+    for before, after in zip(old, new):
+        assert [text for text, _ in before.answers] == [text for text, _ in after.answers]
+        assert all(after.context.startswith(text, start) for text, start in after.answers)
+        assert before.question == after.question and before.context != after.context
+    contexts = attacked(output)
+    assert contexts["a"][0].count("automobile") == 2 and "sailors" not in contexts["a"][0]
+    assert contexts["b"][0].startswith("The sailors ") and contexts["b"][0].count("automobile") < 2
+    for context, _, swaps in contexts.values():
+        kept = {("a", "an"), ("an", "a")}
+        changes = [(one, two) for one, two in zip(words(CONTEXT), words(context), strict=True) if one != two]
+        assert [list(change) for change in changes if change not in kept] == swaps
+    printed = capsys.readouterr().out
+    assert "questions: 4, attacked: 2, left out: 2" in printed
+    assert "left out because they have no answers: 1" in printed
+    assert "left out because no word outside of their answers can be swapped: 1" in printed
+    (before,) = (line for line in printed.splitlines() if line.startswith("  - The sailors"))
+    assert before[4:] in CONTEXT
+    attack = json.loads(output.read_text())["attack"]
+    assert attack["share"] == 1 and attack["in"] == "context" and attack["wordnet"].startswith("WordNet 3")
+    assert len(attack["sha256"]) == 64 and attack["tagger"].startswith("HanTa")
+
+
+def words(text: str) -> list[str]:
+    return text.replace(",", "").replace(".", "").split()
+
+
+def test_questions_can_be_swapped_instead(squad, tmp_path):
+    main(["--squad", str(squad), "--output", str(tmp_path / "q.json"), "--in", "question", "--share", "1"])
+    found = attacked(tmp_path / "q.json")
+    assert {context for context, _, _ in found.values()} == {CONTEXT}
+    assert found["b"][1] == "Who bought it?" and found["b"][2] == [["purchased", "bought"]]
+
+
+def test_the_seed_alone_decides(squad, tmp_path):
+    """Other processes, another number of workers and another hash seed of Python give the same bytes."""
+    command = [sys.executable, "-m", "tn_fairseq.preprocessing", "swap-synonyms", "--squad", squad, "--share", "0.3"]
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    for name, options in (("1.json", []), ("2.json", ["--workers", "2"])):
+        subprocess.run([*command, "--output", tmp_path / name, *options], env=environment, check=True)
+    outputs = [(tmp_path / name).read_bytes() for name in ("1.json", "2.json")]
+    for seed in "12":
+        main(["--squad", str(squad), "--output", str(tmp_path / "here.json"), "--share", "0.3", "--seed", seed])
+        outputs.append((tmp_path / "here.json").read_bytes())
+    assert outputs[0] == outputs[1] == outputs[2] != outputs[3]
+
+
+def write_glue(folder):
+    for task, header, row in (
+        ("SST-2", "sentence\tlabel", "the car stopped\t1"),
+        ("RTE", "index\tsentence1\tsentence2\tlabel", "0\tIt is me.\tThe car stopped.\tentailment"),
+    ):
+        (folder / task).mkdir(parents=True)
+        unchanged = row.replace("the car stopped", "it is me").replace("The car stopped.", "I am it.")
+        (folder / task / "dev.tsv").write_text("\n".join([header, unchanged, row]) + "\n")
+    return folder
+
+
+def test_glue(tmp_path, capsys):
+    glue, output = write_glue(tmp_path / "glue"), tmp_path / "swapped"
+    options = ["--glue-dir", str(glue), "--output", str(output), "--share", "1", "--senses", "first"]
+    main(options)
+    content = json.loads((output / "attack.json").read_text())
+    assert content["changed"] == {"SST-2/dev.tsv": [1], "RTE/dev.tsv": [1]}
+    assert content["attack"]["senses"] == "first" and set(content["attack"]["sha256"]) == set(content["changed"])
+    for name in content["changed"]:
+        old, new = (folder.joinpath(name).read_text().split("\n") for folder in (glue, output))
+        assert old[:2] == new[:2] and old[2] != new[2] and old[3:] == new[3:] == [""]
+        assert len(old[2].split("\t")) == len(new[2].split("\t"))
+    assert "SST-2/dev.tsv: 2 examples, 1 attacked" in capsys.readouterr().out
+    main([*options, "--tasks", "RTE"])  # replaces the output of the first run
+    assert {path.name for path in output.iterdir()} == {"RTE", "attack.json"}
+
+
+def test_judgments(squad, tmp_path, capsys):
+    judged = {"auto": 9, "automobile": 2, "gondola": 0}
+    write_swords(tmp_path / "swords.json.gz", swords_content([("The car stopped.", "car", judged)]))
+    main(["--squad", str(squad), "--output", str(tmp_path / "a.json"), "--swords", str(tmp_path / "swords.json.gz")])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert "keep all 1 6 3 33.3% 33.3% 33.3%".split() in rows
+    assert "any first 1 4 2 50.0% 50.0% 0.0%".split() in rows
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--squad", "missing.json"], "missing.json: No such file"),
+        (["--squad", "vocab.txt"], "vocab.txt, line 1: not valid JSON"),
+        (["--squad", "list.json"], "list.json: data: must be a list"),
+        (["--squad", "moved.json"], "'boat' is not in the context"),
+        (["--squad", "empty.json"], "is not in the context"),
+        (["--squad", "nothing.json"], "no question can be attacked"),
+        (["--squad", "dev.json", "--output", "dev.json"], "is the input"),
+        (["--squad", "dev.json", "--output", "dev.json/a"], "cannot be written"),
+        (["--squad", "dev.json", "--swords", "dev.json"], "dev.json: contexts: must be an object"),
+        (["--squad", "."], "Is a directory"),
+        (["--glue-dir", "missing"], "--glue-dir missing: contains none of SST-2"),
+        (["--glue-dir", "glue", "--tasks", "QNLI"], "has no QNLI"),
+        (["--glue-dir", "glue", "--tasks", "CoLA"], "cannot be attacked"),
+        (["--glue-dir", "glue", "--output", "glue"], "is the input"),
+        (["--glue-dir", "glue", "--output", "dev.json"], "was not written by an attack"),
+        (["--glue-dir", "bad"], "bad/RTE/dev.tsv, line 1: no column 'sentence1'"),
+        (["--glue-dir", "half"], "half/RTE/dev.tsv: No such file"),
+    ],
+)
+def test_wrong_input_is_one_line_and_writes_nothing(squad, tmp_path, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vocab.txt").write_text("[PAD]\n")
+    (tmp_path / "list.json").write_text("{}")
+    write_squad(tmp_path / "nothing.json", {"d": ("Who?", [])})
+    text = squad.read_text()
+    (tmp_path / "moved.json").write_text(text.replace('"text": "automobile"', '"text": "boat"'))
+    (tmp_path / "empty.json").write_text(text.replace(CONTEXT, ""))
+    write_glue(tmp_path / "glue")
+    for folder in ("bad", "half"):
+        (tmp_path / folder / "RTE").mkdir(parents=True)
+    (tmp_path / "bad" / "RTE" / "dev.tsv").write_text("sentence\tlabel\n")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with pytest.raises(SystemExit) as caught:
+        main(["--output", "new", *options])
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--seed x", "--share 0", "--share 2", "--share nan", "--most 0", "--in title", "--workers 0", "--glue-dir g"],
+)
+def test_wrong_options(squad, tmp_path, capsys, options):
+    with pytest.raises(SystemExit) as caught:
+        main(["--squad", str(squad), "--output", str(tmp_path / "a.json"), *options.split()])
+    assert caught.value.code == 2 and options.split()[0] in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_without_wordnet(squad, tmp_path, monkeypatch):
+    def missing():
+        raise InputError("no WordNet, and downloading it failed")
+
+    monkeypatch.setattr("tn_fairseq.preprocessing.commands.swap_synonyms.ensure_wordnet", missing)
+    with pytest.raises(SystemExit, match="error: no WordNet"):
+        main(["--squad", str(squad), "--output", str(tmp_path / "a.json")])
+    assert not (tmp_path / "a.json").exists()

@@ -1,0 +1,257 @@
+"""Swap words for WordNet synonyms in SQuAD or GLUE, to test how robust a fine-tuned model is.
+
+    python -m tn_fairseq.preprocessing swap-synonyms --squad dev-v1.1.json --output dev-swapped.json
+    python -m tn_fairseq.preprocessing swap-synonyms --glue-dir glue_data --output glue-swapped
+
+This is the attack SwapSynWordNet of the paper's section "Robustness Evaluation". In every text, int(share x words)
+words, at least one and at most --most, become a synonym of the same part of speech. Names, numbers, stop words, words
+of more than 15 senses, and words in phrases of WordNet stay.
+
+In SQuAD, every occurrence of an answer stays, too. The output has one paragraph for each question, because answers
+differ. Each question has its "swaps", and the file has the settings as "attack". Questions that cannot be attacked are
+left out and counted.
+
+In GLUE, the sentences of dev.tsv are swapped: both sentences of a pair. All rows, other columns and labels stay.
+attack.json has the settings and the numbers of the changed examples, from 0. CoLA and STS-B cannot be attacked.
+
+The same seed gives the same output with any number of workers.
+"""
+
+import argparse
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from nltk.corpus.reader.wordnet import WordNetCorpusReader
+from tqdm import tqdm
+
+from ...arguments import positive
+from ...attacks.glue_files import (
+    ATTACKED,
+    check_folder,
+    choose_tasks,
+    read_dev_files,
+    replace_sentences,
+    write_attacked_glue,
+)
+from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
+from ...attacks.synonym_swaps import (
+    INFLECTIONS,
+    SENSES,
+    Swap,
+    Swapping,
+    Text,
+    apply_swaps,
+    changed_sentences,
+    choose_swaps,
+    judge_swaps,
+    moved,
+    occurrences,
+    sample,
+)
+from ...attacks.tagging import VERSION as TAGGER
+from ...errors import one_line_errors
+from ...evaluation.lexical.swords import VERDICTS, Target, read_swords
+from ...reporting.layout import align
+from ...synonyms.inflection import VERSION as LEMMINFLECT
+from ...synonyms.wordnet import ensure_wordnet, wordnet_version
+from ..engines import open_engine
+from ..squad_data import SquadExample, read_squad
+
+PLACES = ("context", "question")
+CHUNK = 64  # texts that a worker gets at a time
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tn_fairseq.preprocessing swap-synonyms",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--squad", type=Path, metavar="FILE", help="questions in SQuAD 1.1's format")
+    source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
+    parser.add_argument("--output", type=Path, required=True, metavar="PATH", help="file, or folder for GLUE")
+    parser.add_argument(
+        "--in", dest="place", choices=PLACES, default="context", help="what to swap in SQuAD (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--tasks", default="all", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)"
+    )
+    defaults = Swapping()
+    parser.add_argument(
+        "--share", type=_share, default=defaults.share, metavar="X", help="share of the words (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--most", type=positive, default=defaults.most, metavar="N", help="at most N words (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--inflection",
+        choices=INFLECTIONS,
+        default=defaults.inflection,
+        help="keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in "
+        "the paper (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--senses",
+        choices=SENSES,
+        default=defaults.senses,
+        help="all: synonyms in any sense; first: only in the most frequent sense (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="seed (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
+    parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N random attacked texts")
+    parser.add_argument("--swords", metavar="FILE", help="print how people judge such swaps; a file of SWORDS")
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Attack SQuAD or GLUE, and print what was swapped."""
+    args = get_parser().parse_args(argv)
+    targets = read_swords(args.swords) if args.swords else None
+    swapping = Swapping(args.share, args.most, args.inflection, args.senses, args.seed)
+    attack = {"name": "swap-synonyms", **asdict(swapping), "lemminflect": LEMMINFLECT, "tagger": TAGGER}
+    if args.glue_dir:
+        _swap_glue(args, swapping, attack)
+    else:
+        _swap_squad(args, swapping, attack)
+    print(f"wrote {args.output}")
+    if targets is not None:
+        print(*_judgments(targets), sep="\n")
+
+
+def _swap_squad(args: argparse.Namespace, swapping: Swapping, attack: dict[str, Any]) -> None:
+    examples = read_squad(args.squad)
+    check_output(args.squad, args.output)
+    attack |= {"in": args.place, "wordnet": _wordnet(), "input": args.squad.name, "sha256": sha256(args.squad)}
+    answered = [example for example in examples if example.answers]
+    skipped = {example.id: "they have no answers" for example in examples if not example.answers}
+    texts = [_protected_text(example, args.place) for example in answered]
+    swaps = _choose_all(texts, swapping, args.workers)
+    questions = []
+    for example, found in zip(answered, swaps):
+        if found:
+            record = [[swap.old, swap.new] for swap in found if not swap.is_article]
+            questions.append(Attacked(_swap_example(example, args.place, found), {"swaps": record}))
+        else:
+            skipped[example.id] = "no word outside of their answers can be swapped"
+    print(*summary(len(questions), skipped), sep="\n")
+    _report(texts, swaps, swapping, args.show)
+    write_attacked(args.output, questions, attack)
+
+
+def _protected_text(example: SquadExample, place: str) -> Text:
+    text = getattr(example, place)
+    protected = set(occurrences(text, [answer for answer, _ in example.answers]))
+    if place == "context":  # an answer may begin or end inside a word
+        protected.update((start, start + len(answer)) for answer, start in example.answers)
+    return Text(example.id, text, tuple(sorted(protected)))
+
+
+def _swap_example(example: SquadExample, place: str, swaps: Sequence[Swap]) -> SquadExample:
+    if place == "question":
+        return replace(example, question=apply_swaps(example.question, swaps))
+    answers = tuple((text, moved(start, swaps)) for text, start in example.answers)
+    return replace(example, context=apply_swaps(example.context, swaps), answers=answers)
+
+
+def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, Any]) -> None:
+    files = [file for task in choose_tasks(args.tasks, args.glue_dir) for file in read_dev_files(args.glue_dir, task)]
+    check_folder(args.glue_dir, args.output)
+    attack |= {"wordnet": _wordnet(), "sha256": {file.name: sha256(args.glue_dir / file.name) for file in files}}
+    texts = [
+        Text(f"{file.name} {row} {column}", sentence)
+        for file in files
+        for row, sentences in enumerate(file.sentences)
+        for column, sentence in enumerate(sentences)
+    ]
+    swaps = _choose_all(texts, swapping, args.workers)
+    swapped = iter([apply_swaps(text.text, found) for text, found in zip(texts, swaps)])
+    contents, changed = {}, {}
+    for file in files:
+        sentences = [[next(swapped) for _ in old] for old in file.sentences]
+        contents[file.name] = replace_sentences(file, sentences)
+        changed[file.name] = [row for row, (old, new) in enumerate(zip(file.sentences, sentences)) if old != new]
+        print(f"{file.name}: {len(sentences):,} examples, {len(changed[file.name]):,} attacked")
+    _report(texts, swaps, swapping, args.show)
+    write_attacked_glue(args.output, contents, attack, changed)
+
+
+def _choose_all(texts: Sequence[Text], swapping: Swapping, workers: int) -> list[list[Swap]]:
+    """The swaps of each text; the work is that of the workers."""
+    chunks = [_Chunk(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
+    found: list[list[Swap]] = []
+    with (
+        tqdm(total=len(texts), unit=" texts", desc="swap", disable=None) as progress,
+        open_engine(partial(_choose, swapping), workers) as engine,
+    ):
+        for swaps in engine.map(chunks):
+            found += swaps
+            progress.update(len(swaps))
+    return found
+
+
+class _Chunk(tuple):
+    def __str__(self) -> str:
+        return f"{self[0].name} to {self[-1].name}"
+
+
+def _choose(swapping: Swapping, texts: Iterable[Text]) -> list[list[Swap]]:
+    reader = _reader(os.getpid())
+    return [choose_swaps(reader, text, swapping) for text in texts]
+
+
+@cache
+def _reader(process: int) -> WordNetCorpusReader:
+    """The WordNet reader of one process: after a fork, NLTK's would share open files, and their positions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other languages are not available, says NLTK
+        return WordNetCorpusReader(ensure_wordnet().root, None)
+
+
+def _wordnet() -> str:
+    return wordnet_version(ensure_wordnet())
+
+
+def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], swapping: Swapping, show: int) -> None:
+    """Print how many words were swapped, and some texts before and after."""
+    attacked = [(text, found) for text, found in zip(texts, swaps) if found]
+    words = sum(not swap.is_article for _, found in attacked for swap in found)
+    print(f"swapped words: {words:,}, {words / max(len(attacked), 1):.1f} in an attacked text")
+    for text, found in sample(attacked, show, swapping.seed):
+        print(f"\n{text.name}")
+        for old, new in changed_sentences(text.text, found):
+            print(f"  - {old}\n  + {new}")
+
+
+def _judgments(targets: Sequence[Target]) -> list[str]:
+    """What people say about all swaps that would be possible at SWORDS's targets, one row for each variant."""
+    rows: list[Sequence[str]] = [("--inflection", "--senses", "targets", "swaps", "judged", *VERDICTS)]
+    reader = ensure_wordnet()
+    for inflection in INFLECTIONS:
+        for senses in SENSES:
+            found, swaps, verdicts = judge_swaps(reader, targets, inflection, senses)
+            judged = verdicts.total()
+            shares = [f"{100 * verdicts[name] / max(judged, 1):.1f}%" for name in VERDICTS]
+            rows.append((inflection, senses, f"{found:,}", f"{swaps:,}", f"{judged:,}", *shares))
+    return [f"\nswaps at {len(targets):,} targets of SWORDS", *align(rows, left=(0, 1))]
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
+    return share
+
+
+if __name__ == "__main__":
+    main()
