@@ -45,6 +45,8 @@ def with_gap(question: str) -> str:
         ("What is the area called where plates meet?", "the area is called ___ where plates meet"),
         ("What was the engine used for in 1800?", "the engine was used for ___ in 1800"),
         ("What were teachers paid in the past?", "teachers were paid ___ in the past"),
+        ("How many times was the king crowned?", "the king was crowned ___ times"),
+        ("Where is the law no longer used?", "the law is no longer used ___"),
         ("How many rooms are there in the castle?", "there are ___ rooms in the castle"),
         ("What was Tesla studying in 1875?", "Tesla was studying ___ in 1875"),
         ("What year was Tesla born?", "Tesla was born in ___"),

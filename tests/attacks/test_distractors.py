@@ -66,13 +66,13 @@ def first(monkeypatch):
             "Why did the men leave in May?",
             "the rain",
             ("Why?", "the war"),
-            "The men left in January because of the war.",
+            "The women left in January because of the war.",
         ),
         (
             "How did the 4 men travel?",
             "taking a bus",
-            ("How?", "burning gas"),
-            "The 2 women traveled by burning gas.",
+            ("How?", "using a car"),
+            "The 2 women traveled by using a car.",
         ),
         (
             "How long did the 2nd war last?",
@@ -88,7 +88,7 @@ def first(monkeypatch):
             "Nitrogen causes the winter in fires.",
         ),
         ("The team won when?", "1999", ("When?", "1950"), "The team lost in 1950."),
-        ("What was the name of the 1st ship?", "Ajax", ("What?", "Nile"), "The name of the 2nd ship was Nile."),
+        ("What was the name of the 1st ship?", "Tiber", ("What?", "Rhine"), "The name of the 2nd ship was Rhine."),
     ],
 )
 def test_distractors(first, question, answer, other, expected):

@@ -43,6 +43,7 @@ _FIXED = set(
     "be have do other same many much few such own not no now then here there well so too very also just even one ones "
     "last former latter right left free kind type way part thing day name term example use number amount time".split()
 )
+_NEGATIONS = set("un in im ir il non dis mis ab de anti counter".split())
 _PERSON = "18"  # the number of noun.person in WordNet's files
 _PARTICLES = set("de von van der den la le y al bin ibn du da".split())
 _UNKNOWN = "unknown"  # a name of which only the form is known
@@ -57,6 +58,7 @@ def near_numbers(text: str) -> list[str]:
         if lower in series:
             place = series.index(lower)
             near = [word for index, word in enumerate(series) if 0 < abs(index - place) <= 3]
+            near = [word for word in near if word != "first"]  # not the first largest city
             return [word.capitalize() if text[0].isupper() else word for word in near]
     parts = re.split(r"([-–/:])", text)
     if not all(index % 2 or _NUMBER.fullmatch(part) or part.isalpha() for index, part in enumerate(parts)):
@@ -130,8 +132,9 @@ def antonyms(word: str, tag: str) -> tuple[str, ...]:
 
 
 def _is_derived(word: str, other: str) -> bool:
-    """Whether one contains the other, as *unofficial* contains *official*; such antonyms are seldom used."""
-    return word.lower() in other.lower() or other.lower() in word.lower()
+    """Whether one negates the other, as *unofficial* and *colorless* do; such antonyms are seldom used."""
+    short, long = sorted((word.lower(), other.lower()), key=len)
+    return long.endswith(short) and long.removesuffix(short) in _NEGATIONS or long.startswith(f"{short}less")
 
 
 @cache
@@ -216,12 +219,12 @@ def name_kinds(name: str) -> tuple[str, ...]:
     last = words[-1]
     number = "plural" if _is_plural(last) else "singular"
     kinds = []
-    if len(words) > 1 and _is_common(last):
+    if len(words) > 1 and is_common_noun(last):
         kinds += [f"{len(words)} words, {last.lower()}", last.lower()]
     is_acronym = bare.isupper() and len(words) == 1 and len(bare) > 1
     found = synsets(bare.replace(" ", "_"))
     senses = [synset for synset in found if any(lemma[0].isupper() for lemma in synset.lemma_names())]
-    known = [_kind_of_sense(synset, number) for synset in senses]
+    known = [_kind_of_sense(synset, len(words), number) for synset in senses]
     if len(words) == 1:  # Newcastle is a city rather than a person of that name
         known.sort(key=lambda kind: kind not in _KINDS_OF_PLACES)
     kinds += ["acronym"] if is_acronym and known[:1] not in [[place] for place in _KINDS_OF_PLACES] else known[:1]
@@ -237,20 +240,20 @@ def name_kinds(name: str) -> tuple[str, ...]:
     return tuple(kind + article for kind in dict.fromkeys(kinds))
 
 
-def _kind_of_sense(synset: Synset, plural: str) -> str:
+def _kind_of_sense(synset: Synset, words: int, number: str) -> str:
     if synset.pos() in ("a", "s", "r"):
         return "adjective"
     above = {hypernym.name() for one in synset.instance_hypernyms() for hypernym in (one, *one.hypernyms())}
     for kind in _KINDS_OF_PLACES:
         if kind in above:
             return kind
-    if synset.instance_hypernyms() and synset.lexname() == "noun.person" and plural == "singular":
-        words = synset.lemma_names()[0].count("_") + 1
-        return f"person, {1 if words > 1 else words} words"
-    return f"{synset.lexname()}, {plural}"
+    if synset.instance_hypernyms() and synset.lexname() == "noun.person" and number == "singular":
+        return f"person, {words} words"
+    return f"{synset.lexname()}, {number}"
 
 
-def _is_common(word: str) -> bool:
+def is_common_noun(word: str) -> bool:
+    """Whether the most frequent sense of a noun, in any spelling, has a name without a capital."""
     found = synsets(word.lower(), "n")
     return bool(found) and found[0].lemma_names()[0][0].islower()
 

@@ -44,7 +44,7 @@ NAMED = set(
     "name nickname term word phrase title type types kind kinds sort form position role job color style process method "
     "technique subject field genre category occupation profession status language religion element material".split()
 )
-_EXTENTS = {"long", "tall", "high", "wide", "deep", "old", "thick", "heavy", "far", "large", "big", "fast"}
+_EXTENTS = {"long", "tall", "high", "wide", "deep", "old", "thick", "heavy", "far", "large", "big"}
 
 
 class Token(NamedTuple):
@@ -76,8 +76,14 @@ class Statement:
 
 
 def tokens(text: str, words: Iterable[Word]) -> list[Token]:
-    """The words of ``text`` as tokens."""
-    return [Token(word.text, word.tag, word.start > 0 and text[word.start - 1].isspace()) for word in words]
+    """The words of ``text`` as tokens; infinitives after *to* get their tag, whatever the tagger says."""
+    found: list[Token] = []
+    for word in words:
+        token = Token(word.text, word.tag, word.start > 0 and text[word.start - 1].isspace())
+        if found and found[-1].tag == "TO" and _is_base_verb(token):
+            token = token._replace(tag="VB")
+        found.append(token)
+    return found
 
 
 def statement(question: Sequence[Token]) -> Statement | None:
@@ -113,7 +119,8 @@ class _Asked(NamedTuple):
 def _question_word(words: list[Token]) -> tuple[int, bool] | None:
     """The place of the question word, and whether it is where the answer would be."""
     places = [index for index, token in enumerate(words) if token.lower in _QUESTION_WORDS]
-    after_comma = [p for p in places if p and ("," in (words[p - 1].text, words[p - 2].text if p > 1 else ""))]
+    starts = {p: p - (p > 0 and words[p - 1].lower in _PREPOSITIONS) for p in places}
+    after_comma = [p for p, start in starts.items() if start and words[start - 1].text == ","]
     for place in places:
         lead = [token.lower for token in words[:place]]
         if not lead or len(lead) == 1 and (lead[0] in _PREPOSITIONS or lead[0] in _HEDGES):
@@ -305,7 +312,7 @@ def _fronted(words: list[Token], place: int) -> Statement | None:
         split = _clause_start(rest)
         if not rest or not _starts_noun_phrase(rest):
             return None
-        predicate = _predicate(rest[:split]) if asked.extent in ("long", "far", "fast") else None
+        predicate = _predicate(rest[:split]) if asked.extent in ("long", "far") else None
         if predicate is not None:
             clause = [*rest[:predicate], words[verb], *rest[predicate:]]
             split += 1
@@ -416,7 +423,7 @@ def _base_verb(rest: Sequence[Token]) -> int | None:
 def _predicate(rest: Sequence[Token]) -> int | None:
     """The place of the participle or adjective that follows the subject after a form of *be*."""
     if len(rest) > 1 and _is_participle(rest[-1]) and rest[-2].tag in _HEADS | {"RB"}:
-        return len(rest) - 1 - (rest[-2].tag == "RB" and len(rest) > 2)
+        return _with_adverb(rest, len(rest) - 1)
     for index in range(1, len(rest)):
         token, last = rest[index], rest[index - 1]
         if last.tag not in _HEADS | {"RB", "EX"} and last.lower not in ("not", "n't", ")", '"'):
@@ -424,12 +431,19 @@ def _predicate(rest: Sequence[Token]) -> int | None:
         following = rest[index + 1 : index + 2]
         before_noun = bool(following) and following[0].tag in _NOUNS
         if _is_participle(token) or token.tag == "VBG" and not before_noun:
-            return index - (last.tag == "RB" and index > 1)
+            return _with_adverb(rest, index)
         if token.tag == "JJ" and token.text[0].islower() and not (following and following[0].tag in _NOUNS | {"JJ"}):
-            return index - (last.tag == "RB" and index > 1)
+            return _with_adverb(rest, index)
         if token.tag in ("DT", "PRP$") and last.tag in _NOUNS | {"PRP"}:
             return index
     return None
+
+
+def _with_adverb(words: Sequence[Token], index: int) -> int:
+    """The place of the adverb before words[index], or else ``index``."""
+    if index > 2 and [token.lower for token in words[index - 2 : index]] == ["no", "longer"]:
+        return index - 2
+    return index - (words[index - 1].tag == "RB" and index > 1)
 
 
 def _stranded(words: Sequence[Token], start: int = 0) -> int | None:
@@ -641,6 +655,8 @@ def _be_thing(verb: Token, rest: list[Token], asked: _Asked, subject, at) -> Sta
         gap = _gap(rest[index + 1 :], rest[index])
         return at([*rest[:index], verb, *rest[index:]], index + 2 + gap) if gap is not None else None
     if asked.role in ("amount", "count") and (place := _predicate(rest)) is not None:
+        if asked.role == "count" and rest[place + 1 : place + 2] and rest[place + 1].tag != "IN":
+            return None
         clause = [*rest[:place], verb, *rest[place:]]
         return at(clause, _clause_start(clause))
     if asked.noun and _is_participle(rest[-1]) and rest[-2].tag in _HEADS:

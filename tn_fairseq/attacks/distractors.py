@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..preprocessing.squad_data import SquadExample
 from .alterations import Names, altered, names_of
 from .declarative import Statement, spelled, statement, tokens
-from .fake_answers import FakeAnswers, answer_form, content_words, filled, fits, fitting_form
+from .fake_answers import FakeAnswers, answer_form, content_words, filled, fits, fitting_form, inside_sentence
 from .tagging import tag
 
 POSITIONS = ("end", "start", "before-answer", "random")
@@ -45,13 +45,15 @@ class Draw:
 class Question:
     """What a distractor needs to know of a question: its statement, and the form of its first answer.
 
-    ``names`` are the names in the question, and ``words`` its words.
+    ``answer`` is the first answer as it would be inside a sentence. ``names`` are the names in the question, and
+    ``words`` its words.
     """
 
     example: SquadExample
     article: str
     statement: Statement | None
     form: str
+    answer: str
     names: tuple[str, ...]
     words: tuple[str, ...]
 
@@ -60,12 +62,15 @@ def read_question(example: SquadExample, article: str) -> Question:
     """Tag a question and its first answer; ``article`` identifies the article of its context."""
     text = example.question.strip()
     question = tokens(text, tag(text))
-    answer, _ = example.answers[0]
+    first, _ = example.answers[0]
+    answer = tokens(first, tag(first))
+    form = answer_form(answer)
     return Question(
         example=example,
         article=article,
         statement=statement(question),
-        form=answer_form(tokens(answer, tag(answer))),
+        form=form,
+        answer=inside_sentence(answer, form).strip(" ."),
         names=tuple(names_of(question)),
         words=tuple(token.text for token in question),
     )
@@ -88,7 +93,7 @@ class Distractors:
         self._fakes = FakeAnswers()
         for question in questions:
             asked = question.statement.asked if question.statement else ""
-            self._fakes.add(asked, question.form, question.example.answers[0][0].strip(" ."), question.article)
+            self._fakes.add(asked, question.form, question.answer, question.article)
 
     def sentence(self, question: Question, seed: int) -> tuple[str | None, str]:
         """The distractor of a question, or None, and the reason why there is none."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ..synonyms.inflection import lemmas
-from .alterations import MONTHS, synsets
+from .alterations import MONTHS, is_common_noun, synsets
 from .declarative import NAMED, NAMING, Statement, Token, spelled
 
 _MONTH = "|".join(MONTHS)
@@ -88,7 +88,10 @@ def answer_form(words: Sequence[Token]) -> str:
         return "other"
     first, last = words[0], words[-1]
     inner = [token for token in words if token.lower not in ("the", "of", "and", "&", "for", "de", "von", "in", "'s")]
-    if inner and all(token.text[0].isupper() or token.text[0].isdigit() for token in inner) and last.tag != "CC":
+    # the tagger cannot know that a single word with a capital is a name
+    is_named = any(token.tag in ("NNP", "NNPS", "FW", "CD") for token in inner)
+    is_named = is_named or last.tag == "NN" and not is_common_noun(last.text)
+    if is_named and all(token.text[0].isupper() or token.text[0].isdigit() for token in inner) and last.tag != "CC":
         return "names" if any(token.lower == "and" for token in words) else "name"
     if any(token.tag in ("VBD", "VBZ", "VBP", "MD", "WP", "WDT", "WRB") for token in words):
         return "clause"
@@ -106,6 +109,14 @@ def answer_form(words: Sequence[Token]) -> str:
         is_plural = _head_tag(words) in ("NNS", "NNPS") or any(token.lower == "and" for token in words)
         return ("the " if first.tag in ("DT", "PRP$") else "") + ("nouns" if is_plural else "noun")
     return "other"
+
+
+def inside_sentence(words: Sequence[Token], form: str) -> str:
+    """An answer as it is inside a sentence: a capital of its first word, if that is no name, becomes small."""
+    text = spelled(words)
+    if not words or form in ("name", "names", "date", "month") or words[0].tag in ("NNP", "NNPS", "FW", "CD"):
+        return text
+    return text[0].lower() + text[1:] if words[0].text[1:].islower() or words[0].text == "A" else text
 
 
 def _head_tag(words: Sequence[Token]) -> str:
@@ -190,7 +201,7 @@ def _is_usable(text: str) -> bool:
     words = text.split()
     return (
         len(words) <= _MAX_WORDS
-        and re.fullmatch(r"[^\[\](){}\"“”;:?!/±=+<>·×]*[\w%]", text) is not None
+        and re.fullmatch(r"[\w\s,.'’&%$£€-]*[\w%]", text) is not None
         and words[-1].lower() not in _FUNCTION_WORDS
         and not _REFERRING & {word.lower() for word in words}
     )
