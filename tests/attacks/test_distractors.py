@@ -151,6 +151,13 @@ def test_random_positions_are_between_sentences_and_outside_of_answers():
     assert found == {with_sentence(EXAMPLE, "Mice ran.", position, Draw(1, "1")).context for position in POSITIONS[:3]}
 
 
+def test_sentences_begin_with_their_quotation_marks():
+    example = SquadExample("1", "Who?", 'Read & Co. (which ran) won. "Cats sleep."', (("Cats", 29),))
+    moved = with_sentence(example, "Mice ran.", "before-answer", Draw(1, "1"))
+    assert moved.context == 'Read & Co. (which ran) won. Mice ran. "Cats sleep."'
+    assert moved.answers == (("Cats", 39),)
+
+
 def test_the_first_sentence_may_hold_the_answer_and_the_context_may_be_empty():
     first = replace(EXAMPLE, answers=(("Cats", 0),))
     assert with_sentence(first, "Mice ran.", "before-answer", Draw(1, "1")).context == f"Mice ran. {CONTEXT}"

@@ -152,7 +152,7 @@ def _place(example: SquadExample, position: str, draw: Draw) -> int:
         return len(context)
     if position == "start":
         return 0
-    places = [0, *_sentence_starts(context)[1:]]
+    places = sorted({0, *_sentence_starts(context)})
     outside = [place for place in places if not any(begin < place < begin + len(text) for text, begin in answers)]
     if position == "random":
         return draw.choice([*outside, len(context)])
@@ -161,5 +161,6 @@ def _place(example: SquadExample, position: str, draw: Draw) -> int:
 
 @lru_cache(maxsize=64)  # the questions of a context follow each other
 def _sentence_starts(context: str) -> list[int]:
-    """The first character of each sentence."""
-    return [word.start for word in tag(context) if word.begins_sentence]
+    """The first character of each sentence, which may be a quotation mark; *Read & Co. (which* is one sentence."""
+    firsts = [word.start for word in tag(context) if word.begins_sentence and not word.text[0].islower()]
+    return [max(context.rfind(space, 0, start) for space in " \t\n") + 1 for start in firsts]
