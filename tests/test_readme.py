@@ -369,6 +369,16 @@ def test_glue_and_squad(corpus, trained):
     assert set(ROBUSTNESS_FILES) == named
 
 
+def test_add_distractors(tmp_path):
+    rows = [("Who won in 1990?", "John"), ("Who ran?", "Ada")]
+    questions = [{"id": name, "question": text, "answers": [{"text": name, "answer_start": 0}]} for text, name in rows]
+    data = [{"title": qa["id"], "paragraphs": [{"context": f"{qa['id']} did.", "qas": [qa]}]} for qa in questions]
+    (tmp_path / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": data}))
+    printed = run_all(commands("tn_fairseq/attacks/README.md", "Add distractors"), tmp_path).stdout
+    assert "questions: 2, attacked: 1, left out: 1" in printed and "distractor: Ada won in " in printed
+    assert "John did. Ada won in " in (tmp_path / "dev-distractors.json").read_text()
+
+
 def test_swap_synonyms(tmp_path):
     context = "The sailors purchased a car. Later the car stopped near the village."
     questions = [{"id": "q", "question": "Who?", "answers": [{"text": "The sailors", "answer_start": 0}]}]

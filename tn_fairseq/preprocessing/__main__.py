@@ -6,6 +6,7 @@
     python -m tn_fairseq.preprocessing glue --glue-dir DIR --task all --tokenizer DIR --destdir GLUE_BIN
     python -m tn_fairseq.preprocessing squad --train FILE --valid FILE --tokenizer DIR --destdir SQUAD_BIN
     python -m tn_fairseq.preprocessing swap-synonyms --squad FILE --output FILE
+    python -m tn_fairseq.preprocessing add-distractors --squad FILE --output FILE
 
 Each command explains itself with --help.
 """
@@ -24,6 +25,7 @@ COMMANDS = {
     "glue": "turn GLUE into what --task sentence_prediction reads",
     "squad": "turn SQuAD 1.1 into what --task squad reads",
     "swap-synonyms": "attack SQuAD or GLUE: swap words for synonyms",
+    "add-distractors": "attack SQuAD: add a sentence that looks like the answer",
 }
 
 
