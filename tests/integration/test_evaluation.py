@@ -111,6 +111,7 @@ def test_glue_fine_tunes_scores_and_compares(world, glue):
         folder = world / "scores" / result["checkpoint"] / result["task"] / f"seed{result['seed']}"
         kept = {path.name for path in folder.iterdir()}
         assert kept == {"result.json", "settings.json", "train.log", "valid.tsv", f"{result['task']}.tsv"}
+        assert "'save_interval_updates': 500" in (folder / "train.log").read_text()
         predicted = (folder / f"{result['task']}.tsv").read_text().splitlines()
         assert predicted[0] == "index\tprediction" and len(predicted) == 1 + 8
         values = [line.split("\t")[1] for line in predicted[1:]]
@@ -178,10 +179,13 @@ def test_squad_fine_tunes_and_scores(world, checkpoints):
         "--paper",
         "--keep-checkpoints",
     ]
-    run = evaluation(*words, "--output", world / "squad-scores", "--", "--dropout", 0, "--bf16")
+    saving = ["--save-interval-updates", 4]
+    run = evaluation(*words, "--output", world / "squad-scores", "--", "--dropout", 0, "--bf16", *saving)
     assert run.code == 0, run.output
     assert "EM" in run.stdout and "F1" in run.stdout
     folder = world / "squad-scores" / "electra" / "SQuAD" / "seed3"
+    assert "checkpoint_1_4.pt" in (folder / "train.log").read_text()
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["checkpoint_last.pt"]
     predictions = json.loads((folder / "valid.predictions.json").read_text())
     assert list(predictions) == [f"q{number}" for number in range(40)]
     data = json.loads((world / "squad.json").read_text())["data"][0]["paragraphs"]

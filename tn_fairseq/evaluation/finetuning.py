@@ -29,6 +29,7 @@ from ..models.base import EncoderModel
 RESULT, SETTINGS, LOG, CHECKPOINTS = "result.json", "settings.json", "train.log", "checkpoints"
 _RESTART = "delete its folder to start over"
 LONGEST_NAME = 255  # bytes in a component of a path
+SAVE_EVERY = 500  # updates
 
 # flags of fairseq-train that this command has options for; set elsewhere, they would break epochs, seeds and results
 _OPTIONS = {"--batch-size": "--batch-size", "--max-update": "--max-update", "--seed": "--seeds"}
@@ -146,7 +147,9 @@ class Run:
         else:
             self._write(SETTINGS, {"checkpoint": self.model.digest, "flags": self.flags})
         checkpoints = self.folder / CHECKPOINTS
-        command = [sys.executable, "-m", "fairseq_cli.train", *self.flags]
+        # an epoch of SQuAD can take hours
+        saving = ["--save-interval-updates", SAVE_EVERY, "--keep-interval-updates", 1]
+        command = [sys.executable, "-m", "fairseq_cli.train", *saving, *self.flags]
         command += ["--finetune-from-model", as_argument(self.model.path), "--save-dir", as_argument(checkpoints)]
         command += ["--user-dir", Path(tn_fairseq.__file__).parent]
         command += ["--no-epoch-checkpoints", "--disable-validation", "--log-format", "json", "--log-interval", 10]
@@ -171,10 +174,13 @@ class Run:
         return checkpoints / "checkpoint_last.pt"
 
     def finish(self, result: dict[str, Any], keep_checkpoints: bool) -> None:
-        """Write the result, which marks the run as finished, and delete the checkpoints."""
+        """Write the result, which marks the run as finished, and delete the checkpoints, or all but the last."""
         self._write(RESULT, result)
         if not keep_checkpoints:
             shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
+            return
+        for earlier in (self.folder / CHECKPOINTS).glob("checkpoint_*_*.pt"):
+            earlier.unlink()
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         write_text(self.folder / name, json.dumps(content, indent=2) + "\n")
