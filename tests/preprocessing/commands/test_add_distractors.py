@@ -73,11 +73,11 @@ def test_the_same_seed_gives_the_same_bytes(squad, capsys):
     assert attack(squad, "--seed", "8").read_bytes() != first
     assert attack(squad, "--seed", "7", "--workers", "2").read_bytes() == first
     command = [sys.executable, "-m", "tn_fairseq.preprocessing", "add-distractors", "--squad", squad, "--seed", "7"]
-    for hash_seed in {"1", "2"} - {os.environ.get("PYTHONHASHSEED")}:
-        output = squad.with_name("other.json")
-        run = run_command("env", f"PYTHONHASHSEED={hash_seed}", *command, "--output", output)
-        assert run.code == 0, run.output
-        assert output.read_bytes() == first
+    hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    output = squad.with_name("other.json")
+    run = run_command("env", f"PYTHONHASHSEED={hash_seed}", *command, "--output", output)
+    assert run.code == 0, run.output
+    assert output.read_bytes() == first
 
 
 def test_questions_without_answers_are_left_out(squad, capsys):
