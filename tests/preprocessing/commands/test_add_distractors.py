@@ -73,11 +73,11 @@ def test_the_same_seed_gives_the_same_bytes(squad, capsys):
     assert attack(squad, "--seed", "8").read_bytes() != first
     assert attack(squad, "--seed", "7", "--workers", "2").read_bytes() == first
     command = [sys.executable, "-m", "tn_fairseq.preprocessing", "add-distractors", "--squad", squad, "--seed", "7"]
-    for hash_seed in {"1", "2"} - {os.environ.get("PYTHONHASHSEED")}:
-        output = squad.with_name("other.json")
-        run = run_command("env", f"PYTHONHASHSEED={hash_seed}", *command, "--output", output)
-        assert run.code == 0, run.output
-        assert output.read_bytes() == first
+    hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    output = squad.with_name("other.json")
+    run = run_command("env", f"PYTHONHASHSEED={hash_seed}", *command, "--output", output)
+    assert run.code == 0, run.output
+    assert output.read_bytes() == first
 
 
 def test_questions_without_answers_are_left_out(squad, capsys):
@@ -118,18 +118,21 @@ def test_wrong_input(squad, capsys):
     for words, message in (
         ([*flags, "--output", squad], "is the input"),
         ([*flags, "--squad", squad.with_name("missing.json")], "missing.json: No such file"),
-        ([*flags, "--squad", one], ""),
         ([*flags, "--seed", "x"], "--seed: invalid int value"),
         ([*flags, "--position", "middle"], "--position: invalid choice"),
         ([*flags, "--workers", "0"], "--workers: must be a positive integer"),
     ):
-        if message:
-            assert message in refusal(*words, capsys=capsys)
-            assert not squad.with_name("out.json").exists()
+        assert message in refusal(*words, capsys=capsys)
+        assert not squad.with_name("out.json").exists()
     # one title: each context counts as an article
     main([str(word) for word in (*flags, "--squad", one)])
     content["data"][0]["paragraphs"] = content["data"][0]["paragraphs"][:1]
     one.write_text(json.dumps(content))
     squad.with_name("out.json").unlink()
+    unlabeled = squad.with_name("unlabeled.json")
+    unlabeled.write_text(
+        json.dumps({"data": [{"paragraphs": [{"context": "", "qas": [{"id": "1", "question": ""}]}]}]})
+    )
+    assert "unlabeled.json: no question has an answer" in refusal(*flags, "--squad", unlabeled, capsys=capsys)
     assert "at least 2 articles" in refusal(*flags, "--squad", one, capsys=capsys)
     assert not squad.with_name("out.json").exists()

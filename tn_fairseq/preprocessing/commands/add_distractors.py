@@ -31,7 +31,7 @@ from ...attacks.distractors import (
 )
 from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
-from ...errors import one_line_errors
+from ...errors import InputError, one_line_errors
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
 from ..engines import open_engine
@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     skipped = {example.id: "they have no answers" for example in examples if not example.answers}
     pairs = [pair for pair in zip(examples, articles(examples)) if pair[0].answers]
+    if not pairs:
+        raise InputError(f"{args.squad}: no question has an answer; give a labeled file")
     questions: list[Question] = _map(_read, pairs, args.workers, "read")
     distractors = Distractors(questions)
     attacked: list[Attacked] = []
