@@ -27,7 +27,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 soak: $(VENV)/.ready
-	$(BIN)/python -m pytest -m soak -s tests/soak
+	$(BIN)/python -m pytest -m soak --timeout 0 -s tests/soak
 
 bench: $(VENV)/.ready
 	$(BIN)/python examples/benchmark.py --output $(BENCH)

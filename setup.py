@@ -45,6 +45,8 @@ setup(
             "protobuf>=4.21",
             "pyarrow>=15",
             "pytest>=8",
+            "pytest-instafail>=0.5",
+            "pytest-timeout>=2.3",
             "pytest-xdist>=3.5",
             "ruff>=0.9",
             "tensorboardX>=2.6",

@@ -35,6 +35,20 @@ TRAINING = [
     *["--optimizer", "electra_adamw", "--lr", 1e-3, "--save-dir", "checkpoints"],
 ]
 
+ANSWERED = [
+    ("In 1880 Tesla moved to the beautiful city of Prague.", "What city did Tesla move to in 1880?", "Prague"),
+    ("Edison opened a large factory in Boston.", "Where did Edison open a large factory?", "Boston"),
+]
+
+
+def question(context: str, text: str, answer: str) -> dict:
+    """An article of SQuAD with one question."""
+    answers = [{"text": answer, "answer_start": context.index(answer)}]
+    return {
+        "title": answer,
+        "paragraphs": [{"context": context, "qas": [{"id": text, "question": text, "answers": answers}]}],
+    }
+
 
 class Installation:
     """A virtual environment with the wheel and the packages of the tests' environment, and an empty folder."""
@@ -98,6 +112,9 @@ def installation(tmp_path_factory, wheel) -> Installation:
 def preprocessed(installation) -> Installation:
     """The installation, with the output of every preprocessing command in the folder."""
     write_sources(installation.folder)
+    (installation.folder / "dev.json").write_text(
+        json.dumps({"version": "1.1", "data": [question(*row) for row in ANSWERED]})
+    )
     text, tokenizer = ["--train", "text", "--valid", "text"], ["--tokenizer", "vocab.txt"]
     commands = {
         "train-tokenizer": ["--input", "text", "--type", "wordpiece", "--vocab-size", 60, "--output", "tokenizer"],
@@ -106,6 +123,8 @@ def preprocessed(installation) -> Installation:
         + ["--output", "synonyms.safetensors"],
         "glue": ["--glue-dir", "glue", "--task", "SST-2", *tokenizer, "--destdir", "glue-bin"],
         "squad": ["--train", "squad.json", "--valid", "squad.json", *tokenizer, "--destdir", "squad-bin"],
+        "swap-synonyms": ["--squad", "dev.json", "--output", "swapped.json"],
+        "add-distractors": ["--squad", "dev.json", "--output", "distractors.json"],
     }
     assert commands.keys() == COMMANDS.keys()
     installation.modules(*(["tn_fairseq.preprocessing", name, *words] for name, words in commands.items()))
@@ -122,7 +141,14 @@ def trained(preprocessed) -> Installation:
 
 
 def test_every_preprocessing_command(preprocessed):
-    for name in ("tokenizer/vocab.txt", "data-bin/train.bin", "glue-bin/SST-2/label/train.bin", "squad-bin/train.bin"):
+    for name in (
+        "tokenizer/vocab.txt",
+        "data-bin/train.bin",
+        "glue-bin/SST-2/label/train.bin",
+        "squad-bin/train.bin",
+        "swapped.json",
+        "distractors.json",
+    ):
         assert (preprocessed.folder / name).stat().st_size > 0, name
 
 
