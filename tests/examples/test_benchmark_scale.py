@@ -15,7 +15,7 @@ def test_it_measures_both_engines_on_a_short_text(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "run"]))
     inputs = ["--text", tmp_path / "text", "--tokenizer", tmp_path / "vocab.txt", "--output", tmp_path / "out"]
     # a fresh process, because the script measures the CPU time of its child processes
-    run = run_command(sys.executable, SCRIPT, *inputs, "--copies", 1, 40, "--workers", 1, fresh=True)
+    run = run_command(sys.executable, SCRIPT, *inputs, "--copies", 1, 40, "--workers", 2, fresh=True)
     assert run.code == 0, run.output
     results = json.loads((tmp_path / "out.json").read_text())
     tokens = [run["tokens"] for run in results["runs"]]
