@@ -1,5 +1,6 @@
 """A toy language for the tests, with words, synonyms and a corpus, and functions that run fairseq."""
 
+import gc
 import importlib.util
 import json
 import multiprocessing
@@ -16,6 +17,7 @@ import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary, indexed_dataset
 from fork_server import Served, start
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 import tn_fairseq
 from tn_fairseq.configuration import training_config
@@ -186,11 +188,20 @@ def prepare_training(data: object, save_dir: object, *flags: object) -> Callable
         try:
             main(cfg)
         finally:
-            # a run that stops within an epoch leaves loader processes, each of which takes five seconds to end
-            for loader in multiprocessing.active_children():
-                loader.terminate()
+            end_loaders()
 
     return run
+
+
+def end_loaders() -> None:
+    """End the loader processes of epochs that were not finished.
+
+    Later, the garbage collector would wait for each of them for five seconds. They cannot be killed: torch hangs if one
+    of them holds the lock of an event then.
+    """
+    if multiprocessing.active_children():
+        for iterator in [thing for thing in gc.get_objects() if type(thing) is _MultiProcessingDataLoaderIter]:
+            iterator._shutdown_workers()
 
 
 def load_script(path: str) -> ModuleType:

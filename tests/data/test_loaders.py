@@ -1,6 +1,12 @@
 import pytest
 import torch
-from helpers import FAMILIES
+from helpers import FAMILIES, end_loaders
+
+
+@pytest.fixture(autouse=True)
+def no_loaders_left():
+    yield
+    end_loaders()
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])

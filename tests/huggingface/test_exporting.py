@@ -69,6 +69,20 @@ def test_the_contents_of_a_folder(exported):
     assert len({path.stat().st_mode for path in (exported / "generator").iterdir()}) == 1
 
 
+def test_half_precision_halves_the_file_and_is_loaded_as_float32(checkpoint, exported, tmp_path):
+    main(["export", str(checkpoint), "--output", str(tmp_path / "half"), "--half"])
+    sizes = [
+        (folder / "discriminator" / "model.safetensors").stat().st_size for folder in (exported, tmp_path / "half")
+    ]
+    assert sizes[1] / sizes[0] == pytest.approx(0.5, abs=0.01)
+    full, half = (
+        transformers.AutoModelForPreTraining.from_pretrained(folder / "discriminator").state_dict()
+        for folder in (exported, tmp_path / "half")
+    )
+    for name, tensor in full.items():
+        assert half[name].dtype == tensor.dtype and torch.equal(half[name], tensor.half().to(tensor.dtype)), name
+
+
 def test_the_card_describes_the_training(exported, wordpiece_bin):
     card = (exported / "generator" / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: transformers\npipeline_tag: fill-mask\n")
