@@ -1,7 +1,7 @@
-"""Import weights from and export weights to transformers; every tensor is copied bit for bit.
+"""Import weights from and export weights to transformers; every tensor is copied bit for bit (except with --half).
 
     python -m tn_fairseq.huggingface import DIR [--as electra] [--generator DIR] --data DATA_BIN --output CHECKPOINT.pt
-    python -m tn_fairseq.huggingface export CHECKPOINT.pt --output DIR
+    python -m tn_fairseq.huggingface export CHECKPOINT.pt --output DIR [--half]
 
 Import reads BERT or ELECTRA as written by save_pretrained, with or without a head, and text that was binarized with
 their tokenizer, and writes a checkpoint for fairseq-train. Export writes folders for transformers: DIR/discriminator
@@ -51,6 +51,7 @@ def get_parser() -> argparse.ArgumentParser:
     giving.add_argument(
         "--data", type=Path, metavar="DATA_BIN", help="folder with dict.txt and tokenizer/ (default: as in training)"
     )
+    giving.add_argument("--half", action="store_true", help="store the weights as float16: half of the size, rounded")
     giving.add_argument(
         "--user-dir",
         metavar="DIR",
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.command == "export":
         if args.user_dir:
             import_plugin(args)
-        for folder in export_model(args.checkpoint, args.output, args.data):
+        for folder in export_model(args.checkpoint, args.output, args.data, half=args.half):
             print(f"wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
         return
 

@@ -23,9 +23,10 @@ from .weights import Names, to_huggingface, tower_names
 _NOT_PARAMETERS = {"dictionary_fingerprint", "trained_positions"}
 
 
-def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -> list[Path]:
+def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None, *, half: bool = False) -> list[Path]:
     """Write BERT to ``output``, ELECTRA to its subfolders discriminator and generator; return the folders written.
 
+    With ``half`` the weights are stored as float16. transformers still computes in float32, as config.json says.
     The vocabulary is read from ``data_bin``, by default the data-bin of the training. The output is written atomically.
     Raises InputError for a checkpoint of another kind of model, and for a data-bin with another vocabulary.
     """
@@ -49,6 +50,8 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None) -
             folder = staging / name
             folder.mkdir(parents=True)
             tensors = to_huggingface(parameters, names, vocabulary.token_ids)
+            if half:
+                tensors = {part: tensor.half() for part, tensor in tensors.items()}
             save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
             config = _config(_tower_cfg(cfg["model"], tower), architecture, tower, vocabulary)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
