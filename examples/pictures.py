@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+TIMEOUT = 120  # seconds
 # lengths in CSS pixels
 WIDTH = 800  # of the page; a README on GitHub is about as wide
 HEAD, CASE = 800, 800  # heights that the head and a case do not exceed, unless their texts are very long
@@ -85,10 +86,11 @@ def photograph(page: Path, view: str, cases: int) -> "Image":
             *[f"--window-size={WIDTH},{HEAD + cases * CASE}", f"{copy.as_uri()}#{view}"],
         ]
         try:
-            run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+            # no pipes: processes that outlive the browser would keep them open, and the timeout would not end the wait
+            run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=TIMEOUT)
             reason = f"exit code {run.returncode}"
         except subprocess.TimeoutExpired:
-            reason = "it did not end within two minutes"
+            reason = f"it did not end within {TIMEOUT} seconds"
         if not picture.exists():
             raise InputError(f"{browser} made no picture of {page}: {reason}")
         image = opened(picture)

@@ -11,10 +11,12 @@ from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from helpers import FAMILIES, WORDS, synonyms_of, write_data_bin, write_table
 from omegaconf import DictConfig
+from tqdm import tqdm
 
 import tn_fairseq  # noqa: F401  registers the plugin's models, tasks and criteria
 from tn_fairseq.dictionary import load_dictionary
 
+tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever
 torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
 
 

@@ -35,6 +35,7 @@ class Runner:
         self.running: set[subprocess.Popen] = set()
         self.stopped = False
         self._guard = threading.Lock()
+        self._starting = self._interrupted = False  # in the main thread, the only one that is interrupted
 
     def shown(self, words: Sequence[str]) -> str:
         """The command as a user would type it in the study's folder."""
@@ -49,7 +50,7 @@ class Runner:
         environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": str(self.threads)}
         started, start = time.strftime("%Y-%m-%d %H:%M:%S"), time.monotonic()
         with open(log, "ab") as output:
-            with self._guard:
+            with self._not_interrupted(), self._guard:
                 if self.stopped:
                     raise Stopped
                 process = subprocess.Popen(
@@ -73,6 +74,25 @@ class Runner:
             with open(self.folder / RECORD, "a", encoding="utf-8") as file:
                 file.write(json.dumps({**record, "log": str(log.relative_to(self.folder))}) + "\n")
         return code
+
+    def interrupt(self, *_: object) -> None:
+        """Raise KeyboardInterrupt, but not while a command starts, because nobody would end that command."""
+        self._interrupted = True
+        if not self._starting:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def _not_interrupted(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._starting = True
+        try:
+            yield
+        finally:
+            self._starting = False
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def prepare(self, title: str, steps: Sequence[Step]) -> None:
         """Run the steps whose output is missing; raises InputError if one fails."""

@@ -48,9 +48,10 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
         print("\n".join(remaining_commands(runner, starts)) or f"nothing is left to do in {args.output}")
         return
-    signal.signal(signal.SIGTERM, interrupt)
     with locked(args.output) as lock:
         runner = Runner(args.output, PLUGIN, plan.threads, lock)
+        signal.signal(signal.SIGINT, runner.interrupt)
+        signal.signal(signal.SIGTERM, runner.interrupt)
         try:
             failed = carry_out(plan, path, starts, runner, args.parallel or plan.parallel, not args.no_training)
         except KeyboardInterrupt:
@@ -86,10 +87,6 @@ def _source(text: str) -> tuple[str, str]:
     if not (name and sign and path):
         raise argparse.ArgumentTypeError(f"must be NAME=PATH, not {text}")
     return name, path
-
-
-def interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def carry_out(

@@ -7,11 +7,11 @@ import shlex
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
+from engine_checks import wait_until
 from fairseq import options
 from helpers import PLUGIN, load_script, run_command, start_command
 from omegaconf import OmegaConf
@@ -179,8 +179,7 @@ def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(module
     ]
     with open(tmp_path / "output", "w+") as output:
         process = start_command(*command, stdout=output, stderr=output)
-        while not (tmp_path / "a" / "logs").exists():
-            time.sleep(0.1)
+        wait_until((tmp_path / "a" / "logs").exists, seconds=120)
         modules["runner"].PATIENCE = 0
         still_working = pytest.raises(ValueError, match="another study, or a run that it started, is still working")
         with still_working, modules["runner"].locked(tmp_path / "a"):
@@ -192,6 +191,25 @@ def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(module
     modules["runner"].PATIENCE = 20
     with modules["runner"].locked(tmp_path / "a"):
         pass
+
+
+def test_a_command_that_has_just_started_ends_too(modules, tmp_path, monkeypatch):
+    """The signal arrives when the command runs, but the study does not know it yet."""
+    module = modules["runner"]
+    with module.locked(tmp_path) as lock:
+        runner = module.Runner(tmp_path, PLUGIN, 1, lock)
+        Popen, started = module.subprocess.Popen, []
+
+        def interrupted(*args, **options):
+            started.append(Popen(*args, **options))
+            runner.interrupt()
+            return started[0]
+
+        monkeypatch.setattr(module.subprocess, "Popen", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(["sleep", "300"], Path("log"))
+        runner.stop()
+        assert started[0].wait() == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("name", PLANS)
