@@ -75,6 +75,17 @@ class Runner:
                 file.write(json.dumps({**record, "log": str(log.relative_to(self.folder))}) + "\n")
         return code
 
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let SIGINT and SIGTERM raise KeyboardInterrupt in the main thread."""
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self.interrupt) for number in signals]
+        try:
+            yield
+        finally:
+            for number, handler in zip(signals, before):
+                signal.signal(number, handler)
+
     def interrupt(self, *_: object) -> None:
         """Raise KeyboardInterrupt, but not while a command starts, because nobody would end that command."""
         self._interrupted = True

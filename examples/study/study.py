@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import platform
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -50,10 +49,9 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         return
     with locked(args.output) as lock:
         runner = Runner(args.output, PLUGIN, plan.threads, lock)
-        signal.signal(signal.SIGINT, runner.interrupt)
-        signal.signal(signal.SIGTERM, runner.interrupt)
         try:
-            failed = carry_out(plan, path, starts, runner, args.parallel or plan.parallel, not args.no_training)
+            with runner.interruptible():
+                failed = carry_out(plan, path, starts, runner, args.parallel or plan.parallel, not args.no_training)
         except KeyboardInterrupt:
             runner.stop()
             sys.exit("error: interrupted; run the same command again to go on")

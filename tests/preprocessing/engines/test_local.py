@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -151,6 +152,28 @@ def test_workers_ignore_interrupts(usual_interrupts):
     with LocalProcesses(is_interrupted, 2) as engine:
         assert list(engine.map(range(10))) == [False] * 10
     assert is_interrupted(0)  # in this process it is as usual
+
+
+def test_workers_that_wait_for_a_killed_one_end_with_it(capsys):
+    """As if it was killed while it wrote a result, although this process handles the signal that ends the others."""
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    results = []
+    try:
+        with LocalProcesses(abs, 2) as engine:
+            engine._submit(0).result()
+            workers = list(engine._pool._processes.values())
+            engine._pool._result_queue._wlock.acquire()  # nobody releases it
+            work = threading.Thread(target=lambda: results.extend(engine.map([-1, -2])), daemon=True)
+            work.start()
+            os.kill(workers[0].pid, signal.SIGKILL)
+            work.join(timeout=20)
+            finished = not work.is_alive()
+            for worker in workers:
+                worker.kill()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert finished and results == [1, 2]
+    assert "a worker was killed" in capsys.readouterr().err
 
 
 def start_too_many(more_files: int, queue: multiprocessing.Queue) -> None:

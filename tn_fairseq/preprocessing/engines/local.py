@@ -86,6 +86,9 @@ def _prepare_worker(function: Callable) -> None:
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C for all
+    # The pool ends its workers with this signal if one of them was killed. If it was killed while it wrote a result,
+    # the others wait for a lock that nobody releases, and a handler of the parent would let them wait forever.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
