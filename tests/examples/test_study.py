@@ -232,8 +232,8 @@ def test_the_commands_of_the_page(modules, capsys, tmp_path):
     page = (FOLDER / "README.md").read_text()
     blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
     lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
-    assert [words[1] for words in lines] == ["examples/study/study.py"] * 2
-    for _, _, *words in lines:
+    assert [words[1] for words in lines] == ["examples/study/study.py"] * 2 + ["examples/study/wikipedia.py"]
+    for _, _, *words in lines[:2]:
         modules["study"].main([str(tmp_path) if word == "study" else word for word in words] + ["--dry-run"])
         found = capsys.readouterr().out
         assert "--save-dir runs/scratch/" in found if words[0] == "tiny" else "--save-dir runs/continued/" in found
