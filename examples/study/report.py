@@ -309,9 +309,9 @@ def summary(
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
         yield from ("", f"## {name}: {start.about}", "")
-        yield f"{progress(of_start)}, of {start.updates:,} updates each. "
-        yield f"For `{start.baseline}`, the tables show means, for the other arms differences with half of their "
-        yield "95% intervals, in bold if the interval excludes zero."
+        yield f"{progress(of_start)}, of {start.updates:,} updates each."
+        yield f"The column of `{start.baseline}` shows means. The other columns show differences from it, with 95% "
+        yield "intervals. A difference is in bold if its interval excludes zero."
         for group in GROUPS:
             rows = [row for row in of_start["comparisons"] if row["group"] == group]
             if not rows:
