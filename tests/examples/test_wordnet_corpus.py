@@ -11,6 +11,8 @@ from wordnet_corpus import LINES_PER_DOCUMENT, clean, clean_definition, document
 
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
+pytestmark = pytest.mark.xdist_group("wordnet_corpus")  # writes the corpus once
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
