@@ -44,7 +44,7 @@ setup(
             "matplotlib>=3.7",
             "protobuf>=4.21",
             "pyarrow>=15",
-            "pytest>=8",
+            "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2
             "pytest-instafail>=0.5",
             "pytest-timeout>=2.3",
             "pytest-xdist>=3.5",
