@@ -28,8 +28,9 @@ NOTES = {
     "seed see the same text with the same masks in the same order, so these are also held-out figures, with dropout if "
     "the runs have any.",
     FALSE_NEGATIVES: "With the same synonym table for all arms, after the last update.",
-    WORDS: "What the models know about words, measured without fine-tuning. These intervals resample the words or "
-    "sentences and the seeds; with so few seeds they are too narrow.",
+    WORDS: "What the models know about words, measured without fine-tuning: substitutes of words in sentences "
+    "(SWORDS), similar words, and pairs of sentences (BLiMP). These intervals resample the words or sentences and the "
+    "seeds; with so few seeds they are too narrow.",
     FINE_TUNING: "Scores of the development data, a mean over the seeds of fine-tuning for each seed of pre-training.",
     COST: "Short trainings of all arms in turns, one at a time.",
 }
@@ -306,6 +307,8 @@ def summary(
     yield ""
     yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
     yield "All figures are in index.html."
+    if remarks:
+        yield from ("", "## What follows", "", "\n\n".join(remarks))
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
         yield from ("", f"## {name}: {start.about}", "")
@@ -335,8 +338,6 @@ def summary(
                 yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
         for plot, caption in plots[name].items():
             yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
-    if remarks:
-        yield from ("", "## What follows", "", "\n\n".join(remarks))
 
 
 def cell(row: Optional[Row]) -> str:
@@ -376,10 +377,9 @@ def page(
     yield (
         "<p>All arms of a start share everything but the objective: the initial weights, the text and its order, the "
         "masks, the schedule and the number of updates. Runs are compared seed by seed, over the seeds that both arms "
-        "have. Intervals are Student's 95% "
-        "intervals of the paired differences, unless the text says otherwise. They cover the spread over training "
-        "runs. <em>Could see</em> is the smallest true difference that the study would have found with a probability "
-        "of 80%.</p>"
+        "have. Intervals are Student's 95% intervals of the paired differences, unless the text says otherwise. They "
+        "cover the spread over training runs. <em>Could see</em> is the smallest true difference that the study would "
+        "have found with a probability of 80%.</p>"
     )
     machine = html.escape(", ".join(results["machine"].values()))
     yield f"<p>{results['date']}. Machine: {machine}. Time used: {hours(results)}.</p>"

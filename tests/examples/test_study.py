@@ -103,7 +103,7 @@ def test_a_study_from_start_to_report(finished):
     assert plain["difference"] is None and plain["detectable"] is None
     assert ("updates to reach an accuracy of 0.5%", "plain") in rows
     assert ("updates to reach an accuracy of 99%", "plain") not in rows  # no run got there
-    assert rows["pairs: Spearman", "hard_wordnet"]["interval"] == "items and seeds"
+    assert rows["pairs: similarity of words (Spearman)", "hard_wordnet"]["interval"] == "items and seeds"
     assert json.loads((folder / "study.json").read_text())["starts"]["scratch"]["tokens_per_second"].keys() == {
         "plain",
         "hard_wordnet",
