@@ -1,4 +1,4 @@
-# make demo   install everything, pre-train a small ELECTRA and show its false negatives
+# make demo   install everything, continue a small BERT twice and show its false negatives
 # make test   install everything, lint and run all tests
 # make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
 # make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files

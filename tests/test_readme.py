@@ -105,7 +105,8 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --warmup-updates --total-num-update"  # of --lr-scheduler polynomial_decay, hidden like a plugin's
     known += " --init-token --num-classes"  # of fairseq's --task sentence_prediction
     known += " --view"  # of pictures.py
-    known += " --source --start --parallel --dry-run --no-training"  # of study.py
+    known += " --source --start --parallel --dry-run --no-training --output-dir"  # of study.py and wikipedia.py
+    known += " --from-scratch"  # of quickstart.py
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", TEXT)) - existing == set()
@@ -163,6 +164,7 @@ SMALLER = {"30522": "160", "electra_small": "electra_tiny", "128": "16", "100000
 SMALLER |= {"1,2,3,4,5": "1", "1,2,3": "1"}
 SMALLER |= {"electra_base": "electra_tiny", "bert_base": "bert_tiny", "512": "16", "200000": "4"}
 SMALLER |= {"6": "2", "384": "128", "1536": "512", "30": "2", "600": "4", "25": "1"}
+SMALLER |= {"6144": "160", "500": "2", "26000": "4"}
 BERT_TINY = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
 ELECTRA_TINY = {"embedding_size": 128, **BERT_TINY}
 
@@ -313,6 +315,27 @@ def test_start_from_a_released_encoder(release, monkeypatch):
     assert not one.equal(other) and one.dot(other) > 0.99 * one.norm() * other.norm()
 
 
+def test_train_the_small_model_again(corpus, tmp_path):
+    names = {"wiki.train.txt": "train", "novels.txt": "train", "glosses.train.txt": "train", "wiki.valid.txt": "valid"}
+    for name, split in names.items():
+        (tmp_path / name).symlink_to(corpus / f"corpus.{split}.txt")
+    (tmp_path / "tn_fairseq").symlink_to(PLUGIN)
+    run_all(commands("examples/small_model/README.md"), tmp_path)
+    config = json.loads((tmp_path / "small-model" / "config.json").read_text())
+    shipped = json.loads((ROOT / "examples" / "small_model" / "model" / "config.json").read_text())
+    assert config["num_hidden_layers"] == shipped["num_hidden_layers"]
+    assert config["hidden_size"] == shipped["hidden_size"]
+
+
+def test_use_the_small_model(monkeypatch, capsys):
+    pytest.importorskip("transformers")
+    monkeypatch.chdir(ROOT)
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["examples/small_model/README.md"], flags=re.DOTALL)
+    exec(snippet, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and re.fullmatch(r"\d\d\.\d%  door", lines[0])
+
+
 def test_see_the_false_negatives(corpus, trained):
     page = "tn_fairseq/analysis/README.md"
     run = run_all(commands(page), corpus)
@@ -409,11 +432,16 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
 
 
+def test_the_commands_above_ran_in_one_process(request):
+    """Otherwise each process would repeat the training that they share."""
+    assert request.node.nodeid.endswith("@readme") or not request.config.getoption("loadgroup", False)
+
+
 def test_no_command_is_left_untried():
     elsewhere = {
         f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart study".split()
     }
-    here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq"))}
+    here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq", "examples/small_model"))}
     names = ("criterions", "analysis", "attacks", "evaluation", "evaluation/lexical", "huggingface")
     here |= {f"tn_fairseq/{name}/README.md" for name in names}
     assert {page for page in PAGES if commands(page)} == here | elsewhere

@@ -28,7 +28,9 @@ WINDOW = 100  # updates; the losses of single batches differ too much to see a c
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="DIR", help="the --output of quickstart.py")
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="DIR", help="the --output of quickstart.py --from-scratch"
+    )
     parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the plot, a PNG file")
     args = parser.parse_args(argv)
     curves = [curve(run / LOG) for run in args.runs]
@@ -40,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def curve(log: Path) -> tuple[int, list[float], list[float]]:
     """The number of updates, the middle of each window of updates, and the mean losses there in bits."""
     losses = {}  # a resumed run logs some updates again
-    for line in read_text(log, "give the --output of quickstart.py").splitlines():
+    for line in read_text(log, "give the --output of quickstart.py --from-scratch").splitlines():
         record = json_record(line, "train_inner")
         if record:
             losses[int(record["num_updates"])] = float(record["nll_loss"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Report what the quickstart learned, and the false negatives of its generator in held-out text.
+"""Report what the quickstart learned, and the false negatives of its model in held-out text.
 
     python examples/quickstart/report.py demo
 
@@ -8,18 +8,29 @@ prints the report and writes it to demo/report.txt.
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 from fairseq.data import indexed_dataset
-from quickstart import json_record
+from quickstart import CRITERIA, json_record
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
+from tn_fairseq.reporting.layout import align
 from tn_fairseq.synonyms.table import read_description
 
 EXAMPLES = 5
-CONTEXT = 70  # characters on either side of the masked word
+SYNONYMS = 8  # the most likely ones of each example
+CONTEXT = 45  # characters on either side of the masked word
+# rate of the analysis -> label, digits
+COMPARED = {
+    "loss": ("masked-LM loss, in bits", 3),
+    "accuracy": ("masked words predicted, in %", 2),
+    "synonym_probability": ("probability of the synonyms, in %", 2),
+    "sequence_rate": ("sequences with a false negative, in %", 2),
+    "prediction_rate": ("wrong words that are false negatives, in %", 2),
+}
 
 
 def write_report(folder: Path) -> None:
@@ -30,25 +41,17 @@ def write_report(folder: Path) -> None:
 
 def report(folder: Path) -> Iterator[str]:
     data_bin, table, analysis = folder / "data-bin", folder / "synonyms.safetensors", folder / "false-negatives"
-    dictionary = load_dictionary(data_bin / "dict.txt")
-
-    yield "corpus and vocabulary"
-    for split in ("train", "valid"):
-        dataset = indexed_dataset.make_dataset(str(data_bin / split), impl="mmap")
-        yield f"  {split:6} {(dataset.sizes > 1).sum():9,} sentences {dataset.sizes.sum():11,} tokens"
-    yield f"  dictionary of {len(dictionary):,} symbols"
-    for label, count in json.loads(read_description(table)["counts"]).items():
-        yield f"  {count:,} of them {label} ({count / len(dictionary):.1%})"
-
+    yield from corpus_and_vocabulary(data_bin, table)
     yield ""
-    yield from loss_curve(folder / "pretraining.log")
-
-    last = read_json(analysis / "false_negatives.json")[-1]
-    yield ""
-    yield f"false negatives in held-out text ({last['mask_seeds']} maskings of it)"
-    yield f"  {last['masked']:,} masked words, and the generator's word is wrong for {last['mismatches']:,}"
-    yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f}%): hard correction"
-    yield "  removes them from the loss (the paper reports 1.3 to 1.6% for trained BERT models)"
+    rates = read_json(analysis / "false_negatives.json")
+    if (folder / "start.pt").exists():
+        runs = [folder / arm for arm in CRITERIA]
+        yield from comparison(*(last_row(rates, run) for run in runs))
+    else:
+        runs = [folder / "pretraining"]
+        yield from loss_curve(runs[0].with_suffix(".log"))
+        yield ""
+        yield from false_negatives(last_row(rates, runs[0]))
 
     yield ""
     yield "what plain masked LM punishes: the most likely synonyms"
@@ -56,7 +59,8 @@ def report(folder: Path) -> Iterator[str]:
         synonym, probability = likeliest_synonym(case)
         yield f"  {number}. {sentence(case)}"
         yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
-        yield f"     synonyms of {case['gold']}: {', '.join(case['synonyms'])}"
+        names = [*sorted(case["synonyms"], key=case["synonyms"].get, reverse=True)[:SYNONYMS], "…"]
+        yield f"     synonyms of {case['gold']}: {', '.join(names[: len(case['synonyms'])])}"
 
     yield ""
     yield "files"
@@ -65,11 +69,49 @@ def report(folder: Path) -> Iterator[str]:
         (analysis / "training.png", "how often predictions are synonyms during training; the same folder has numbers"),
         (data_bin, "the input of fairseq-train; the tokenizer is in tokenizer/"),
         (table, "the synonym table: build-synonym-table --show WORD prints a row"),
-        (folder / "checkpoints" / "checkpoint_last.pt", "the model; fairseq-train resumes from it"),
-        (folder / "pretraining.log", "the output of fairseq-train"),
+        *((run / "checkpoint_last.pt", "the model; fairseq-train resumes from it") for run in runs),
+        *((run.with_suffix(".log"), "the output of fairseq-train") for run in runs),
         (folder / "report.txt", "this report"),
     ):
         yield f"  {path}  {what}"
+
+
+def corpus_and_vocabulary(data_bin: Path, table: Path) -> Iterator[str]:
+    dictionary = load_dictionary(data_bin / "dict.txt")
+    yield "corpus and vocabulary"
+    for split in ("train", "valid"):
+        dataset = indexed_dataset.make_dataset(str(data_bin / split), impl="mmap")
+        yield f"  {split:6} {(dataset.sizes > 1).sum():9,} sentences {dataset.sizes.sum():11,} tokens"
+    yield f"  dictionary of {len(dictionary):,} symbols"
+    for label, count in json.loads(read_description(table)["counts"]).items():
+        yield f"  {count:,} of them {label} ({count / len(dictionary):.1%})"
+
+
+def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
+    """The rates of the run's checkpoint with the most updates."""
+    rows = [row for row in rates if Path(row["checkpoint"]).parent.name == run.name]
+    return max(rows, key=lambda row: row["updates"])
+
+
+def comparison(plain: dict[str, Any], corrected: dict[str, Any]) -> Iterator[str]:
+    """Plain masked LM and hard correction on the same masks of the same held-out text."""
+    yield f"held-out text: {plain['masked']:,} masked words in {plain['mask_seeds']} maskings, the same for both"
+    lines = [["", "plain", "corrected", "difference"]]
+    for rate, (label, digits) in COMPARED.items():
+        values = [f"{row[rate]:.{digits}f}" for row in (plain, corrected)]
+        difference = round(corrected[rate] - plain[rate], digits) + 0.0  # not -0.0
+        lines.append([f"  {label}", *values, f"{difference:+.{digits}f}"])
+    yield from align(lines)
+    yield f"  {plain['corrected']:,} wrong words of plain masked LM are synonyms of the hidden word: false negatives."
+    yield "  Hard correction removes them from the loss. The paper reports 7.07% of the sequences for BERT."
+    yield "  Differences between two runs are mostly chance. examples/study measures them over many runs."
+
+
+def false_negatives(last: dict[str, Any]) -> Iterator[str]:
+    yield f"false negatives in held-out text ({last['mask_seeds']} maskings of it)"
+    yield f"  {last['masked']:,} masked words, and the generator's word is wrong for {last['mismatches']:,}"
+    yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f}%): hard correction"
+    yield "  removes them from the loss (the paper reports 1.3 to 1.6% for trained BERT models)"
 
 
 def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
@@ -122,11 +164,11 @@ def sentence(case: dict[str, Any]) -> str:
 
 
 def likeliest_of_each_word(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The most likely cases, with no gold word or synonym in more than one of them."""
+    """The most likely cases, with no gold word or synonym in more than one of them, and without single letters."""
     chosen, seen = [], set()
     for case in sorted(cases, key=lambda case: -likeliest_synonym(case)[1]):
         pair = {case["gold"], likeliest_synonym(case)[0]}
-        if not seen & pair:
+        if not seen & pair and len(case["gold"].strip()) > 1:
             chosen.append(case)
             seen |= pair
     return chosen[:EXAMPLES]

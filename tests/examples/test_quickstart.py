@@ -1,5 +1,6 @@
-"""The quickstart as `make demo` runs it, with fewer updates, and the commands of its page."""
+"""The quickstart as `make demo` runs it, with less text and fewer updates, and the commands of its page."""
 
+import itertools
 import re
 import shlex
 import shutil
@@ -9,9 +10,29 @@ from pathlib import Path
 import pytest
 from helpers import load_script, run_command
 
+from tn_fairseq.reporting.training_log import read_records
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "quickstart"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+UPDATES = "40"
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """The --output of a run whose first stage is done: a short corpus. test_wordnet_corpus.py writes the real one."""
+    corpus = tmp_path / "demo folder" / "corpus"
+    corpus.mkdir(parents=True)
+    subjects = ("the main road", "a large house", "an old man", "every good student", "the primary function")
+    verbs = ("begins in", "leads to", "goes to", "stays in", "comes from", "ends in")
+    objects = ("the city .", "a small river .", "the main street .", "a great house .", "the old town .")
+    sentences = [" ".join(words) for words in itertools.product(subjects, verbs, objects)]
+    for split, count in (("train", 8), ("valid", 1)):
+        documents = ["\n".join(sentences[start : start + 10]) for start in range(0, len(sentences), 10)]
+        (corpus / f"{split}.txt").write_text("\n\n".join(documents * count) + "\n")
+    return corpus.parent
 
 
 def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
@@ -19,53 +40,75 @@ def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
     lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
-    changed = {"8000": "60", "demo": str(folder), "demo/longer": str(folder)}
+    changed = {"2500": UPDATES, "8000": UPDATES, "demo": str(folder)}
+    changed |= {f"demo/{name}": str(folder) for name in ("scratch", "longer")}
     changed |= {f"demo/{name}": str(folder / name) for name in ("false-negatives", "pictures")}
-    return {
+    found = {
         Path(script).stem: [sys.executable, str(ROOT / script), *(changed.get(word, word) for word in words)]
         for _, script, *words in lines
     }
+    assert set(found) == {"quickstart", "losses", "pictures"}
+    return found
 
 
-def test_the_quickstart_reports_skips_finished_stages_and_names_the_log_of_a_failure(tmp_path):
-    folder = tmp_path / "demo folder"
-    commands = commands_of_the_page(folder)
-    command = commands.pop("quickstart")
+def test_the_demo_compares_plain_and_corrected_training(folder):
+    command = [sys.executable, str(FOLDER / "quickstart.py"), "--output", folder, "--max-update", UPDATES]
     first = run_command(*command)
     assert first.code == 0, first.output
     report = (folder / "report.txt").read_text(encoding="utf-8")
     assert report in first.stdout
-    for line in ("corpus and vocabulary", "115,380 sentences", "known to WordNet", "pre-training", "masked LM"):
-        assert line in report
-    assert report.count(" gold ") == report.count("     synonyms of ") == 5
-    for name in ("data-bin", "synonyms.safetensors", "checkpoints/checkpoint_last.pt", "pretraining.log") + (
+    assert "150 sentences" in report and "the same for both" in report and "known to WordNet" in report
+    (row,) = (line.split() for line in report.splitlines() if line.startswith("  masked words predicted, in %"))
+    plain, corrected, difference = map(float, row[-3:])
+    assert 20 < plain < 100 and corrected - plain == pytest.approx(difference, abs=0.011)
+    for name in ("data-bin", "synonyms.safetensors", "corrected/checkpoint_last.pt", "plain.log") + (
         "false-negatives/cases.html",
         "false-negatives/training.png",
     ):
         assert (folder / name).exists() and str(folder / name) in report
+    # the same data, order and masks: in the first updates, the corrections change little
+    losses = [
+        float(read_records(folder / f"{arm}.log", "train_inner")[0]["nll_loss"]) for arm in ("plain", "corrected")
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=0.005)
 
     again = run_command(*command)
     assert again.code == 0, again.output
-    assert again.stdout.count("already there") == 5 and again.stdout.count("already done") == 1
+    assert again.stdout.count("already there") == 5 and again.stdout.count("already done") == 2
     assert "$ " not in again.stdout and report in again.stdout
 
-    losses = run_command(*commands.pop("losses"), cwd=tmp_path)
-    assert losses.code == 0, losses.output
-    curve = report[report.index("pre-training") : report.index("\n\nfalse negatives")]
-    assert losses.stdout.count(f"{folder}:\n{curve}\n") == 2  # both runs of the page are this one
-    assert (tmp_path / "examples" / "quickstart" / "losses.png").read_bytes().startswith(b"\x89PNG")
-    pictures = run_command(*commands.pop("pictures"), cwd=tmp_path)
+    pictures = run_command(*commands_of_the_page(folder)["pictures"])
     if BROWSER is None:
         assert "no browser found" in pictures.error()
     else:
         assert pictures.code == 0 and (folder / "pictures" / "cases.png").exists(), pictures.output
-    assert not commands
 
-    for checkpoint in (folder / "checkpoints").iterdir():  # so that no other checkpoint can replace a damaged one
+    other = run_command(*command, "--from-scratch")
+    assert other.error().endswith("holds a run without --from-scratch; give another folder")
+    for checkpoint in (folder / "plain").iterdir():  # so that no other checkpoint can replace a damaged one
         checkpoint.write_bytes(b"damaged")
-    (folder / "pretraining.done").unlink()
+    (folder / "plain.done").unlink()
     broken = run_command(*command)
-    assert broken.error().endswith("run this again to resume") and "pretraining.log; run" in broken.error()
+    assert broken.error().endswith("run this again to resume") and "plain.log; run" in broken.error()
+
+
+def test_from_scratch(folder, tmp_path):
+    with open(folder / "corpus" / "train.txt", "a") as text:  # the vocabulary of 8,192 pieces needs more words
+        syllables = ["".join(letters) for letters in itertools.product("bcdfghjklmnprstvwxyz", "aeiou")]
+        lines = [f"{' '.join(first + second for second in syllables)}\n" for first in syllables]
+        text.writelines(lines * 2)  # pieces must occur twice
+    commands = commands_of_the_page(folder)
+    run = run_command(*commands["quickstart"])
+    assert run.code == 0 and "--from-scratch" in commands["quickstart"], run.output
+    report = (folder / "report.txt").read_text(encoding="utf-8")
+    assert report in run.stdout and "pre-training (losses" in report and "8,192 symbols" in report
+    losses = run_command(*commands["losses"], cwd=tmp_path)
+    assert losses.code == 0, losses.output
+    curve = report[report.index("pre-training") : report.index("\n\nfalse negatives")]
+    assert losses.stdout.count(f"{folder}:\n{curve}\n") == 2  # both runs of the page are this one
+    assert (tmp_path / "examples" / "quickstart" / "losses.png").read_bytes().startswith(b"\x89PNG")
+    other = run_command(sys.executable, FOLDER / "quickstart.py", "--output", folder)
+    assert other.error().endswith("holds a run with --from-scratch; give another folder")
 
 
 @pytest.fixture
