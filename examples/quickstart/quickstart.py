@@ -75,12 +75,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     if other.exists():
         kind = "without" if args.from_scratch else "with"
         raise InputError(f"--output {args.output}: holds a run {kind} --from-scratch; give another folder")
-    if args.from_scratch:
-        from_scratch(args.output, args.max_update or 2500)
-    else:
-        continued(args.output, args.max_update or 500)
-    stage("report")
-    run_report(args.output)
+    try:
+        if args.from_scratch:
+            from_scratch(args.output, args.max_update or 2500)
+        else:
+            continued(args.output, args.max_update or 500)
+        stage("report")
+        run_report(args.output)
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; run the same command again to resume")
 
 
 def continued(folder: Path, updates: int) -> None:
@@ -209,7 +212,7 @@ def run(title: str, output: Path, command: Words, newer_than: Sequence[Path] = (
 
 
 class Training:
-    """A running fairseq-train with its progress bar; ``wait`` until it ends."""
+    """A running fairseq-train with its progress bar."""
 
     def __init__(self, command: Words, log: Path, max_update: int, threads: int, position: int):
         executable = Path(sys.executable).with_name(str(command[0]))
@@ -242,6 +245,11 @@ class Training:
         self._bar.close()
         return self._process.wait()
 
+    def stop(self) -> None:
+        """End the process; the same command resumes from its last checkpoint."""
+        self._process.terminate()
+        self.wait()
+
 
 def train(title: str, commands: Mapping[Path, Words], max_update: int) -> None:
     """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files."""
@@ -259,7 +267,12 @@ def train(title: str, commands: Mapping[Path, Words], max_update: int) -> None:
         folder: Training(command, folder.with_suffix(".log"), max_update, threads, position)
         for position, (folder, command) in enumerate(left.items())
     }
-    codes = {folder: training.wait() for folder, training in running.items()}
+    try:
+        codes = {folder: training.wait() for folder, training in running.items()}
+    except KeyboardInterrupt:
+        for training in running.values():
+            training.stop()
+        raise
     for folder, code in codes.items():
         if code:
             log = folder.with_suffix(".log")

@@ -111,6 +111,29 @@ def test_from_scratch(folder, tmp_path):
     assert other.error().endswith("holds a run with --from-scratch; give another folder")
 
 
+def test_an_interruption_ends_the_trainings(monkeypatch, tmp_path):
+    quickstart = load_script("examples/quickstart/quickstart.py")
+    processes = []
+
+    class Interrupted(quickstart.Training):
+        def wait(self) -> int:
+            processes.append(self._process)
+            if len(processes) == 1:
+                raise KeyboardInterrupt
+            return super().wait()
+
+    def sleep(folder, updates):
+        words = ["python", "-c", "import time; time.sleep(600)"]
+        quickstart.train("training", {folder / "plain": words, folder / "corrected": words}, updates)
+
+    monkeypatch.setattr(quickstart, "Training", Interrupted)
+    monkeypatch.setattr(quickstart, "continued", sleep)
+    with pytest.raises(SystemExit, match="^error: interrupted; run the same command again to resume$"):
+        quickstart.main(["--output", str(tmp_path)])
+    assert len(set(processes)) == 2 and all(process.poll() is not None for process in processes)
+    assert not list(tmp_path.glob("*.done"))
+
+
 @pytest.fixture
 def losses(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))  # it imports its neighbors, as a script does
