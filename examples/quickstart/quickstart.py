@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def continued(folder: Path, updates: int) -> None:
     data_bin, table, start = folder / "data-bin", folder / "synonyms.safetensors", folder / "start.pt"
-    corpus = write_corpus(1, folder)
+    corpus = write_corpus(folder)
     run(
         "2/6 data: the corpus in fairseq's format, in the small model's pieces",
         data_bin / "dict.txt",
@@ -98,7 +98,7 @@ def continued(folder: Path, updates: int) -> None:
     filters = ["--same-inflection", "--no-contrasts"]
     run("3/6 synonym table: from WordNet, for this vocabulary", table, build_table(data_bin, table, *filters))
     run(
-        "4/6 start: a small BERT, pre-trained on Wikipedia and novels",
+        "4/6 start: a small BERT, pre-trained on Wikipedia, novels and glosses",
         start,
         ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL, "--data", data_bin, "--output", start],
     )
@@ -116,7 +116,7 @@ def continued(folder: Path, updates: int) -> None:
 
 def from_scratch(folder: Path, updates: int) -> None:
     tokenizer, data_bin, table = folder / "tokenizer", folder / "data-bin", folder / "synonyms.safetensors"
-    corpus = write_corpus(1, folder)
+    corpus = write_corpus(folder)
     run(
         "2/6 tokenizer: WordPiece, trained on the corpus",
         tokenizer / "tokenizer_config.json",
@@ -140,10 +140,10 @@ def from_scratch(folder: Path, updates: int) -> None:
     analyze([folder / "pretraining"], data_bin, table, folder / "false-negatives", "--prediction-mode", "sample")
 
 
-def write_corpus(number: int, folder: Path) -> Path:
+def write_corpus(folder: Path) -> Path:
     corpus = folder / "corpus"
     run(
-        f"{number}/6 corpus: the glosses and examples of WordNet",
+        "1/6 corpus: the glosses and examples of WordNet",
         corpus / "valid.txt",
         ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus],
     )

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from fairseq.data import indexed_dataset
-from quickstart import CRITERIA, json_record
+from quickstart import CRITERIA
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
 from tn_fairseq.reporting.layout import align
+from tn_fairseq.reporting.training_log import read_records
 from tn_fairseq.synonyms.table import read_description
 
 EXAMPLES = 5
@@ -116,12 +117,7 @@ def false_negatives(last: dict[str, Any]) -> Iterator[str]:
 
 def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
     """A table of evenly spaced records of the training log, from the first to the last."""
-    records = {}
-    for line in log.read_text(encoding="utf-8").splitlines():
-        record = json_record(line, "train_inner")
-        if record:
-            records[int(record["num_updates"])] = record
-    records = [records[update] for update in sorted(records)]
+    records = read_records(log, "train_inner")
     if not records:
         yield "pre-training: too few updates for a curve"
         return

@@ -31,15 +31,15 @@ RATES = {
     "sequence_rate": (FALSE_NEGATIVES, "sequences with such a prediction", "%", 0),
     "synonym_probability": (FALSE_NEGATIVES, "probability of the hidden word's synonyms", "%", 0),
 }
-# the same for the lexical measures; all others are details, which stay in their own table
+# lexical measure -> the same without the group; all others are details, which stay in their own table
 LEXICAL = {
-    "leniency": (WORDS, "acceptable substitutes (leniency)", "", 0),
-    "rejected": (WORDS, "rejected substitutes", "", -1),
-    "GAP": (WORDS, "ranking of substitutes (GAP)", "%", 1),
-    "RTD AUC": (WORDS, "discriminator on substitutes (RTD AUC)", "%", 1),
-    "Spearman": (WORDS, "similarity of words (Spearman)", "", 1),
-    "mean cosine": (WORDS, "mean cosine of all pairs of words", "", 0),
-    "accuracy": (WORDS, "grammatical sentences preferred", "%", 1),
+    "leniency": ("acceptable substitutes (leniency)", "", 0),
+    "rejected": ("rejected substitutes", "", -1),
+    "GAP": ("ranking of substitutes (GAP)", "%", 1),
+    "RTD AUC": ("discriminator on substitutes (RTD AUC)", "%", 1),
+    "Spearman": ("similarity of words (Spearman)", "", 1),
+    "mean cosine": ("mean cosine of all pairs of words", "", 0),
+    "accuracy": ("grammatical sentences preferred", "%", 1),
 }
 
 Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
@@ -216,13 +216,13 @@ def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
     for row in read_json_object(path, RESTART)["checkpoints"] if path.exists() else []:
         if row["measure"] not in LEXICAL:
             continue
-        group, title, unit, better = LEXICAL[row["measure"]]
+        title, unit, better = LEXICAL[row["measure"]]
         title = title if row["data"] == "word embeddings" else f"{row['data']}: {title}"
         low, high = row["difference_low"], row["difference_high"]
         # a normal approximation: 1.96 and 0.84 standard errors
         detectable = None if low is None else (high - low) / (2 * 1.96) * (1.96 + 0.84)
         rows.append(
-            {"group": group, "measure": title, "unit": unit, "better": better}
+            {"group": WORDS, "measure": title, "unit": unit, "better": better}
             | {"interval": "items and seeds", "arm": row["checkpoint"]}
             | {"seeds": row["seeds"], "value": row["value"], "values": None, "pairs": row["seeds"]}
             | {"difference": row["difference"], "low": low, "high": high, "detectable": detectable}

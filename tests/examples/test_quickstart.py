@@ -15,8 +15,6 @@ from tn_fairseq.reporting.training_log import read_records
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "quickstart"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
 UPDATES = "40"
 
 
@@ -58,6 +56,7 @@ def test_the_demo_compares_plain_and_corrected_training(folder):
     report = (folder / "report.txt").read_text(encoding="utf-8")
     assert report in first.stdout
     assert "150 sentences" in report and "the same for both" in report and "known to WordNet" in report
+    assert report.count(" gold ") == report.count("     synonyms of ") == 5
     (row,) = (line.split() for line in report.splitlines() if line.startswith("  masked words predicted, in %"))
     plain, corrected, difference = map(float, row[-3:])
     assert 20 < plain < 100 and corrected - plain == pytest.approx(difference, abs=0.011)
