@@ -1,16 +1,19 @@
 """Fixtures for the toy language of helpers.py."""
 
-from copy import deepcopy
-from functools import cache
+from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from fairseq import options, tasks
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.data import Dictionary
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from helpers import FAMILIES, WORDS, synonyms_of, write_data_bin, write_table
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
 import tn_fairseq  # noqa: F401  registers the plugin's models, tasks and criteria
@@ -41,10 +44,9 @@ def empty_table(tmp_path_factory, dictionary) -> Path:
     return write_table(tmp_path_factory.mktemp("table") / "empty.safetensors", dictionary, {})
 
 
-@cache  # Hydra takes a second
-def configuration(flags: tuple[str, ...]) -> DictConfig:
-    args = options.parse_args_and_arch(options.get_training_parser(), list(flags))
-    return convert_namespace_to_omegaconf(args)
+def section(dataclass: type[FairseqDataclass], name: str, args: Namespace) -> DictConfig:
+    """A section of fairseq-train's configuration, without Hydra, which takes a second."""
+    return OmegaConf.structured(replace(dataclass.from_namespace(args), _name=name))
 
 
 @pytest.fixture
@@ -53,10 +55,13 @@ def build(data_bin):
 
     def build_all(family: str, *flags: object):
         flags = [data_bin, *FAMILIES[family].split(), "--criterion", "electra", "--tokens-per-sample", 32, *flags]
-        cfg = deepcopy(configuration(tuple(map(str, flags))))
+        args = options.parse_args_and_arch(options.get_training_parser(), list(map(str, flags)))
         torch.manual_seed(1)
-        task = tasks.setup_task(cfg.task)
-        return task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+        task = tasks.setup_task(section(TASK_DATACLASS_REGISTRY[args.task], args.task, args))
+        model = MODEL_DATACLASS_REGISTRY.get(args.arch)
+        model = section(model, args.arch, args) if model else OmegaConf.create({**vars(args), "_name": args.arch})
+        criterion = section(CRITERION_DATACLASS_REGISTRY[args.criterion], args.criterion, args)
+        return task, task.build_model(model), task.build_criterion(criterion)
 
     return build_all
 
