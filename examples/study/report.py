@@ -118,7 +118,7 @@ def number(row: Row, key: str, signed: bool = False) -> str:
     value = row[key]
     if value is None:
         return "-"
-    return f"{value:{'+' if signed else ''},.{digits(row)}f}".replace("-", "\u2212")
+    return f"{value:{'+' if signed else ''}z,.{digits(row)}f}".replace("-", "\u2212")
 
 
 def change(row: Row) -> str:
@@ -327,8 +327,8 @@ def summary(
             yield "| --- " + "| ---: " * len(arms) + "|"
             for measure in measures:
                 unit = next(row["unit"] for row in rows if row["measure"] == measure)
-                cells = " | ".join(cell(found.get((measure, arm))) for arm in arms)
-                yield f"| {measure}{f' ({unit})' if unit else ''} | {cells} |"
+                row = " | ".join(cell(found.get((measure, arm))) for arm in arms)
+                yield f"| {measure if unit in measure else f'{measure} ({unit})'} | {row} |"
         for title, lines in (
             ("What is clear, and what is not", [*findings(start, of_start), *filter(None, [chance(of_start)])]),
             ("What this study could have seen with a probability of 80%", power(of_start)),
@@ -416,6 +416,7 @@ def page_of_start(
     curves = {plot: caption for plot, caption in plots.items() if ".forest" not in plot}
     if curves:
         yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in curves.items()) + "</div>"
+    yield from overview(start, of_start)
     for group in GROUPS:
         rows = [row for row in of_start["comparisons"] if row["group"] == group]
         if not rows:
@@ -440,14 +441,45 @@ def page_of_start(
         yield "a probability of 80%. Smaller effects may exist: this study cannot tell.</p>" + bullets(lines)
 
 
+def overview(start: Start, of_start: Dict[str, Any]) -> Iterator[str]:
+    """A table of all differences, with a row for each measure and a column for each arm."""
+    rows = {(row["group"], row["measure"], row["arm"]): row for row in of_start["comparisons"]}
+    measured = {arm for *_, arm in rows}
+    arms = [arm for arm in start.arms if arm in measured and arm != start.baseline]
+    if not arms:
+        return
+    yield "<h3>All differences at a glance</h3>"
+    yield (
+        f'<p class="note">Means of {start.baseline}, and differences from it. A difference is bold if its interval '
+        "excludes zero. Green is better and red is worse. Intervals are below.</p>"
+    )
+    head = cells("th", ["measure", start.baseline, *arms]).replace("_", "_<wbr>")
+    yield f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>'
+    for group in GROUPS:
+        for measure in dict.fromkeys(name for of_group, name, _ in rows if of_group == group):
+            plain = rows.get((group, measure, start.baseline))
+            unit = next(row["unit"] for row in of_start["comparisons"] if row["measure"] == measure)
+            name = measure if unit in measure else f"{measure} ({unit})"
+            yield f"<tr>{cells('td', [name, number(plain, 'value') if plain else '-'])}"
+            for row in (rows.get((group, measure, arm)) for arm in arms):
+                text = "-" if row is None else number(row, "difference", signed=True)
+                bold = row is not None and clear(row)
+                yield f'<td class="{verdict(row)}"><b>{text}</b></td>' if bold else f"<td>{text}</td>"
+            yield "</tr>"
+    yield "</tbody></table></div>"
+
+
 def bullets(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells('th', header)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def cells(tag: str, texts: Sequence[str]) -> str:
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
 
 
 def measure_table(measure: str, rows: Sequence[Row]) -> str:
@@ -458,7 +490,8 @@ def measure_table(measure: str, rows: Sequence[Row]) -> str:
         difference = ""
         if row["difference"] is not None:
             interval = "" if row["low"] is None else f"{number(row, 'low', True)} to {number(row, 'high', True)}"
-            difference = f"<b>{number(row, 'difference', True)}</b><small>{interval}</small>"
+            text = number(row, "difference", True)
+            difference = f"{f'<b>{text}</b>' if clear(row) else text}<small>{interval}</small>"
         lines.append(
             f'<tr class="{verdict(row)}"><td>{html.escape(row["arm"])}<small>{runs}</small></td>'
             f"<td>{number(row, 'value')}</td><td>{difference}</td><td>{number(row, 'detectable')}</td></tr>"

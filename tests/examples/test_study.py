@@ -330,6 +330,25 @@ def test_comparisons_use_the_seeds_of_both_arms(modules):
     assert rows["none"]["difference"] is None and rows["plain"]["difference"] is None
 
 
+def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modules):
+    """Also in measures in which less is better; a mean of a single pair is never clear."""
+    arms = {
+        "plain": {1: 10.0, 2: 20.0},
+        "clear_one": {1: 13.0, 2: 23.1},
+        "other": {1: 9.0, 2: 22.0},
+        "single": {1: 8.0},
+    }
+    report = sys.modules["report"]
+    start = modules["plan"].read_plan(FOLDER / "plans" / "tiny.yaml", {}).starts["scratch"]
+    start.arms = dict.fromkeys(arms, start.arms["plain"])
+    for better, color in ((1, "better"), (-1, "worse")):
+        rows = modules["figures"].compared((report.HELD_OUT, "score", "%", better), arms, "plain")
+        page = "".join(report.overview(start, {"comparisons": rows}))
+        assert "<th>clear_<wbr>one</th>" in page and "<td>score (%)</td><td>15.00</td>" in page
+        assert f'<td class="{color}"><b>+3.05</b></td><td>+0.50</td><td>\u22122.00</td></tr>' in page
+        assert report.measure_table("score", rows).count("<b>") == 1
+
+
 def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
     folder = tmp_path / "measures" / "s" / "glue"
     folder.mkdir(parents=True)
