@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,8 @@ def test_a_killed_worker_does_not_change_the_output(tmp_path, monkeypatch, capsy
             if number >= 10 and workers and len(killed) < 2 and not any(set(workers) & pool for pool in killed):
                 os.kill(workers[0].pid, signal.SIGKILL)
                 killed.append(set(workers))
+                for worker in workers:  # all end; otherwise a busy machine could finish the work first
+                    assert wait([worker.sentinel], timeout=60)
             yield chunk
 
     monkeypatch.setattr(binarization, "read_chunks", read_and_kill)
