@@ -118,7 +118,13 @@ def number(row: Row, key: str, signed: bool = False) -> str:
     value = row[key]
     if value is None:
         return "-"
-    return f"{value:{'+' if signed else ''}z,.{digits(row)}f}".replace("-", "\u2212")
+    zero = "z" if key == "difference" else ""  # +0.00, not -0.00, but the end of an interval keeps its sign
+    return f"{value:{'+' if signed else ''}{zero},.{digits(row)}f}".replace("-", "\u2212")
+
+
+def titled(measure: str, unit: str) -> str:
+    """A measure with its unit, unless the unit is a word of its name."""
+    return measure if unit in measure else f"{measure} ({unit})"
 
 
 def change(row: Row) -> str:
@@ -288,8 +294,8 @@ def draw_forest(figure, start: Start, rows: Sequence[Row], measures: Sequence[st
             axis.plot([row["difference"]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
         axis.set_yticks(range(len(of_measure)), [row["arm"] for row in of_measure])
         axis.set_ylim(len(of_measure) - 0.5, -0.5)
-        unit = {"%": " (points)", "": ""}.get(of_measure[0]["unit"], f" ({of_measure[0]['unit']})")
-        axis.set_title(f"{measure}{unit}", fontsize=8.5, loc="left")
+        unit = of_measure[0]["unit"]
+        axis.set_title(titled(measure, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
         axis.tick_params(labelsize=8)
         axis.locator_params(axis="x", nbins=5)
 
@@ -328,7 +334,7 @@ def summary(
             for measure in measures:
                 unit = next(row["unit"] for row in rows if row["measure"] == measure)
                 row = " | ".join(cell(found.get((measure, arm))) for arm in arms)
-                yield f"| {measure if unit in measure else f'{measure} ({unit})'} | {row} |"
+                yield f"| {titled(measure, unit)} | {row} |"
         for title, lines in (
             ("What is clear, and what is not", [*findings(start, of_start), *filter(None, [chance(of_start)])]),
             ("What this study could have seen with a probability of 80%", power(of_start)),
@@ -459,8 +465,7 @@ def overview(start: Start, of_start: Dict[str, Any]) -> Iterator[str]:
         for measure in dict.fromkeys(name for of_group, name, _ in rows if of_group == group):
             plain = rows.get((group, measure, start.baseline))
             unit = next(row["unit"] for row in of_start["comparisons"] if row["measure"] == measure)
-            name = measure if unit in measure else f"{measure} ({unit})"
-            yield f"<tr>{cells('td', [name, number(plain, 'value') if plain else '-'])}"
+            yield f"<tr>{cells('td', [titled(measure, unit), number(plain, 'value') if plain else '-'])}"
             for row in (rows.get((group, measure, arm)) for arm in arms):
                 text = "-" if row is None else number(row, "difference", signed=True)
                 bold = row is not None and clear(row)
@@ -496,10 +501,11 @@ def measure_table(measure: str, rows: Sequence[Row]) -> str:
             f'<tr class="{verdict(row)}"><td>{html.escape(row["arm"])}<small>{runs}</small></td>'
             f"<td>{number(row, 'value')}</td><td>{difference}</td><td>{number(row, 'detectable')}</td></tr>"
         )
-    unit = f" ({rows[0]['unit']})" if (rows := [r for r in rows if r["measure"] == measure])[0]["unit"] else ""
-    better = {1: ", more is better", -1: ", less is better", 0: ""}[rows[0]["better"]]
+    of_measure = next(row for row in rows if row["measure"] == measure)
+    title = sentence(titled(measure, of_measure["unit"]))
+    better = {1: ", more is better", -1: ", less is better", 0: ""}[of_measure["better"]]
     return (
-        f"<table><caption>{html.escape(sentence(measure))}{unit}{better}</caption><thead><tr><th>arm</th><th>mean</th>"
+        f"<table><caption>{html.escape(title)}{better}</caption><thead><tr><th>arm</th><th>mean</th>"
         f"<th>difference</th><th>could see</th></tr></thead><tbody>{''.join(lines)}</tbody></table>"
     )
 
