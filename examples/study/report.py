@@ -127,6 +127,14 @@ def titled(measure: str, unit: str) -> str:
     return measure if unit in measure else f"{measure} ({unit})"
 
 
+def by_measure(rows: Sequence[Row]) -> Dict[str, Dict[str, Row]]:
+    """The rows of each measure by arm, in the order of the rows."""
+    found: Dict[str, Dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(row["measure"], {})[row["arm"]] = row
+    return found
+
+
 def change(row: Row) -> str:
     """A difference with its unit and interval."""
     text = number(row, "difference", signed=True) + ({"%": " points", "": ""}.get(row["unit"], f" {row['unit']}"))
@@ -325,16 +333,13 @@ def summary(
             rows = [row for row in of_start["comparisons"] if row["group"] == group]
             if not rows:
                 continue
-            measures = list(dict.fromkeys(row["measure"] for row in rows))
             yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
             arms = list(dict.fromkeys(row["arm"] for row in rows))
-            found = {(row["measure"], row["arm"]): row for row in rows}
             yield "| | " + " | ".join(arms) + " |"
             yield "| --- " + "| ---: " * len(arms) + "|"
-            for measure in measures:
-                unit = next(row["unit"] for row in rows if row["measure"] == measure)
-                row = " | ".join(cell(found.get((measure, arm))) for arm in arms)
-                yield f"| {titled(measure, unit)} | {row} |"
+            for measure, of_arm in by_measure(rows).items():
+                unit = next(iter(of_arm.values()))["unit"]
+                yield f"| {titled(measure, unit)} | {' | '.join(cell(of_arm.get(arm)) for arm in arms)} |"
         for title, lines in (
             ("What is clear, and what is not", [*findings(start, of_start), *filter(None, [chance(of_start)])]),
             ("What this study could have seen with a probability of 80%", power(of_start)),
@@ -449,8 +454,7 @@ def page_of_start(
 
 def overview(start: Start, of_start: Dict[str, Any]) -> Iterator[str]:
     """A table of all differences, with a row for each measure and a column for each arm."""
-    rows = {(row["group"], row["measure"], row["arm"]): row for row in of_start["comparisons"]}
-    measured = {arm for *_, arm in rows}
+    measured = {row["arm"] for row in of_start["comparisons"]}
     arms = [arm for arm in start.arms if arm in measured and arm != start.baseline]
     if not arms:
         return
@@ -462,14 +466,12 @@ def overview(start: Start, of_start: Dict[str, Any]) -> Iterator[str]:
     head = cells("th", ["measure", start.baseline, *arms]).replace("_", "_<wbr>")
     yield f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>'
     for group in GROUPS:
-        for measure in dict.fromkeys(name for of_group, name, _ in rows if of_group == group):
-            plain = rows.get((group, measure, start.baseline))
-            unit = next(row["unit"] for row in of_start["comparisons"] if row["measure"] == measure)
+        for measure, of_arm in by_measure([row for row in of_start["comparisons"] if row["group"] == group]).items():
+            plain, unit = of_arm.get(start.baseline), next(iter(of_arm.values()))["unit"]
             yield f"<tr>{cells('td', [titled(measure, unit), number(plain, 'value') if plain else '-'])}"
-            for row in (rows.get((group, measure, arm)) for arm in arms):
-                text = "-" if row is None else number(row, "difference", signed=True)
-                bold = row is not None and clear(row)
-                yield f'<td class="{verdict(row)}"><b>{text}</b></td>' if bold else f"<td>{text}</td>"
+            for row in map(of_arm.get, arms):
+                color = f' class="{verdict(row)}"' if row and clear(row) else ""
+                yield f"<td{color}>{marked(row) if row else '-'}</td>"
             yield "</tr>"
     yield "</tbody></table></div>"
 
@@ -487,6 +489,12 @@ def cells(tag: str, texts: Sequence[str]) -> str:
     return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
 
 
+def marked(row: Row) -> str:
+    """A difference as HTML, in bold if it is clear."""
+    text = number(row, "difference", signed=True)
+    return f"<b>{text}</b>" if clear(row) else text
+
+
 def measure_table(measure: str, rows: Sequence[Row]) -> str:
     """A table of one measure: the mean of each arm, its difference with the interval, and what could be seen."""
     lines = []
@@ -495,8 +503,7 @@ def measure_table(measure: str, rows: Sequence[Row]) -> str:
         difference = ""
         if row["difference"] is not None:
             interval = "" if row["low"] is None else f"{number(row, 'low', True)} to {number(row, 'high', True)}"
-            text = number(row, "difference", True)
-            difference = f"{f'<b>{text}</b>' if clear(row) else text}<small>{interval}</small>"
+            difference = f"{marked(row)}<small>{interval}</small>"
         lines.append(
             f'<tr class="{verdict(row)}"><td>{html.escape(row["arm"])}<small>{runs}</small></td>'
             f"<td>{number(row, 'value')}</td><td>{difference}</td><td>{number(row, 'detectable')}</td></tr>"
