@@ -205,8 +205,22 @@ def end_loaders() -> None:
 
 
 def load_script(path: str) -> ModuleType:
-    """Load a script of the repository as a module, by its path in the repository."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, PLUGIN.parent / path)
+    """Load a script of the repository as a module, by its path in the repository.
+
+    It can import its neighbors. They are loaded for this script only, because neighbors of other scripts have the same
+    names (report.py).
+    """
+    script = PLUGIN.parent / path
+    spec = importlib.util.spec_from_file_location(script.stem, script)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    neighbors = {neighbor.stem for neighbor in script.parent.glob("*.py")}
+    others = {name: sys.modules.pop(name) for name in neighbors & set(sys.modules)}
+    sys.path.insert(0, str(script.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(script.parent))
+        for name in neighbors:
+            sys.modules.pop(name, None)
+        sys.modules.update(others)
     return module

@@ -134,8 +134,7 @@ def test_an_interruption_ends_the_trainings(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def losses(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))  # it imports its neighbors, as a script does
+def losses():
     return load_script("examples/quickstart/losses.py")
 
 

@@ -25,14 +25,9 @@ OBJECTS = ("the city", "a small river", "the main street", "a great house", "the
 
 
 @pytest.fixture
-def modules(monkeypatch):
-    """The modules of the study by name, imported as its script imports them."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
-    yield {name: load_script(f"examples/study/{name}.py") for name in ("plan", "figures", "runner", "study")}
-    for name in set(sys.modules) - before:  # the quickstart also has a report.py
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == FOLDER:
-            del sys.modules[name]
+def modules():
+    """The modules of the study by name."""
+    return {name: load_script(f"examples/study/{name}.py") for name in ("plan", "figures", "report", "runner", "study")}
 
 
 def small_plan() -> dict:
@@ -338,7 +333,7 @@ def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modu
         "other": {1: 9.0, 2: 22.0},
         "single": {1: 8.0},
     }
-    report = sys.modules["report"]
+    report = modules["report"]
     start = modules["plan"].read_plan(FOLDER / "plans" / "tiny.yaml", {}).starts["scratch"]
     start.arms = dict.fromkeys(arms, start.arms["plain"])
     for better, color in ((1, "better"), (-1, "worse")):
