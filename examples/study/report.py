@@ -14,7 +14,7 @@ from figures import COST, FALSE_NEGATIVES, FINE_TUNING, HELD_OUT, IN_TRAINING, W
 from plan import Plan, Start
 from runner import RECORD
 
-from tn_fairseq.analysis.plot import COLORS, DASHES, OVER_AXIS, drawing
+from tn_fairseq.analysis.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import write_text
 from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, HEADING, RATES_NOTE, SCORES_NOTE, TABLE_2
@@ -234,7 +234,9 @@ def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) 
 
 
 def look(start: Start, arm: str) -> Dict[str, Any]:
-    place = list(start.arms).index(arm)
+    if arm == start.baseline:
+        return {"color": INK, "linestyle": "-"}  # like the line of zero in plots of differences
+    place = [other for other in start.arms if other != start.baseline].index(arm)
     return {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place // len(COLORS) % len(DASHES)]}
 
 
@@ -280,7 +282,7 @@ def draw_lines(
 ) -> None:
     axis = figure.subplots()
     if zero:
-        axis.axhline(0, color="#333333", linewidth=0.8)
+        axis.axhline(0, color=INK, linewidth=0.8)
     for arm, (updates, values) in curves.items():
         axis.plot(updates, values, label=arm, linewidth=1.4, marker="o" if points else "", **look(start, arm))
     axis.set_xlabel("updates")
@@ -295,7 +297,7 @@ def draw_forest(figure, start: Start, rows: Sequence[Row], measures: Sequence[st
     panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
     for axis, measure in zip(panels, measures):
         of_measure = [row for row in rows if row["measure"] == measure]
-        axis.axvline(0, color="#333333", linewidth=0.8)
+        axis.axvline(0, color=INK, linewidth=0.8)
         for place, row in enumerate(of_measure):
             color = look(start, row["arm"])["color"]
             axis.hlines(place, row["low"], row["high"], color=color, linewidth=1.4, **OVER_AXIS)
