@@ -110,8 +110,13 @@ def chance(of_start: Dict[str, Any]) -> Optional[str]:
 
 
 def digits(row: Row) -> int:
-    """Decimal places: updates are integers, and losses and small shares need three."""
-    return 0 if row["unit"] == "updates" else 2 if abs(row["value"]) >= 1 and row["unit"] != "bits" else 3
+    """Decimal places: updates are integers, and losses and small shares need more."""
+    if row["unit"] == "updates":
+        return 0
+    value = abs(row["value"])
+    if row["unit"] == "%" and 0 < value < 0.01:
+        return 5
+    return 2 if value >= 1 and row["unit"] != "bits" else 3
 
 
 def number(row: Row, key: str, signed: bool = False) -> str:

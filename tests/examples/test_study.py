@@ -323,6 +323,24 @@ def test_comparisons_use_the_seeds_of_both_arms(modules):
     assert (rows["new"]["low"], rows["new"]["high"]) == pytest.approx((3 - 12.706, 3 + 12.706), abs=1e-3)
     assert (rows["one"]["difference"], rows["one"]["low"], rows["one"]["detectable"]) == (1, None, None)
     assert rows["none"]["difference"] is None and rows["plain"]["difference"] is None
+    values = {"plain": {1: 0.0, 2: 0.0}, "new": {1: 0.0, 2: 0.0}}  # without a spread there is no interval
+    (_, row) = modules["figures"].compared(("group", "m", "%", 1), values, "plain")
+    assert (row["difference"], row["low"], row["high"], row["detectable"]) == (0, None, None, None)
+
+
+def test_small_shares_have_more_decimals(modules):
+    shown = {
+        value: modules["report"].number({"unit": unit, "value": value}, "value")
+        for unit, value in (
+            ("%", 31.0123),
+            ("%", 0.23456),
+            ("%", 0.0071831),
+            ("bits", 7.9421),
+            ("updates", 328.4),
+            ("", 0),
+        )
+    }
+    assert list(shown.values()) == ["31.01", "0.235", "0.00718", "7.942", "328", "0.000"]
 
 
 def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modules):
