@@ -5,6 +5,7 @@ import html
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -310,7 +311,8 @@ def draw_forest(figure, start: Start, rows: Sequence[Row], measures: Sequence[st
         axis.set_yticks(range(len(of_measure)), [row["arm"] for row in of_measure])
         axis.set_ylim(len(of_measure) - 0.5, -0.5)
         unit = of_measure[0]["unit"]
-        axis.set_title(titled(measure, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
+        title = textwrap.fill(titled(measure, {"%": "points"}.get(unit, unit)), 44)
+        axis.set_title(title, fontsize=8.5, loc="left")
         axis.tick_params(labelsize=8)
         axis.locator_params(axis="x", nbins=5)
 
