@@ -193,15 +193,14 @@ def compared(key: Tuple[str, str, str, int], values: Values, baseline: str) -> L
         row |= {"values": of_arm, "pairs": 0, "difference": None, "low": None, "high": None}
         if arm != baseline and seeds:
             found = compare_paired([of_arm[seed] for seed in seeds], [values[baseline][seed] for seed in seeds])
-            row |= {"pairs": found.n, "difference": found.difference}
-            if found.sd:  # if all pairs agree, the spread is unknown
-                row |= {"low": found.low, "high": found.high}
+            row |= {"pairs": found.n, "difference": found.difference, "low": found.low, "high": found.high}
             if found.n > 1:
                 spreads.append((found.n - 1, found.sd))
         rows.append(row)
     freedom = sum(n for n, _ in spreads)
     sd = math.sqrt(sum(n * sd**2 for n, sd in spreads) / freedom) if freedom else None
     for row in rows:
+        # if all pairs agree, the spread is unknown
         row["detectable"] = detectable_difference(row["pairs"], sd) if sd and row["difference"] is not None else None
     return rows
 

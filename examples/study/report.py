@@ -225,14 +225,13 @@ def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) 
                 draw_lines(figure, start, mean_rates(start, of_start), "of the wrong predictions (%)", points=True)
         for group in GROUPS:
             rows = [row for row in of_start["comparisons"] if row["group"] == group and row["low"] is not None]
-            measures = list(dict.fromkeys(row["measure"] for row in rows))
-            if not measures:
+            if not rows:
                 continue
-            arms = len({row["arm"] for row in rows})
+            measures, arms = by_measure(rows), len({row["arm"] for row in rows})
             caption = f"Differences from {start.baseline} with 95% intervals: {group}."
             size = (WIDTH, len(measures) * (0.75 + 0.19 * arms))
             with drawing(size, *files(f"forest{GROUPS.index(group)}", caption)) as figure:
-                draw_forest(figure, start, rows, measures)
+                draw_forest(figure, start, measures)
     except InputError as error:  # no matplotlib
         print(f"no plots are written: {error}", file=sys.stderr)
         return {}
@@ -298,19 +297,18 @@ def draw_lines(
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
 
 
-def draw_forest(figure, start: Start, rows: Sequence[Row], measures: Sequence[str]) -> None:
+def draw_forest(figure, start: Start, measures: Dict[str, Dict[str, Row]]) -> None:
     """A panel for each measure with a line for each arm."""
     panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
-    for axis, measure in zip(panels, measures):
-        of_measure = [row for row in rows if row["measure"] == measure]
+    for axis, (measure, of_arm) in zip(panels, measures.items()):
         axis.axvline(0, color=INK, linewidth=0.8)
-        for place, row in enumerate(of_measure):
-            color = look(start, row["arm"])["color"]
+        for place, (arm, row) in enumerate(of_arm.items()):
+            color = look(start, arm)["color"]
             axis.hlines(place, row["low"], row["high"], color=color, linewidth=1.4, **OVER_AXIS)
             axis.plot([row["difference"]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
-        axis.set_yticks(range(len(of_measure)), [row["arm"] for row in of_measure])
-        axis.set_ylim(len(of_measure) - 0.5, -0.5)
-        unit = of_measure[0]["unit"]
+        axis.set_yticks(range(len(of_arm)), of_arm)
+        axis.set_ylim(len(of_arm) - 0.5, -0.5)
+        unit = next(iter(of_arm.values()))["unit"]
         title = textwrap.fill(titled(measure, {"%": "points"}.get(unit, unit)), 44)
         axis.set_title(title, fontsize=8.5, loc="left")
         axis.tick_params(labelsize=8)
@@ -445,7 +443,8 @@ def page_of_start(
         forest = f"{name}.forest{GROUPS.index(group)}"
         yield '<div class="plots">'
         yield picture(folder, forest, plots[forest]) if forest in plots else ""
-        yield "<div>" + "".join(measure_table(measure, rows) for measure in dict.fromkeys(r["measure"] for r in rows))
+        tables = (measure_table(measure, list(of_arm.values())) for measure, of_arm in by_measure(rows).items())
+        yield "<div>" + "".join(tables)
         yield "</div></div>"
     compared = paper_rows(start, of_start)
     if compared:
@@ -507,7 +506,7 @@ def marked(row: Row) -> str:
 def measure_table(measure: str, rows: Sequence[Row]) -> str:
     """A table of one measure: the mean of each arm, its difference with the interval, and what could be seen."""
     lines = []
-    for row in (row for row in rows if row["measure"] == measure):
+    for row in rows:
         runs = f"{row['seeds']} {'round' if row['interval'] == 'rounds' else 'seed'}{'s' * (row['seeds'] > 1)}"
         difference = ""
         if row["difference"] is not None:
@@ -517,9 +516,8 @@ def measure_table(measure: str, rows: Sequence[Row]) -> str:
             f'<tr class="{verdict(row)}"><td>{html.escape(row["arm"])}<small>{runs}</small></td>'
             f"<td>{number(row, 'value')}</td><td>{difference}</td><td>{number(row, 'detectable')}</td></tr>"
         )
-    of_measure = next(row for row in rows if row["measure"] == measure)
-    title = sentence(titled(measure, of_measure["unit"]))
-    better = {1: ", more is better", -1: ", less is better", 0: ""}[of_measure["better"]]
+    title = sentence(titled(measure, rows[0]["unit"]))
+    better = {1: ", more is better", -1: ", less is better", 0: ""}[rows[0]["better"]]
     return (
         f"<table><caption>{html.escape(title)}{better}</caption><thead><tr><th>arm</th><th>mean</th>"
         f"<th>difference</th><th>could see</th></tr></thead><tbody>{''.join(lines)}</tbody></table>"

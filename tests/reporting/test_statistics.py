@@ -144,6 +144,11 @@ def test_one_pair_has_no_interval():
     assert (found.n, found.difference, found.low, found.high) == (1, 2, None, None) and math.isnan(found.sd)
 
 
+def test_pairs_that_agree_have_no_interval():
+    found = compare_paired([3.0, 5.0], [1.0, 3.0])
+    assert (found.n, found.difference, found.low, found.high, found.sd) == (2, 2, None, None, 0)
+
+
 def test_no_difference_is_detectable_with_one_pair():
     assert detectable_difference(1, 1.0) is None
 

@@ -88,7 +88,10 @@ def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
 
 @dataclass(frozen=True)
 class Paired:
-    """The mean of ``n`` paired differences, Student's 95% interval, and their standard deviation (NaN for one pair)."""
+    """The mean of ``n`` paired differences, Student's 95% interval, and their standard deviation (NaN for one pair).
+
+    There is no interval for one pair, or if all pairs agree.
+    """
 
     n: int
     difference: float
@@ -99,8 +102,10 @@ class Paired:
 
 def compare_paired(values: Sequence[float], baseline: Sequence[float]) -> Paired:
     """Compare values with those of a baseline, pair by pair, such as two objectives seed by seed."""
-    found = summarize([value - other for value, other in zip(values, baseline, strict=True)])
-    low, high = mean_interval([value - other for value, other in zip(values, baseline, strict=True)])
+    differences = [value - other for value, other in zip(values, baseline, strict=True)]
+    found = summarize(differences)
+    # as in compare: a few pairs may agree by chance
+    low, high = mean_interval(differences) if found.sd else (None, None)
     return Paired(found.n, found.mean, low, high, found.sd)
 
 
