@@ -6,7 +6,8 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Dict, List, Optional
@@ -17,7 +18,7 @@ from runner import RECORD
 
 from tn_fairseq.analysis.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 from tn_fairseq.errors import InputError
-from tn_fairseq.files import write_text
+from tn_fairseq.files import read_json_object, write_text
 from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, HEADING, RATES_NOTE, SCORES_NOTE, TABLE_2
 
 JSON, PAGE, SUMMARY, PLOTS, DISCUSSION = "study.json", "index.html", "summary.md", "plots", "discussion.txt"
@@ -40,9 +41,36 @@ WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a p
 Row = Dict[str, Any]
 
 
-def write_report(plan: Plan, path: Path, folder: Path, machine: Dict[str, str]) -> None:
+def read_elsewhere(path: Path, plan: Plan, here: Container[str]) -> Dict[str, Any]:
+    """The study.json of another folder, with only those starts of the plan that are not studied ``here``.
+
+    Raises InputError if it is no study.json, has none of these starts, or has trained one of them in another way.
+    """
+    hint = "give the study.json of another folder"
+    found = read_json_object(path, hint)
+    try:
+        wanted = [name for name in plan.starts if name not in here and name in found["starts"]]
+        plans = {name: found["plan"]["starts"][name] for name in wanted}
+        other = {**found, "other_hours": float(found["other_hours"])}
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: is not the study.json of a study; {hint}") from None
+    if not wanted:
+        raise InputError(f"{path}: has none of the starts that --start leaves out; name the starts to study here")
+    for name, start in plans.items():
+        for key, value in asdict(plan.starts[name]).items():
+            if key not in ("about", "measures", "prepare") and start.get(key) != value:
+                raise InputError(f"{path}: starts.{name}.{key}: differs from that of the plan; use the same plan")
+    return {**other, "starts": {name: found["starts"][name] for name in wanted}}
+
+
+def write_report(
+    plan: Plan, path: Path, folder: Path, machine: Dict[str, str], elsewhere: Optional[Dict[str, Any]] = None
+) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
     results = collect(plan, folder, machine)
+    if elsewhere:
+        results["starts"] |= elsewhere["starts"]
+        results["other_hours"] += elsewhere["other_hours"]
     write_text(folder / JSON, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
         shutil.copyfile(path, folder / "plan.yaml")

@@ -21,7 +21,7 @@ from typing import Optional
 
 from measures import LAST, RESTART, STATE, is_finished, keep_weights, measure_run, measure_together, updates_of
 from plan import Plan, Run, Start, read_plan, runs_of, training_command
-from report import write_report
+from report import read_elsewhere, write_report
 from runner import Runner, last_line, locked
 
 import tn_fairseq
@@ -43,6 +43,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         if name not in plan.starts:
             raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
     starts = {name: start for name, start in plan.starts.items() if name in (args.start or plan.starts)}
+    elsewhere = read_elsewhere(args.other_starts, plan, starts) if args.other_starts else None
     if args.dry_run:
         runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
         print("\n".join(remaining_commands(runner, starts)) or f"nothing is left to do in {args.output}")
@@ -51,7 +52,9 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         runner = Runner(args.output, PLUGIN, plan.threads, lock)
         try:
             with runner.interruptible():
-                failed = carry_out(plan, path, starts, runner, args.parallel or plan.parallel, not args.no_training)
+                link_sources(plan, path, args.output)
+                failed = carry_out(plan, starts, runner, args.parallel or plan.parallel, not args.no_training)
+                write_report(plan, path, args.output, machine(), elsewhere)
         except KeyboardInterrupt:
             runner.stop()
             sys.exit("error: interrupted; run the same command again to go on")
@@ -74,6 +77,12 @@ def get_parser() -> argparse.ArgumentParser:
         help="where a source of the plan is; repeat for several sources",
     )
     parser.add_argument("--start", action="append", metavar="NAME", help="only this start of the plan; repeatable")
+    parser.add_argument(
+        "--other-starts",
+        type=Path,
+        metavar="STUDY.json",
+        help="the study.json of another folder: report the starts that --start leaves out from it",
+    )
     parser.add_argument("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")
     parser.add_argument("--no-training", action="store_true", help="measure and report the finished runs only")
     parser.add_argument("--dry-run", action="store_true", help="print the commands that are left, and run nothing")
@@ -87,11 +96,8 @@ def _source(text: str) -> tuple[str, str]:
     return name, path
 
 
-def carry_out(
-    plan: Plan, path: Path, starts: dict[str, Start], runner: Runner, parallel: int, training: bool
-) -> list[str]:
-    """Do what is left and write the report; return what failed."""
-    link_sources(plan, path, runner.folder)
+def carry_out(plan: Plan, starts: dict[str, Start], runner: Runner, parallel: int, training: bool) -> list[str]:
+    """Prepare, train and measure what is left; return what failed."""
     failed = []
     for name, start in starts.items():
         runner.prepare(name, start.prepare)
@@ -100,8 +106,6 @@ def carry_out(
             check_settings(runner, start, run)
         failed += train_all(start, runs, runner, parallel, training)
         failed += measure_together(name, start, runner)
-    machine = {"processor": processor(), "system": platform.platform(), "python": f"Python {platform.python_version()}"}
-    write_report(plan, path, runner.folder, machine)
     return failed
 
 
@@ -204,11 +208,12 @@ def remaining_commands(runner: Runner, starts: dict[str, Start]) -> list[str]:
     return lines
 
 
-def processor() -> str:
-    """The name of the processor and its number of cores, as the system gives them."""
+def machine() -> dict[str, str]:
+    """The processor with its number of cores, as the system gives them, and the versions of the system and Python."""
     cpuinfo = Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+    processor = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+    return {"processor": processor, "system": platform.platform(), "python": f"Python {platform.python_version()}"}
 
 
 if __name__ == "__main__":

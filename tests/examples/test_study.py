@@ -123,6 +123,35 @@ def test_a_finished_study_runs_no_command_again(finished):
     assert dry.stdout.strip() == f"nothing is left to do in {finished / 'study'}"
 
 
+def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path, monkeypatch):
+    shutil.copy(finished / "pairs.txt", tmp_path)
+    plan, other = small_plan(), finished / "study" / "study.json"
+    plan["starts"]["second"] = {**plan["starts"]["scratch"], "prepare": [], "measures": {}}
+    words = [str(write(plan, tmp_path / "plan.yaml")), "--output", str(tmp_path / "study"), "--no-training"]
+    words += ["--start", "second", "--other-starts"]
+    modules["study"].main([*words, str(other)])
+    theirs, ours = (json.loads(path.read_text()) for path in (other, tmp_path / "study" / "study.json"))
+    assert ours["starts"]["scratch"] == theirs["starts"]["scratch"]
+    assert ours["other_hours"] == theirs["other_hours"] > 0
+    summary = (tmp_path / "study" / "summary.md").read_text()
+    assert "4 of 4 runs are finished" in summary and "0 of 4 runs are finished" in summary
+    assert (tmp_path / "study" / "plots" / "scratch.accuracy.png").exists()
+
+    def refusal(path: Path) -> str:
+        with pytest.raises(SystemExit) as stop:
+            modules["study"].main([*words, str(path)])
+        return str(stop.value)
+
+    assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
+    (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
+    assert "empty.json: is not the study.json of a study; give" in refusal(tmp_path / "empty.json")
+    theirs["plan"]["starts"]["scratch"]["updates"] = 21
+    (tmp_path / "changed.json").write_text(json.dumps(theirs))
+    assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
+    words[words.index("second")] = "scratch"
+    assert "study.json: has none of the starts that --start leaves out" in refusal(other)
+
+
 def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itself(finished, tmp_path):
     folder = tmp_path / "study"
     shutil.copytree(finished / "study", folder, symlinks=True)

@@ -89,3 +89,38 @@ def test_depths_for_layer_wise_learning_rates(build):
         depths[name] = getattr(parameter, "optim_overrides", {}).get("layer_depth")
         assert depths[name] == expected, name
     assert sum("embedding_projection.weight" in name for name in depths) == 2  # of both towers
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_sinusoidal_positions_differ_by_the_same_rotation_everywhere(build, family):
+    torch.manual_seed(1)
+    _, usual, _ = build(family)
+    torch.manual_seed(1)
+    _, model, _ = build(family, "--sinusoidal-positions")
+    positions = model.embeddings.position_embeddings.weight.detach()
+    similarity = positions @ positions.T
+    for distance in (0, 1, 7):
+        values = similarity.diagonal(distance)
+        assert torch.allclose(values, values[0].expand_as(values), atol=1e-5)
+    assert similarity[0, 0] > similarity[0, 1] > similarity[0, 2]
+    assert float(positions.square().mean().sqrt()) == pytest.approx(0.02, rel=1e-3)  # as the other weights
+    for name, parameter in model.named_parameters():
+        if "position_embeddings" not in name:
+            assert torch.equal(parameter, usual.get_parameter(name)), name
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_the_initial_weights_are_scaled(build, family):
+    torch.manual_seed(1)
+    _, usual, _ = build(family)
+    torch.manual_seed(1)
+    _, model, _ = build(family, "--init-std", 0.08)
+    for name, parameter in model.named_parameters():
+        own = usual.get_parameter(name)
+        assert torch.allclose(parameter, own if "norm" in name else 4 * own, rtol=1e-5), name
+
+
+@pytest.mark.parametrize("value", [0.0, -0.02, "nan", "inf"])
+def test_the_deviation_of_the_initial_weights_is_positive(build, value):
+    with pytest.raises(SystemExit, match=f"^error: --init-std must be positive, not {value}$"):
+        build("bert", "--init-std", value)

@@ -77,7 +77,7 @@ def huggingface_config(
         "vocab_size": vocab_size,
         "pad_token_id": pad_token_id,
         "max_position_embeddings": cfg["max_positions"],
-        "initializer_range": INIT_STD,
+        "initializer_range": cfg.get("init_std", INIT_STD),  # missing in older checkpoints
         "dtype": "float32",
         **_FIXED,
     }

@@ -1,8 +1,10 @@
 """The base class of BERT and ELECTRA: sizes, limits, the check of the vocabulary, and fine-tuning."""
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
@@ -15,6 +17,7 @@ from fairseq.models import (
     BaseFairseqModel,
     register_model,
 )
+from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
 from ..data.segments import token_types
@@ -22,7 +25,7 @@ from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
 from ..modules.heads import AnswerHead, SentenceHead
 from ..modules.memory import keep_freed_memory
-from ..modules.transformer_encoder import Embeddings, TransformerEncoder, init_parameters
+from ..modules.transformer_encoder import INIT_STD, Embeddings, TransformerEncoder, init_parameters
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +42,10 @@ class EncoderConfig(FairseqDataclass):
     max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
     dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
     attention_dropout: float = field(default=0.1, metadata={"help": "dropout on attention weights"})
+    init_std: float = field(default=INIT_STD, metadata={"help": "standard deviation of the weights before training"})
+    sinusoidal_positions: bool = field(
+        default=False, metadata={"help": "start the position embeddings as sines and cosines, not as random numbers"}
+    )
     compile_model: bool = field(default=False, metadata={"help": "compile the layers with torch.compile"})
 
 
@@ -110,6 +117,8 @@ class EncoderModel(BaseFairseqModel):
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
             if not 0 <= share < 1:
                 raise InputError(f"{flag} must be in [0, 1), not {share}")
+        if not 0 < cfg.init_std < math.inf:
+            raise InputError(f"--init-std must be positive, not {cfg.init_std}")
 
     def encode(
         self,
@@ -245,9 +254,22 @@ def tag_layer_depth(module: nn.Module, depth: int) -> None:
         parameter.optim_overrides = {"layer_depth": depth}
 
 
+def init_sinusoidal_positions(embeddings: nn.Embedding, std: float) -> None:
+    """Sines and cosines (Vaswani et al. 2017), with the standard deviation of the other weights; they are trained.
+
+    From one position to the next, they all change by the same rotation. So a head that finds the next token does so at
+    all positions, while random embeddings must be learned position by position.
+    """
+    waves = SinusoidalPositionalEmbedding.get_embedding(*embeddings.weight.shape)
+    with torch.no_grad():
+        embeddings.weight.copy_(waves * std * math.sqrt(2))  # the mean square of a sine is 1/2
+
+
 def initialize(model: EncoderModel, *encoders: TransformerEncoder) -> None:
     """Initialize all parameters, tag embeddings and layers with their depth, and compile the layers if configured."""
-    model.apply(init_parameters)
+    model.apply(partial(init_parameters, std=model.cfg.init_std))
+    if model.cfg.sinusoidal_positions:
+        init_sinusoidal_positions(model.embeddings.position_embeddings, model.cfg.init_std)
     tag_layer_depth(model.embeddings, 0)
     for encoder in encoders:
         tag_layer_depth(encoder.embedding_projection, 0)

@@ -19,10 +19,10 @@ INIT_STD = 0.02
 TOKEN_TYPES = 2
 
 
-def init_parameters(module: nn.Module) -> None:
-    """Truncated normal weights (standard deviation 0.02, cut off at two of them), zero biases (Devlin et al. 2019)."""
+def init_parameters(module: nn.Module, std: float = INIT_STD) -> None:
+    """Truncated normal weights (cut off at two standard deviations), zero biases (Devlin et al. 2019)."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
-        nn.init.trunc_normal_(module.weight, std=INIT_STD, a=-2 * INIT_STD, b=2 * INIT_STD)
+        nn.init.trunc_normal_(module.weight, std=std, a=-2 * std, b=2 * std)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
 
