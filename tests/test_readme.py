@@ -105,7 +105,8 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --warmup-updates --total-num-update"  # of --lr-scheduler polynomial_decay, hidden like a plugin's
     known += " --init-token --num-classes"  # of fairseq's --task sentence_prediction
     known += " --view"  # of pictures.py
-    known += " --source --start --other-starts --parallel --dry-run --no-training --output-dir"  # of study.py and wikipedia.py
+    known += " --source --start --other-starts --parallel --dry-run --no-training"  # of study.py
+    known += " --output-dir"  # of wikipedia.py
     known += " --from-scratch"  # of quickstart.py
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
