@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
-from measures import RESTART, RESULTS, STATE, is_finished, place
+from measures import RESTART, RESULTS, STATE, is_finished, place, place_of_run
 from plan import Measure, Plan, Run, Start, runs_of
 from runner import read_record
 
@@ -78,7 +78,10 @@ def of_start(name: str, start: Start, folder: Path) -> Dict[str, Any]:
     for run, curve in curves.items() if logs else ():
         for key, value in of_curve(curve, logs):
             add(key, run.arm, run.seed, value)
-    for key, arm, seed, value in fine_tuned(name, folder):
+    for run in finished:
+        for key, value in fine_tuned(folder, run):
+            add(key, run.arm, run.seed, value)
+    for key, arm, seed, value in attacked(name, folder):
         add(key, arm, seed, value)
     comparisons = [row for key, values in measured.items() for row in compared(key, values, start.baseline)]
     comparisons += lexical_rows(name, start, folder)
@@ -152,7 +155,7 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Tuple[str, str, str, 
 
 def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
     """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
-    path = folder / place(run.start, "rates") / run.arm / f"seed{run.seed}" / RESULTS["rates"]
+    path = folder / place_of_run(run, "rates") / RESULTS["rates"]
     rows = read_json(path, RESTART) if path.exists() else []
     return [
         {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row[column] for column in RATES}}
@@ -161,23 +164,32 @@ def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
     ]
 
 
-def fine_tuned(name: str, folder: Path) -> List[Tuple[Tuple[str, str, str, int], str, int, float]]:
-    """The scores of GLUE and SQuAD of each run, averaged over fine-tuning seeds, and GLUE's average over tasks."""
+def fine_tuned(folder: Path, run: Run) -> List[Tuple[Tuple[str, str, str, int], float]]:
+    """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, and GLUE's average over tasks."""
     found = []
     for measure in ("glue", "squad"):
-        path = folder / place(name, measure) / RESULTS[measure]
-        scores: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
+        path = folder / place_of_run(run, measure) / RESULTS[measure]
+        scores: Dict[str, List[float]] = {}
         for row in read_json(path, RESTART) if path.exists() else []:
-            arm, _, seed = row["checkpoint"].rpartition(".seed")
             metrics = row["valid"] if measure == "squad" else dict([next(iter(row["valid"].items()))])
             for metric, value in metrics.items():
-                task = f"SQuAD {metric}" if measure == "squad" else row["task"]
-                scores.setdefault((arm, seed), {}).setdefault(task, []).append(value)
-        for (arm, seed), of_run in scores.items():
-            means = {task: fmean(values) for task, values in of_run.items()}
-            if measure == "glue":
-                means[AVERAGE] = fmean(means.values())
-            found += [((FINE_TUNING, task, "%", 1), arm, int(seed), value) for task, value in means.items()]
+                scores.setdefault(f"SQuAD {metric}" if measure == "squad" else row["task"], []).append(value)
+        means = {task: fmean(values) for task, values in scores.items()}
+        if measure == "glue" and means:
+            means[AVERAGE] = fmean(means.values())
+        found += [((FINE_TUNING, task, "%", 1), value) for task, value in means.items()]
+    return found
+
+
+def attacked(name: str, folder: Path) -> List[Tuple[Tuple[str, str, str, int], str, int, float]]:
+    """The scores of each run on attacked data, and how much lower they are than on the same examples before."""
+    path = folder / place(name, "robustness") / RESULTS["robustness"]
+    found = []
+    for row in read_json_object(path, RESTART)["scores"] if path.exists() else []:
+        arm, _, seed = row["checkpoint"].rpartition(".seed")
+        title = f"{row['data']} {row['score']} under {row['attack']}"
+        found.append(((FINE_TUNING, title, "%", 1), arm, int(seed), row["attacked"]))
+        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), arm, int(seed), row["drop"]))
     return found
 
 

@@ -24,6 +24,7 @@ RESULTS = {
     "robustness": "robustness.json",
     "cost": "cost.json",
 }
+BY_RUN = ("rates", "glue", "squad")  # these measure one run, as soon as it is trained; the others compare all runs
 COMMAND = "command.txt"  # in the folder of a measure: the command that wrote it, and the runs that it measured
 
 
@@ -60,15 +61,37 @@ def place(start: str, measure: str) -> Path:
     return Path("measures", start, measure)
 
 
-def measure_run(start: Start, run: Run, runner: Runner) -> Optional[str]:
-    """Measure the rates of one run over its training; return what failed."""
-    measure = start.measures.get("rates")
-    if measure is None or run not in measured_runs(run.start, start, measure):
-        return None
-    output = place(run.start, "rates") / run.arm / f"seed{run.seed}"
-    words = ["python", "-m", "tn_fairseq.analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
-    words += [*shlex.split(measure.flags), "--output", str(output)]
-    return _measure(f"rates of {run}", words, output, RESULTS["rates"], [run], runner)
+def place_of_run(run: Run, measure: str) -> Path:
+    """The folder of a measure in BY_RUN, relative to that of the study."""
+    return place(run.start, measure) / run.arm / f"seed{run.seed}"
+
+
+def prepare_measures(name: str, start: Start, runner: Runner) -> None:
+    """Prepare the measures in BY_RUN; raises InputError if that fails."""
+    for measure, settings in start.measures.items():
+        if measure in BY_RUN:
+            runner.prepare(f"{name}.{measure}", settings.prepare)
+
+
+def measure_run(start: Start, run: Run, runner: Runner) -> List[str]:
+    """Take the measures in BY_RUN of one run; return what failed."""
+    failed = []
+    for measure, settings in start.measures.items():
+        if measure in BY_RUN and run in measured_runs(run.start, start, settings):
+            output = place_of_run(run, measure)
+            words = _words_of_run(measure, settings.flags, start, run, output)
+            failed.append(_measure(f"{measure} of {run}", words, output, RESULTS[measure], [run], runner))
+    return [message for message in failed if message]
+
+
+def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path) -> List[str]:
+    """The command of a measure in BY_RUN."""
+    if measure == "rates":
+        words = ["python", "-m", "tn_fairseq.analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
+        return [*words, *shlex.split(flags), "--output", str(output)]
+    own, sign, more = flags.partition(" -- ")  # flags for fairseq-train go last
+    words = ["python", "-m", "tn_fairseq.evaluation", measure, f"{run.arm}.seed{run.seed}={run.folder / LAST}"]
+    return [*words, *shlex.split(own), "--output", str(output), *(["--", *shlex.split(more)] if sign else [])]
 
 
 def measured_runs(name: str, start: Start, measure: Measure) -> List[Run]:
@@ -81,13 +104,12 @@ def measured_runs(name: str, start: Start, measure: Measure) -> List[Run]:
 
 
 def measure_together(name: str, start: Start, runner: Runner) -> List[str]:
-    """Run the measures that compare all finished runs; return what failed."""
+    """Take the measures that compare all finished runs; return what failed."""
     failed = []
     for measure, settings in start.measures.items():
         runs = [run for run in measured_runs(name, start, settings) if is_finished(runner.folder, run)]
         if measure not in COMMANDS or start.baseline not in [run.arm for run in runs]:
             continue
-        print(f"{name}: {measure} of {len(runs)} runs", flush=True)
         try:
             runner.prepare(f"{name}.{measure}", settings.prepare)
             failed.append(COMMANDS[measure](name, start, settings, runs, runner))
@@ -106,6 +128,7 @@ def _measure(
     if (folder / result).exists() and known.exists() and known.read_text(encoding="utf-8") == wanted:
         return None
     known.unlink(missing_ok=True)
+    print(title, flush=True)
     log = Path("logs", *output.parts).with_suffix(".log")
     code = runner.run(words, log)
     if code:
@@ -128,26 +151,9 @@ def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], run
     return _measure(f"lexical of {name}", words, output, RESULTS["lexical"], runs, runner)
 
 
-def _fine_tuning(task: str, name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner):
-    output = place(name, task)
-    words = ["python", "-m", "tn_fairseq.evaluation", task]
-    words += [f"{run.arm}.seed{run.seed}={run.folder / LAST}" for run in runs]
-    own, sign, more = measure.flags.partition(" -- ")  # flags for fairseq-train go last
-    words += [*shlex.split(own), "--output", str(output), *(["--", *shlex.split(more)] if sign else [])]
-    return _measure(f"{task} of {name}", words, output, RESULTS[task], runs, runner)
-
-
-def _glue(*measured) -> Optional[str]:
-    return _fine_tuning("glue", *measured)
-
-
-def _squad(*measured) -> Optional[str]:
-    return _fine_tuning("squad", *measured)
-
-
 def _robustness(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
     output, seed = place(name, "robustness"), next(run.seed for run in runs if run.arm == start.baseline)
-    words = ["python", "-m", "tn_fairseq.evaluation", "robustness", str(place(name, "squad"))]
+    words = ["python", "-m", "tn_fairseq.evaluation", "robustness", *(str(place_of_run(run, "squad")) for run in runs)]
     words += ["--baseline", f"{start.baseline}.seed{seed}", *shlex.split(measure.flags), "--output", str(output)]
     return _measure(f"robustness of {name}", words, output, RESULTS["robustness"], runs, runner)
 
@@ -158,6 +164,7 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     path = runner.folder / output / RESULTS["cost"]
     if path.exists() and list(read_json_object(path, RESTART)["tokens_per_second"]) == arms:
         return None
+    print(f"cost of {name}", flush=True)
     speeds: dict[str, List[float]] = {arm: [] for arm in arms}
     for number in range(1, measure.rounds + 1):
         for arm in arms:
@@ -178,5 +185,5 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     return None
 
 
-COMMANDS = {"lexical": _lexical, "glue": _glue, "squad": _squad, "robustness": _robustness, "cost": _cost}
-assert {*COMMANDS, "logs", "rates"} == set(MEASURES)
+COMMANDS = {"lexical": _lexical, "robustness": _robustness, "cost": _cost}
+assert {*COMMANDS, *BY_RUN, "logs"} == set(MEASURES)

@@ -19,7 +19,17 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Optional
 
-from measures import LAST, RESTART, STATE, is_finished, keep_weights, measure_run, measure_together, updates_of
+from measures import (
+    LAST,
+    RESTART,
+    STATE,
+    is_finished,
+    keep_weights,
+    measure_run,
+    measure_together,
+    prepare_measures,
+    updates_of,
+)
 from plan import Plan, Run, Start, read_plan, runs_of, training_command
 from report import read_elsewhere, write_report
 from runner import Runner, last_line, locked
@@ -101,6 +111,7 @@ def carry_out(plan: Plan, starts: dict[str, Start], runner: Runner, parallel: in
     failed = []
     for name, start in starts.items():
         runner.prepare(name, start.prepare)
+        prepare_measures(name, start, runner)
         runs = runs_of(name, start)
         for run in runs:  # before hours of training
             check_settings(runner, start, run)
@@ -152,12 +163,11 @@ def train_all(start: Start, runs: Sequence[Run], runner: Runner, parallel: int, 
         futures = {pool.submit(train_and_measure, start, run, runner, training): run for run in runs}
         try:
             for future in as_completed(futures):
-                message, is_new = future.result()
-                if message:
-                    failed.append(message)
+                messages, is_new = future.result()
+                failed += messages
                 done += is_new
-                if message or is_new:
-                    print(f"[{done}/{len(runs)}] {message or f'{futures[future]} is finished'}", flush=True)
+                lines = [f"{futures[future]} is finished"] * is_new + messages
+                print("".join(f"[{done}/{len(runs)}] {line}\n" for line in lines), end="", flush=True)
         except KeyboardInterrupt:
             runner.stop()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -165,14 +175,13 @@ def train_all(start: Start, runs: Sequence[Run], runner: Runner, parallel: int, 
     return failed
 
 
-def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) -> tuple[Optional[str], bool]:
-    """Train one run unless it is finished, and measure its rates; return what failed, and whether it finished now."""
-    is_new = False
-    if not is_finished(runner.folder, run):
+def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) -> tuple[list[str], bool]:
+    """Train one run unless it is finished, and measure it; return what failed, and whether it finished now."""
+    is_new = not is_finished(runner.folder, run)
+    if is_new:
         message = train(start, run, runner, training)
         if message or not is_finished(runner.folder, run):
-            return message, False
-        is_new = True
+            return [message] * bool(message), False
     return measure_run(start, run, runner), is_new
 
 

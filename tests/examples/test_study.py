@@ -33,7 +33,7 @@ def modules():
 def small_plan() -> dict:
     """The plan of the size tiny with two arms, two seeds and few updates, for made text."""
     plan = OmegaConf.to_container(OmegaConf.load(FOLDER / "plans" / "tiny.yaml"))
-    plan["sources"] = {"pairs": "pairs.txt"}
+    plan["sources"] = {"pairs": "pairs.txt", "questions": "questions.json", "attacked": "attacked.json"}
     start = plan["starts"]["scratch"]
     assert start["prepare"].pop(0)["output"] == "corpus/valid.txt"
     start["prepare"][0]["command"] = start["prepare"][0]["command"].replace("8192", "140")
@@ -43,7 +43,25 @@ def small_plan() -> dict:
     rates = "--synonym-table tables/wordnet.safetensors --mask-seeds 2 --max-sequences 8"
     start["measures"] |= {"rates": {"flags": rates}, "cost": {"updates": 5, "rounds": 1}}
     start["measures"]["lexical"] = {"flags": "--word-pairs sources/pairs"}
+    one_run = {"arms": ["plain"], "seeds": [1]}
+    data = "--train sources/questions --valid sources/questions --tokenizer tokenizer --dict data-bin/dict.txt"
+    command = f"python -m tn_fairseq.preprocessing squad {data} --max-length 128 --doc-stride 32 --destdir squad-bin"
+    flags = "--data squad-bin --seeds 1 --max-update 1 --keep-checkpoints -- --cpu"
+    prepare = [{"output": "squad-bin/dict.txt", "command": command}]
+    start["measures"]["squad"] = {**one_run, "flags": flags, "prepare": prepare}
+    flags = "--original sources/questions --attacked sources/attacked"
+    start["measures"]["robustness"] = {**one_run, "flags": flags}
     return plan
+
+
+def questions(*contexts: str) -> str:
+    """A file of SQuAD with the question "where begins the road" on each context."""
+    qas = [{"question": "where begins the road", "answers": [{"text": "the city", "answer_start": 0}]}]
+    paragraphs = [
+        {"context": f"the city {context}", "qas": [{**qas[0], "id": str(number)}]}
+        for number, context in enumerate(contexts)
+    ]
+    return json.dumps({"data": [{"title": "a", "paragraphs": paragraphs}]})
 
 
 def write(plan: dict, path: Path) -> Path:
@@ -74,6 +92,8 @@ def finished(tmp_path_factory) -> Path:
     (folder / "study" / "corpus" / "train.txt").write_text("\n".join(text * 4) + "\n")
     (folder / "study" / "corpus" / "valid.txt").write_text("\n".join(text[::3]) + "\n")
     (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
+    (folder / "questions.json").write_text(questions("begins the main road", "is where the road begins"))
+    (folder / "attacked.json").write_text(questions("begins the primary road", "is where the road starts"))
     run = study(write(small_plan(), folder / "plan.yaml"), folder / "study")
     assert run.code == 0, run.output
     return folder
@@ -99,6 +119,10 @@ def test_a_study_from_start_to_report(finished):
     assert ("updates to reach an accuracy of 0.5%", "plain") in rows
     assert ("updates to reach an accuracy of 99%", "plain") not in rows  # no run got there
     assert rows["pairs: similarity of words (Spearman)", "hard_wordnet"]["interval"] == "items and seeds"
+    F1, attacked, drop = (
+        rows[f"SQuAD F1{more}", "plain"]["value"] for more in ("", " under attacked", " under attacked, drop")
+    )
+    assert attacked == pytest.approx(F1 - drop) and ("SQuAD F1", "hard_wordnet") not in rows  # the plan says which
     assert json.loads((folder / "study.json").read_text())["starts"]["scratch"]["tokens_per_second"].keys() == {
         "plain",
         "hard_wordnet",
@@ -323,7 +347,11 @@ def test_other_wrong_input(modules, tmp_path):
         ("a: [1", (), f"error: {path}: not valid YAML (while parsing a flow sequence"),
         (None, (), f"error: {path}: No such file or directory; name a plan, such as tiny"),
         ("", ("--start", "other"), "error: --start other: not in "),
-        ("", ("--source", "data=x"), f"error: {path}: sources: has no data, only pairs; check --source"),
+        (
+            "",
+            ("--source", "data=x"),
+            f"error: {path}: sources: has no data, only pairs, questions, attacked; check --source",
+        ),
     ):
         path.unlink(missing_ok=True)
         if text is not None:
@@ -383,12 +411,13 @@ def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modu
 
 
 def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
-    folder = tmp_path / "measures" / "s" / "glue"
+    folder = tmp_path / "measures" / "s" / "glue" / "a.b" / "seed3"
     folder.mkdir(parents=True)
     rows = [
         {"checkpoint": "a.b.seed3", "task": task, "seed": seed, "valid": {"accuracy": score, "F1": 0}}
         for task, seed, score in (("RTE", 1, 50), ("RTE", 2, 60), ("CoLA", 1, 5), ("CoLA", 2, 15))
     ]
     (folder / "glue.json").write_text(json.dumps(rows))
-    found = {(key[1], arm, seed): score for key, arm, seed, score in modules["figures"].fine_tuned("s", tmp_path)}
-    assert found == {("RTE", "a.b", 3): 55, ("CoLA", "a.b", 3): 10, ("average", "a.b", 3): 32.5}
+    found = modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3))
+    assert {key[1]: score for key, score in found} == {"RTE": 55, "CoLA": 10, "average": 32.5}
+    assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 4)) == []
