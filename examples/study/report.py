@@ -27,8 +27,8 @@ NOTES = {
     HELD_OUT: "Text that no run was trained on, masked several times; the same masks for all runs. The loss is that of "
     "plain masked LM.",
     IN_TRAINING: "From the training logs. Each batch is measured before the model learns from it. Runs with the same "
-    "seed see the same text with the same masks in the same order, so these are also held-out figures, with dropout if "
-    "the runs have any.",
+    "seed see the same text with the same masks in the same order. So the text is new to the run, though not always to "
+    "the weights that it started from. If the runs have dropout, it is on.",
     FALSE_NEGATIVES: "With the same synonym table for all arms, after the last update.",
     WORDS: "What the models know about words, measured without fine-tuning: substitutes of words in sentences "
     "(SWORDS), similar words, and pairs of sentences (BLiMP). These intervals resample the words or sentences and the "
