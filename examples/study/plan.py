@@ -161,6 +161,9 @@ def _check(plan: Plan) -> None:
         _check_steps(f"{key}.prepare", start.prepare)
         for measure, settings in start.measures.items():
             _check_measure(f"{key}.measures", measure, settings, start)
+        squad = start.measures.get("squad", Measure())
+        if "robustness" in start.measures and "--keep-checkpoints" not in _words("", squad.flags):
+            raise InputError(f"{key}.measures.squad.flags: must have --keep-checkpoints, because robustness needs it")
 
 
 def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:

@@ -314,6 +314,9 @@ WRONG = {
         starts__scratch__measures__speed={}
     ),
     "starts.scratch.measures.glue.flags: is missing": changed(starts__scratch__measures__glue={}),
+    "starts.scratch.measures.squad.flags: must have --keep-checkpoints, because robustness": changed(
+        starts__scratch__measures__squad={"flags": "--data squad-bin -- --cpu"}
+    ),
     "starts.scratch.measures.rates.arms: none is not one of the arms": changed(
         starts__scratch__measures__rates__arms=["plain", "none"]
     ),
