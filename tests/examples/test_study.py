@@ -99,6 +99,12 @@ def finished(tmp_path_factory) -> Path:
     return folder
 
 
+def copy_sources(folder: Path, to: Path) -> None:
+    for name in ("pairs.txt", "questions.json", "attacked.json"):
+        shutil.copy(folder / name, to)
+
+
+@pytest.mark.xdist_group("study")
 def test_a_study_from_start_to_report(finished):
     folder = finished / "study"
     trained = [one["command"] for one in commands(folder) if "--save-dir" in one["command"]]
@@ -139,6 +145,7 @@ def test_a_study_from_start_to_report(finished):
     assert (folder / "plan.yaml").read_text() == (finished / "plan.yaml").read_text()
 
 
+@pytest.mark.xdist_group("study")
 def test_a_finished_study_runs_no_command_again(finished):
     before = commands(finished / "study")
     run = study(finished / "plan.yaml", finished / "study")
@@ -147,8 +154,9 @@ def test_a_finished_study_runs_no_command_again(finished):
     assert dry.stdout.strip() == f"nothing is left to do in {finished / 'study'}"
 
 
+@pytest.mark.xdist_group("study")
 def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path, monkeypatch):
-    shutil.copy(finished / "pairs.txt", tmp_path)
+    copy_sources(finished, tmp_path)
     plan, other = small_plan(), finished / "study" / "study.json"
     plan["starts"]["second"] = {**plan["starts"]["scratch"], "prepare": [], "measures": {}}
     words = [str(write(plan, tmp_path / "plan.yaml")), "--output", str(tmp_path / "study"), "--no-training"]
@@ -176,10 +184,11 @@ def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path, mo
     assert "study.json: has none of the starts that --start leaves out" in refusal(other)
 
 
+@pytest.mark.xdist_group("study")
 def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itself(finished, tmp_path):
     folder = tmp_path / "study"
     shutil.copytree(finished / "study", folder, symlinks=True)
-    shutil.copy(finished / "pairs.txt", tmp_path)
+    copy_sources(finished, tmp_path)
     shutil.rmtree(folder / "runs" / "scratch" / "plain" / "seed2")
     shutil.rmtree(folder / "measures" / "scratch" / "rates" / "plain" / "seed2")
     plan = small_plan()
