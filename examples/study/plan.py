@@ -162,7 +162,7 @@ def _check(plan: Plan) -> None:
         for measure, settings in start.measures.items():
             _check_measure(f"{key}.measures", measure, settings, start)
         squad = start.measures.get("squad", Measure())
-        if "robustness" in start.measures and "--keep-checkpoints" not in _words("", squad.flags):
+        if "robustness" in start.measures and "--keep-checkpoints" not in shlex.split(squad.flags):
             raise InputError(f"{key}.measures.squad.flags: must have --keep-checkpoints, because robustness needs it")
 
 

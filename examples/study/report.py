@@ -42,7 +42,7 @@ Row = Dict[str, Any]
 
 
 def read_elsewhere(path: Path, plan: Plan, here: Container[str]) -> Dict[str, Any]:
-    """The study.json of another folder, with only those starts of the plan that are not studied ``here``.
+    """From the study.json of another folder: the starts of the plan that are not studied ``here``, and the other hours.
 
     Raises InputError if it is no study.json, has none of these starts, or has trained one of them in another way.
     """
@@ -51,7 +51,7 @@ def read_elsewhere(path: Path, plan: Plan, here: Container[str]) -> Dict[str, An
     try:
         wanted = [name for name in plan.starts if name not in here and name in found["starts"]]
         plans = {name: found["plan"]["starts"][name] for name in wanted}
-        other = {**found, "other_hours": float(found["other_hours"])}
+        hours = float(found["other_hours"])
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path}: is not the study.json of a study; {hint}") from None
     if not wanted:
@@ -60,7 +60,7 @@ def read_elsewhere(path: Path, plan: Plan, here: Container[str]) -> Dict[str, An
         for key, value in asdict(plan.starts[name]).items():
             if key not in ("about", "measures", "prepare") and start.get(key) != value:
                 raise InputError(f"{path}: starts.{name}.{key}: differs from that of the plan; use the same plan")
-    return {**other, "starts": {name: found["starts"][name] for name in wanted}}
+    return {"starts": {name: found["starts"][name] for name in wanted}, "other_hours": hours}
 
 
 def write_report(

@@ -166,8 +166,8 @@ def train_all(start: Start, runs: Sequence[Run], runner: Runner, parallel: int, 
                 messages, is_new = future.result()
                 failed += messages
                 done += is_new
-                lines = [f"{futures[future]} is finished"] * is_new + messages
-                print("".join(f"[{done}/{len(runs)}] {line}\n" for line in lines), end="", flush=True)
+                for line in ([f"{futures[future]} is finished"] if is_new else []) + messages:
+                    print(f"[{done}/{len(runs)}] {line}", flush=True)
         except KeyboardInterrupt:
             runner.stop()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -181,7 +181,7 @@ def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) ->
     if is_new:
         message = train(start, run, runner, training)
         if message or not is_finished(runner.folder, run):
-            return [message] * bool(message), False
+            return [message] if message else [], False
     return measure_run(start, run, runner), is_new
 
 

@@ -56,9 +56,9 @@ def small_plan() -> dict:
 
 def questions(*contexts: str) -> str:
     """A file of SQuAD with the question "where begins the road" on each context."""
-    qas = [{"question": "where begins the road", "answers": [{"text": "the city", "answer_start": 0}]}]
+    qa = {"question": "where begins the road", "answers": [{"text": "the city", "answer_start": 0}]}
     paragraphs = [
-        {"context": f"the city {context}", "qas": [{**qas[0], "id": str(number)}]}
+        {"context": f"the city {context}", "qas": [{**qa, "id": str(number)}]}
         for number, context in enumerate(contexts)
     ]
     return json.dumps({"data": [{"title": "a", "paragraphs": paragraphs}]})
@@ -155,7 +155,7 @@ def test_a_finished_study_runs_no_command_again(finished):
 
 
 @pytest.mark.xdist_group("study")
-def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path, monkeypatch):
+def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path):
     copy_sources(finished, tmp_path)
     plan, other = small_plan(), finished / "study" / "study.json"
     plan["starts"]["second"] = {**plan["starts"]["scratch"], "prepare": [], "measures": {}}
