@@ -128,7 +128,7 @@ def measure_binarize(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def encode(text: str, tokenizer: str) -> float:
     """Seconds that the library takes to encode a file in batches of lines. RAYON_NUM_THREADS sets the threads."""
-    from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+    from tn_fairseq.tokenizers import load_tokenizer
 
     backend = load_tokenizer(tokenizer).backend
     lines = Path(text).read_text(encoding="utf-8").split("\n")

@@ -88,7 +88,7 @@ def measure(engine: str, workers: str, text: str, tokenizer: str, folder: str) -
     """Binarize once; return seconds, CPU time and bytes."""
     from tn_fairseq.errors import one_line_errors
     from tn_fairseq.preprocessing.binarization import binarize
-    from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+    from tn_fairseq.tokenizers import load_tokenizer
 
     with ExitStack() as stack:
         stack.enter_context(one_line_errors())

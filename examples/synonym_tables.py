@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
-from tn_fairseq.evaluation.lexical.swords import read_swords
-from tn_fairseq.evaluation.lexical.synonym_tables import crossings, table_quality
 from tn_fairseq.preprocessing.commands import build_synonym_table
-from tn_fairseq.synonyms.vocabulary import STOP_WORDS, whole_words
+from tn_fairseq.synonyms.acceptance import crossings, table_quality
+from tn_fairseq.synonyms.swords import read_swords
+from tn_fairseq.vocabulary import STOP_WORDS, whole_words
 
 SAME = "--same-inflection"
 BOTH = "--same-inflection --no-contrasts"

@@ -22,13 +22,13 @@ from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.lexical.blimp import read_blimp
-from tn_fairseq.evaluation.lexical.swords import read_swords
 from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
 from tn_fairseq.preprocessing.glue_data import TASKS, read_task
 from tn_fairseq.preprocessing.squad_data import read_squad
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
-from tn_fairseq.synonyms.table import load_synonym_table
+from tn_fairseq.synonym_table import load_synonym_table
+from tn_fairseq.synonyms.swords import read_swords
 from tn_fairseq.synonyms.vectors import nearest_neighbors, read_vectors
+from tn_fairseq.tokenizers import load_tokenizer
 
 SECONDS = 10  # time limit to read or refuse a file
 LINES = ["The cat sat on the mat.", "café 汉字 [MASK]"]

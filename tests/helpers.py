@@ -21,7 +21,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 import tn_fairseq
 from tn_fairseq.configuration import training_config
-from tn_fairseq.synonyms.table import PADDING, save_synonym_table
+from tn_fairseq.synonym_table import PADDING, save_synonym_table
 
 PLUGIN = Path(tn_fairseq.__file__).parent
 WORDS = [f"{kind}{number}" for kind in ("noun", "verb", "adjective") for number in range(40)]

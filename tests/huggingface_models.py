@@ -8,7 +8,7 @@ from helpers import WORDS, random_sentences
 
 from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.preprocessing.binarization import binarize
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 transformers = pytest.importorskip("transformers")
 

@@ -13,10 +13,10 @@ from fairseq import tasks
 from helpers import FAMILIES
 from omegaconf import DictConfig, OmegaConf
 
-from tn_fairseq.analysis.checkpoints import Loaded
 from tn_fairseq.configuration import training_config
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.evaluation.lexical.scoring import Place
+from tn_fairseq.models.loading import Loaded
 
 # context, target and the judgments of each substitute: how many of ten judges accept it
 Sentence = tuple[str, str, Mapping[str, int]]

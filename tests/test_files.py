@@ -32,7 +32,7 @@ from tn_fairseq.files import (
     write_folder,
     write_text,
 )
-from tn_fairseq.synonyms.table import save_synonym_table
+from tn_fairseq.synonym_table import save_synonym_table
 
 
 @pytest.fixture(params=[0o022, 0o027, 0o077], ids=oct)

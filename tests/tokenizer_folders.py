@@ -11,7 +11,7 @@ from fairseq.data import Dictionary
 from tokenizers import ByteLevelBPETokenizer
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = ["the", "cat", "sat", "##s", "on", "mat", "é", "e", "汉", "[", "]", "mask", "<", ">", "/", "s", ".", "##ing"]

@@ -9,3 +9,11 @@ if not (sys.argv == ["-m"] and sys.orig_argv[-1] == __name__):
     from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
 
     fairseq_patches.install()
+
+
+def __getattr__(name: str):
+    if name == "from_pretrained":  # imported when it is used, because training does not need it
+        from .huggingface.hub_interface import from_pretrained
+
+        return from_pretrained
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,9 +7,8 @@ from typing import Union
 
 from fairseq.data import Dictionary
 
-from .errors import InputError, first_line
+from .errors import PREPROCESSING, InputError, first_line
 from .files import read_text
-from .preprocessing import PREPROCESSING
 
 MASK = "<mask>"
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+PREPROCESSING = "python -m tn_fairseq.preprocessing"  # the command as error messages and --help show it
+
 
 class InputError(ValueError):
     """Input from the user is invalid; the message is one line and says how to fix it."""

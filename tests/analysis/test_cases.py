@@ -4,7 +4,7 @@ import torch
 
 from tn_fairseq.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, context
 from tn_fairseq.analysis.predictions import Predictions
-from tn_fairseq.synonyms.table import PADDING
+from tn_fairseq.synonym_table import PADDING
 
 V = 10
 FORMS = ["", "", "", " <unk>", " four", " five", " six", "ing", " eight", " nine"]

@@ -8,7 +8,7 @@ from tn_fairseq.analysis import counting
 from tn_fairseq.analysis.counting import Details, Options, count, count_checkpoint
 from tn_fairseq.analysis.predictions import Predictions
 from tn_fairseq.analysis.rates import Counts
-from tn_fairseq.synonyms.table import PADDING
+from tn_fairseq.synonym_table import PADDING
 
 V = 8
 TABLE = torch.full((V, 1), PADDING, dtype=torch.int32)

@@ -14,7 +14,7 @@ from tn_fairseq.analysis.pairs import (
     typical_similarity,
     write_pairs,
 )
-from tn_fairseq.synonyms.table import PADDING
+from tn_fairseq.synonym_table import PADDING
 
 TABLE = torch.full((8, 2), PADDING, dtype=torch.int32)
 TABLE[4, 0], TABLE[5, 0] = 5, 4

@@ -5,9 +5,9 @@ import torch
 from helpers import FAMILIES
 from omegaconf import OmegaConf
 
-from tn_fairseq.analysis.checkpoints import Loaded
 from tn_fairseq.analysis.predictions import BATCH_SIZE, batches_of, load_split, predict
 from tn_fairseq.errors import InputError
+from tn_fairseq.models.loading import Loaded
 
 NONE = torch.zeros(200, dtype=torch.bool)  # no symbol continues a word
 

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from tn_fairseq.analysis import sources
 from tn_fairseq.analysis.sources import source_rows, sources_table, write_sources
-from tn_fairseq.synonyms.table import PADDING
+from tn_fairseq.synonym_table import PADDING
 
 P = PADDING
 # 6 symbols; pairs 1-2 1-3 2-1 5-4, and 1-3 2-1 2-5 4-1 4-2 with another width

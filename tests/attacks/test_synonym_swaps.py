@@ -17,7 +17,7 @@ from tn_fairseq.attacks.synonym_swaps import (
     occurrences,
     sample,
 )
-from tn_fairseq.evaluation.lexical.swords import Substitute, Target
+from tn_fairseq.synonyms.swords import Substitute, Target
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 STORY = (

@@ -106,7 +106,9 @@ def test_perfect_predictions_have_no_divergence_in_training_unless_dropout_stays
         batch = first_batch(task)
         masked_tokens = batch["target"].ne(task.dictionary.pad())
         targets = batch["target"][masked_tokens]
-        perfect = MaskedPredictions(masked_tokens, targets, None, targets, false_negative=None, logits=None)
+        perfect = MaskedPredictions(
+            masked_tokens, targets, None, targets, is_synonym=None, false_negative=None, logits=None
+        )
         value, _ = criterion.regularization(model.train(), batch, perfect)
         assert (value.item() < 1e-5) == free
         assert model.training and all(module.training for module in model.modules())

@@ -23,11 +23,11 @@ from tokenizers import ByteLevelBPETokenizer, Regex, normalizers, pre_tokenizers
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface.hub_interface import HubInterface
 from tn_fairseq.huggingface.tokenizer import tokenizer_files
-from tn_fairseq.models.hub_interface import HubInterface
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
-from tn_fairseq.preprocessing.tokenizers.base import ROBERTA_SPECIAL_TOKENS
-from tn_fairseq.preprocessing.tokenizers.wordpiece import wordpiece_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers.base import ROBERTA_SPECIAL_TOKENS
+from tn_fairseq.tokenizers.wordpiece import wordpiece_tokenizer
 
 transformers = pytest.importorskip("transformers")
 

@@ -27,7 +27,7 @@ from tn_fairseq.preprocessing import binarization
 from tn_fairseq.preprocessing.binarization import binarize
 from tn_fairseq.preprocessing.commands import binarize as binarize_command
 from tn_fairseq.preprocessing.commands import train_tokenizer
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran"]
 

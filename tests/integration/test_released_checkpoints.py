@@ -11,7 +11,7 @@ import pytest
 import torch
 from helpers import fairseq_train
 
-from tn_fairseq.analysis.checkpoints import find_checkpoints, load
+from tn_fairseq.models.loading import find_checkpoints, load
 
 FOLDER = Path(__file__).parent.parent / "released"
 SIZES = {

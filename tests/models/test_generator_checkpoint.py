@@ -11,12 +11,12 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 from helpers import first_batch, prepare_training
 from interruption import assert_equal
 
-from tn_fairseq.analysis.checkpoints import find_checkpoints, load
 from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.finetuning import read_pretrained
 from tn_fairseq.models import ElectraModel
 from tn_fairseq.models.generator_checkpoint import load_generator
+from tn_fairseq.models.loading import find_checkpoints, load
 
 SIZES = {"layers": 1, "embed_dim": 32, "attention_heads": 2, "ffn_embed_dim": 48}
 

@@ -22,7 +22,7 @@ from tokenizer_folders import (
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import STAGING, write_folder
 from tn_fairseq.preprocessing.binarization import binarize, read_chunks
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 KINDS = {"wordpiece": bert_folder, "gpt2": gpt2_folder, "sentencepiece": sentencepiece_folder}
 # Three documents with everything that is dropped: outer and repeated blank lines, lines without pieces, white space.

@@ -22,7 +22,7 @@ from tn_fairseq.preprocessing.glue_data import (
     read_task,
     truncate,
 )
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 MNLI_COLUMNS = (
     "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\tsentence2_parse\t"

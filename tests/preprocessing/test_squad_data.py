@@ -30,7 +30,7 @@ from tn_fairseq.preprocessing.squad_data import (
     squad_json,
     windows,
 )
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 KINDS = {"wordpiece": bert_folder, "gpt2": gpt2_folder, "sentencepiece": sentencepiece_folder}
 CONTEXT = "Thé  cats sat\non the mat, e\u0301 oﬀ 汉字 😀Ж! The cafe\u0301."

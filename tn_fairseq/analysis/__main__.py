@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..arguments import positive
-from ..errors import one_line_errors
-from ..preprocessing import PREPROCESSING
+from ..errors import PREPROCESSING, one_line_errors
 
 
 @one_line_errors()

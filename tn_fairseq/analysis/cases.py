@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ..synonyms.table import PADDING
+from ..synonym_table import PADDING
 from .page import Case, Synonym
 from .predictions import Predictions
 

@@ -11,8 +11,8 @@ from tqdm import tqdm
 
 from .. import corruption, objectives
 from ..criterions.mlm_soft_reg import input_word_embeddings
+from ..models.loading import Checkpoint, load
 from .cases import CaseCollector
-from .checkpoints import Checkpoint, load
 from .pairs import PairCounter
 from .predictions import Predictions, batches_of, load_split, predict
 from .rates import Counts

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import objectives
-from ..synonyms.table import PADDING
+from ..synonym_table import PADDING
 from .rates import write_csv
 
 COLUMNS = ("list", "gold", "prediction", "count", "tables", "inflection", "similarity", "mean_probability")

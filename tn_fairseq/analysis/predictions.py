@@ -10,9 +10,8 @@ from fairseq.data import FairseqDataset
 from torch import Tensor
 
 from .. import corruption, objectives
-from ..errors import InputError
-from ..preprocessing import PREPROCESSING
-from .checkpoints import Loaded
+from ..errors import PREPROCESSING, InputError
+from ..models.loading import Loaded
 
 BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
 

@@ -13,11 +13,11 @@ from ..configuration import check_data_folder
 from ..dictionary import load_dictionary
 from ..errors import InputError
 from ..files import publish, write_folder
+from ..models.loading import find_checkpoints
+from ..synonym_table import load_synonym_table, read_description
 from ..synonyms.inflection import relation
-from ..synonyms.table import load_synonym_table, read_description
-from ..synonyms.vocabulary import STOP_WORDS, continues_word, surface_forms, whole_words
 from ..synonyms.wordnet import FETCH, find_wordnet
-from .checkpoints import find_checkpoints
+from ..vocabulary import STOP_WORDS, continues_word, surface_forms, whole_words
 from .counting import Details, Options, count_checkpoint
 from .page import Case, case_page
 from .pairs import pair_rows, write_pairs

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..reporting.layout import WIDTH, align, shorten
-from ..synonyms.table import PADDING
+from ..synonym_table import PADDING
 from .rates import Row, percent, write_csv
 
 NAME_WIDTH = 23  # two names fit on a line

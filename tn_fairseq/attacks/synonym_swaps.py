@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from nltk.corpus.reader.wordnet import Synset, WordNetCorpusReader
 
-from ..evaluation.lexical.swords import Target, verdict
-from ..evaluation.lexical.synonym_tables import judged_synonyms
+from ..synonyms.acceptance import judged_synonyms
 from ..synonyms.contrasts import is_name, is_number
 from ..synonyms.inflection import Relation, inflect, lemmas, readings, relation
-from ..synonyms.vocabulary import STOP_WORDS, match_case
+from ..synonyms.swords import Target, verdict
+from ..vocabulary import STOP_WORDS, match_case
 from .tagging import Word, tag
 
 INFLECTIONS = ("keep", "any")

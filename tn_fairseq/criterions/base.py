@@ -15,10 +15,9 @@ from torch import Tensor
 
 from .. import corruption, objectives
 from ..data.loaders import restart_loaders_each_epoch
-from ..errors import InputError, one_line_errors
+from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.electra import ElectraOutput
-from ..preprocessing import PREPROCESSING
-from ..synonyms.table import load_continuations, load_synonym_table
+from ..synonym_table import load_continuations, load_synonym_table
 
 
 @dataclass
@@ -45,7 +44,8 @@ class MaskedPredictions(NamedTuple):
     targets: Tensor  # (N), w_k
     words: Optional[Tensor]  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
     predictions: Tensor  # (N), r_k
-    false_negative: Optional[Tensor]  # (N) boolean; None without a synonym table
+    is_synonym: Optional[Tensor]  # (N) boolean: r_k is in V[w_k]; None without a synonym table
+    false_negative: Optional[Tensor]  # (N) boolean: the synonyms that an objective accepts; None without a table
     logits: Tensor  # (N, V)
 
 
@@ -105,8 +105,8 @@ class MaskedLMCriterion(FairseqCriterion):
     # Methods that an objective overrides
 
     def confirm_false_negatives(self, sample, output, masked: MaskedPredictions) -> Tensor:
-        """Which of the false negatives count: (N) boolean. Called only with a synonym table."""
-        return masked.false_negative
+        """Which synonyms count as false negatives: (N) boolean. Called only with a synonym table."""
+        return masked.is_synonym
 
     def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
         """The loss of each masked position (N); `nll`, (N), is that of plain masked LM."""
@@ -155,13 +155,13 @@ class MaskedLMCriterion(FairseqCriterion):
 
         targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output, uniform_draws)
-        words = false_negative = None
+        words = is_synonym = None
         if self.synonyms is not None:
             text = corruption.original_tokens(sample["net_input"]["src_tokens"], target_tokens, masked_tokens)
             complete = objectives.complete_words(text, self.continues_word, self.padding_idx)
             words = corruption.take_masked(complete, masked_tokens, masked_indices)
-            false_negative = objectives.false_negatives(predictions, words, self.synonyms)
-        masked = MaskedPredictions(masked_tokens, targets, words, predictions, false_negative, logits)
+            is_synonym = objectives.false_negatives(predictions, words, self.synonyms)
+        masked = MaskedPredictions(masked_tokens, targets, words, predictions, is_synonym, is_synonym, logits)
         if self.synonyms is not None:
             masked = masked._replace(false_negative=self.confirm_false_negatives(sample, output, masked))
 

@@ -10,10 +10,10 @@ from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
 
 from .. import corruption, objectives
-from ..analysis.checkpoints import check_masked_lm, load
 from ..errors import InputError, naming, one_line_errors
 from ..judge import judge_scores
 from ..models.electra import ElectraOutput
+from ..models.loading import check_masked_lm, load
 from .base import PERCENT, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
 
 DISCRIMINATOR = "discriminator"
@@ -67,7 +67,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
                 self.judge = [load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model]
 
     def confirm_false_negatives(self, sample, output, masked):
-        found = masked.false_negative
+        found = masked.is_synonym
         if self.cfg.correction_judge is None:
             return found
         if self.judge is None:
@@ -96,8 +96,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
         counts = super().count_false_negatives(masked)
         if self.cfg.correction_judge is None:
             return counts
-        judged = objectives.false_negatives(masked.predictions, masked.words, self.synonyms)
-        return {**counts, "judged": judged.sum(), "judge_agreed": masked.false_negative.sum()}
+        return {**counts, "judged": masked.is_synonym.sum(), "judge_agreed": masked.false_negative.sum()}
 
     def masked_lm_weights(self, masked):
         weights = objectives.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)

@@ -6,8 +6,7 @@ import struct
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from ..errors import InputError
-from ..preprocessing import PREPROCESSING
+from ..errors import PREPROCESSING, InputError
 
 
 def load_sentences(

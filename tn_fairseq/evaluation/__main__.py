@@ -21,8 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..arguments import positive
-from ..errors import InputError, one_line_errors
-from ..preprocessing import PREPROCESSING
+from ..errors import PREPROCESSING, InputError, one_line_errors
 
 TRAINS_NOTHING = ("squad-score", "robustness", "lexical", "judge")
 

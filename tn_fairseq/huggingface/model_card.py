@@ -9,7 +9,7 @@ from typing import Any
 from fairseq.criterions import CRITERION_REGISTRY
 
 from ..errors import InputError
-from ..synonyms.table import read_description
+from ..synonym_table import read_description
 
 _LOADED_BY = {
     "ElectraForPreTraining": ("AutoModelForPreTraining", "predicts for every position whether the token was replaced"),

@@ -22,9 +22,9 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from ..dictionary import MASK
 from ..errors import InputError
-from ..preprocessing.tokenizers.base import BERT_NAMES, ROBERTA_NAMES, Tokenizer
-from ..preprocessing.tokenizers.sentencepiece import SentencePieceTokenizer
-from ..preprocessing.tokenizers.wordpiece import wordpiece_tokenizer
+from ..tokenizers.base import BERT_NAMES, ROBERTA_NAMES, Tokenizer
+from ..tokenizers.sentencepiece import SentencePieceTokenizer
+from ..tokenizers.wordpiece import wordpiece_tokenizer
 
 _SPACE = "▁"  # how SentencePiece writes a space
 _WHITE_SPACE = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")

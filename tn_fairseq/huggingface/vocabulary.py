@@ -10,10 +10,9 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..dictionary import MASK, load_dictionary
-from ..errors import InputError
-from ..preprocessing import PREPROCESSING
-from ..preprocessing.tokenizers import load_tokenizer
-from ..preprocessing.tokenizers.base import Tokenizer
+from ..errors import PREPROCESSING, InputError
+from ..tokenizers import load_tokenizer
+from ..tokenizers.base import Tokenizer
 
 # together with words of the vocabulary, shows whether two tokenizers treat case, accents, Chinese characters and white
 # space the same way

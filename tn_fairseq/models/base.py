@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Optional
 
 import torch
@@ -20,6 +19,7 @@ from fairseq.models import (
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
+from .. import corruption
 from ..data.segments import token_types
 from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
@@ -94,22 +94,9 @@ class EncoderModel(BaseFairseqModel):
         return model
 
     @classmethod
-    def from_pretrained(
-        cls,
-        model_name_or_path: str | Path,
-        checkpoint_file: str | None = None,
-        data_name_or_path: str | Path | None = None,
-        generator: str | Path | None = None,
-    ):
-        """Load a model for use in Python: a ``HubInterface``, with the methods of fairseq's RoBERTa.
-
-        A checkpoint is given as its folder, its name, and the data-bin with its ``dict.txt`` and ``tokenizer/``, by
-        default the one that it was trained with. Without a name, the folder is one of ``save_pretrained``; for ELECTRA,
-        ``generator`` is another one. Raises InputError if the files are missing, damaged, or of another model.
-        """
-        from .hub_interface import load_interface  # it imports the models
-
-        return load_interface(cls, model_name_or_path, checkpoint_file, data_name_or_path, generator)
+    def from_pretrained(cls, *args, **kwargs):
+        """Raises InputError: fairseq's method of this name would unpickle the file."""
+        raise InputError("load the model with tn_fairseq.from_pretrained(...), which takes the same arguments")
 
     @classmethod
     def check_sizes(cls, cfg) -> None:
@@ -182,6 +169,19 @@ class EncoderModel(BaseFairseqModel):
         if token_types is None:
             token_types = self.sentence_types(tokens)
         return self.classification_heads[head](self.encode(encoder, tokens, token_types))
+
+    def masked_logits(
+        self,
+        encoder: TransformerEncoder,
+        head: nn.Module,
+        hidden: Tensor,
+        masked_tokens: Optional[Tensor],
+        masked_indices: Optional[Tensor],
+    ) -> Tensor:
+        """A masked-LM head on hidden states (B, T, H): logits (N, V) of the masked positions, or (B, T, V) of all."""
+        if masked_tokens is not None:
+            hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
+        return head(hidden, self.embeddings_of(encoder).word_embeddings.weight)
 
     def max_positions(self) -> int:
         return self.cfg.max_positions

@@ -4,7 +4,6 @@ from typing import Optional
 
 from torch import Tensor
 
-from .. import corruption
 from ..modules.heads import MaskedLMHead
 from .base import EncoderConfig, EncoderModel, build_encoder, initialize, register_sizes
 
@@ -44,9 +43,7 @@ class BertModel(EncoderModel):
         hidden = self.encode(self.encoder, src_tokens, token_types, documents)
         if features_only:
             return hidden, None
-        if masked_tokens is not None:
-            hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
-        return self.masked_lm_head(hidden, self.embeddings.word_embeddings.weight), None
+        return self.masked_logits(self.encoder, self.masked_lm_head, hidden, masked_tokens, masked_indices), None
 
 
 def _size(layers: int, hidden: int, heads: int, ffn: int) -> dict[str, int]:

@@ -149,9 +149,7 @@ class ElectraModel(EncoderModel):
             return self.encode(getattr(self, tower), src_tokens, token_types, documents), None
 
         hidden = self.encode(self.generator, src_tokens, token_types, documents)
-        if masked_tokens is not None:
-            hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
-        logits = self.generator_head(hidden, self.embeddings_of(self.generator).word_embeddings.weight)
+        logits = self.masked_logits(self.generator, self.generator_head, hidden, masked_tokens, masked_indices)
         if target_tokens is None:
             return logits, None
 

@@ -15,8 +15,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..errors import InputError, one_line_errors
-from . import PREPROCESSING
+from ..errors import PREPROCESSING, InputError, one_line_errors
 
 COMMANDS = {
     "train-tokenizer": "train a WordPiece or SentencePiece tokenizer on text",

@@ -27,8 +27,8 @@ from tqdm import tqdm
 from ..dictionary import MASK, load_dictionary
 from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
+from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .tokenizers.base import Tokenizer
 from .writers import BinaryWriter, TextWriter
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.

@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from ..errors import InputError, first_line
 from ..files import publish, read_text, write_folder
+from ..tokenizers.base import Tokenizer
 from .binarization import LENGTHS, dict_txt, released_dictionary
-from .tokenizers.base import Tokenizer
 from .writers import BinaryWriter
 
 HUB_DATASET = "nyu-mll/glue"

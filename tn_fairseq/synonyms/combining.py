@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .table import Rows
+from ..synonym_table import Rows
 
 COMBINATIONS = ("union", "intersection")
 

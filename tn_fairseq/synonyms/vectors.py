@@ -10,8 +10,8 @@ import torch
 from tqdm import tqdm
 
 from ..errors import InputError
+from ..vocabulary import casing
 from .vector_folder import read_vector_folder
-from .vocabulary import casing
 
 _ROWS_AT_A_TIME = 1024  # compare this many words with all words at a time
 

@@ -23,10 +23,9 @@ from ..data.loaders import restart_loaders_each_epoch
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset, segment_inputs
 from ..dictionary import load_dictionary
-from ..errors import InputError, one_line_errors
+from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.base import EncoderModel
-from ..preprocessing import PREPROCESSING
-from ..synonyms.vocabulary import continues_word
+from ..vocabulary import continues_word
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,7 @@ from safetensors.torch import load_file
 
 from ..data import load_sentences
 from ..dictionary import load_dictionary
-from ..errors import InputError, one_line_errors
-from ..preprocessing import PREPROCESSING
+from ..errors import PREPROCESSING, InputError, one_line_errors
 
 logger = logging.getLogger(__name__)
 

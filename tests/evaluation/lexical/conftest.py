@@ -7,8 +7,8 @@ import pytest
 from helpers import FAMILIES
 from lexical_files import save_model
 
-from tn_fairseq.analysis.checkpoints import find_checkpoints, load
 from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.models.loading import find_checkpoints, load
 
 VOCABULARY = """
 . , the a and is are was in of total sum amount whole price due tree trees election elections poll polls vote votes

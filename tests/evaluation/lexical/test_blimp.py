@@ -13,7 +13,7 @@ from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.lexical import blimp
 from tn_fairseq.evaluation.lexical.blimp import MinimalPair, by_group, prefers_good, read_blimp
 from tn_fairseq.evaluation.lexical.scoring import Place
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 MANY = {name: [(f"{name} {n}.", f"{name} not {n}.") for n in range(50)] for name in ("second", "first")}
 

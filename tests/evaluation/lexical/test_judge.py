@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
-from tn_fairseq.analysis.checkpoints import Loaded
 from tn_fairseq.evaluation.lexical.judge import Scored, score_synonyms, threshold_line
 from tn_fairseq.evaluation.lexical.substitution import Question
-from tn_fairseq.evaluation.lexical.swords import Substitute, Target
 from tn_fairseq.judge import judge_scores
+from tn_fairseq.models.loading import Loaded
+from tn_fairseq.synonyms.swords import Substitute, Target
 
 
 def test_a_threshold_keeps_equal_scores_and_counts_a_substitute_once():

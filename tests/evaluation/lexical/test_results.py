@@ -16,7 +16,7 @@ from tn_fairseq.evaluation.lexical.results import (
     table_rows,
     tables_text,
 )
-from tn_fairseq.evaluation.lexical.synonym_tables import Crossings, TableQuality
+from tn_fairseq.synonyms.acceptance import Crossings, TableQuality
 
 LENIENCY, AUC, COSINES = Key("swords", "leniency"), Key("swords", "RTD AUC"), Key("pairs", SPEARMAN)
 GOLD = {COSINES: np.array([1.0, 2, 3, 4])}

@@ -19,9 +19,9 @@ from tn_fairseq.evaluation.lexical.substitution import (
     log_mass,
     measure_substitutes,
 )
-from tn_fairseq.evaluation.lexical.swords import Substitute, Target, read_swords
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
-from tn_fairseq.synonyms.vocabulary import whole_words
+from tn_fairseq.synonyms.swords import Substitute, Target, read_swords
+from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.vocabulary import whole_words
 
 
 def test_gap_of_the_best_ranking_is_1():

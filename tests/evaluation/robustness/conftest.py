@@ -9,7 +9,7 @@ from helpers import WORDS
 
 from tn_fairseq.preprocessing.glue_data import TASKS, binarize_task, read_task
 from tn_fairseq.preprocessing.squad_data import binarize_squad
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 SEEDS = {"plain": (1, 2), "corrected": (1,)}
 RUNS = {"SST-2": ("plain", "corrected"), "MNLI": ("corrected",)}

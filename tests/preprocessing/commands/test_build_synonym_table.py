@@ -15,7 +15,7 @@ from nltk.corpus.reader import CorpusReader
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.preprocessing.commands.build_synonym_table import main
-from tn_fairseq.synonyms.table import load_continuations, load_synonym_table, read_description
+from tn_fairseq.synonym_table import load_continuations, load_synonym_table, read_description
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 COMMAND = ["-m", "tn_fairseq.preprocessing", "build-synonym-table"]

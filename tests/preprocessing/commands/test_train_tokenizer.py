@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tn_fairseq.preprocessing.commands.train_tokenizer import main
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 COMMAND = ["-m", "tn_fairseq.preprocessing", "train-tokenizer"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ...analysis.checkpoints import Loaded
 from ...errors import InputError, first_line
-from ...preprocessing.tokenizers.base import Tokenizer
+from ...models.loading import Loaded
+from ...synonyms.words import is_unicode
+from ...tokenizers.base import Tokenizer
 from .scoring import Place, log_probabilities
-from .words import is_unicode
 
 _PHENOMENA = {"s-selection": "argument_structure"}  # as the paper counts its 12 phenomena
 _REMEDY = "give BLiMP.zip of github.com/alexwarstadt/blimp"

@@ -8,21 +8,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...analysis.checkpoints import Loaded, check_masked_lm, load
 from ...analysis.report import table_names
 from ...configuration import check_data_folder
 from ...dictionary import load_dictionary
 from ...errors import InputError
 from ...judge import judge_scores
-from ...preprocessing.tokenizers import load_tokenizer
+from ...models.loading import Loaded, check_masked_lm, load
 from ...reporting.layout import align
-from ...synonyms.table import load_synonym_table
-from ...synonyms.vocabulary import whole_words
+from ...synonym_table import load_synonym_table
+from ...synonyms.acceptance import is_one_piece, judged_synonyms, table_quality
+from ...synonyms.swords import VERDICTS, Substitute, read_swords, verdict
+from ...synonyms.words import word_finder
+from ...tokenizers import load_tokenizer
+from ...vocabulary import whole_words
 from .scoring import Place, batches, max_length
 from .substitution import MAX_CONTEXT, Question, find_questions
-from .swords import VERDICTS, Substitute, read_swords, verdict
-from .synonym_tables import is_one_piece, judged_synonyms, table_quality
-from .words import word_finder
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 HEADINGS = ("threshold", "kept", "% kept", *(f"% {name}" for name in VERDICTS), "% of all acceptable")

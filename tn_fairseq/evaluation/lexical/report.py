@@ -11,7 +11,6 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ...analysis.checkpoints import Checkpoint, Loaded, find_checkpoints, load
 from ...analysis.pairs import similarities
 from ...analysis.rates import write_csv
 from ...analysis.report import table_names
@@ -20,9 +19,13 @@ from ...criterions.mlm_soft_reg import input_word_embeddings
 from ...dictionary import load_dictionary
 from ...errors import InputError
 from ...files import publish, write_folder
-from ...preprocessing.tokenizers import load_tokenizer
-from ...synonyms.table import load_synonym_table
-from ...synonyms.vocabulary import whole_words
+from ...models.loading import Checkpoint, Loaded, find_checkpoints, load
+from ...synonym_table import load_synonym_table
+from ...synonyms.acceptance import crossings, table_quality
+from ...synonyms.swords import Target, read_swords
+from ...synonyms.words import word_finder
+from ...tokenizers import load_tokenizer
+from ...vocabulary import whole_words
 from ..finetuning import default_name, split_name
 from .blimp import by_group, prefers_good, read_blimp
 from .plot import draw_measures
@@ -38,10 +41,7 @@ from .results import (
     tables_text,
 )
 from .substitution import find_questions, measure_substitutes
-from .swords import Target, read_swords
-from .synonym_tables import crossings, table_quality
 from .word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
-from .words import word_finder
 
 CSV, JSON, TABLES, TEXT = "lexical.csv", "lexical.json", "synonym_tables.csv", "lexical.txt"
 PLOTS = ("lexical.png", "lexical.svg")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...reporting.layout import WIDTH, align, shorten
+from ...synonyms.acceptance import Crossings, TableQuality
 from ..bootstrap import Statistic, estimate, mean, rank_correlation
 from .substitution import GAP, LEMMAS, LENIENCY, REJECTED_MASS, ROW_MEASURES, RTD_AUC
-from .synonym_tables import Crossings, TableQuality
 
 Row = dict[str, Any]
 

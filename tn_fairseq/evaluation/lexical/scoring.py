@@ -8,10 +8,10 @@ import torch
 from fairseq import utils
 from torch import Tensor
 
-from ...analysis.checkpoints import Loaded
 from ...dictionary import MASK
 from ...errors import InputError
 from ...models.electra import ElectraModel
+from ...models.loading import Loaded
 
 MAX_TOKENS = 4096  # in a batch
 

@@ -9,16 +9,16 @@ from scipy.special import logsumexp
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
-from ...analysis.checkpoints import Loaded
 from ...models.electra import ElectraModel
-from ...preprocessing.tokenizers.base import Tokenizer
+from ...models.loading import Loaded
+from ...synonym_table import PADDING
+from ...synonyms.acceptance import judged_synonyms
 from ...synonyms.inflection import inflect, readings
-from ...synonyms.table import PADDING
-from ...synonyms.vocabulary import match_case
+from ...synonyms.swords import ACCEPTABLE, REJECTED, Target
+from ...synonyms.words import word_finder
+from ...tokenizers.base import Tokenizer
+from ...vocabulary import match_case
 from .scoring import Place, log_probabilities, max_length, replaced_token_logits
-from .swords import ACCEPTABLE, REJECTED, Target
-from .synonym_tables import judged_synonyms
-from .words import word_finder
 
 MAX_CONTEXT = 128  # tokens of a context, <s> and </s> included, so that models of different lengths see the same
 LENIENCY, REJECTED_MASS, LEMMAS, GAP, RTD_AUC = "leniency", "rejected", "lemmas", "GAP", "RTD AUC"

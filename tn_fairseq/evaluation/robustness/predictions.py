@@ -10,13 +10,12 @@ from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
-from ...errors import InputError
+from ...errors import PREPROCESSING, InputError
 from ...files import read_json_object, write_text
-from ...preprocessing import PREPROCESSING
 from ...preprocessing.binarization import LENGTHS
 from ...preprocessing.glue_data import TASKS, Examples, binarize_task
 from ...preprocessing.squad_data import SquadExample, binarize_squad
-from ...preprocessing.tokenizers import load_tokenizer
+from ...tokenizers import load_tokenizer
 from ..glue import HEAD
 from ..prediction import Predictor
 from ..squad import predict_answers

@@ -27,8 +27,8 @@ from ...arguments import positive
 from ...dictionary import load_dictionary
 from ...errors import one_line_errors
 from ...reporting.layout import align
+from ...tokenizers import load_tokenizer
 from ..binarization import SplitCounts, binarize, shard_names
-from ..tokenizers import load_tokenizer
 
 
 def get_parser() -> argparse.ArgumentParser:

@@ -49,14 +49,8 @@ from tqdm import tqdm
 
 from ...dictionary import load_dictionary
 from ...errors import InputError, one_line_errors
-from ...evaluation.lexical.swords import Target, read_swords
-from ...evaluation.lexical.synonym_tables import crossings, table_quality
 from ...files import read_text
-from ...synonyms.combining import COMBINATIONS, combine, keep_pairs
-from ...synonyms.embeddings import read_embeddings
-from ...synonyms.inflection import VERSION as LEMMINFLECT
-from ...synonyms.inflection import Relation, relation
-from ...synonyms.table import (
+from ...synonym_table import (
     PADDING,
     Rows,
     build_rows,
@@ -65,8 +59,14 @@ from ...synonyms.table import (
     rows_to_table,
     save_synonym_table,
 )
+from ...synonyms.acceptance import crossings, table_quality
+from ...synonyms.combining import COMBINATIONS, combine, keep_pairs
+from ...synonyms.embeddings import read_embeddings
+from ...synonyms.inflection import VERSION as LEMMINFLECT
+from ...synonyms.inflection import Relation, relation
+from ...synonyms.swords import Target, read_swords
 from ...synonyms.vectors import Vectors, at_least, nearest_neighbors, read_vectors
-from ...synonyms.vocabulary import STOP_WORDS, whole_words
+from ...vocabulary import STOP_WORDS, whole_words
 
 ENGLISH = "eng"
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ...errors import InputError, one_line_errors
 from ...reporting.layout import align
+from ...tokenizers import load_tokenizer
 from ..glue_data import (
     TASKS,
     Examples,
@@ -27,7 +28,6 @@ from ..glue_data import (
     examples_from_hub,
     read_task,
 )
-from ..tokenizers import load_tokenizer
 
 
 def get_parser() -> argparse.ArgumentParser:

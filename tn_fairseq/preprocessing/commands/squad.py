@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ...errors import InputError, one_line_errors
 from ...reporting.layout import align
+from ...tokenizers import load_tokenizer
 from ..squad_data import (
     SPLITS,
     SquadCounts,
@@ -24,7 +25,6 @@ from ..squad_data import (
     examples_from_hub,
     read_squad,
 )
-from ..tokenizers import load_tokenizer
 
 
 def get_parser() -> argparse.ArgumentParser:

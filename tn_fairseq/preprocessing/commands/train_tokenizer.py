@@ -25,10 +25,10 @@ from tqdm import tqdm
 from ...dictionary import MASK
 from ...errors import InputError, one_line_errors
 from ...files import publish, write_folder
+from ...tokenizers import load_tokenizer
+from ...tokenizers.base import BERT_SPECIAL_TOKENS
+from ...tokenizers.wordpiece import wordpiece_tokenizer
 from ..binarization import corpus_bytes, read_chunks
-from ..tokenizers import load_tokenizer
-from ..tokenizers.base import BERT_SPECIAL_TOKENS
-from ..tokenizers.wordpiece import wordpiece_tokenizer
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
 # The most frequent characters are pieces, all others are unknown. BERT has the same limit in the tokenizers library.

@@ -3,7 +3,7 @@
 import sentencepiece
 from tokenizer_folders import model_dictionary, refused, sentencepiece_folder, symbols_of
 
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 
 def test_sentencepiece_leaves_its_special_tokens_to_fairseq(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from lexical_files import swords_content, write_swords
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.evaluation.lexical.swords import read_swords, verdict
+from tn_fairseq.synonyms.swords import read_swords, verdict
 
 SENTENCES = [
     ("We saw dogs.\n\tTheir bark, and a dog, woke us.", "bark", {"howl": 5, "cry": 3, "tree": 0, "high cry": 10}),

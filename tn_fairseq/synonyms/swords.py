@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import InputError, first_line
-from ...files import read_bytes
+from ..errors import InputError, first_line
+from ..files import read_bytes
 from .words import is_unicode
 
 ACCEPTABLE, REJECTED = 0.5, 0.1  # acceptable: at least half of the judges; rejected: fewer than one in ten

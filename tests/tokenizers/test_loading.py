@@ -5,7 +5,7 @@ import pickle
 import pytest
 from tokenizer_folders import TEXT, bert_folder, gpt2_folder, refused, sentencepiece_folder
 
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 
 @pytest.mark.parametrize("make", [bert_folder, gpt2_folder, sentencepiece_folder])

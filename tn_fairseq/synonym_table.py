@@ -20,10 +20,9 @@ from fairseq.data import Dictionary
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from ..dictionary import MASK, fingerprint
-from ..errors import InputError
-from ..files import save_tensors, write_atomically
-from ..preprocessing import PREPROCESSING
+from .dictionary import MASK, fingerprint
+from .errors import PREPROCESSING, InputError
+from .files import save_tensors, write_atomically
 from .vocabulary import continues_word, match_case
 
 logger = logging.getLogger(__name__)

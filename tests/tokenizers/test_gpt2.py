@@ -13,7 +13,7 @@ from tokenizer_folders import (
 )
 
 from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 
 def test_gpt2_ids_match_fairseqs_encoder(tmp_path):

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tn_fairseq.evaluation.lexical.swords import Substitute, Target
-from tn_fairseq.evaluation.lexical.synonym_tables import crossings, judged_synonyms, table_quality
+from tn_fairseq.synonyms.acceptance import crossings, judged_synonyms, table_quality
+from tn_fairseq.synonyms.swords import Substitute, Target
 
 WORDS = ["total", "sum", "all", "whole", "bark", "cry", "elections", "poll", "polls", "polling", "election"]
 

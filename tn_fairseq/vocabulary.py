@@ -8,8 +8,8 @@ from typing import Collection
 from fairseq.data import Dictionary
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
 
-from ..errors import InputError
-from ..files import read_json_object
+from .errors import InputError
+from .files import read_json_object
 
 # The markers at the start of a piece that distinguish whole words from parts of words.
 WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"

@@ -10,9 +10,9 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from helpers import FAMILIES, WORDS, Bomb, write_data_bin
 from omegaconf import OmegaConf
 
-from tn_fairseq.analysis.checkpoints import find_checkpoints, load
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
+from tn_fairseq.models.loading import find_checkpoints, load
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 import tokenizers
 from tokenizers import normalizers
 
-from ...errors import InputError, first_line
-from ...files import read_bytes, read_json_object, read_text
+from ..errors import InputError, first_line
+from ..files import read_bytes, read_json_object, read_text
 from .base import BERT_NAMES, REMEDY, ROBERTA_NAMES, Tokenizer, find_special_ids, find_symbols, join, one_line
 
 

@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, models
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 
 def test_a_dictionary_that_lacks_a_symbol_is_refused(tmp_path):

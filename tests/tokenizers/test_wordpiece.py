@@ -13,7 +13,7 @@ from tokenizer_folders import (
     with_real_data,
 )
 
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 
 def test_bert_dictionary_keeps_the_order_and_leaves_the_special_tokens_to_fairseq(tmp_path):

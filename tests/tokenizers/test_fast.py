@@ -3,8 +3,8 @@
 from tokenizer_folders import PIECES, SPECIAL, model_dictionary, refused, symbols_of
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
-from tn_fairseq.preprocessing.tokenizers.wordpiece import wordpiece_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers.wordpiece import wordpiece_tokenizer
 
 
 def test_a_literal_special_token_of_a_white_space_tokenizer_is_unknown(tmp_path):

@@ -9,7 +9,7 @@ from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
 from tokenizer_folders import PIECES, SPECIAL, TEXT, bert_folder, gpt2_folder, sentencepiece_folder
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from tn_fairseq.preprocessing.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 
 # composed and decomposed accents, capitals, Chinese, two emoji, ligatures inside words, control characters
 PLACES = "  The Cafe\u0301 cats,\té É\r\nsat on 汉字 😀Ж🎉! oﬀ ﬁsh \u200b x\u0301\u0302y \x07 mats \n"

@@ -5,7 +5,7 @@ from fairseq.data import Dictionary
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.vocabulary import (
+from tn_fairseq.vocabulary import (
     STOP_WORDS,
     casing,
     continues_word,

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.table import (
+from tn_fairseq.synonym_table import (
     PADDING,
     build_rows,
     load_continuations,
@@ -172,7 +172,7 @@ def test_another_safetensors_file_is_refused(dictionary, tmp_path):
 
 
 def test_another_format_version_is_refused(dictionary, saved, monkeypatch):
-    monkeypatch.setattr("tn_fairseq.synonyms.table.FORMAT_VERSION", "2")
+    monkeypatch.setattr("tn_fairseq.synonym_table.FORMAT_VERSION", "2")
     path = saved()
     monkeypatch.undo()
     assert "has format version 2, but this tn_fairseq reads 1" in refusal(path, dictionary)

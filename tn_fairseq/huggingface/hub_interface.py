@@ -17,12 +17,11 @@ from torch import Tensor, nn
 from ..checkpoints import check_dictionary, load_checkpoint, registered_name
 from ..dictionary import MASK
 from ..errors import InputError, exits_as_errors
-from ..huggingface.importing import read_model, read_towers
-from ..huggingface.vocabulary import folder_vocabulary, read_data_bin, recorded_data
-from ..preprocessing.tokenizers.base import BERT_NAMES, Tokenizer, one_line
-from .base import EncoderModel
-from .bert import BertModel
-from .electra import ElectraModel
+from ..models.base import EncoderModel
+from ..models.electra import ElectraModel
+from ..tokenizers.base import BERT_NAMES, Tokenizer, one_line
+from .importing import read_model, read_towers
+from .vocabulary import folder_vocabulary, read_data_bin, recorded_data
 
 
 class Filled(NamedTuple):
@@ -187,15 +186,18 @@ class ElectraHubInterface(HubInterface):
         ]
 
 
-def load_interface(
-    kind: type[EncoderModel],
+def from_pretrained(
     model_name_or_path: str | Path,
     checkpoint_file: str | None = None,
     data_name_or_path: str | Path | None = None,
     generator: str | Path | None = None,
 ) -> HubInterface:
-    """Load a model of one kind from a checkpoint or a released folder, as ``EncoderModel.from_pretrained`` says."""
-    kind = ElectraModel if issubclass(kind, ElectraModel) else BertModel
+    """Load BERT or ELECTRA for use in Python; ELECTRA is an ``ElectraHubInterface``.
+
+    A checkpoint is given as its folder, its name, and the data-bin with its ``dict.txt`` and ``tokenizer/``, by default
+    the one that it was trained with. Without a name, the folder is one of ``save_pretrained``; for ELECTRA,
+    ``generator`` is another one. Raises InputError if the files are missing, damaged, or of another model.
+    """
     folder = Path(model_name_or_path)
     if checkpoint_file is not None and generator is not None:
         raise InputError("generator: only for a folder of save_pretrained; a checkpoint has its own")
@@ -203,24 +205,23 @@ def load_interface(
         raise InputError("data_name_or_path: only for a checkpoint_file; a folder of save_pretrained has a vocabulary")
     with exits_as_errors():
         if checkpoint_file is not None:
-            loaded = _from_checkpoint(kind, folder / checkpoint_file, data_name_or_path)
+            loaded = _from_checkpoint(folder / checkpoint_file, data_name_or_path)
         elif (folder / "config.json").exists():
-            loaded = _from_released(kind, folder, generator)
+            loaded = _from_released(folder, generator)
         else:
             raise InputError(
                 f"{folder}: has no config.json; give a folder of save_pretrained, or the checkpoint_file in it, such "
                 "as checkpoint_last.pt"
             )
-    return (ElectraHubInterface if kind is ElectraModel else HubInterface)(*loaded)
+    return (ElectraHubInterface if isinstance(loaded[0], ElectraModel) else HubInterface)(*loaded)
 
 
-def _from_checkpoint(
-    kind: type[EncoderModel], path: Path, data_bin: str | Path | None
-) -> tuple[EncoderModel, Dictionary, Tokenizer]:
+def _from_checkpoint(path: Path, data_bin: str | Path | None) -> tuple[EncoderModel, Dictionary, Tokenizer]:
     state = load_checkpoint(path)
     arch = registered_name(state["cfg"]["model"], "arch")
     model_class = ARCH_MODEL_REGISTRY.get(arch, object)
-    _check_kind(kind, model_class, path, arch)
+    if not issubclass(model_class, EncoderModel):
+        raise InputError(f"{path}: holds {arch}; give an electra_* or bert_* model")
     if any(name.startswith("classification_heads.") for name in state["model"]):
         raise InputError(f"{path}: is fine-tuned; give a checkpoint of pre-training")
     if data_bin is None:
@@ -234,21 +235,11 @@ def _from_checkpoint(
     return model, dictionary, tokenizer
 
 
-def _from_released(
-    kind: type[EncoderModel], folder: Path, generator: str | Path | None
-) -> tuple[EncoderModel, Dictionary, Tokenizer]:
+def _from_released(folder: Path, generator: str | Path | None) -> tuple[EncoderModel, Dictionary, Tokenizer]:
     towers = read_towers(folder, Path(generator) if generator else None)
     vocabulary = folder_vocabulary(folder)
     read = read_model(towers, vocabulary)
-    _check_kind(kind, type(read.model), folder, read.arch)
     for part in {name.split(".")[0] for name in read.fresh}:
         # newly initialized, so its output would be meaningless
         delattr(read.model, part)
     return read.model, vocabulary.dictionary, vocabulary.tokenizer
-
-
-def _check_kind(kind: type[EncoderModel], found: type, path: Path, arch: str | None) -> None:
-    if not issubclass(found, kind):
-        other = next((other for other in (BertModel, ElectraModel) if issubclass(found, other)), None)
-        remedy = f"load it with {other.__name__}.from_pretrained" if other else "give an electra_* or bert_* model"
-        raise InputError(f"{path}: holds {arch}; {remedy}")

@@ -5,8 +5,8 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from ...errors import InputError, first_line
-from ...files import read_bytes, read_text
+from ..errors import InputError, first_line
+from ..files import read_bytes, read_text
 from .base import REMEDY, Tokenizer
 from .fast import FastTokenizer
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ...synonyms.inflection import Relation, readings, relation
-from ...synonyms.vocabulary import match_case
+from ..vocabulary import match_case
+from .inflection import Relation, readings, relation
 from .swords import VERDICTS, Substitute, Target, verdict
 from .words import word_finder
 

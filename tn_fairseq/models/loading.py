@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ..checkpoints import check_dictionary, load_checkpoint, registered_name
 from ..errors import InputError, first_line
-from ..models.base import EncoderModel
+from .base import EncoderModel
 
 
 class Checkpoint(NamedTuple):
