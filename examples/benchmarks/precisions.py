@@ -22,9 +22,9 @@ from tqdm import tqdm
 
 from tn_fairseq.files import write_atomically
 from tn_fairseq.reporting.layout import align
+from tn_fairseq.reporting.paper import CRITERIA
 
 ROOT = Path(__file__).resolve().parents[2]
-CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")
 PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}
 
 

@@ -14,12 +14,12 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from quickstart import json_record
 from report import loss_curve
 
 from tn_fairseq.analysis.plot import COLORS, DASHES, STYLE
 from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.files import read_text, write_atomically
+from tn_fairseq.files import write_atomically
+from tn_fairseq.reporting.training_log import read_records
 
 LOG = "pretraining.log"
 WINDOW = 100  # updates; the losses of single batches differ too much to see a curve
@@ -41,14 +41,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def curve(log: Path) -> tuple[int, list[float], list[float]]:
     """The number of updates, the middle of each window of updates, and the mean losses there in bits."""
-    losses = {}  # a resumed run logs some updates again
-    for line in read_text(log, "give the --output of quickstart.py --from-scratch").splitlines():
-        record = json_record(line, "train_inner")
-        if record:
-            losses[int(record["num_updates"])] = float(record["nll_loss"])
-    windows = [
-        list(window) for _, window in itertools.groupby(sorted(losses), key=lambda update: (update - 1) // WINDOW)
-    ]
+    losses = {int(record["num_updates"]): float(record["nll_loss"]) for record in read_records(log, "train_inner")}
+    windows = [list(window) for _, window in itertools.groupby(losses, key=lambda update: (update - 1) // WINDOW)]
     if not windows:
         raise InputError(f"{log}: no losses in it; train for at least 20 updates")
     return (

@@ -12,7 +12,6 @@ but four minutes are too short for a model that is confident in synonyms.
 """
 
 import argparse
-import json
 import logging
 import os
 import shlex
@@ -26,6 +25,7 @@ from tqdm import tqdm
 
 from tn_fairseq.arguments import positive
 from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.reporting.training_log import parse_record
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -234,7 +234,7 @@ class Training:
             for line in self._process.stdout:
                 lines.write(line)
                 lines.flush()
-                record = json_record(line, "train_inner")
+                record = parse_record(line, "train_inner")
                 if record:
                     self._bar.update(int(record["num_updates"]) - self._bar.n)
                     self._bar.set_postfix_str(f"loss {record['loss']}, accuracy {record['mlm_accuracy']}%")
@@ -278,12 +278,6 @@ def train(title: str, commands: Mapping[Path, Words], max_update: int) -> None:
             log = folder.with_suffix(".log")
             raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
         folder.with_suffix(".done").write_text(str(max_update))
-
-
-def json_record(line: str, name: str) -> dict | None:
-    """The JSON record in a line of fairseq's log, or ``None`` if the line has no record of this name."""
-    marker = f" | {name} | {{"
-    return json.loads("{" + line.split(marker, 1)[1]) if marker in line else None
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
 from tn_fairseq.reporting.layout import align
 from tn_fairseq.reporting.training_log import read_records
-from tn_fairseq.synonyms.table import read_description
+from tn_fairseq.synonym_table import read_description
 
 EXAMPLES = 5
 SYNONYMS = 8  # the most likely ones of each example

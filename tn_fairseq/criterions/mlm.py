@@ -1,11 +1,14 @@
 """``--criterion mlm``: another name for ``electra``, the plain baseline, for models that are not ELECTRA."""
 
-from fairseq.criterions import CRITERION_DATACLASS_REGISTRY, CRITERION_REGISTRY
-from hydra.core.config_store import ConfigStore
+from fairseq.criterions import register_criterion
 
 from .electra import ElectraCriterion, MaskedLMCriterionConfig
 
-# register_criterion refuses to register a class twice. One class under both names lets a run resume under either.
-CRITERION_REGISTRY["mlm"] = ElectraCriterion
-CRITERION_DATACLASS_REGISTRY["mlm"] = MaskedLMCriterionConfig
-ConfigStore.instance().store(group="criterion", name="mlm", node=MaskedLMCriterionConfig(_name="mlm"))
+
+@register_criterion("mlm", dataclass=MaskedLMCriterionConfig)
+class PlainCriterion(ElectraCriterion):
+    """Masked LM without correction."""
+
+
+# fairseq compares this name when a run resumes, and a run may resume under either criterion
+PlainCriterion.__name__ = ElectraCriterion.__name__

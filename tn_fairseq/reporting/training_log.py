@@ -12,12 +12,20 @@ def read_records(log: Path, name: str) -> list[dict[str, Any]]:
 
     A resumed run logs some updates again, and the later record counts. Raises InputError if the log cannot be read.
     """
-    marker, records = f" | {name} | {{", {}
+    records = {}
     for line in read_text(log, "give a log of fairseq-train").splitlines():
-        if marker in line:
-            try:
-                record = json.loads("{" + line.split(marker, 1)[1])
-            except json.JSONDecodeError:  # the run was killed while it wrote this line
-                continue
+        record = parse_record(line, name)
+        if record:
             records[int(record.get("num_updates") or record[f"{name}_num_updates"])] = record
     return [records[updates] for updates in sorted(records)]
+
+
+def parse_record(line: str, name: str) -> dict[str, Any] | None:
+    """The record in a line of the log, or ``None`` if the line has no complete record of this kind."""
+    marker = f" | {name} | {{"
+    if marker not in line:
+        return None
+    try:
+        return json.loads("{" + line.split(marker, 1)[1])
+    except json.JSONDecodeError:  # the run was killed while it wrote this line
+        return None
