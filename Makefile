@@ -35,6 +35,7 @@ bench: $(VENV)/.ready
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 
 # fairseq has no wheel except on x86-64 Linux. Elsewhere pip builds it from source, which needs torch, numpy, cython and
 # setuptools to be installed first. fairseq requires torchaudio, but uses it for speech only. torchaudio from PyPI needs

@@ -41,6 +41,7 @@ setup(
             "dask-jobqueue>=0.9",
             "distributed>=2024.5",
             "hypothesis>=6.100",
+            "import-linter>=2.5",
             "matplotlib>=3.7",
             "protobuf>=4.21",
             "pyarrow>=15",

@@ -17,8 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 from tn_fairseq.configuration import training_config
 from tn_fairseq.evaluation import glue, squad
 from tn_fairseq.evaluation.finetuning import CHECKPOINTS, SETTINGS, Evaluation, Pretrained, Recipe, Run
-from tn_fairseq.preprocessing.glue_data import TASKS
-from tn_fairseq.preprocessing.squad_data import SquadExample, squad_json
+from tn_fairseq.formats.glue import TASKS
+from tn_fairseq.formats.squad import SquadExample, squad_json
 
 LABELS = {"SST-2": ("1", "0"), "MNLI": ("neutral", "contradiction", "entailment")}
 COLUMNS = {"SST-2": ("sentence", "label"), "MNLI": ("sentence1", "sentence2", "gold_label")}

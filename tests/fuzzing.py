@@ -23,8 +23,8 @@ from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.lexical.blimp import read_blimp
 from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
-from tn_fairseq.preprocessing.glue_data import TASKS, read_task
-from tn_fairseq.preprocessing.squad_data import read_squad
+from tn_fairseq.formats.glue import TASKS, read_task
+from tn_fairseq.formats.squad import read_squad
 from tn_fairseq.synonym_table import load_synonym_table
 from tn_fairseq.synonyms.swords import read_swords
 from tn_fairseq.synonyms.vectors import nearest_neighbors, read_vectors

@@ -9,16 +9,15 @@ Matplotlib must be installed.
 
 import argparse
 import itertools
-import logging
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
 from report import loss_curve
 
-from tn_fairseq.analysis.plot import COLORS, DASHES, STYLE
 from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.files import write_atomically
+from tn_fairseq.reporting.plot import COLORS, DASHES, drawing
 from tn_fairseq.reporting.training_log import read_records
 
 LOG = "pretraining.log"
@@ -54,17 +53,7 @@ def curve(log: Path) -> tuple[int, list[float], list[float]]:
 
 def draw(runs: Sequence[tuple[int, list[float], list[float]]], path: Path) -> None:
     """Draw a line for each run, named after its number of updates."""
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
-    try:
-        from matplotlib import style
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("plots require matplotlib, which is not installed: pip install 'tn_fairseq[plot]'") from None
-
-    with style.context(["default", STYLE]):
-        figure = Figure(figsize=(8, 4), dpi=200, layout="constrained")
-        FigureCanvasAgg(figure)
+    with drawing((8, 4)) as figure, write_atomically(path) as temporary:
         axes = figure.subplots()
         for (total, updates, losses), color, dash in zip(runs, itertools.cycle(COLORS), itertools.cycle(DASHES)):
             axes.plot(updates, losses, color=color, linestyle=dash, linewidth=1.4, label=f"{total:,} updates")
@@ -73,8 +62,7 @@ def draw(runs: Sequence[tuple[int, list[float], list[float]]], path: Path) -> No
         axes.set_xlim(left=0)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.legend()
-        with write_atomically(path) as temporary:
-            figure.savefig(temporary, format="png")
+        figure.savefig(temporary, format="png")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from figures import COST, FALSE_NEGATIVES, FINE_TUNING, HELD_OUT, IN_TRAINING, W
 from plan import Plan, Start
 from runner import RECORD
 
-from tn_fairseq.analysis.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import read_json_object, write_text
 from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, HEADING, RATES_NOTE, SCORES_NOTE, TABLE_2
+from tn_fairseq.reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 
 JSON, PAGE, SUMMARY, PLOTS, DISCUSSION = "study.json", "index.html", "summary.md", "plots", "discussion.txt"
 GROUPS = (HELD_OUT, IN_TRAINING, FALSE_NEGATIVES, WORDS, FINE_TUNING, COST)

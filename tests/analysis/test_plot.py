@@ -91,7 +91,7 @@ def test_settings_of_the_users_plots_have_no_effect_and_do_not_change(matplotlib
 
 
 def test_accuracy_is_drawn_once(draw):
-    from tn_fairseq.analysis.plot import COLORS, INK
+    from tn_fairseq.reporting.plot import COLORS, INK
 
     _, one = draw(made(RUN, {"wordnet": 1}))
     _, two = draw(made(RUN))

@@ -3,7 +3,8 @@
 import nltk
 from nltk.corpus.reader import CorpusReader
 
-from tn_fairseq.analysis.report import _part_of_speech, table_names
+from tn_fairseq.analysis.report import _part_of_speech
+from tn_fairseq.reporting.layout import table_names
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 

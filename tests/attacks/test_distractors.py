@@ -16,7 +16,7 @@ from tn_fairseq.attacks.distractors import (
     with_sentence,
 )
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.squad_data import SquadExample
+from tn_fairseq.formats.squad import SquadExample
 
 # words that occur twice in the data may replace others
 WORDS = "Are private old small women nitrogen losers private old small women nitrogen losers lost lost known?"

@@ -13,7 +13,7 @@ from tn_fairseq.attacks.glue_files import (
     write_attacked_glue,
 )
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.glue_data import TASKS, read_examples
+from tn_fairseq.formats.glue import TASKS, read_examples
 
 
 def write_dev(folder, task: str, end: str = "\n") -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tn_fairseq.attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.squad_data import SquadExample, read_squad
+from tn_fairseq.formats.squad import SquadExample, read_squad
 
 EXAMPLES = [
     SquadExample("1", "Who ran?", "The dog ran.", (("The dog", 0), ("dog", 4)), "Dogs"),

@@ -5,7 +5,7 @@ import pytest
 
 from tn_fairseq.evaluation.finetuning import Pretrained, Run
 from tn_fairseq.evaluation.glue import write_predictions
-from tn_fairseq.preprocessing.glue_data import TASKS
+from tn_fairseq.formats.glue import TASKS
 
 
 def written(tmp_path, task: str, split: str, values) -> dict[str, str]:

@@ -12,16 +12,8 @@ from tokenizer_folders import REAL_DATA, bert_folder, sentencepiece_folder, with
 from tn_fairseq.configuration import training_config
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import STAGING
-from tn_fairseq.preprocessing.glue_data import (
-    TASKS,
-    Examples,
-    binarize_task,
-    examples_from_hub,
-    in_both_orders,
-    read_examples,
-    read_task,
-    truncate,
-)
+from tn_fairseq.formats.glue import TASKS, Examples, examples_from_hub, read_examples, read_task
+from tn_fairseq.preprocessing.glue_data import binarize_task, in_both_orders, truncate
 from tn_fairseq.tokenizers import load_tokenizer
 
 MNLI_COLUMNS = (

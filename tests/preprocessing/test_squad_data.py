@@ -20,16 +20,9 @@ from tokenizer_folders import (
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import STAGING
+from tn_fairseq.formats.squad import SquadExample, examples_from_hub, read_squad, squad_json
 from tn_fairseq.preprocessing import squad_data as squad
-from tn_fairseq.preprocessing.squad_data import (
-    SquadExample,
-    answer_tokens,
-    binarize_squad,
-    examples_from_hub,
-    read_squad,
-    squad_json,
-    windows,
-)
+from tn_fairseq.preprocessing.squad_data import answer_tokens, binarize_squad, windows
 from tn_fairseq.tokenizers import load_tokenizer
 
 KINDS = {"wordpiece": bert_folder, "gpt2": gpt2_folder, "sentencepiece": sentencepiece_folder}

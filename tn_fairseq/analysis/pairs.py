@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from .. import objectives
+from ..reporting.layout import write_csv
 from ..synonym_table import PADDING
-from .rates import write_csv
 
 COLUMNS = ("list", "gold", "prediction", "count", "tables", "inflection", "similarity", "mean_probability")
 _BASE = 1 << 31  # larger than every id, so that a pair is one 64-bit number

@@ -1,6 +1,5 @@
 """Rates of corrected predictions with their spread over masking seeds: rows, text, CSV and JSON."""
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from ..reporting.layout import WIDTH, align, shorten
+from ..reporting.layout import WIDTH, align, shorten, write_csv
 from ..reporting.paper import HEADING, RATES_NOTE, TABLE_2
 from ..reporting.statistics import mean_interval
 
@@ -144,12 +143,3 @@ def write_rates(rows: Sequence[Row], csv_path: Path, json_path: Path) -> None:
     """Write the rows as CSV, with None as an empty field, and as a JSON list."""
     write_csv(rows, csv_path)
     json_path.write_text(json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def write_csv(rows: Sequence[Row], path: Path, columns: Iterable[str] | None = None) -> None:
-    """Write rows with the same keys as CSV, floats with 6 digits; ``columns`` is required if there are no rows."""
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns or rows[0], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})

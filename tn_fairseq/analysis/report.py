@@ -14,6 +14,7 @@ from ..dictionary import load_dictionary
 from ..errors import InputError
 from ..files import publish, write_folder
 from ..models.loading import find_checkpoints
+from ..reporting.layout import table_names
 from ..synonym_table import load_synonym_table, read_description
 from ..synonyms.inflection import relation
 from ..synonyms.wordnet import FETCH, find_wordnet
@@ -127,12 +128,6 @@ def _cases_json(cases: Sequence[Case]) -> str:
     """A JSON list with one line per case: an object with the fields of ``Case``."""
     lines = [json.dumps({**case._asdict(), "synonyms": dict(case.synonyms)}, ensure_ascii=False) for case in cases]
     return "[\n" + ",\n".join(lines) + "\n]\n"
-
-
-def table_names(paths: Sequence[Path]) -> list[str]:
-    """The file names without their suffix, or the full paths if two names are the same."""
-    names = [path.stem for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
 def _content_words(dictionary: Dictionary, encoder_json: Path | None) -> torch.Tensor:

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..reporting.layout import WIDTH, align, shorten
+from ..reporting.layout import WIDTH, align, shorten, write_csv
 from ..synonym_table import PADDING
-from .rates import Row, percent, write_csv
+from .rates import Row, percent
 
 NAME_WIDTH = 23  # two names fit on a line
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from ..errors import InputError
-from ..preprocessing.squad_data import SquadExample
+from ..formats.squad import SquadExample
 from .alterations import Names, altered, names_of
 from .declarative import Statement, spelled, statement, tokens
 from .fake_answers import FakeAnswers, answer_form, content_words, filled, fits, fitting_form, inside_sentence

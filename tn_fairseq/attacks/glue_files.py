@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..files import publish, read_text, write_folder, write_text
-from ..preprocessing.glue_data import TASKS, GlueTask, read_rows
+from ..formats.glue import TASKS, GlueTask, read_rows
 
 # CoLA is left out because a synonym may change whether a sentence is acceptable, and STS-B because of its fine scale.
 ATTACKED = ("SST-2", "MRPC", "QQP", "MNLI", "QNLI", "RTE")

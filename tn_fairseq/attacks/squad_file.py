@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..files import read_bytes, write_text
-from ..preprocessing.squad_data import SquadExample
+from ..formats.squad import SquadExample
 
 
 @dataclass(frozen=True)

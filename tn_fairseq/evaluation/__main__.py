@@ -200,7 +200,7 @@ def measure_robustness(args: argparse.Namespace) -> None:
 
 def score(data: Path, predictions: Path) -> None:
     """Print the score in the format of the official script, and the number of missing predictions on standard error."""
-    from ..preprocessing.squad_data import read_labeled_squad
+    from ..formats.squad import read_labeled_squad
     from .squad_score import read_predictions, squad_score
 
     answers = {example.id: [text for text, _ in example.answers] for example in read_labeled_squad(data)}

@@ -9,7 +9,7 @@ from ..configuration import as_argument, training_config
 from ..data import load_sentences
 from ..errors import PREPROCESSING, InputError
 from ..files import write_text
-from ..preprocessing.glue_data import HIGHEST_SCORE, TASKS, GlueTask
+from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask
 from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report
 from .metrics import METRICS
 from .prediction import Predictor

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from ..configuration import as_argument, training_config
 from ..data import load_sentences
 from ..files import write_text
-from ..preprocessing.squad_data import SPLITS, SquadExample, read_squad
+from ..formats.squad import SPLITS, SquadExample, read_squad
 from ..tasks.squad import HEAD
 from .answers import best_answers
 from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report

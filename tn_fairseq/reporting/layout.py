@@ -1,6 +1,9 @@
-"""The layout of tables in a terminal."""
+"""Tables: their layout in a terminal, and as CSV."""
 
-from collections.abc import Collection, Sequence
+import csv
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 WIDTH = 120
 
@@ -28,3 +31,18 @@ def align(lines: Sequence[str | Sequence[str]], left: Collection[int] = (0,), wi
 def shorten(path: str, width: int) -> str:
     """Cut the start of ``path`` if it is longer than ``width`` characters."""
     return path if len(path) <= width else "…" + path[len(path) - width + 1 :]
+
+
+def table_names(paths: Sequence[Path]) -> list[str]:
+    """Names of synonym tables: the file names without their suffix, or the full paths if two names are the same."""
+    names = [path.stem for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path, columns: Iterable[str] | None = None) -> None:
+    """Write rows with the same keys as CSV, floats with 6 digits; ``columns`` is required if there are no rows."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns or rows[0], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})

@@ -7,7 +7,8 @@ import pytest
 from fine_tuned import LABELS, attack_glue, random_questions, with_distractors, write_glue, write_run, write_squad
 from helpers import WORDS
 
-from tn_fairseq.preprocessing.glue_data import TASKS, binarize_task, read_task
+from tn_fairseq.formats.glue import TASKS, read_task
+from tn_fairseq.preprocessing.glue_data import binarize_task
 from tn_fairseq.preprocessing.squad_data import binarize_squad
 from tn_fairseq.tokenizers import load_tokenizer
 

@@ -7,7 +7,7 @@ from fine_tuned import attack_glue, write_glue, write_squad
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.robustness.attacks import Example, read_attacks
-from tn_fairseq.preprocessing.squad_data import SquadExample, read_squad
+from tn_fairseq.formats.squad import SquadExample, read_squad
 
 ORIGINAL = [
     SquadExample("a", "who ?", "tom runs", (("tom", 0), ("runs", 4))),

@@ -13,7 +13,7 @@ from tn_fairseq.evaluation import bootstrap
 from tn_fairseq.evaluation.__main__ import main
 from tn_fairseq.evaluation.robustness import predictions, report
 from tn_fairseq.evaluation.robustness.report import CSV, FILES, JSON, PREDICTIONS, TEXT
-from tn_fairseq.preprocessing.squad_data import read_squad
+from tn_fairseq.formats.squad import read_squad
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from helpers import run_command
 
 from tn_fairseq.attacks.distractors import NO_STATEMENT, POSITIONS
+from tn_fairseq.formats.squad import read_squad
 from tn_fairseq.preprocessing.commands.add_distractors import main
-from tn_fairseq.preprocessing.squad_data import read_squad
 
 PEOPLE = ["Ada King", "Max Planck", "Marie Curie", "Alan Turing", "Isaac Newton", "James Watt"]
 

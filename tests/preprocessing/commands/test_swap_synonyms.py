@@ -9,8 +9,8 @@ import pytest
 from lexical_files import swords_content, write_swords
 
 from tn_fairseq.errors import InputError
+from tn_fairseq.formats.squad import read_squad
 from tn_fairseq.preprocessing.commands.swap_synonyms import main
-from tn_fairseq.preprocessing.squad_data import read_squad
 
 CONTEXT = "The sailors purchased an automobile, and the car stopped. Later an old automobile stopped near the village."
 QUESTIONS = {

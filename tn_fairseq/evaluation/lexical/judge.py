@@ -8,13 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...analysis.report import table_names
 from ...configuration import check_data_folder
 from ...dictionary import load_dictionary
 from ...errors import InputError
 from ...judge import judge_scores
 from ...models.loading import Loaded, check_masked_lm, load
-from ...reporting.layout import align
+from ...reporting.layout import align, table_names
 from ...synonym_table import load_synonym_table
 from ...synonyms.acceptance import is_one_piece, judged_synonyms, table_quality
 from ...synonyms.swords import VERDICTS, Substitute, read_swords, verdict

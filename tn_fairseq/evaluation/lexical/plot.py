@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...analysis.plot import COLORS, OVER_AXIS, drawing
 from ...reporting.layout import shorten
+from ...reporting.plot import COLORS, OVER_AXIS, drawing
 from .results import ACCURACY, MEAN_COSINE, Row
 from .substitution import GAP, ROW_MEASURES, RTD_AUC
 

@@ -11,15 +11,14 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ...analysis.pairs import similarities
-from ...analysis.rates import write_csv
-from ...analysis.report import table_names
+from ... import objectives
 from ...configuration import check_data_folder
 from ...criterions.mlm_soft_reg import input_word_embeddings
 from ...dictionary import load_dictionary
 from ...errors import InputError
 from ...files import publish, write_folder
 from ...models.loading import Checkpoint, Loaded, find_checkpoints, load
+from ...reporting.layout import table_names, write_csv
 from ...synonym_table import load_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.swords import Target, read_swords
@@ -226,7 +225,10 @@ def _measures(
 
     def correlations(loaded: Loaded) -> dict[Key, np.ndarray]:
         embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
-        found = {key: similarities(embeddings, left, right).numpy() for key, (left, right) in pairs.items()}
+        found = {
+            key: 1 - objectives.soft_regularization(embeddings[left], embeddings[right]).numpy()  # cosines
+            for key, (left, right) in pairs.items()
+        }
         return found | {
             Key("word embeddings", MEAN_COSINE): np.array([mean_cosine(embeddings[torch.tensor(list(words))])])
         }

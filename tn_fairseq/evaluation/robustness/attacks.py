@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ...errors import InputError
 from ...files import read_json, read_json_object
-from ...preprocessing.glue_data import TASKS, Examples, GlueTask, read_examples
-from ...preprocessing.squad_data import SquadExample, read_labeled_squad
+from ...formats.glue import TASKS, Examples, GlueTask, read_examples
+from ...formats.squad import SquadExample, read_labeled_squad
 from .runs import SQUAD
 
 ATTACK = "attack.json"  # in an attacked GLUE folder

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...analysis.plot import COLORS, OVER_AXIS, drawing
 from ...reporting.layout import shorten
+from ...reporting.plot import COLORS, OVER_AXIS, drawing
 from .results import Row
 
 COLUMNS = 2  # of panels: EM and F1

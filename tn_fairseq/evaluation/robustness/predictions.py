@@ -12,9 +12,11 @@ from tqdm import tqdm
 
 from ...errors import PREPROCESSING, InputError
 from ...files import read_json_object, write_text
+from ...formats.glue import TASKS, Examples
+from ...formats.squad import SquadExample
 from ...preprocessing.binarization import LENGTHS
-from ...preprocessing.glue_data import TASKS, Examples, binarize_task
-from ...preprocessing.squad_data import SquadExample, binarize_squad
+from ...preprocessing.glue_data import binarize_task
+from ...preprocessing.squad_data import binarize_squad
 from ...tokenizers import load_tokenizer
 from ..glue import HEAD
 from ..prediction import Predictor

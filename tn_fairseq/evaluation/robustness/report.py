@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...analysis.rates import write_csv
 from ...errors import InputError
 from ...files import publish, write_folder
+from ...reporting.layout import write_csv
 from .attacks import ATTACK, Attack, read_attacks
 from .plot import draw_robustness
 from .predictions import predict

@@ -12,7 +12,7 @@ from ...checkpoints import load_checkpoint, registered_name
 from ...configuration import check_data_folder
 from ...errors import InputError
 from ...files import read_json_object
-from ...preprocessing.glue_data import TASKS
+from ...formats.glue import TASKS
 from ..finetuning import CHECKPOINTS, RESULT, SETTINGS, default_name, split_name
 
 SQUAD = "SQuAD"

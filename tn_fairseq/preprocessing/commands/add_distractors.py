@@ -32,10 +32,10 @@ from ...attacks.distractors import (
 from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
+from ...formats.squad import SquadExample, read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
 from ..engines import open_engine
-from ..squad_data import SquadExample, read_squad
 
 CHUNK = 64  # questions that a worker gets at a time
 

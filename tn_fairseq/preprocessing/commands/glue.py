@@ -17,17 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import InputError, one_line_errors
+from ...formats.glue import TASKS, Examples, GlueTask, examples_from_hub, read_task
 from ...reporting.layout import align
 from ...tokenizers import load_tokenizer
-from ..glue_data import (
-    TASKS,
-    Examples,
-    GlueTask,
-    SplitCounts,
-    binarize_task,
-    examples_from_hub,
-    read_task,
-)
+from ..glue_data import SplitCounts, binarize_task
 
 
 def get_parser() -> argparse.ArgumentParser:

@@ -15,16 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import InputError, one_line_errors
+from ...formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
 from ...reporting.layout import align
 from ...tokenizers import load_tokenizer
-from ..squad_data import (
-    SPLITS,
-    SquadCounts,
-    SquadExample,
-    binarize_squad,
-    examples_from_hub,
-    read_squad,
-)
+from ..squad_data import SquadCounts, binarize_squad
 
 
 def get_parser() -> argparse.ArgumentParser:

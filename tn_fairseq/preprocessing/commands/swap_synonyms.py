@@ -52,12 +52,12 @@ from ...attacks.synonym_swaps import (
 )
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
+from ...formats.squad import SquadExample, read_squad
 from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.swords import VERDICTS, Target, read_swords
 from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
 from ..engines import open_engine
-from ..squad_data import SquadExample, read_squad
 
 PLACES = ("context", "question")
 CHUNK = 64  # texts that a worker gets at a time

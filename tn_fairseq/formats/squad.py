@@ -1,0 +1,164 @@
+"""SQuAD 1.1: its files."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from ..errors import InputError
+from ..files import read_json
+from .hub import load_from_hub
+
+logger = logging.getLogger(__name__)
+SPLITS = ("train", "valid", "test")
+HUB_DATASET = "rajpurkar/squad"
+
+
+@dataclass(frozen=True)
+class SquadExample:
+    """A question, its context, and its answers: the text and the first character in the context of each.
+
+    ``title`` is that of its article; "" if the file has none.
+    """
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[tuple[str, int], ...]
+    title: str = ""
+
+
+def read_squad(path: str | Path) -> list[SquadExample]:
+    """Read a file in SQuAD 1.1's format; answers may be missing.
+
+    An answer whose text does not start where the file says is moved to the nearest occurrence; a warning says how many
+    were moved. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or an
+    answer that is not in its context.
+    """
+    content = read_json(path, "give a file in SQuAD 1.1's JSON format", "utf-8-sig")
+    examples, places = [], {}
+    for place, title, context, question in _questions(content, f"{path}: "):
+        name = _member(question, "id", str, place)
+        if question.get("is_impossible"):
+            raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")
+        answers = _member(question, "answers", list, place) if "answers" in question else []
+        marked = [
+            (_member(answer, "text", str, start), _member(answer, "answer_start", int, start))
+            for start, answer in ((f"{place}answers[{number}].", answer) for number, answer in enumerate(answers))
+        ]
+        if name in places:
+            raise InputError(f"{place}id: {name!r} is already {places[name]}id; give each question a unique id")
+        places[name] = place.removeprefix(f"{path}: ")
+        text = _member(question, "question", str, place)
+        example, moved = _example(name, text, context, marked, place)
+        examples.append((replace(example, title=title), moved))
+    if not examples:
+        raise InputError(f"{path}: contains no questions; give a file in SQuAD 1.1's JSON format")
+    _warn_of_moved_answers(path, examples)
+    return [example for example, _ in examples]
+
+
+def read_labeled_squad(path: str | Path) -> list[SquadExample]:
+    """Read a file to score; raises InputError as ``read_squad`` does, and if a question has no answers."""
+    examples = read_squad(path)
+    for example in examples:
+        if not example.answers:
+            raise InputError(f"{path}: question {example.id} has no answers to compare with; give a labeled file")
+    return examples
+
+
+def examples_from_hub(split: str) -> list[SquadExample]:
+    """Load ``train`` or ``validation`` of SQuAD 1.1 from the Hugging Face Hub.
+
+    Raises InputError if the datasets library is not installed or the Hub does not answer.
+    """
+    place = f"{HUB_DATASET} on the Hugging Face Hub"
+    rows = load_from_hub(place, "use local files with --train and --valid", HUB_DATASET, split=split)
+    place = f"{HUB_DATASET}, {split}"
+    examples = [
+        _example(
+            row["id"],
+            row["question"],
+            row["context"],
+            zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True),
+            f"{place}[{number}].",
+        )
+        for number, row in enumerate(rows)
+    ]
+    _warn_of_moved_answers(place, examples)
+    return [example for example, _ in examples]
+
+
+def squad_json(examples: Iterable[SquadExample]) -> dict:
+    """The examples in SQuAD 1.1's format, as one article."""
+    paragraphs = [
+        {
+            "context": context,
+            "qas": [
+                {
+                    "id": example.id,
+                    "question": example.question,
+                    "answers": [{"text": text, "answer_start": start} for text, start in example.answers],
+                }
+                for example in group
+            ],
+        }
+        for context, group in groupby(examples, key=lambda example: example.context)
+    ]
+    return {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
+
+
+def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, object]]:
+    """The place in the file, the article's title, the context, and the content of each question."""
+    for i, article in enumerate(_member(content, "data", list, place)):
+        has_title = isinstance(article, dict) and "title" in article
+        title = _member(article, "title", str, f"{place}data[{i}].") if has_title else ""
+        for j, paragraph in enumerate(_member(article, "paragraphs", list, f"{place}data[{i}].")):
+            inside = f"{place}data[{i}].paragraphs[{j}]."
+            context = _member(paragraph, "context", str, inside)
+            for k, question in enumerate(_member(paragraph, "qas", list, inside)):
+                yield f"{inside}qas[{k}].", title, context, question
+
+
+def _member(parent: object, key: str, kind: type, place: str):
+    value = parent.get(key) if isinstance(parent, dict) else None
+    if type(value) is not kind:
+        expected = {str: "a string", list: "a list", int: "an integer"}[kind]
+        raise InputError(f"{place}{key}: must be {expected}; give a file in SQuAD 1.1's JSON format")
+    if kind is str:
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{place}{key}: half a surrogate pair at {error.start}; delete or complete it") from None
+    return value
+
+
+def _example(
+    name: str, question: str, context: str, marked: Iterable[tuple[str, int]], place: str
+) -> tuple[SquadExample, int]:
+    """An example with each answer moved to where its text is, and how many were moved."""
+    answers, moved = [], 0
+    for number, (text, start) in enumerate(marked):
+        if not text.strip():
+            raise InputError(f"{place}answers[{number}]: blank; delete it")
+        found = _nearest(context, text, start)
+        if found is None:
+            raise InputError(f"{place}answers[{number}]: {text[:60]!r} is not in the context; correct the answer")
+        answers.append((text, found))
+        moved += found != start
+    return SquadExample(name, question, context, tuple(answers)), moved
+
+
+def _nearest(context: str, text: str, start: int) -> int | None:
+    if start >= 0 and context.startswith(text, start):
+        return start
+    starts = (match.start() for match in re.finditer(f"(?={re.escape(text)})", context))
+    return min(starts, key=lambda found: abs(found - start), default=None)
+
+
+def _warn_of_moved_answers(place: str | Path, examples: Iterable[tuple[SquadExample, int]]) -> None:
+    moved = sum(moved for _, moved in examples)
+    if moved:
+        logger.warning(f"{place}: {moved:,} answers do not start at answer_start; moved to the nearest match")
