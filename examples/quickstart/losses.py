@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def curve(log: Path) -> tuple[int, list[float], list[float]]:
     """The number of updates, the middle of each window of updates, and the mean losses there in bits."""
-    losses = {int(record["num_updates"]): float(record["nll_loss"]) for record in read_records(log, "train_inner")}
+    records = read_records(log, "train_inner", "give the --output of quickstart.py --from-scratch")
+    losses = {int(record["num_updates"]): float(record["nll_loss"]) for record in records}
     windows = [list(window) for _, window in itertools.groupby(losses, key=lambda update: (update - 1) // WINDOW)]
     if not windows:
         raise InputError(f"{log}: no losses in it; train for at least 20 updates")

@@ -1,7 +1,9 @@
-"""Checkpoints of earlier versions must always load, for predictions and for further training.
+"""What earlier versions wrote must always be read: checkpoints, for predictions and for further training, and data.
 
-The files were written by ``fairseq-train`` in the tests' small world, with FLAGS and SIZES below and three updates. The
-numbers next to them are the models' outputs at that time. A new version adds files and never replaces any.
+The checkpoints were written by ``fairseq-train`` in the tests' small world, with FLAGS and SIZES below and three
+updates. The numbers next to them are the models' outputs at that time. The folder of a version holds data of
+``binarize``, a table of ``build-synonym-table --source wordnet``, and the ELECTRA that three updates of hard correction
+on them gave. A new version adds files and never replaces any.
 """
 
 import json
@@ -11,7 +13,11 @@ import pytest
 import torch
 from helpers import fairseq_train
 
+from tn_fairseq import from_pretrained
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
 from tn_fairseq.models.loading import find_checkpoints, load
+from tn_fairseq.synonym_table import load_continuations, load_synonym_table
 
 FOLDER = Path(__file__).parent.parent / "released"
 SIZES = {
@@ -51,3 +57,32 @@ def test_training_resumes_from_a_released_checkpoint(name, data_bin, tmp_path):
     run = fairseq_train(data_bin, tmp_path, *flags, "--restore-file", FOLDER / f"{name}.pt")
     assert run.code == 0, run.output
     assert [record["num_updates"] for record in run.records("train_inner")] == ["4"]
+
+
+VERSIONS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_training_resumes_with_the_data_and_the_table_of_a_version(version, tmp_path):
+    folder = FOLDER / version
+    flags = ["--task", "electra", "--arch", "electra_tiny", *SIZES["electra"].split(), "--batch-size", 4]
+    flags += ["--criterion", "mlm_hard_correction", "--synonym-table", folder / "synonyms.safetensors"]
+    flags += ["--restore-file", folder / "checkpoint.pt", "--max-update", 5]
+    run = fairseq_train(folder / "data-bin", tmp_path, *flags)
+    assert run.code == 0, run.output
+    assert [record["num_updates"] for record in run.records("train_inner")] == ["4", "5"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_and_a_table_of_a_version_in_python(version, dictionary):
+    folder = FOLDER / version
+    model = from_pretrained(folder, "checkpoint.pt", folder / "data-bin")
+    filled = model.fill_mask("He bought a <mask> house.", topk=190)
+    assert sum(one.probability for one in filled) == pytest.approx(1)
+
+    path, theirs = folder / "synonyms.safetensors", load_dictionary(folder / "data-bin" / "dict.txt")
+    table = load_synonym_table(path, theirs)
+    assert theirs.index("big") in table[theirs.index("large")] and theirs.index("start") in table[theirs.index("begin")]
+    assert load_continuations(path, theirs).tolist() == [symbol.startswith("##") for symbol in theirs.symbols]
+    with pytest.raises(InputError, match="the table of another dictionary"):
+        load_synonym_table(path, dictionary)

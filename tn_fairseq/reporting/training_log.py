@@ -7,13 +7,14 @@ from typing import Any
 from ..files import read_text
 
 
-def read_records(log: Path, name: str) -> list[dict[str, Any]]:
+def read_records(log: Path, name: str, remedy: str = "give a log of fairseq-train") -> list[dict[str, Any]]:
     """The records of one kind, such as ``train_inner``, by their number of updates.
 
-    A resumed run logs some updates again, and the later record counts. Raises InputError if the log cannot be read.
+    A resumed run logs some updates again, and the later record counts. Raises InputError with the ``remedy`` if the log
+    cannot be read.
     """
     records = {}
-    for line in read_text(log, "give a log of fairseq-train").splitlines():
+    for line in read_text(log, remedy).splitlines():
         record = parse_record(line, name)
         if record:
             records[int(record.get("num_updates") or record[f"{name}_num_updates"])] = record
