@@ -36,6 +36,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/mypy
 
 # fairseq has no wheel except on x86-64 Linux. Elsewhere pip builds it from source, which needs torch, numpy, cython and
 # setuptools to be installed first. fairseq requires torchaudio, but uses it for speech only. torchaudio from PyPI needs

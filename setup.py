@@ -11,7 +11,7 @@ setup(
     license="MIT",
     python_requires=">=3.11,<3.13",
     packages=find_packages(include=["tn_fairseq", "tn_fairseq.*"]),
-    package_data={"tn_fairseq.analysis": ["page.html"]},
+    package_data={"tn_fairseq": ["py.typed"], "tn_fairseq.analysis": ["page.html"]},
     install_requires=[
         # Both are fairseq with fixes for Python 3.11, and install the package fairseq. fairseq.txt has their hashes.
         # ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
@@ -43,6 +43,7 @@ setup(
             "hypothesis>=6.100",
             "import-linter>=2.5",
             "matplotlib>=3.7",
+            "mypy>=1.15",
             "protobuf>=4.21",
             "pyarrow>=15",
             "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2

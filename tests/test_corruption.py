@@ -76,7 +76,7 @@ def test_numbers_of_a_block_depend_only_on_the_seed_the_epoch_and_the_block():
 
 def test_masking_by_hand():
     numbers = corruption.MaskingNumbers(
-        count=np.array([0.5]),  # 0.5 * 5 + 0.5 = 3 of the five maskable positions
+        rounding=np.array([0.5]),  # 0.5 * 5 + 0.5 = 3 of the five maskable positions
         order=np.array([[0.0, 0.9, 0.1, 0.2, 0.8, 0.3]]),  # the first is not maskable
         fate=np.array([[0.0, 0.0, 0.29, 0.3, 0.0, 0.5]]),
         token=np.array([[0.0, 0.0, 0.999, 0.0, 0.0, 0.0]]),
@@ -126,7 +126,7 @@ def test_words_of_one_piece_are_masked_like_tokens(text):
 
 def test_whole_words_by_hand():
     numbers = corruption.MaskingNumbers(
-        count=np.array([0.25]),
+        rounding=np.array([0.25]),
         order=np.array([[0.0, 0.7, 0.1, 0.4, 0.2, 0.6]]),
         fate=np.zeros((1, 6)),
         token=np.zeros((1, 6)),

@@ -30,7 +30,7 @@ _WORD_EMBEDDINGS = (
 
 _NUMPY_SCALAR = np.float64(0).__reduce__()[0]
 # fairseq's checkpoints hold namespaces, and numpy scalars as best scores, in addition to tensors and plain values
-_SAFE_GLOBALS = [
+_SAFE_GLOBALS: list[Any] = [
     Namespace,
     (_NUMPY_SCALAR, "numpy.core.multiarray.scalar"),  # in numpy 1
     (_NUMPY_SCALAR, "numpy._core.multiarray.scalar"),  # in numpy 2

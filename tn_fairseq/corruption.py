@@ -15,7 +15,7 @@ _UNITS = 2.0**40  # the integer that stands for a probability of 1
 class MaskingNumbers(NamedTuple):
     """The random numbers in [0, 1) that decide how a batch is masked: one per row, or one per position."""
 
-    count: np.ndarray  # (B), whether the number of masked positions is rounded up or down
+    rounding: np.ndarray  # (B), whether the number of masked positions is rounded up or down
     order: np.ndarray  # (B, T), which positions are masked: those with the smallest numbers
     fate: np.ndarray  # (B, T), whether a masked position gets <mask>, a random token, or keeps its token
     token: np.ndarray  # (B, T), which random token it gets
@@ -55,7 +55,7 @@ def masking_thresholds(
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(order.shape[1])[None], axis=1)
     counts = np.maximum(heads.sum(axis=1, keepdims=True), 1)
-    thresholds = np.where(heads, (ranks + 1 - numbers.count[:, None].astype(np.float64)) / counts, np.inf)
+    thresholds = np.where(heads, (ranks + 1 - numbers.rounding[:, None].astype(np.float64)) / counts, np.inf)
     if starts_word is not None:  # the other tokens of a word get the threshold of its first token
         heads_of = np.maximum.accumulate(np.where(heads, np.arange(heads.shape[1]), 0), axis=1)
         thresholds = np.where(maskable, np.take_along_axis(thresholds, heads_of, axis=1), np.inf)

@@ -133,6 +133,7 @@ def _pieces(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int
         raise InputError("--encoder-json is only for dictionaries of numbers, but this one contains text; omit it")
     if not are_numbers:
         return pieces
+    assert encoder_json is not None  # because the pieces are numbers
     names = _read_encoder_json(encoder_json)
     unknown = next((number for number in pieces.values() if int(number) not in names), None)
     if unknown is not None:
@@ -146,7 +147,7 @@ def _marker(pieces: Collection[str]) -> str:
         marker: sum(piece.startswith(marker) for piece in pieces)
         for marker in (WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD)
     }
-    marker = max(counts, key=counts.get)
+    marker = max(counts, key=counts.__getitem__)
     return marker if counts[marker] > len(pieces) / 100 else ""
 
 

@@ -43,7 +43,7 @@ class MaskedTokensDataset(FairseqDataset):
         self.epoch = 1
         self.starts_word = starts_word
         self.inputs = inputs
-        self.probabilities = {
+        self.probabilities: dict[str, Any] = {
             "mask_prob": mask_prob,
             "leave_unmasked_prob": leave_unmasked_prob,
             "random_token_prob": random_token_prob,

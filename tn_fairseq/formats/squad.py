@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from ..files import read_json
@@ -38,7 +39,8 @@ def read_squad(path: str | Path) -> list[SquadExample]:
     answer that is not in its context.
     """
     content = read_json(path, "give a file in SQuAD 1.1's JSON format", "utf-8-sig")
-    examples, places = [], {}
+    examples: list[tuple[SquadExample, int]] = []
+    places: dict[str, str] = {}
     for place, title, context, question in _questions(content, f"{path}: "):
         name = _member(question, "id", str, place)
         if question.get("is_impossible"):
@@ -110,7 +112,7 @@ def squad_json(examples: Iterable[SquadExample]) -> dict:
     return {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
 
 
-def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, object]]:
+def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, Any]]:
     """The place in the file, the article's title, the context, and the content of each question."""
     for i, article in enumerate(_member(content, "data", list, place)):
         has_title = isinstance(article, dict) and "title" in article
@@ -122,12 +124,12 @@ def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, obj
                 yield f"{inside}qas[{k}].", title, context, question
 
 
-def _member(parent: object, key: str, kind: type, place: str):
+def _member(parent: Any, key: str, kind: type, place: str) -> Any:
     value = parent.get(key) if isinstance(parent, dict) else None
     if type(value) is not kind:
         expected = {str: "a string", list: "a list", int: "an integer"}[kind]
         raise InputError(f"{place}{key}: must be {expected}; give a file in SQuAD 1.1's JSON format")
-    if kind is str:
+    if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError as error:

@@ -6,14 +6,16 @@ for convolutions and in its compiler, is fast on both AMD and Intel.
 Under torch's autocast to bfloat16, products are computed in bfloat16 from float32 weights, whose gradients are float32.
 """
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-_onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
+_onednn_linear: Any = (
+    getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
+)
 
 
 class Linear(nn.Linear):

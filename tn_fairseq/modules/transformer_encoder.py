@@ -4,7 +4,7 @@ B is the batch size, T the length, E the embedding size, H the hidden size.
 """
 
 from importlib.util import find_spec
-from typing import NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import torch
 import torch.nn.functional as F
@@ -101,7 +101,7 @@ class SelfAttention(nn.Module):
         return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
 
 
-def varlen_attn(*args) -> Tensor:
+def varlen_attn(*args) -> Any:
     """torch's attention for packed sequences, imported in the first call because that takes two seconds."""
     from torch.nn.attention.varlen import varlen_attn
 

@@ -1,7 +1,7 @@
 """Tables: their layout in a terminal, and as CSV."""
 
 import csv
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,10 @@ def table_names(paths: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def write_csv(rows: Sequence[Mapping[str, Any]], path: Path, columns: Iterable[str] | None = None) -> None:
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path, columns: Collection[str] | None = None) -> None:
     """Write rows with the same keys as CSV, floats with 6 digits; ``columns`` is required if there are no rows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns or rows[0], lineterminator="\n")
+        writer = csv.DictWriter[str](file, list(columns or rows[0]), lineterminator="\n")
         writer.writeheader()
         for row in rows:
             writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})

@@ -88,8 +88,8 @@ def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
             if is_one_piece(substitute, target, find) and verdict(substitute.score) == "acceptable":
                 all_acceptable += 1
                 held += substitute in judged.values()
-    counts = (verdicts[name] for name in VERDICTS)
-    return TableQuality(one_piece, verdicts.total(), *counts, held, all_acceptable)
+    acceptable, doubtful, rejected = (verdicts[name] for name in VERDICTS)
+    return TableQuality(one_piece, verdicts.total(), acceptable, doubtful, rejected, held, all_acceptable)
 
 
 def crossings(table: Tensor, words: Mapping[int, str]) -> Crossings:

@@ -116,6 +116,6 @@ def _member(parent: Any, key: str, kind: type, place: str) -> Any:
     if type(value) is not kind:
         expected = {str: "a string", list: "a list", int: "an integer", dict: "an object"}[kind]
         raise InputError(f"{place}{key}: must be {expected}; {_REMEDY}")
-    if kind is str and not is_unicode(value):
+    if isinstance(value, str) and not is_unicode(value):
         raise InputError(f"{place}{key}: holds half a surrogate pair; {_REMEDY}")
     return value

@@ -41,13 +41,13 @@ def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
         rows, version = read_vector_folder(Path(path), needed)
     else:
         rows, version, not_utf8 = read_text_vectors(path, needed)
-    found = {word: rows.get(word, rows.get(word.lower())) for word in wanted}
-    words = [word for word, row in found.items() if row is not None]
-    if not words:
+    spelled = {word: next((form for form in (word, word.lower()) if form in rows), None) for word in wanted}
+    found = {word: rows[form] for word, form in spelled.items() if form is not None}
+    if not found:
         raise InputError(
             f"{path}: contains none of the dictionary's whole words; give vectors of its language with --vectors"
         )
-    return Vectors(words, np.stack([found[word] for word in words]), version, not_utf8)
+    return Vectors(list(found), np.stack(list(found.values())), version, not_utf8)
 
 
 def read_text_vectors(path: str | Path, needed: Collection[str]) -> tuple[dict[str, np.ndarray], str, int]:
@@ -74,7 +74,7 @@ def read_text_vectors(path: str | Path, needed: Collection[str]) -> tuple[dict[s
                     dimension = _dimension(path, number, fields)
                 word = _word(path, number, fields, dimension)
                 not_utf8 += word is None
-                if word in needed and word not in rows:
+                if word is not None and word in needed and word not in rows:
                     rows[word] = _unit_vector(path, number, fields[-dimension:])
     except OSError as error:
         raise InputError(

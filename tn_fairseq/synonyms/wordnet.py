@@ -125,7 +125,7 @@ def inflected_synonyms(reader: WordNetCorpusReader, word: str) -> list[str]:
 
     For *elections*: *election*, *elections*, *poll*, *polls*, ...
     """
-    names = {}
+    names: dict[str, None] = {}
     for synset in reader.synsets(word):
         part_of_speech = _PARTS_OF_SPEECH[synset.pos()]
         forms = sorted({reading.form for reading in readings(word.lower()) if reading.part_of_speech == part_of_speech})

@@ -1,6 +1,7 @@
 """GPT-2's byte-level BPE: ``encoder.json`` and ``vocab.bpe``."""
 
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
@@ -24,7 +25,7 @@ def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
     if not version.startswith("#version"):
         # fairseq always skips the first line, so its encoder would lose a merge.
         raise InputError(f"{merges_path}, line 1: not '#version: ...'; use the vocab.bpe that belongs to {path.name}")
-    merges = [tuple(line.split(" ")) for line in lines]
+    merges: list[Any] = [tuple(line.split(" ")) for line in lines]
     for number, merge in enumerate(merges, 2):
         if len(merge) != 2:
             raise InputError(f"{merges_path}, line {number}: not two pieces; use the file that belongs to {path.name}")
