@@ -13,11 +13,9 @@ out and counted. The same seed gives the same output with any number of workers.
 
 import argparse
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-from tqdm import tqdm
 
 from ...arguments import positive
 from ...attacks.distractors import (
@@ -35,9 +33,7 @@ from ...errors import InputError, one_line_errors
 from ...formats.squad import SquadExample, read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
-from ..engines import open_engine
-
-CHUNK = 64  # questions that a worker gets at a time
+from ..engines.chunks import map_chunks
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -82,10 +78,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     pairs = [pair for pair in zip(examples, articles(examples)) if pair[0].answers]
     if not pairs:
         raise InputError(f"{args.squad}: no question has an answer; give a labeled file")
-    questions: list[Question] = _map(_read, pairs, args.workers, "read")
+    questions: list[Question] = map_chunks(_read, pairs, args.workers, "read", "questions")
     distractors = Distractors(questions)
     attacked: list[Attacked] = []
-    found = _map(partial(_attack, distractors, args.seed, args.position), questions, args.workers, "attack")
+    attack_one = partial(_attack, distractors, args.seed, args.position)
+    found = map_chunks(attack_one, questions, args.workers, "attack", "questions")
     for question, (result, reason) in zip(questions, found):
         if result is None:
             skipped[question.example.id] = reason
@@ -97,29 +94,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"  answer:     {shown.example.answers[0][0]}\n  distractor: {shown.record['distractor']}")
     write_attacked(args.output, attacked, attack)
     print(f"wrote {args.output}")
-
-
-def _map(function: Callable, items: Sequence, workers: int, title: str) -> list:
-    """The function's results for all items, in order; the work is that of the workers."""
-    chunks = [_Chunk(items[start : start + CHUNK]) for start in range(0, len(items), CHUNK)]
-    results: list = []
-    with (
-        tqdm(total=len(items), unit=" questions", desc=title, disable=None) as progress,
-        open_engine(partial(_do, function), workers) as engine,
-    ):
-        for done in engine.map(chunks):
-            results += done
-            progress.update(len(done))
-    return results
-
-
-class _Chunk(tuple):
-    def __str__(self) -> str:
-        return f"{len(self)} questions"
-
-
-def _do(function: Callable, chunk: _Chunk) -> list:
-    return [function(item) for item in chunk]
 
 
 def _read(pair: tuple[SquadExample, str]) -> Question:

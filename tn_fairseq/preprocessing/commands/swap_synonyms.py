@@ -18,13 +18,11 @@ The same seed gives the same output with any number of workers.
 """
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from tqdm import tqdm
 
 from ...arguments import positive
 from ...attacks.glue_files import (
@@ -57,10 +55,9 @@ from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.swords import VERDICTS, Target, read_swords
 from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
-from ..engines import open_engine
+from ..engines.chunks import map_chunks
 
 PLACES = ("context", "question")
-CHUNK = 64  # texts that a worker gets at a time
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -184,27 +181,11 @@ def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, A
 
 
 def _choose_all(texts: Sequence[Text], swapping: Swapping, workers: int) -> list[list[Swap]]:
-    """The swaps of each text; the work is that of the workers."""
-    chunks = [_Chunk(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
-    found: list[list[Swap]] = []
-    with (
-        tqdm(total=len(texts), unit=" texts", desc="swap", disable=None) as progress,
-        open_engine(partial(_choose, swapping), workers) as engine,
-    ):
-        for swaps in engine.map(chunks):
-            found += swaps
-            progress.update(len(swaps))
-    return found
+    return map_chunks(partial(_choose, swapping), texts, workers, "swap", "texts")
 
 
-class _Chunk(tuple):
-    def __str__(self) -> str:
-        return f"{self[0].name} to {self[-1].name}"
-
-
-def _choose(swapping: Swapping, texts: Iterable[Text]) -> list[list[Swap]]:
-    reader = process_reader()
-    return [choose_swaps(reader, text, swapping) for text in texts]
+def _choose(swapping: Swapping, text: Text) -> list[Swap]:
+    return choose_swaps(process_reader(), text, swapping)
 
 
 def _wordnet() -> str:
