@@ -42,7 +42,7 @@ def table_names(paths: Sequence[Path]) -> list[str]:
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path, columns: Collection[str] | None = None) -> None:
     """Write rows with the same keys as CSV, floats with 6 digits; ``columns`` is required if there are no rows."""
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter[str](file, list(columns or rows[0]), lineterminator="\n")
+        writer: csv.DictWriter[str] = csv.DictWriter(file, list(columns or rows[0]), lineterminator="\n")
         writer.writeheader()
         for row in rows:
             writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})
