@@ -13,7 +13,7 @@ import pytest
 from engine_checks import SQUARES, Consumed, call, running, squares, wait_until
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.engines.base import ATTEMPTS, LOOK_AHEAD, ThisProcess
+from tn_fairseq.preprocessing.engines.base import ATTEMPTS, LOOK_AHEAD, Engine
 from tn_fairseq.preprocessing.engines.local import LocalProcesses
 
 
@@ -37,7 +37,7 @@ def test_items_in_flight_may_be_larger_than_a_pipe():
         assert [len(result) for result in engine.map(bytes(300_000) for _ in range(20))] == [300_000] * 20
 
 
-@pytest.mark.parametrize("open_engine", [ThisProcess, partial(LocalProcesses, workers=2)])
+@pytest.mark.parametrize("open_engine", [Engine, partial(LocalProcesses, workers=2)])
 def test_an_error_is_raised_at_its_turn(open_engine):
     items = [*SQUARES[:20], partial(int, "x"), partial(abs, "y")]
     results = []
@@ -45,7 +45,7 @@ def test_an_error_is_raised_at_its_turn(open_engine):
         for result in engine.map(items):
             results.append(result)
     assert results == squares(20)
-    assert open_engine is ThisProcess or "in _work" in str(caught.value.__cause__)  # where it happened in the worker
+    assert open_engine is Engine or "in _work" in str(caught.value.__cause__)  # where it happened in the worker
 
 
 def kill_once(flag: Path, number: int) -> int:

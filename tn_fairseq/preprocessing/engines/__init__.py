@@ -7,7 +7,7 @@ item says where it comes from.
 
 from collections.abc import Callable
 
-from .base import Engine, Item, Result, ThisProcess
+from .base import Engine, Item, Result
 from .dask import DaskCluster
 from .local import LocalProcesses
 
@@ -19,4 +19,4 @@ def open_engine(function: Callable[[Item], Result], workers: int = 1, dask: str 
     """
     if dask is not None:
         return DaskCluster(function, dask)
-    return LocalProcesses(function, workers) if workers > 1 else ThisProcess(function)
+    return LocalProcesses(function, workers) if workers > 1 else Engine(function)

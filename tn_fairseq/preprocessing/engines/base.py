@@ -1,8 +1,8 @@
-"""The base class of all engines, and the engine that works in this process."""
+"""The base class of all engines, which works in this process."""
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -15,34 +15,24 @@ ATTEMPTS = 3  # an item that kills this many workers is an error
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
-class Engine(ABC, Generic[Item, Result]):
-    """Maps one function over items; a context manager, because there may be processes to stop."""
+class Engine(AbstractContextManager, Generic[Item, Result]):
+    """Maps one function over items, one after the other; subclasses have processes to stop at the end."""
 
     def __init__(self, function: Callable[[Item], Result]):
         self._function = function
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
         self.close()
 
-    @abstractmethod
     def map(self, items: Iterable[Item]) -> Iterator[Result]:
         """Yield the results in the order of the items; an error of the function is raised when its item's turn comes.
 
         Raises InputError for an item that kills its workers.
         """
+        return map(self._function, items)
 
     def close(self) -> None:
         """Stop the engine's processes and connections."""
-
-
-class ThisProcess(Engine):
-    """Processes one item after the other."""
-
-    def map(self, items):
-        return map(self._function, items)
 
 
 def killed_each_time(item: Any, remedy: str) -> InputError:

@@ -36,32 +36,25 @@ class DaskCluster(Engine):
     """
 
     def __init__(self, function: Callable[[Item], Result], address: str):
-        super().__init__(function)
         try:
             import distributed
         except ImportError:
             raise InputError("--dask needs Dask: pip install 'tn_fairseq[dask]'") from None
-        self._dask = distributed
-        self._address = address
+        self._dask, self._address, self._client = distributed, address, None
+        self._threads, self._warned, self._counted = 0, False, -math.inf
         self._log_level = logging.root.manager.disable
         logging.disable()  # our one-line error is enough
-        self._client = None
         try:
-            self._connect(function)
+            self._find_workers()
+            with warnings.catch_warnings(action="ignore"):  # the workers check the versions that matter
+                self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._seen = time.monotonic()
+            self._count_threads()
+            # A task's result, not scattered data: Dask computes it again if all workers that hold it are killed.
+            self._sent = self._submit(bytes, pickle.dumps(_Shared(pickle.dumps((function, _versions())))))
         except BaseException:
             self.close()
             raise
-
-    def _connect(self, function: Callable[[Item], Result]) -> None:
-        self._find_workers()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the workers check the versions that matter
-            self._client = self._dask.Client(self._address, timeout=CONNECT_SECONDS, set_as_default=False)
-        self._threads, self._warned = 0, False
-        self._counted, self._seen = -math.inf, time.monotonic()
-        self._count_threads()
-        # A task's result, not scattered data: Dask computes it again if all workers that hold it are killed.
-        self._sent = self._submit(bytes, pickle.dumps(_Shared(pickle.dumps((function, _versions())))))
 
     def map(self, items):
         items = iter(items)
@@ -98,14 +91,11 @@ class DaskCluster(Engine):
             workers = asyncio.run(find())
         except Exception as error:  # there are many kinds of invalid addresses
             reason = "no answer" if isinstance(error, TimeoutError) else first_line(error)
-            raise InputError(
-                f"--dask {self._address}: no Dask scheduler there ({reason}); give the address that `dask scheduler` "
-                "prints"
+            raise self._error(
+                f"no Dask scheduler there ({reason}); give the address that `dask scheduler` prints"
             ) from None
         if not workers:
-            raise InputError(
-                f"--dask {self._address}: the cluster has no workers; start some with: dask worker {self._address}"
-            )
+            raise self._error(f"the cluster has no workers; start some with: dask worker {self._address}")
 
     def _submit_batch(self, batch: list[Item]) -> Any:
         # This is loads(sent)(batch), written so that the task itself unpickles to Python built-ins. The scheduler then
@@ -114,8 +104,7 @@ class DaskCluster(Engine):
 
     def _submit(self, function: Callable, *arguments: Any) -> Any:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Dask warns about large vocabularies
+            with warnings.catch_warnings(action="ignore"):  # Dask warns about large vocabularies
                 return self._client.submit(function, *arguments, pure=False)
         except self._dask.client.ClosedClientError:
             raise self._lost() from None
@@ -127,26 +116,23 @@ class DaskCluster(Engine):
             except TimeoutError:
                 self._count_threads()
             except ImportError as error:
-                raise InputError(
-                    f"--dask {self._address}: a worker cannot load tn_fairseq ({first_line(error)}); start the workers "
-                    "in an environment like this one"
+                reason = first_line(error)
+                raise self._error(
+                    f"a worker cannot load tn_fairseq ({reason}); start the workers in an environment like this one"
                 ) from None
             except (CancelledError, OSError):
                 raise self._lost() from None
 
     def _next(self, pending: deque[tuple[list[Item], Any]]) -> Iterator[Result]:
+        """The results of the first batch; if it is blamed for killed workers, those of its items one by one."""
         batch, future = pending.popleft()
         try:
-            results = self._result(future)
-        except self._dask.KilledWorker:
-            results = self._one_by_one(batch, [other for _, other in pending])
-        yield from results
-
-    def _one_by_one(self, batch: list[Item], others: list[Any]) -> Iterator[Result]:
-        """Retry a batch item by item: Dask blames all tasks that were on the killed workers."""
-        for other in others:
-            with suppress(self._dask.KilledWorker, InputError):  # handled when its turn comes
-                self._result(other)
+            yield from self._result(future)
+            return
+        except self._dask.KilledWorker:  # Dask blames all tasks that were on the workers: wait for the others
+            for _, other in pending:
+                with suppress(self._dask.KilledWorker, InputError):  # handled when its turn comes
+                    self._result(other)
         for item in batch:
             try:
                 yield from self._result(self._submit_batch([item]))
@@ -166,15 +152,16 @@ class DaskCluster(Engine):
         if threads:
             self._threads, self._seen, self._warned = threads, now, False
         elif now > self._seen + PATIENCE_SECONDS:
-            raise InputError(
-                f"--dask {self._address}: no workers for {PATIENCE_SECONDS} s; start some and run this again"
-            )
+            raise self._error(f"no workers for {PATIENCE_SECONDS} s; start some and run this again")
         elif not self._warned:
             self._warned = True
             warn(f"no workers left; waiting for new ones: dask worker {self._address}")
 
+    def _error(self, problem: str) -> InputError:
+        return InputError(f"--dask {self._address}: {problem}")
+
     def _lost(self) -> InputError:
-        return InputError(f"--dask {self._address}: lost the scheduler; restart the cluster and run this again")
+        return self._error("lost the scheduler; restart the cluster and run this again")
 
 
 class _Shared:
@@ -195,8 +182,7 @@ def _load_shared(content: bytes) -> Callable[[bytes], list]:
     if other:
         there, expected = (", ".join(f"{name} {of[name]}" for name in other) for of in (here, expected))
         raise InputError(
-            f"a Dask worker has {there}, but this machine has {expected}; start the workers in an environment like "
-            "this one"
+            f"a Dask worker has {there}, but this machine has {expected}; start workers in an environment like this one"
         )
     return partial(_map_pickled, function)
 
@@ -207,7 +193,5 @@ def _map_pickled(function: Callable[[Item], Result], batch: bytes) -> list[Resul
 
 @cache
 def _versions() -> dict[str, str]:
-    versions = {"Python": "{}.{}".format(*sys.version_info)}
-    for name in ("tn_fairseq", "tokenizers", "sentencepiece"):
-        versions[name] = metadata.version(name)
-    return versions
+    versions = {name: metadata.version(name) for name in ("tn_fairseq", "tokenizers", "sentencepiece")}
+    return {"Python": "{}.{}".format(*sys.version_info), **versions}

@@ -62,7 +62,7 @@ class LocalProcesses(Engine):
         try:
             return self._pool.submit(_work, item)
         except BrokenProcessPool as error:
-            lost = Future()
+            lost: Future = Future()
             lost.set_exception(error)
             return lost
         except OSError as error:
