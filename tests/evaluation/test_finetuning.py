@@ -21,7 +21,6 @@ from tn_fairseq.evaluation.finetuning import (
     read_pretrained,
     run_all,
 )
-from tn_fairseq.evaluation.glue import choose_tasks
 from tn_fairseq.evaluation.squad import plan as plan_squad
 
 
@@ -261,19 +260,3 @@ def test_seeds_must_be_different_numbers(seeds, capsys):
     with pytest.raises(SystemExit):
         get_parser().parse_args([*words, f"--seeds={seeds}"])
     assert f"{seeds!r} is not a list of different numbers such as 1,2,3" in capsys.readouterr().err
-
-
-def test_tasks_are_the_named_ones_or_all_in_the_data(tmp_path):
-    for name in ("RTE", "CoLA"):
-        (tmp_path / name / "input0").mkdir(parents=True)
-        (tmp_path / name / "input0" / "dict.txt").touch()
-    assert [task.name for task in choose_tasks("all", tmp_path)] == ["CoLA", "RTE"]  # the paper's order
-    assert [task.name for task in choose_tasks("RTE,CoLA", tmp_path)] == ["RTE", "CoLA"]
-    for names, message in {
-        "QQP": "has no QQP; create it with python -m tn_fairseq.preprocessing glue --task QQP",
-        "Cola": "--tasks Cola: not a task of GLUE; give some of CoLA, SST-2",
-    }.items():
-        with pytest.raises(InputError, match=message):
-            choose_tasks(names, tmp_path)
-    with pytest.raises(InputError, match="contains no tasks; create them with python -m tn_fairseq.preprocessing glue"):
-        choose_tasks("all", tmp_path / "CoLA")

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..files import publish, read_text, write_folder, write_text
-from ..formats.glue import TASKS, GlueTask, read_rows
+from ..formats.glue import GlueTask, read_rows
+from ..formats.glue import choose_tasks as choose_among
 
 # CoLA is left out because a synonym may change whether a sentence is acceptable, and STS-B because of its fine scale.
 ATTACKED = ("SST-2", "MRPC", "QQP", "MNLI", "QNLI", "RTE")
@@ -58,18 +59,8 @@ def replace_sentences(file: DevFile, sentences: Sequence[Sequence[str]]) -> str:
 
 def choose_tasks(names: str, folder: Path) -> list[GlueTask]:
     """The named tasks, or "all" that can be attacked in a GLUE download; raises InputError if one is missing."""
-    there = [name for name in ATTACKED if (folder / name).is_dir()]
-    if names == "all":
-        if not there:
-            raise InputError(f"--glue-dir {folder}: contains none of {', '.join(ATTACKED)}; give the GLUE download")
-        return [TASKS[name] for name in there]
-    chosen = list(dict.fromkeys(names.split(",")))
-    for name in chosen:
-        if name not in ATTACKED:
-            raise InputError(f"--tasks {name}: cannot be attacked; give some of {', '.join(ATTACKED)}")
-        if name not in there:
-            raise InputError(f"--glue-dir {folder}: has no {name}; omit it from --tasks, or give the GLUE download")
-    return [TASKS[name] for name in chosen]
+    there = {name for name in ATTACKED if (folder / name).is_dir()}
+    return choose_among(names.split(","), there, f"--glue-dir {folder}", "give the GLUE download", ATTACKED)
 
 
 def check_folder(source: Path, output: Path) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 
 from ..configuration import as_argument, training_config
 from ..data import load_sentences
-from ..errors import PREPROCESSING, InputError
+from ..errors import PREPROCESSING
 from ..files import write_text
-from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask
+from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
 from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report
 from .metrics import METRICS
 from .prediction import Predictor
@@ -26,7 +26,9 @@ def evaluate_glue(evaluation: Evaluation, tasks: str) -> str:
     Raises InputError for invalid checkpoints, tasks, data and flags.
     """
     models = read_checkpoints(evaluation.checkpoints, evaluation.baseline)
-    chosen = choose_tasks(tasks, evaluation.data)
+    there = {name for name in TASKS if (evaluation.data / name / "input0" / "dict.txt").exists()}
+    remedy = f"create it with {PREPROCESSING} glue"
+    chosen = choose_tasks(tasks.split(","), there, f"--data {evaluation.data}", remedy)
     rows = {task.name: count_training_rows(evaluation.data / task.name) for task in chosen}
     runs = [
         plan(evaluation, model, task, rows[task.name], seed)
@@ -43,21 +45,6 @@ def evaluate_glue(evaluation: Evaluation, tasks: str) -> str:
     table = glue_table(scores, evaluation.baseline, evaluation.show_paper)
     write_report(evaluation.output / "glue", runs, results, table)
     return table
-
-
-def choose_tasks(names: str, data: Path) -> list[GlueTask]:
-    """The named tasks, or all tasks in ``data``; raises InputError if one is unknown or missing."""
-    there = [task for name, task in TASKS.items() if (data / name / "input0" / "dict.txt").exists()]
-    if names == "all":
-        if not there:
-            raise InputError(f"--data {data}: contains no tasks; create them with {PREPROCESSING} glue")
-        return there
-    for name in names.split(","):
-        if name not in TASKS:
-            raise InputError(f"--tasks {name}: not a task of GLUE; give some of {', '.join(TASKS)}")
-        if TASKS[name] not in there:
-            raise InputError(f"--data {data}: has no {name}; create it with {PREPROCESSING} glue --task {name}")
-    return [TASKS[name] for name in names.split(",")]
 
 
 def count_training_rows(folder: Path) -> int:

@@ -150,7 +150,7 @@ def test_judgments(squad, tmp_path, capsys):
         (["--glue-dir", "glue", "--in", "context"], "--in context: only for SQuAD"),
         (["--glue-dir", "missing"], "--glue-dir missing: contains none of SST-2"),
         (["--glue-dir", "glue", "--tasks", "QNLI"], "has no QNLI"),
-        (["--glue-dir", "glue", "--tasks", "CoLA"], "cannot be attacked"),
+        (["--glue-dir", "glue", "--tasks", "CoLA"], "not one of the possible tasks"),
         (["--glue-dir", "glue", "--output", "glue"], "is the input"),
         (["--glue-dir", "glue", "--output", "dev.json"], "was not written by an attack"),
         (["--glue-dir", "bad"], "bad/RTE/dev.tsv, line 1: no column 'sentence1'"),
