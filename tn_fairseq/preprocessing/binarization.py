@@ -9,7 +9,6 @@ the results in order, so the output does not depend on the engine or the number 
 shards: folders with some of the training documents each. ``fairseq-train shard0:shard1`` reads one shard per epoch.
 """
 
-import io
 import os
 import re
 import shutil
@@ -20,21 +19,17 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import best_fitting_int_dtype
 from tqdm import tqdm
 
-from ..dictionary import MASK, load_dictionary
 from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .writers import BinaryWriter, TextWriter
+from .writers import BinaryWriter, TextWriter, choose_dictionary, dict_txt, write_tokenizer
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
-# in the data of a task for fine-tuning: the options that decided how long its rows are
-LENGTHS = "lengths.json"
 
 
 @dataclass(frozen=True)
@@ -194,36 +189,33 @@ def binarize(
     totals = {split: corpus_bytes(paths) for split, paths in splits.items()}
     if shards is not None:
         _check_shards(splits["train"], destdir)
-    dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
+    dictionary, table = choose_dictionary(tokenizer, dict_path)
     # In the type of the .bin file, to keep what workers send back small.
-    table = tokenizer.lookup_table(dictionary).astype(best_fitting_int_dtype(len(dictionary)))
+    table = table.astype(best_fitting_int_dtype(len(dictionary)))
     encode = partial(encode_chunk, tokenizer, table, dictionary.eos(), dictionary.unk())
-    open_writer = partial(TextWriter if text_only else BinaryWriter, dictionary=dictionary)
+    kind = TextWriter if text_only else BinaryWriter
     with write_folder(destdir, "--destdir") as staging, open_engine(encode, workers, dask) as engine:
         folders = [staging / name for name in shard_names(shards)]
         for folder in folders:
-            (folder / "tokenizer").mkdir(parents=True)
+            folder.mkdir(exist_ok=True)
         counts = {}
         for split, paths in splits.items():
-            writers = [partial(open_writer, folder / split) for folder in folders]
-            if split != "train":
-                del writers[1:]
-            writer = _SplitWriter(writers, totals[split], dictionary.eos())
+            of_split = folders if split == "train" else folders[:1]
+            open_writers = [partial(kind, folder / split, dictionary) for folder in of_split]
+            writer = _SplitWriter(open_writers, totals[split], dictionary.eos())
             with tqdm(total=totals[split], unit="B", unit_scale=True, desc=split, disable=None) as progress:
                 for chunk in engine.map(read_chunks(paths)):
                     writer.add(chunk)
                     progress.update(chunk.nbytes)
-            writer.close()
-            counts[split] = writer.counts
-            _check_counts(split, paths, counts[split], len(writers))
-        for folder in folders:
-            for name, content in tokenizer.files.items():
-                (folder / "tokenizer" / name).write_bytes(content)
-            (folder / "dict.txt").write_bytes(dict_txt(dictionary))
-        for path in folders[0].iterdir():
-            if path.is_file() and path.name != "dict.txt" and path.stem != "train":
+            counts[split] = writer.close()
+            _check_counts(split, paths, counts[split], len(of_split))
+        for path in list(folders[0].iterdir()):
+            if path.stem != "train":
                 for folder in folders[1:]:
                     _link(path, folder / path.name)
+        for folder in folders:
+            write_tokenizer(folder, tokenizer)
+            (folder / "dict.txt").write_bytes(dict_txt(dictionary))
         _publish(staging, destdir, shards)
     return counts
 
@@ -251,7 +243,7 @@ class _SplitWriter:
     """
 
     def __init__(self, open_writers: Sequence[Callable[[], BinaryWriter | TextWriter]], total: int, eos: int):
-        self.counts = SplitCounts()
+        self._counts = SplitCounts()
         self._open_writers = open_writers
         self._total = total
         self._boundary = np.array([eos]), np.array([1])  # between two documents
@@ -261,9 +253,9 @@ class _SplitWriter:
 
     def add(self, chunk: EncodedChunk) -> None:
         """Write the next chunk."""
-        self.counts.nothing_kept += chunk.nothing_kept
-        self.counts.unknown += chunk.unknown
-        self.counts.repeated_blanks += chunk.repeated_blanks
+        self._counts.nothing_kept += chunk.nothing_kept
+        self._counts.unknown += chunk.unknown
+        self._counts.repeated_blanks += chunk.repeated_blanks
         self._blanks += chunk.leading_blanks
         self._new_file |= chunk.starts_file
         if len(chunk.lengths):
@@ -271,40 +263,40 @@ class _SplitWriter:
             self._blanks, self._new_file = chunk.trailing_blanks, False
         self._position += chunk.nbytes
 
-    def close(self) -> None:
-        """Close the last shard and complete the counts."""
+    def close(self) -> SplitCounts:
+        """Close the last shard; return the complete counts."""
         if self._writer is not None:
             self._writer.close()
-        self.counts.outer_blanks += self._blanks
+        self._counts.outer_blanks += self._blanks
+        return self._counts
 
     def _add_sentences(self, chunk: EncodedChunk) -> None:
         begins = self._writer is None or self._blanks > 0 or self._new_file  # a document; else it continues one
         openings = self._openings(self._position + chunk.starts, 0 if begins else 1)
-        self._end_previous_document(begins, opens_shard=openings[:1] == [0])
+        if self._writer is None:
+            self._counts.outer_blanks += self._blanks
+        elif begins:
+            self._counts.repeated_blanks += max(self._blanks - 1, 0)
+            if openings[:1] == [0]:  # no boundary at the end of a shard
+                self._counts.outer_blanks += min(self._blanks, 1)
+            else:
+                self._append(*self._boundary)
 
         firsts = np.concatenate([[0], np.flatnonzero(chunk.lengths == 1) + 1])  # the first sentence of each document
-        self.counts.documents += len(firsts) - (not begins)
-        self.counts.sentences += len(chunk.lengths) - (len(firsts) - 1)
+        self._counts.documents += len(firsts) - (not begins)
+        self._counts.sentences += len(chunk.lengths) - (len(firsts) - 1)
         ends = np.concatenate([[0], np.cumsum(chunk.lengths)])
         written = 0
         for first in firsts[openings]:
-            if first > 0:  # no boundary before it: a shard starts here
+            if first > 0:  # the boundary before it ends a shard
                 self._append(chunk.ids[ends[written] : ends[first - 1]], chunk.lengths[written : first - 1])
-                self.counts.outer_blanks += 1
-            self._open_next_shard()
+                self._counts.outer_blanks += 1
+            if self._writer is not None:
+                self._writer.close()
+            self._writer = self._open_writers[len(self._counts.shard_tokens)]()
+            self._counts.shard_tokens.append(0)
             written = first
         self._append(chunk.ids[ends[written] :], chunk.lengths[written:])
-
-    def _end_previous_document(self, begins: bool, opens_shard: bool) -> None:
-        """Write a boundary if the chunk starts a document, and count the blank lines that are dropped there."""
-        if self._writer is None:
-            self.counts.outer_blanks += self._blanks
-        elif begins:
-            self.counts.repeated_blanks += max(self._blanks - 1, 0)
-            if opens_shard:
-                self.counts.outer_blanks += min(self._blanks, 1)
-            else:
-                self._append(*self._boundary)
 
     def _openings(self, starts: np.ndarray, document: int) -> list[int]:
         """The documents, from ``document`` on, that open a shard: the first at or after the shard's share of the bytes.
@@ -312,7 +304,7 @@ class _SplitWriter:
         ``starts``, (documents,), are the byte positions at which the documents start.
         """
         shards, found = len(self._open_writers), []
-        for shard in range(len(self.counts.shard_tokens), shards):
+        for shard in range(len(self._counts.shard_tokens), shards):
             document += int(np.searchsorted(starts[document:] * shards, self._total * shard))
             if document == len(starts):
                 break
@@ -320,15 +312,9 @@ class _SplitWriter:
             document += 1
         return found
 
-    def _open_next_shard(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        self._writer = self._open_writers[len(self.counts.shard_tokens)]()
-        self.counts.shard_tokens.append(0)
-
     def _append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
         self._writer.append(ids, lengths)
-        self.counts.shard_tokens[-1] += len(ids)
+        self._counts.shard_tokens[-1] += len(ids)
 
 
 def _check_counts(split: str, paths: Sequence[Path], counts: SplitCounts, shards: int) -> None:
@@ -342,23 +328,6 @@ def _check_counts(split: str, paths: Sequence[Path], counts: SplitCounts, shards
         )
 
 
-def released_dictionary(path: str | Path) -> Dictionary:
-    """Read a released ``dict.txt``, without the ``<mask>`` that tasks append. Raises InputError."""
-    dictionary = load_dictionary(path)
-    if dictionary.symbols[-1] == MASK:  # the tasks append it, so dict.txt must not contain it
-        dictionary.symbols.pop()
-        dictionary.count.pop()
-        del dictionary.indices[MASK]
-    return dictionary
-
-
-def dict_txt(dictionary: Dictionary) -> bytes:
-    """The dictionary as the content of a ``dict.txt``."""
-    text = io.StringIO()
-    dictionary.save(text)
-    return text.getvalue().encode()
-
-
 def _link(source: Path, target: Path) -> None:
     """Hard-link a file into a second folder; copy it if the file system has no hard links."""
     try:
@@ -370,9 +339,9 @@ def _link(source: Path, target: Path) -> None:
 def _publish(staging: Path, destdir: Path, shards: int | None) -> None:
     """Move the finished files into place, ``dict.txt`` last: without it, fairseq does not read the folder."""
     if shards is None:
-        dict_txt = destdir / "dict.txt"
+        earlier = destdir / "dict.txt"
         # Splits of an earlier run that are not replaced now would be read with the wrong dictionary.
-        other = dict_txt.exists() and dict_txt.read_bytes() != (staging / "dict.txt").read_bytes()
+        other = earlier.exists() and earlier.read_bytes() != (staging / "dict.txt").read_bytes()
         publish(staging, destdir, last="dict.txt", old=_splits(destdir) if other else ())
         return
     sync(staging)

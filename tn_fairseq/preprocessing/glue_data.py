@@ -5,7 +5,6 @@ of each split, ``label/``, and ``lengths.json`` with the ``max_length``. A row i
 ``--init-token 0`` the model's input is ``<s> a </s>`` or ``<s> a </s> b </s>``.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,7 @@ from ..errors import InputError
 from ..files import publish, write_folder
 from ..formats.glue import HIGHEST_SCORE, TASKS, Examples, GlueTask
 from ..tokenizers.base import Tokenizer
-from .binarization import LENGTHS, dict_txt, released_dictionary
-from .writers import BinaryWriter
+from .writers import BinaryWriter, choose_dictionary, dict_txt, write_lengths, write_tokenizer
 
 BATCH = 10_000  # sentences encoded at a time
 
@@ -75,15 +73,14 @@ def binarize_task(
     if room < count:
         raise InputError(f"--max-length {max_length}: too short for {task.name}; must be at least {2 * count + 1}")
     destdir = Path(destdir)
-    dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
-    table = tokenizer.lookup_table(dictionary)
+    dictionary, table = choose_dictionary(tokenizer, dict_path)
     inputs = [f"input{number}" for number in range(count)]
     with write_folder(destdir, "--destdir") as staging:
         _check_vocabulary(destdir, tokenizer, dict_txt(dictionary))
         folder = staging / task.name
-        for path in (folder / "label", *(folder / name for name in inputs)):
-            path.mkdir(parents=True)
-        (folder / LENGTHS).write_text(json.dumps({"max_length": max_length}) + "\n", encoding="utf-8")
+        for name in ("label", *inputs):
+            (folder / name).mkdir(parents=True)
+        write_lengths(folder, max_length=max_length)
         counts = {}
         for split, examples in splits.items():
             if split == "train" and task.both_orders:
@@ -92,14 +89,12 @@ def binarize_task(
             counts[split] = _write_sentences(prefixes, examples.sentences, tokenizer, table, dictionary, room)
             if examples.labels is not None:
                 _write_labels(folder / "label" / split, examples.labels, task)
-        for name in inputs:
-            (folder / name / "dict.txt").write_bytes(dict_txt(dictionary))
         if task.labels:
             (folder / "label" / "dict.txt").write_bytes(dict_txt(_label_dictionary(task)))
+        for name in inputs:
+            (folder / name / "dict.txt").write_bytes(dict_txt(dictionary))
         if not (destdir / "tokenizer").exists():
-            (staging / "tokenizer").mkdir()
-            for name, content in tokenizer.files.items():
-                (staging / "tokenizer" / name).write_bytes(content)
+            write_tokenizer(staging, tokenizer)
         publish(staging, destdir, last=task.name)
     return counts
 

@@ -19,8 +19,7 @@ from ..errors import InputError
 from ..files import publish, write_folder
 from ..formats.squad import SPLITS, SquadExample, squad_json
 from ..tokenizers.base import Tokenizer
-from .binarization import LENGTHS, dict_txt, released_dictionary
-from .writers import BinaryWriter
+from .writers import BinaryWriter, choose_dictionary, dict_txt, write_lengths, write_tokenizer
 
 
 @dataclass(frozen=True)
@@ -118,19 +117,17 @@ def binarize_squad(
         if not example.answers:
             raise InputError(f"train: question {example.id!r} has no answer; give a labeled file to train on")
     destdir = Path(destdir)
-    dictionary = tokenizer.dictionary() if dict_path is None else released_dictionary(dict_path)
+    dictionary, table = choose_dictionary(tokenizer, dict_path)
     lengths = {"max_length": max_length, "doc_stride": doc_stride, "max_question_length": max_question_length}
     with write_folder(destdir, "--destdir") as staging:
-        (staging / "tokenizer").mkdir()
-        (staging / LENGTHS).write_text(json.dumps(lengths) + "\n", encoding="utf-8")
+        write_lengths(staging, **lengths)
         counts = {}
         for split, examples in splits.items():
-            counts[split] = _write_split(staging / split, examples, tokenizer, dictionary, **lengths)
+            counts[split] = _write_split(staging / split, examples, tokenizer, table, dictionary, **lengths)
             if split != "train":
                 text = json.dumps(squad_json(examples), ensure_ascii=False)
                 (staging / f"{split}.json").write_text(text + "\n", encoding="utf-8")
-        for name, content in tokenizer.files.items():
-            (staging / "tokenizer" / name).write_bytes(content)
+        write_tokenizer(staging, tokenizer)
         (staging / "dict.txt").write_bytes(dict_txt(dictionary))
         # splits of an earlier run may have other lengths or another dictionary
         kinds = ("bin", "idx", "safetensors", "json")
@@ -159,53 +156,55 @@ def _write_split(
     prefix: Path,
     examples: Sequence[SquadExample],
     tokenizer: Tokenizer,
+    table: np.ndarray,
     dictionary: Dictionary,
     max_length: int,
     doc_stride: int,
     max_question_length: int,
 ) -> SquadCounts:
     """Write ``prefix``.bin, .idx and .safetensors."""
-    table, eos = tokenizer.lookup_table(dictionary), [dictionary.eos()]
-    counts = SquadCounts()
+    eos, is_train = [dictionary.eos()], prefix.name == "train"
+    counts = SquadCounts(questions=len(examples))
     writer = BinaryWriter(prefix, dictionary)
-    tensors = {"example": [], "context_start": [], "answer": [], "offsets": [], "is_max_context": []}
+    numbers, found, offsets_of_windows = [], [], []
     context = None
+
+    def encode(text: str) -> tuple[np.ndarray, np.ndarray]:
+        token_ids, offsets = tokenizer.encode_with_offsets(text)
+        ids = table[token_ids]
+        counts.pieces += len(ids)
+        counts.unknown += int((ids == dictionary.unk()).sum())
+        return ids, offsets
+
     for number, example in enumerate(tqdm(examples, desc=prefix.name, unit=" questions", leave=None, disable=None)):
         if example.context != context:  # questions about the same context are consecutive
             context = example.context
-            token_ids, offsets = tokenizer.encode_with_offsets(context)
-            context_ids = table[token_ids]
-            counts.pieces += len(context_ids)
-            counts.unknown += int((context_ids == dictionary.unk()).sum())
-        question_ids = table[tokenizer.encode_with_offsets(example.question)[0]]
-        counts.questions += 1
-        counts.pieces += len(question_ids)
-        counts.unknown += int((question_ids == dictionary.unk()).sum())
+            context_ids, offsets = encode(context)
+        question_ids, _ = encode(example.question)
         counts.questions_cut += len(question_ids) > max_question_length
         question_ids = question_ids[:max_question_length]
-        answer = None
+        answer = answer_tokens(offsets, *example.answers[0]) if example.answers else None
+        shown = windows(len(question_ids), len(context_ids), answer, max_length, doc_stride)
         if example.answers:
-            text, start = example.answers[0]
-            answer = answer_tokens(offsets, text, start)
-        found = windows(len(question_ids), len(context_ids), answer, max_length, doc_stride)
-        counts.windows += len(found)
-        if example.answers:
-            counts.answers_in_no_window += all(window.answer == (0, 0) for window in found)
+            counts.answers_in_no_window += all(window.answer == (0, 0) for window in shown)
         if answer is not None:
             begin, end = offsets[answer[0], 0], offsets[answer[1], 1]
-            counts.answers_inside_tokens += context[begin:end] != text.strip()
-        rows = [np.concatenate([question_ids, eos, context_ids[w.first : w.end], eos]) for w in found]
+            counts.answers_inside_tokens += context[begin:end] != example.answers[0][0].strip()
+        rows = [np.concatenate([question_ids, eos, context_ids[w.first : w.end], eos]) for w in shown]
         writer.append(np.concatenate(rows), np.array([len(row) for row in rows]))
-        for window in found:
-            tensors["example"].append(number)
-            tensors["context_start"].append(window.context_start)
-            tensors["answer"].append(window.answer)
-            if prefix.name != "train":
-                tensors["offsets"].append(offsets[window.first : window.end])
-                tensors["is_max_context"].append(window.is_max_context)
+        numbers += [number] * len(shown)
+        found += shown
+        offsets_of_windows += [offsets[w.first : w.end] for w in shown]
     writer.close()
-    arrays = {name: np.array(tensors[name], dtype=np.int32) for name in ("example", "context_start", "answer")}
-    if prefix.name != "train":
-        arrays |= {name: np.concatenate(tensors[name]) for name in ("offsets", "is_max_context")}
+    counts.windows = len(found)
+    tensors = {
+        "example": numbers,
+        "context_start": [w.context_start for w in found],
+        "answer": [w.answer for w in found],
+    }
+    arrays = {name: np.array(values, dtype=np.int32) for name, values in tensors.items()}
+    if not is_train:
+        arrays["offsets"] = np.concatenate(offsets_of_windows)
+        arrays["is_max_context"] = np.concatenate([window.is_max_context for window in found])
     Path(f"{prefix}.safetensors").write_bytes(save(arrays))
     return counts

@@ -1,5 +1,7 @@
-"""Write sentences to files: fairseq's ``.bin`` and ``.idx``, or text."""
+"""Write what fairseq reads: sentences as ``.bin`` and ``.idx``, or as text, and the vocabulary next to them."""
 
+import io
+import json
 import os
 import struct
 from pathlib import Path
@@ -8,7 +10,47 @@ import numpy as np
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder, best_fitting_int_dtype
 
+from ..dictionary import MASK, load_dictionary
+from ..tokenizers.base import Tokenizer
+
 INDEX_ROWS = 1 << 20  # rows of an index that are processed at a time
+LENGTHS = "lengths.json"  # in the data of a task for fine-tuning: the options that decided how long its rows are
+
+
+def choose_dictionary(tokenizer: Tokenizer, path: str | Path | None) -> tuple[Dictionary, np.ndarray]:
+    """The released ``dict.txt`` at ``path``, or else the tokenizer's dictionary, and the index of each token id in it.
+
+    ``<mask>`` is left out, because fairseq's tasks append it. Raises InputError for a file that cannot be read, or is
+    of another tokenizer.
+    """
+    if path is None:
+        dictionary = tokenizer.dictionary()
+    else:
+        dictionary = load_dictionary(path)
+        if dictionary.symbols[-1] == MASK:
+            dictionary.symbols.pop()
+            dictionary.count.pop()
+            del dictionary.indices[MASK]
+    return dictionary, tokenizer.lookup_table(dictionary)
+
+
+def dict_txt(dictionary: Dictionary) -> bytes:
+    """The dictionary as the content of a ``dict.txt``."""
+    text = io.StringIO()
+    dictionary.save(text)
+    return text.getvalue().encode()
+
+
+def write_tokenizer(folder: Path, tokenizer: Tokenizer) -> None:
+    """Write the tokenizer's files to a new folder ``tokenizer`` in ``folder``."""
+    (folder / "tokenizer").mkdir()
+    for name, content in tokenizer.files.items():
+        (folder / "tokenizer" / name).write_bytes(content)
+
+
+def write_lengths(folder: Path, **lengths: int) -> None:
+    """Write ``lengths.json``."""
+    (folder / LENGTHS).write_text(json.dumps(lengths) + "\n", encoding="utf-8")
 
 
 class BinaryWriter(MMapIndexedDatasetBuilder):

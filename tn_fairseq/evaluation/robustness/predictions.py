@@ -14,9 +14,9 @@ from ...errors import PREPROCESSING, InputError
 from ...files import read_json_object, write_text
 from ...formats.glue import TASKS, Examples
 from ...formats.squad import SquadExample
-from ...preprocessing.binarization import LENGTHS
 from ...preprocessing.glue_data import binarize_task
 from ...preprocessing.squad_data import binarize_squad
+from ...preprocessing.writers import LENGTHS
 from ...tokenizers import load_tokenizer
 from ..glue import HEAD
 from ..prediction import Predictor

@@ -27,56 +27,33 @@ from ...arguments import positive
 from ...dictionary import load_dictionary
 from ...errors import one_line_errors
 from ...reporting.layout import align
-from ...tokenizers import load_tokenizer
 from ..binarization import SplitCounts, binarize, shard_names
+from ..options import binarizing_parser, cells, percent, start
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing binarize",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="text to train on")
-    parser.add_argument("--valid", nargs="+", type=Path, required=True, metavar="FILE", help="text to validate on")
-    parser.add_argument("--test", nargs="+", type=Path, metavar="FILE", help="text to test on")
-    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
-    parser.add_argument("--destdir", type=Path, required=True, metavar="DATA_BIN", help="folder for the output")
+    parser = binarizing_parser("binarize", __doc__, "DATA_BIN")
+    for split, use in (("train", "train"), ("valid", "validate"), ("test", "test")):
+        flags = {"nargs": "+", "type": Path, "required": split != "test", "metavar": "FILE"}
+        parser.add_argument(f"--{split}", help=f"text to {use} on", **flags)
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
-    engine.add_argument(
-        "--dask", metavar="ADDRESS", help="use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786"
-    )
+    text = "use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786"
+    engine.add_argument("--dask", metavar="ADDRESS", help=text)
     parser.add_argument("--shards", type=positive, metavar="N", help="split the training text into this many folders")
     parser.add_argument("--text-only", action="store_true", help="write pieces as text instead of .bin and .idx")
-    parser.add_argument(
-        "--dict",
-        metavar="FILE",
-        help="a released dict.txt to use, such as RoBERTa's (default: made from the tokenizer)",
-    )
     return parser
 
 
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was dropped."""
-    args = get_parser().parse_args(argv)
+    args, tokenizer, began = start(get_parser(), argv)
     splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
-    tokenizer = load_tokenizer(args.tokenizer)
-    print(f"tokenizer: {tokenizer.description}", flush=True)
-    start = time.perf_counter()
-    counts = binarize(
-        splits,
-        tokenizer,
-        args.destdir,
-        workers=args.workers,
-        text_only=args.text_only,
-        dict_path=args.dict,
-        dask=args.dask,
-        shards=args.shards,
-    )
-    seconds = time.perf_counter() - start
+    how = {"workers": args.workers, "dask": args.dask, "text_only": args.text_only, "shards": args.shards}
+    counts = binarize(splits, tokenizer, args.destdir, dict_path=args.dict, **how)
+    seconds = time.perf_counter() - began
     folders = [args.destdir / name for name in shard_names(args.shards)]
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
@@ -96,11 +73,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _table(counts: dict[str, SplitCounts]) -> list[str]:
     """One row for each split; the last three columns count the lines that were dropped, by reason."""
-    rows = [("",) * 5 + ("dropped lines:", "", "")]
-    rows += [("split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends")]
-    for split, count in counts.items():
-        unknown = f"{100 * count.unknown / count.pieces:.3f}%"
-        numbers = (count.documents, count.sentences, count.tokens)
-        dropped = (count.nothing_kept, count.repeated_blanks, count.outer_blanks)
-        rows.append((split, *(f"{n:,}" for n in numbers), unknown, *(f"{n:,}" for n in dropped)))
+    rows = [[""] * 5 + ["dropped lines:", "", ""]]
+    rows += [["split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends"]]
+    for split, n in counts.items():
+        dropped = (n.nothing_kept, n.repeated_blanks, n.outer_blanks)
+        rows.append(cells(split, n.documents, n.sentences, n.tokens, percent(n.unknown, n.pieces), *dropped))
     return align(rows)

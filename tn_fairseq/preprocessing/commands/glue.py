@@ -16,46 +16,30 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import InputError, one_line_errors
-from ...formats.glue import TASKS, Examples, GlueTask, examples_from_hub, read_task
+from ...errors import one_line_errors
+from ...formats.glue import TASKS, Examples, GlueTask, choose_tasks, examples_from_hub, read_task
 from ...reporting.layout import align
-from ...tokenizers import load_tokenizer
 from ..glue_data import SplitCounts, binarize_task
+from ..options import binarizing_parser, cells, percent, start
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing glue",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = binarizing_parser("glue", __doc__, "GLUE_BIN")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
     source.add_argument("--from-hub", action="store_true", help="download the tasks instead of reading --glue-dir")
-    parser.add_argument(
-        "--task", required=True, choices=[*TASKS, "all"], help="a task, or all tasks in --glue-dir or on the Hub"
-    )
-    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
-    parser.add_argument("--dict", metavar="FILE", help="the pre-trained model's dict.txt (default: the tokenizer's)")
-    parser.add_argument("--destdir", type=Path, required=True, metavar="GLUE_BIN", help="folder for the output")
-    parser.add_argument(
-        "--max-length",
-        type=int,
-        default=128,
-        metavar="N",
-        help="maximum input length in tokens, including <s> and every </s> (default: %(default)s)",
-    )
+    text = f"tasks ({', '.join(TASKS)}), or all that are in --glue-dir or on the Hub"
+    parser.add_argument("--task", nargs="+", required=True, choices=[*TASKS, "all"], metavar="TASK", help=text)
+    text = "maximum input length in tokens, including <s> and every </s> (default: %(default)s)"
+    parser.add_argument("--max-length", type=int, default=128, metavar="N", help=text)
     return parser
 
 
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was lost."""
-    args = get_parser().parse_args(argv)
-    start = time.perf_counter()
-    tokenizer = load_tokenizer(args.tokenizer)
-    print(f"tokenizer: {tokenizer.description}")
+    args, tokenizer, began = start(get_parser(), argv)
     tasks = _tasks(args)
     for task in tasks:
         if args.from_hub:
@@ -66,19 +50,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         orders = ", training pairs in both orders" if task.both_orders else ""
         print(f"\n{task.name}{orders}", *_table(task, splits, counts), sep="\n", flush=True)
     names = ", ".join(task.name for task in tasks)
-    print(f"\nwrote {names} and tokenizer/ to {args.destdir} in {time.perf_counter() - start:.1f} s")
+    print(f"\nwrote {names} and tokenizer/ to {args.destdir} in {time.perf_counter() - began:.1f} s")
 
 
 def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     """The tasks to write; prints which are missing, and raises InputError if all are."""
-    if args.task != "all":
-        return [TASKS[args.task]]
-    if args.from_hub:
-        return list(TASKS.values())
-    tasks = [task for name, task in TASKS.items() if (args.glue_dir / name).is_dir()]
-    if not tasks:
-        raise InputError(f"{args.glue_dir}: contains none of {', '.join(TASKS)}; give the folder of the GLUE download")
-    missing = [name for name, task in TASKS.items() if task not in tasks]
+    if args.from_hub or "all" not in args.task:
+        there = TASKS.keys()  # the files of a named task are missed when they are read
+    else:
+        there = {name for name in TASKS if (args.glue_dir / name).is_dir()}
+    tasks = choose_tasks(args.task, there, str(args.glue_dir), "give the folder of the GLUE download")
+    missing = [name for name in TASKS if name not in there]
     if missing:
         print(f"not in {args.glue_dir}: {', '.join(missing)}")
     return tasks
@@ -86,13 +68,10 @@ def _tasks(args: argparse.Namespace) -> list[GlueTask]:
 
 def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, SplitCounts]) -> list[str]:
     """One row for each split."""
-    rows = [("split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels")]
-    for split, count in counts.items():
-        examples = splits[split]
-        unknown = f"{100 * count.unknown / max(count.pieces, 1):.3f}%"
-        numbers = (count.truncated, count.empty, examples.broken_rows)
-        labels = _labels(task, examples.labels)
-        rows.append((split, f"{count.examples:,}", f"{count.tokens:,}", unknown, *(f"{n:,}" for n in numbers), labels))
+    rows = [["split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels"]]
+    for split, n in counts.items():
+        lost = (percent(n.unknown, n.pieces), n.truncated, n.empty, splits[split].broken_rows)
+        rows.append(cells(split, n.examples, n.tokens, *lost, _labels(task, splits[split].labels)))
     return align(rows, left=(0, len(rows[0]) - 1))
 
 

@@ -17,24 +17,16 @@ from pathlib import Path
 from ...errors import InputError, one_line_errors
 from ...formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
 from ...reporting.layout import align
-from ...tokenizers import load_tokenizer
+from ..options import binarizing_parser, cells, percent, start
 from ..squad_data import SquadCounts, binarize_squad
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing squad",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--train", type=Path, metavar="FILE", help="questions to train on")
-    parser.add_argument("--valid", type=Path, metavar="FILE", help="questions to validate on")
-    parser.add_argument("--test", type=Path, metavar="FILE", help="questions to test on")
+    parser = binarizing_parser("squad", __doc__, "DATA_BIN")
+    for split, use in zip(SPLITS, ("train", "validate", "test")):
+        parser.add_argument(f"--{split}", type=Path, metavar="FILE", help=f"questions to {use} on")
     parser.add_argument("--from-hub", action="store_true", help="download train and valid instead of reading files")
-    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
-    parser.add_argument("--dict", metavar="FILE", help="the pre-trained model's dict.txt (default: the tokenizer's)")
-    parser.add_argument("--destdir", type=Path, required=True, metavar="DATA_BIN", help="folder for the output")
     for flag, default, text in (
         ("--max-length", 512, "maximum input length in tokens, including <s> and both </s>"),
         ("--doc-stride", 128, "context tokens between the starts of two windows"),
@@ -47,25 +39,12 @@ def get_parser() -> argparse.ArgumentParser:
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was lost."""
-    args = get_parser().parse_args(argv)
-    start = time.perf_counter()
-    tokenizer = load_tokenizer(args.tokenizer)
-    print(f"tokenizer: {tokenizer.description}", flush=True)
-    counts = binarize_squad(
-        _examples(args),
-        tokenizer,
-        args.destdir,
-        args.max_length,
-        args.doc_stride,
-        args.max_question_length,
-        args.dict,
-    )
+    args, tokenizer, began = start(get_parser(), argv)
+    lengths = (args.max_length, args.doc_stride, args.max_question_length)
+    counts = binarize_squad(_examples(args), tokenizer, args.destdir, *lengths, args.dict)
     print(*_table(counts), sep="\n")
-    seconds = time.perf_counter() - start
-    print(
-        f"wrote dict.txt, {', '.join(f'{split}.*' for split in counts)} and tokenizer/ to {args.destdir} in "
-        f"{seconds:.1f} s"
-    )
+    names = ", ".join(f"{split}.*" for split in counts)
+    print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {time.perf_counter() - began:.1f} s")
 
 
 def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
@@ -73,9 +52,8 @@ def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
     paths = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
     if args.from_hub:
         if paths:
-            raise InputError(
-                f"--from-hub cannot be combined with files; omit {', '.join(f'--{split}' for split in paths)}"
-            )
+            flags = ", ".join(f"--{split}" for split in paths)
+            raise InputError(f"--from-hub cannot be combined with files; omit {flags}")
         return {"train": examples_from_hub("train"), "valid": examples_from_hub("validation")}
     for split in ("train", "valid"):
         if split not in paths:
@@ -86,18 +64,9 @@ def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
 def _table(counts: dict[str, SquadCounts]) -> list[str]:
     """One row for each split; only the first answer of each question is counted, and each context once."""
     titles = ("questions", "cut", "windows", "per question", "unknown", "in no window", "inside tokens")
-    rows = [("",) * 6 + ("answers:", ""), ("split", *titles)]
-    for split, count in counts.items():
-        rows.append(
-            (
-                split,
-                f"{count.questions:,}",
-                f"{count.questions_cut:,}",
-                f"{count.windows:,}",
-                f"{count.windows / count.questions:.3f}",
-                f"{100 * count.unknown / max(count.pieces, 1):.3f}%",
-                f"{count.answers_in_no_window:,}",
-                f"{count.answers_inside_tokens:,}",
-            )
-        )
+    rows = [[""] * 6 + ["answers:", ""], ["split", *titles]]
+    for split, n in counts.items():
+        ratio, unknown = f"{n.windows / n.questions:.3f}", percent(n.unknown, n.pieces)
+        lost = (n.answers_in_no_window, n.answers_inside_tokens)
+        rows.append(cells(split, n.questions, n.questions_cut, n.windows, ratio, unknown, *lost))
     return align(rows)

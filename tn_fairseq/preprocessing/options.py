@@ -1,0 +1,43 @@
+"""What the commands that binarize share: their options, and how they start and report."""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import PREPROCESSING
+from ..tokenizers import load_tokenizer
+from ..tokenizers.base import Tokenizer
+
+
+def binarizing_parser(command: str, description: str | None, destdir: str) -> argparse.ArgumentParser:
+    """A parser with the options for the vocabulary and the output; ``destdir`` is what the help calls the folder."""
+    parser = argparse.ArgumentParser(
+        prog=f"{PREPROCESSING} {command}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
+    text = "the dict.txt of a released or pre-trained model (default: made from the tokenizer)"
+    parser.add_argument("--dict", metavar="FILE", help=text)
+    parser.add_argument("--destdir", type=Path, required=True, metavar=destdir, help="folder for the output")
+    return parser
+
+
+def start(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[argparse.Namespace, Tokenizer, float]:
+    """Parse the options and load the tokenizer; also returns the time at which the work began."""
+    args = parser.parse_args(argv)
+    began = time.perf_counter()
+    tokenizer = load_tokenizer(args.tokenizer)
+    print(f"tokenizer: {tokenizer.description}", flush=True)
+    return args, tokenizer, began
+
+
+def cells(*values: str | int) -> list[str]:
+    """A row of a table: integers with thousands separators."""
+    return [value if isinstance(value, str) else f"{value:,}" for value in values]
+
+
+def percent(part: int, whole: int) -> str:
+    """A share with three digits."""
+    return f"{100 * part / max(whole, 1):.3f}%"
