@@ -10,8 +10,17 @@ from .hub import load_from_hub
 
 HUB_DATASET = "nyu-mll/glue"
 HIGHEST_SCORE = 5.0  # of a regression; targets are scores divided by it, as in Google's code
-PAIR = ("sentence1", "sentence2")
+SINGLE, PAIR = ("sentence",), ("sentence1", "sentence2")
 ENTAILMENT = ("entailment", "not_entailment")
+COLA_COLUMNS = ("source", "label", "star", "sentence")
+FILES = {"train": "train.tsv", "valid": "dev.tsv", "test": "test.tsv"}
+MNLI_FILES = {
+    "train": "train.tsv",
+    "valid": "dev_matched.tsv",
+    "valid1": "dev_mismatched.tsv",
+    "test": "test_matched.tsv",
+    "test1": "test_mismatched.tsv",
+}
 
 
 @dataclass(frozen=True)
@@ -25,73 +34,54 @@ class GlueTask:
     """
 
     name: str
-    labels: tuple[str, ...]
     sentences: tuple[str, ...]
-    label: str
-    metrics: tuple[str, ...]
+    label: str = "label"
+    labels: tuple[str, ...] = ("0", "1")
+    metrics: tuple[str, ...] = ("accuracy",)
     epochs: int = 3
     both_orders: bool = False
     has_broken_rows: bool = False
     columns: tuple[str, ...] = ()
-    splits: dict[str, str] = field(
-        default_factory=lambda: {"train": "train.tsv", "valid": "dev.tsv", "test": "test.tsv"}
-    )
+    splits: dict[str, str] = field(default_factory=lambda: FILES)
     hub_sentences: tuple[str, ...] = ()
     hub_labels: tuple[str, ...] = ()
 
 
-TASKS = {
-    task.name: task
-    for task in (
-        GlueTask(
-            "CoLA",
-            ("0", "1"),
-            ("sentence",),
-            "label",
-            ("matthews",),
-            columns=("source", "label", "star", "sentence"),
-            hub_labels=("unacceptable", "acceptable"),
-        ),
-        GlueTask("SST-2", ("0", "1"), ("sentence",), "label", ("accuracy",), hub_labels=("negative", "positive")),
-        GlueTask(
-            "MRPC",
-            ("0", "1"),
-            ("#1 String", "#2 String"),
-            "Quality",
-            ("accuracy", "f1"),
-            both_orders=True,
-            hub_sentences=PAIR,
-            hub_labels=("not_equivalent", "equivalent"),
-        ),
-        GlueTask("STS-B", (), PAIR, "score", ("spearman", "pearson"), epochs=10, both_orders=True),
-        GlueTask(
-            "QQP",
-            ("0", "1"),
-            ("question1", "question2"),
-            "is_duplicate",
-            ("accuracy", "f1"),
-            has_broken_rows=True,  # some questions contain a line break
-            hub_labels=("not_duplicate", "duplicate"),
-        ),
-        GlueTask(
-            "MNLI",
-            ("contradiction", "entailment", "neutral"),
-            PAIR,
-            "gold_label",
-            ("accuracy",),
-            splits={
-                "train": "train.tsv",
-                "valid": "dev_matched.tsv",
-                "valid1": "dev_mismatched.tsv",
-                "test": "test_matched.tsv",
-                "test1": "test_mismatched.tsv",
-            },
-            hub_sentences=("premise", "hypothesis"),
-        ),
-        GlueTask("QNLI", ENTAILMENT, ("question", "sentence"), "label", ("accuracy",)),
-        GlueTask("RTE", ENTAILMENT, PAIR, "label", ("accuracy",), epochs=10),
-    )
-}
+F1 = ("accuracy", "f1")
+_ALL = [
+    GlueTask("CoLA", SINGLE, metrics=("matthews",), columns=COLA_COLUMNS, hub_labels=("unacceptable", "acceptable")),
+    GlueTask("SST-2", SINGLE, hub_labels=("negative", "positive")),
+    GlueTask(
+        "MRPC",
+        ("#1 String", "#2 String"),
+        "Quality",
+        metrics=F1,
+        both_orders=True,
+        hub_sentences=PAIR,
+        hub_labels=("not_equivalent", "equivalent"),
+    ),
+    GlueTask("STS-B", PAIR, "score", (), ("spearman", "pearson"), epochs=10, both_orders=True),
+    # some of QQP's questions contain a line break
+    GlueTask(
+        "QQP",
+        ("question1", "question2"),
+        "is_duplicate",
+        metrics=F1,
+        has_broken_rows=True,
+        hub_labels=("not_duplicate", "duplicate"),
+    ),
+    GlueTask(
+        "MNLI",
+        PAIR,
+        "gold_label",
+        ("contradiction", "entailment", "neutral"),
+        splits=MNLI_FILES,
+        hub_sentences=("premise", "hypothesis"),
+    ),
+    GlueTask("QNLI", ("question", "sentence"), labels=ENTAILMENT),
+    GlueTask("RTE", PAIR, labels=ENTAILMENT, epochs=10),
+]
+TASKS = {task.name: task for task in _ALL}
 
 
 @dataclass(frozen=True)
@@ -141,13 +131,10 @@ def read_examples(folder: str | Path, task: GlueTask, split: str) -> Examples:
     Raises InputError with the file and the line if the format is wrong. In QQP's train and dev, rows with a wrong
     number of columns are skipped, because the published files contain some.
     """
-    path = Path(folder) / task.splits[split]
     labeled = not _is_test(split)
-    columns, rows, broken_rows = read_rows(path, task, labeled)
-    wanted = [*task.sentences, task.label] if labeled else list(task.sentences)
-    places = [columns.index(column) for column in wanted]
-    *sentences, last = ([row[place] for _, row in rows] for place in places)
-    return Examples(sentences, last, broken_rows) if labeled else Examples([*sentences, last], None, broken_rows)
+    columns, rows, broken_rows = read_rows(Path(folder) / task.splits[split], task, labeled)
+    texts = {column: [row[place] for _, row in rows] for place, column in enumerate(columns)}
+    return Examples([texts[name] for name in task.sentences], texts[task.label] if labeled else None, broken_rows)
 
 
 def read_rows(path: Path, task: GlueTask, labeled: bool) -> tuple[Sequence[str], list[tuple[int, list[str]]], int]:
@@ -155,21 +142,26 @@ def read_rows(path: Path, task: GlueTask, labeled: bool) -> tuple[Sequence[str],
 
     Raises InputError as ``read_examples`` does.
     """
-    rows = enumerate((line.split("\t") for line in _lines(path)), start=1)  # no csv module: quotes are text
+    remedy = "use the file from the GLUE download"
+    text = read_text(path, remedy, "utf-8-sig")
+    if not text:
+        raise InputError(f"{path}: empty; {remedy}")
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    rows = enumerate((line.split("\t") for line in lines), start=1)  # no csv module: quotes are text
     columns = task.columns if labeled and task.columns else next(rows)[1]
     for column in [*task.sentences, *([task.label] if labeled else [])]:
         if column not in columns:
             raise InputError(f"{path}, line 1: no column {column!r}; use {task.name}'s file from the GLUE download")
     found, broken_rows = [], 0
     for number, row in rows:
-        if len(row) != len(columns):
-            if labeled and task.has_broken_rows:
-                broken_rows += 1
-                continue
+        if len(row) == len(columns):
+            if labeled:
+                _check_label(row[columns.index(task.label)], task, f"{path}, line {number}")
+            found.append((number, row))
+        elif labeled and task.has_broken_rows:
+            broken_rows += 1
+        else:
             raise InputError(f"{path}, line {number}: {len(row)} columns, not {len(columns)}; download the file again")
-        if labeled:
-            _check_label(row[columns.index(task.label)], task, f"{path}, line {number}")
-        found.append((number, row))
     if not found:
         raise InputError(f"{path}: contains no examples; use {task.name}'s file from the GLUE download")
     return columns, found, broken_rows
@@ -183,24 +175,22 @@ def examples_from_hub(task: GlueTask, split: str) -> Examples:
     """
     config = task.name.lower().replace("-", "")
     hub_split = Path(task.splits[split]).stem.replace("dev", "validation")
-    place = f"{HUB_DATASET}, {config}, {hub_split}"
-    rows = load_from_hub(place, "try again, or use local files with --glue-dir", HUB_DATASET, config, split=hub_split)
-    columns = task.hub_sentences or task.sentences
-    for column in (*columns, "label"):
+    place, local = f"{HUB_DATASET}, {config}, {hub_split}", "use local files with --glue-dir"
+    rows = load_from_hub(place, f"try again, or {local}", HUB_DATASET, config, split=hub_split)
+    columns = (*(task.hub_sentences or task.sentences), "label")
+    for column in columns:
         if column not in rows.features:
-            raise InputError(f"{place}: no column {column!r}; use local files with --glue-dir")
-    found = [[row[column] for column in (*columns, "label")] for row in rows]
-    *sentences, label_ids = map(list, zip(*found))
+            raise InputError(f"{place}: no column {column!r}; {local}")
+    *sentences, labels = ([row[column] for row in rows] for column in columns)
     if _is_test(split):
         return Examples(sentences, None)
-    if not task.labels:
-        labels = [str(score) for score in label_ids]
-    else:
+    if task.labels:
         names = rows.features["label"].names
         ours = dict(zip(task.hub_labels or task.labels, task.labels))
         if sorted(names) != sorted(ours):
-            raise InputError(f"{place}: the labels are {names}, not {list(ours)}; use local files with --glue-dir")
-        labels = [ours[names[index]] if 0 <= index < len(names) else str(index) for index in label_ids]
+            raise InputError(f"{place}: the labels are {names}, not {list(ours)}; {local}")
+        labels = [ours[names[index]] if 0 <= index < len(names) else index for index in labels]
+    labels = [str(label) for label in labels]
     for number, label in enumerate(labels):
         _check_label(label, task, f"{place}, example {number}")
     return Examples(sentences, labels)
@@ -208,15 +198,6 @@ def examples_from_hub(task: GlueTask, split: str) -> Examples:
 
 def _is_test(split: str) -> bool:
     return split.startswith("test")
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of a file without line endings (LF or CRLF) and without a byte order mark."""
-    remedy = "use the file from the GLUE download"
-    text = read_text(path, remedy, "utf-8-sig")
-    if not text:
-        raise InputError(f"{path}: empty; {remedy}")
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _check_label(label: str, task: GlueTask, place: str) -> None:

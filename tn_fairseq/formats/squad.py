@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from .hub import load_from_hub
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 HUB_DATASET = "rajpurkar/squad"
+_REMEDY = "give a file in SQuAD 1.1's JSON format"
 
 
 @dataclass(frozen=True)
@@ -38,28 +39,26 @@ def read_squad(path: str | Path) -> list[SquadExample]:
     were moved. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or an
     answer that is not in its context.
     """
-    content = read_json(path, "give a file in SQuAD 1.1's JSON format", "utf-8-sig")
-    examples: list[tuple[SquadExample, int]] = []
+    examples, moved = [], 0
     places: dict[str, str] = {}
-    for place, title, context, question in _questions(content, f"{path}: "):
+    for place, title, context, question in _questions(read_json(path, _REMEDY, "utf-8-sig"), f"{path}: "):
         name = _member(question, "id", str, place)
         if question.get("is_impossible"):
             raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")
-        answers = _member(question, "answers", list, place) if "answers" in question else []
-        marked = [
-            (_member(answer, "text", str, start), _member(answer, "answer_start", int, start))
-            for start, answer in ((f"{place}answers[{number}].", answer) for number, answer in enumerate(answers))
-        ]
         if name in places:
             raise InputError(f"{place}id: {name!r} is already {places[name]}id; give each question a unique id")
         places[name] = place.removeprefix(f"{path}: ")
-        text = _member(question, "question", str, place)
-        example, moved = _example(name, text, context, marked, place)
-        examples.append((replace(example, title=title), moved))
+        marked = []
+        for number, answer in enumerate(_member(question, "answers", list, place) if "answers" in question else ()):
+            start = f"{place}answers[{number}]."
+            marked.append((_member(answer, "text", str, start), _member(answer, "answer_start", int, start)))
+        answers = _locate(context, marked, place)
+        moved += sum(old != new for old, new in zip(marked, answers))
+        examples.append(SquadExample(name, _member(question, "question", str, place), context, answers, title))
     if not examples:
-        raise InputError(f"{path}: contains no questions; give a file in SQuAD 1.1's JSON format")
-    _warn_of_moved_answers(path, examples)
-    return [example for example, _ in examples]
+        raise InputError(f"{path}: contains no questions; {_REMEDY}")
+    _warn_of_moved_answers(path, moved)
+    return examples
 
 
 def read_labeled_squad(path: str | Path) -> list[SquadExample]:
@@ -76,39 +75,26 @@ def examples_from_hub(split: str) -> list[SquadExample]:
 
     Raises InputError if the datasets library is not installed or the Hub does not answer.
     """
-    place = f"{HUB_DATASET} on the Hugging Face Hub"
-    rows = load_from_hub(place, "use local files with --train and --valid", HUB_DATASET, split=split)
-    place = f"{HUB_DATASET}, {split}"
-    examples = [
-        _example(
-            row["id"],
-            row["question"],
-            row["context"],
-            zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True),
-            f"{place}[{number}].",
-        )
-        for number, row in enumerate(rows)
-    ]
-    _warn_of_moved_answers(place, examples)
-    return [example for example, _ in examples]
+    place, remedy = f"{HUB_DATASET} on the Hugging Face Hub", "use local files with --train and --valid"
+    examples, moved = [], 0
+    for number, row in enumerate(load_from_hub(place, remedy, HUB_DATASET, split=split)):
+        marked = list(zip(row["answers"]["text"], row["answers"]["answer_start"]))
+        answers = _locate(row["context"], marked, f"{HUB_DATASET}, {split}[{number}].")
+        moved += sum(old != new for old, new in zip(marked, answers))
+        examples.append(SquadExample(row["id"], row["question"], row["context"], answers))
+    _warn_of_moved_answers(f"{HUB_DATASET}, {split}", moved)
+    return examples
 
 
 def squad_json(examples: Iterable[SquadExample]) -> dict:
     """The examples in SQuAD 1.1's format, as one article."""
-    paragraphs = [
-        {
-            "context": context,
-            "qas": [
-                {
-                    "id": example.id,
-                    "question": example.question,
-                    "answers": [{"text": text, "answer_start": start} for text, start in example.answers],
-                }
-                for example in group
-            ],
-        }
-        for context, group in groupby(examples, key=lambda example: example.context)
-    ]
+    paragraphs = []
+    for context, group in groupby(examples, key=lambda example: example.context):
+        questions = []
+        for example in group:
+            answers = [{"text": text, "answer_start": start} for text, start in example.answers]
+            questions.append({"id": example.id, "question": example.question, "answers": answers})
+        paragraphs.append({"context": context, "qas": questions})
     return {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
 
 
@@ -128,7 +114,7 @@ def _member(parent: Any, key: str, kind: type, place: str) -> Any:
     value = parent.get(key) if isinstance(parent, dict) else None
     if type(value) is not kind:
         expected = {str: "a string", list: "a list", int: "an integer"}[kind]
-        raise InputError(f"{place}{key}: must be {expected}; give a file in SQuAD 1.1's JSON format")
+        raise InputError(f"{place}{key}: must be {expected}; {_REMEDY}")
     if isinstance(value, str):
         try:
             value.encode()
@@ -137,30 +123,21 @@ def _member(parent: Any, key: str, kind: type, place: str) -> Any:
     return value
 
 
-def _example(
-    name: str, question: str, context: str, marked: Iterable[tuple[str, int]], place: str
-) -> tuple[SquadExample, int]:
-    """An example with each answer moved to where its text is, and how many were moved."""
-    answers, moved = [], 0
+def _locate(context: str, marked: Iterable[tuple[str, int]], place: str) -> tuple[tuple[str, int], ...]:
+    """The answers with their places; each is where the file says, or at the nearest occurrence of its text."""
+    answers = []
     for number, (text, start) in enumerate(marked):
         if not text.strip():
             raise InputError(f"{place}answers[{number}]: blank; delete it")
-        found = _nearest(context, text, start)
-        if found is None:
-            raise InputError(f"{place}answers[{number}]: {text[:60]!r} is not in the context; correct the answer")
-        answers.append((text, found))
-        moved += found != start
-    return SquadExample(name, question, context, tuple(answers)), moved
+        if start < 0 or not context.startswith(text, start):
+            starts = [match.start() for match in re.finditer(f"(?={re.escape(text)})", context)]
+            if not starts:
+                raise InputError(f"{place}answers[{number}]: {text[:60]!r} is not in the context; correct the answer")
+            _, start = min((abs(found - start), found) for found in starts)
+        answers.append((text, start))
+    return tuple(answers)
 
 
-def _nearest(context: str, text: str, start: int) -> int | None:
-    if start >= 0 and context.startswith(text, start):
-        return start
-    starts = (match.start() for match in re.finditer(f"(?={re.escape(text)})", context))
-    return min(starts, key=lambda found: abs(found - start), default=None)
-
-
-def _warn_of_moved_answers(place: str | Path, examples: Iterable[tuple[SquadExample, int]]) -> None:
-    moved = sum(moved for _, moved in examples)
+def _warn_of_moved_answers(place: str | Path, moved: int) -> None:
     if moved:
         logger.warning(f"{place}: {moved:,} answers do not start at answer_start; moved to the nearest match")
