@@ -63,22 +63,20 @@ class Chunk:
 class EncodedChunk:
     """The sentences of a chunk: dictionary indices with each ``</s>``, (tokens,), and lengths, (lines,).
 
-    A length of 1 is a boundary between two documents of the chunk. The blank lines at both ends of the chunk are only
-    counted, because their meaning depends on the neighboring chunks. ``starts``, (boundaries + 1,), are the byte
-    positions in the chunk at which its documents start; the first is that of the first sentence, even if its document
-    started in an earlier chunk.
+    A length of 1 is a boundary between two documents. ``starts`` are the byte positions in the chunk at which its
+    documents start, and ``blanks`` the numbers of blank lines before them, both (documents,). The first document may
+    have started in an earlier chunk.
     """
 
     ids: np.ndarray
     lengths: np.ndarray
     starts: np.ndarray
+    blanks: np.ndarray
+    trailing_blanks: int
     starts_file: bool
     nbytes: int
     unknown: int
     nothing_kept: int
-    leading_blanks: int
-    repeated_blanks: int
-    trailing_blanks: int
 
 
 @dataclass
@@ -144,26 +142,22 @@ def encode_chunk(tokenizer: Tokenizer, table: np.ndarray, eos: int, unk: int, ch
     )
     ids = table[token_ids]
     kept = lengths > 0
-    # The number of blank lines before each kept sentence tells where documents end, even if lines between were dropped.
-    blanks_before = np.cumsum(blank)[~blank][kept]
-    nblank = int(blank.sum())
     lengths = lengths[kept]
-    gaps = np.diff(blanks_before)
-    first_of_document = np.flatnonzero(gaps) + 1
+    # The number of blank lines before each kept sentence tells where documents end, even if lines between were dropped.
+    blanks = np.diff(np.cumsum(blank)[~blank][kept], prepend=0)
+    firsts = np.union1d([0], np.flatnonzero(blanks))[: len(blanks)]  # the first sentence of each document
     ends = np.cumsum(lengths)
     line_starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(chunk.data, dtype=np.uint8) == ord("\n")) + 1])
-    sentence_starts = line_starts[: len(lines)][~blank][kept]
     return EncodedChunk(
-        ids=np.insert(ids, np.concatenate([ends, ends[first_of_document - 1]]), eos),
-        lengths=np.insert(lengths + 1, first_of_document, 1).astype(np.int32),
-        starts=sentence_starts[np.concatenate([[0], first_of_document])] if len(lengths) else sentence_starts,
+        ids=np.insert(ids, np.concatenate([ends, ends[firsts[1:] - 1]]), eos),
+        lengths=np.insert(lengths + 1, firsts[1:], 1).astype(np.int32),
+        starts=line_starts[: len(lines)][~blank][kept][firsts],
+        blanks=blanks[firsts],
+        trailing_blanks=int(blank.sum() - blanks.sum()),
         starts_file=chunk.offset == 0,
         nbytes=len(chunk.data),
         unknown=int((ids == unk).sum()),
         nothing_kept=int((~kept).sum()),
-        leading_blanks=int(blanks_before[0]) if len(lengths) else nblank,
-        repeated_blanks=int((gaps - 1).clip(min=0).sum()),
-        trailing_blanks=nblank - int(blanks_before[-1]) if len(lengths) else 0,
     )
 
 
@@ -255,12 +249,11 @@ class _SplitWriter:
         """Write the next chunk."""
         self._counts.nothing_kept += chunk.nothing_kept
         self._counts.unknown += chunk.unknown
-        self._counts.repeated_blanks += chunk.repeated_blanks
-        self._blanks += chunk.leading_blanks
         self._new_file |= chunk.starts_file
         if len(chunk.lengths):
             self._add_sentences(chunk)
-            self._blanks, self._new_file = chunk.trailing_blanks, False
+            self._blanks, self._new_file = 0, False
+        self._blanks += chunk.trailing_blanks
         self._position += chunk.nbytes
 
     def close(self) -> SplitCounts:
@@ -271,26 +264,26 @@ class _SplitWriter:
         return self._counts
 
     def _add_sentences(self, chunk: EncodedChunk) -> None:
-        begins = self._writer is None or self._blanks > 0 or self._new_file  # a document; else it continues one
+        blanks = chunk.blanks.copy()
+        blanks[0] += self._blanks
+        begins = self._writer is None or blanks[0] > 0 or self._new_file  # a document; else it continues one
         openings = self._openings(self._position + chunk.starts, 0 if begins else 1)
         if self._writer is None:
-            self._counts.outer_blanks += self._blanks
-        elif begins:
-            self._counts.repeated_blanks += max(self._blanks - 1, 0)
-            if openings[:1] == [0]:  # no boundary at the end of a shard
-                self._counts.outer_blanks += min(self._blanks, 1)
-            else:
-                self._append(*self._boundary)
+            self._counts.outer_blanks += int(blanks[0])
+            blanks[0] = 0
+        elif begins and openings[:1] != [0]:
+            self._append(*self._boundary)
+        self._counts.repeated_blanks += int((blanks - 1).clip(min=0).sum())
+        self._counts.outer_blanks += int(blanks[openings].clip(max=1).sum())  # no boundary ends a shard
+        self._counts.documents += len(blanks) - (not begins)
+        self._counts.sentences += len(chunk.lengths) - (len(blanks) - 1)
 
         firsts = np.concatenate([[0], np.flatnonzero(chunk.lengths == 1) + 1])  # the first sentence of each document
-        self._counts.documents += len(firsts) - (not begins)
-        self._counts.sentences += len(chunk.lengths) - (len(firsts) - 1)
         ends = np.concatenate([[0], np.cumsum(chunk.lengths)])
         written = 0
         for first in firsts[openings]:
-            if first > 0:  # the boundary before it ends a shard
+            if first > 0:
                 self._append(chunk.ids[ends[written] : ends[first - 1]], chunk.lengths[written : first - 1])
-                self._counts.outer_blanks += 1
             if self._writer is not None:
                 self._writer.close()
             self._writer = self._open_writers[len(self._counts.shard_tokens)]()
