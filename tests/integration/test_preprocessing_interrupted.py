@@ -19,7 +19,8 @@ import pytest
 from engine_checks import dask_cluster
 from helpers import run_command
 from interruption import kill_at_every_step
-from preprocessing.test_binarization import bert_folder, contents, write
+from preprocessed import contents, write
+from tokenizer_folders import bert_folder
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import STAGING
