@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from preprocessed import refused
 
 # Dask workers must be able to import their work, so items are calls of Python's built-in functions.
 call = operator.call
@@ -50,6 +51,17 @@ def wait_until(condition, seconds: float = 20) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def map_until_refused(engine, items) -> tuple[list, str]:
+    """The results before an item that is refused, and the error."""
+    results: list = []
+
+    def consume() -> None:
+        for result in engine.map(items):
+            results.append(result)
+
+    return results, refused(consume)
 
 
 class Consumed:
