@@ -5,10 +5,12 @@ import multiprocessing
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -95,12 +97,13 @@ def check_that_kills_change_nothing(data: Path, folder: Path, flags: list, kills
 FILE_OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir", "link")
 
 
-def kill_at_every_step(function: Callable[[], object]) -> Iterator[int]:
+def kill_at_every_step(function: Callable[[], object], prepare: Callable = lambda: None) -> Iterator[int]:
     """Call a function in a new process that is killed -9 before its first change of a folder, then before its second,
-    and so on; yields after each kill, and stops when the function finishes.
+    and so on; yields after each kill, and stops when the function finishes. Calls ``prepare`` before each process.
     """
     fork = multiprocessing.get_context("fork")
     for step in range(1, 1000):
+        prepare()
         process = fork.Process(target=_call_and_die, args=(function, step))
         process.start()
         process.join()
@@ -109,6 +112,17 @@ def kill_at_every_step(function: Callable[[], object]) -> Iterator[int]:
         assert process.exitcode == -signal.SIGKILL, process.exitcode
         yield step
     raise AssertionError("it never finishes")
+
+
+@contextmanager
+def full_disk(free: int) -> Iterator[None]:
+    """Limit the size of files to ``free`` bytes, as if the disk were full then."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (free, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def _call_and_die(function: Callable[[], object], step: int) -> None:
