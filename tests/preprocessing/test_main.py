@@ -8,8 +8,6 @@ from helpers import PLUGIN
 
 from tn_fairseq.preprocessing.__main__ import COMMANDS, main
 
-SCRIPTS = PLUGIN.parent / "preprocess"
-
 
 def help_of(capsys, *words: str) -> str:
     with pytest.raises(SystemExit, match="0"):
@@ -45,14 +43,11 @@ def test_a_command_imports_no_other_command_and_shows_how_to_run_it(command, cap
     assert "preprocess/" not in text and ".py" not in text
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_script_runs_the_command_of_its_name(command, capsys, monkeypatch):
-    script = SCRIPTS / f"{command.replace('-', '_')}.py"
-    monkeypatch.setattr(sys, "argv", [str(script), "--help"])
-    with pytest.raises(SystemExit, match="0"):
-        runpy.run_path(str(script), run_name="__main__")
-    assert capsys.readouterr().out == help_of(capsys, command)
-
-
-def test_there_is_a_script_for_each_command():
-    assert {path.stem.replace("_", "-") for path in SCRIPTS.glob("*.py")} == set(COMMANDS)
+def test_there_is_a_script_for_each_command_that_runs_it(capsys, monkeypatch):
+    scripts = {path.stem.replace("_", "-"): path for path in (PLUGIN.parent / "preprocess").glob("*.py")}
+    assert scripts.keys() == COMMANDS.keys()
+    for command, script in scripts.items():
+        monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(str(script), run_name="__main__")
+        assert capsys.readouterr().out == help_of(capsys, command)

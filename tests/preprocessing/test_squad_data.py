@@ -179,18 +179,6 @@ def test_every_answer_is_in_the_text_of_its_tokens(tmp_path, make_folder):
         assert len(inner) < len(answer.strip())  # no extra token at either end
 
 
-def test_the_tokens_of_an_answer_in_several_windows_are_the_same(tmp_path, letters):
-    examples = examples_of(list("abcmxyz"), context=LETTERS)
-    binarize_squad({"valid": examples}, letters, tmp_path / "out", 14, 3, 4)
-    tensors = load_file(tmp_path / "out" / "valid.safetensors")
-    symbols = {}
-    for row, number, (first, last) in zip(sentences(tmp_path / "out", "valid"), tensors["example"], tensors["answer"]):
-        if first:
-            assert first == last
-            symbols.setdefault(examples[number].answers[0][0], set()).add(row.split()[first - 1])  # rows lack <s>
-    assert symbols == {letter: {letter} for letter in "abcmxyz"}
-
-
 def test_a_context_is_encoded_once(tmp_path, letters, monkeypatch):
     encoded = []
     encode = letters.encode_with_offsets
@@ -199,9 +187,10 @@ def test_a_context_is_encoded_once(tmp_path, letters, monkeypatch):
     assert sorted(encoded) == sorted([LETTERS, "q", "q", "q"])
 
 
-def test_a_context_without_tokens_has_a_window(tmp_path, letters):
+def test_a_context_without_tokens_has_a_window_and_the_shortest_has_one_token(tmp_path, letters):
     unlabeled = [example(None, context=" ", question="a"), example(None, context="b", question="", name="2")]
-    binarize_squad({"test": unlabeled}, letters, tmp_path / "out")
+    splits = {"test": unlabeled, "valid": [example("a", LETTERS, LETTERS * 3)]}
+    assert binarize_squad(splits, letters, tmp_path / "out", 68, 1, 64)["valid"].windows == 26
     assert sentences(tmp_path / "out", "test") == ["a </s> </s>", "</s> b </s>"]
 
 
@@ -219,11 +208,6 @@ def test_a_context_without_tokens_has_a_window(tmp_path, letters):
 def test_what_is_refused(tmp_path, letters, splits, lengths, message):
     assert message in refused(binarize_squad, {"test": [example(None)], **splits}, letters, tmp_path / "out", *lengths)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_shortest_length(tmp_path, letters):
-    counts = binarize_squad({"valid": [example("a", LETTERS, LETTERS * 3)]}, letters, tmp_path / "out", 68, 1, 64)
-    assert counts["valid"].windows == 26  # of one token each
 
 
 def test_splits_of_an_earlier_run_are_deleted(tmp_path, letters):

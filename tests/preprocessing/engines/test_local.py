@@ -38,10 +38,9 @@ def test_items_in_flight_may_be_larger_than_a_pipe():
 
 @pytest.mark.parametrize("open_engine", [Engine, partial(LocalProcesses, workers=2)])
 def test_an_error_is_raised_at_its_turn(open_engine):
-    items = [*SQUARES[:20], partial(int, "x"), partial(abs, "y")]
     results = []
     with open_engine(call) as engine, pytest.raises(ValueError, match="invalid literal") as caught:
-        for result in engine.map(items):
+        for result in engine.map([*SQUARES[:20], partial(int, "x"), partial(abs, "y")]):
             results.append(result)
     assert results == squares(20)
     assert open_engine is Engine or "in _work" in str(caught.value.__cause__)  # where it happened in the worker
@@ -51,23 +50,19 @@ def kill_once(flag: Path, number: int) -> int:
     if number == 7 and not flag.exists():
         flag.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return number**2
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_killed_worker_loses_no_results(tmp_path, workers, capsys):
-    with LocalProcesses(partial(kill_once, tmp_path / "killed"), workers) as engine:
-        assert list(engine.map(range(30))) == squares(30)
-    assert (tmp_path / "killed").exists()
-    assert capsys.readouterr().err == "warning: a worker was killed (out of memory?); its work is retried\n"
+    return slow_first(number)
 
 
 def children() -> list[int]:
     return [process.pid for process in multiprocessing.active_children()]
 
 
-def test_all_workers_killed_again_and_again():
-    with LocalProcesses(slow_first, 2) as engine:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_workers_lose_no_results(tmp_path, workers, capsys):
+    with LocalProcesses(partial(kill_once, tmp_path / "killed"), workers) as engine:
+        assert list(engine.map(range(30))) == squares(30)
+        assert (tmp_path / "killed").exists()
+        assert capsys.readouterr().err == "warning: a worker was killed (out of memory?); its work is retried\n"
         results = []
         for result in engine.map(range(40)):
             results.append(result)
@@ -137,37 +132,36 @@ def is_interrupted(_) -> bool:
 
 
 @pytest.fixture
-def usual_interrupts():
-    """Python's own handler of SIGINT; a shell that starts the tests in the background makes them ignore it."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, handler)
+def handle():
+    """Set handlers of signals for one test."""
+    before = []
+    yield lambda number, handler: before.append((number, signal.signal(number, handler)))
+    for number, handler in before:
+        signal.signal(number, handler)
 
 
-def test_workers_ignore_interrupts(usual_interrupts):
+def test_workers_ignore_interrupts(handle):
+    handle(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests without it
     with LocalProcesses(is_interrupted, 2) as engine:
         assert list(engine.map(range(10))) == [False] * 10
     assert is_interrupted(0)  # in this process it is as usual
 
 
-def test_workers_that_wait_for_a_killed_one_end_with_it(capsys):
+def test_workers_that_wait_for_a_killed_one_end_with_it(handle, capsys):
     """As if it was killed while it wrote a result, although this process handles the signal that ends the others."""
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    handle(signal.SIGTERM, lambda *_: None)
     results = []
-    try:
-        with LocalProcesses(abs, 2) as engine:
-            engine._submit(0).result()
-            workers = list(engine._pool._processes.values())
-            engine._pool._result_queue._wlock.acquire()  # nobody releases it
-            work = threading.Thread(target=lambda: results.extend(engine.map([-1, -2])), daemon=True)
-            work.start()
-            os.kill(workers[0].pid, signal.SIGKILL)
-            work.join(timeout=20)
-            finished = not work.is_alive()
-            for worker in workers:
-                worker.kill()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with LocalProcesses(abs, 2) as engine:
+        engine._submit(0).result()
+        workers = list(engine._pool._processes.values())
+        engine._pool._result_queue._wlock.acquire()  # nobody releases it
+        work = threading.Thread(target=lambda: results.extend(engine.map([-1, -2])), daemon=True)
+        work.start()
+        os.kill(workers[0].pid, signal.SIGKILL)
+        work.join(timeout=20)
+        finished = not work.is_alive()
+        for worker in workers:
+            worker.kill()
     assert finished and results == [1, 2]
     assert "a worker was killed" in capsys.readouterr().err
 
