@@ -29,6 +29,8 @@ from ..modules.transformer_encoder import INIT_STD, Embeddings, TransformerEncod
 
 logger = logging.getLogger(__name__)
 
+# what the sizes of an encoder end with, after encoder_ or generator_
+SIZES = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
 # prefixes of parameter names by kind of model; fairseq passes load_state_dict only the parameters of a checkpoint
 _KINDS = {"discriminator.": "ELECTRA", "encoder.layers.": "BERT", "encoder.sentence_encoder.": "fairseq's RoBERTa"}
 
@@ -50,12 +52,9 @@ class EncoderConfig(FairseqDataclass):
 
 
 class EncoderModel(BaseFairseqModel):
-    """A model with one set of embeddings and a fingerprint of its dictionary.
+    """A model with one set of embeddings and a fingerprint of its dictionary."""
 
-    Adding a head for fine-tuning deletes the modules that only pre-training needs.
-    """
-
-    pretraining_only: tuple[str, ...] = ()
+    pretraining_only: tuple[str, ...] = ()  # modules that a head for fine-tuning deletes
 
     def __init__(self, cfg: EncoderConfig, dictionary, embedding_size: int):
         super().__init__()
@@ -74,11 +73,7 @@ class EncoderModel(BaseFairseqModel):
     @classmethod
     @one_line_errors()
     def build_model(cls, cfg, task):
-        """Build the model for a task's dictionary.
-
-        Raises InputError (as a one-line exit) if sizes do not fit each other or the task's sequences, or if a dropout
-        is not a probability.
-        """
+        """Build the model for a task; raises InputError (as a one-line exit) for sizes and rates that do not fit."""
         cls.check_sizes(cfg)
         if not torch.cuda.is_available():
             keep_freed_memory()
@@ -100,7 +95,7 @@ class EncoderModel(BaseFairseqModel):
 
     @classmethod
     def check_sizes(cls, cfg) -> None:
-        check_heads(cfg.encoder_embed_dim, cfg.encoder_attention_heads, "encoder")
+        check_heads(cfg, "encoder")
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
             if not 0 <= share < 1:
                 raise InputError(f"{flag} must be in [0, 1), not {share}")
@@ -116,8 +111,7 @@ class EncoderModel(BaseFairseqModel):
     ) -> Tensor:
         """Last-layer hidden states of one encoder: (B, T) -> (B, T, H).
 
-        Token types are (B, T), by default 0. With the numbers of the tokens' documents, (B, T), every document is read
-        as if it were alone.
+        Token types are (B, T), by default 0. With the tokens' documents, (B, T), each is read as if it were alone.
         """
         if tokens.size(1) > self.cfg.max_positions:
             raise InputError(
@@ -188,10 +182,7 @@ class EncoderModel(BaseFairseqModel):
 
     @one_line_errors()
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """Load a checkpoint's parameters.
-
-        Raises InputError (as a one-line exit) if they belong to another vocabulary or, if strict, to another model.
-        """
+        """Load parameters; raises InputError (as a one-line exit) for another vocabulary or, if strict, model."""
         theirs = state_dict.get("dictionary_fingerprint")
         if theirs is not None and not torch.equal(theirs.cpu(), self.dictionary_fingerprint.cpu()):
             raise InputError(
@@ -234,13 +225,19 @@ def _kind(state: Mapping[str, Any]) -> str | None:
     return next((kind for prefix, kind in _KINDS.items() if any(key.startswith(prefix) for key in state)), None)
 
 
-def build_encoder(
-    cfg: EncoderConfig, embedding_size: int, hidden_size: int, layers: int, heads: int, ffn_size: int
-) -> TransformerEncoder:
+def encoder_sizes(owner: str, *sizes: int) -> dict[str, int]:
+    """Layers, hidden size, heads and feed-forward size as fields ``encoder_*`` or ``generator_*``."""
+    return {f"{owner}_{name}": size for name, size in zip(SIZES, sizes, strict=True)}
+
+
+def build_encoder(cfg: EncoderConfig, owner: str, embedding_size: int) -> TransformerEncoder:
+    """An encoder with the sizes ``encoder_*`` or ``generator_*`` of the configuration."""
+    layers, hidden_size, heads, ffn_size = (getattr(cfg, f"{owner}_{name}") for name in SIZES)
     return TransformerEncoder(embedding_size, hidden_size, layers, heads, ffn_size, cfg.dropout, cfg.attention_dropout)
 
 
-def check_heads(hidden_size: int, heads: int, owner: str) -> None:
+def check_heads(cfg: EncoderConfig, owner: str) -> None:
+    hidden_size, heads = getattr(cfg, f"{owner}_embed_dim"), getattr(cfg, f"{owner}_attention_heads")
     if heads < 1 or hidden_size % heads:
         raise InputError(f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}")
 
@@ -254,22 +251,16 @@ def tag_layer_depth(module: nn.Module, depth: int) -> None:
         parameter.optim_overrides = {"layer_depth": depth}
 
 
-def init_sinusoidal_positions(embeddings: nn.Embedding, std: float) -> None:
-    """Sines and cosines (Vaswani et al. 2017), with the standard deviation of the other weights; they are trained.
-
-    From one position to the next, they all change by the same rotation. So a head that finds the next token does so at
-    all positions, while random embeddings must be learned position by position.
-    """
-    waves = SinusoidalPositionalEmbedding.get_embedding(*embeddings.weight.shape)
-    with torch.no_grad():
-        embeddings.weight.copy_(waves * std * math.sqrt(2))  # the mean square of a sine is 1/2
-
-
 def initialize(model: EncoderModel, *encoders: TransformerEncoder) -> None:
     """Initialize all parameters, tag embeddings and layers with their depth, and compile the layers if configured."""
     model.apply(partial(init_parameters, std=model.cfg.init_std))
     if model.cfg.sinusoidal_positions:
-        init_sinusoidal_positions(model.embeddings.position_embeddings, model.cfg.init_std)
+        # Vaswani et al. (2017). All positions differ from the next by the same rotation, so a head that finds the next
+        # token does so everywhere; random embeddings must be learned position by position.
+        positions = model.embeddings.position_embeddings.weight
+        waves = SinusoidalPositionalEmbedding.get_embedding(*positions.shape)
+        with torch.no_grad():
+            positions.copy_(waves * model.cfg.init_std * math.sqrt(2))  # the mean square of a sine is 1/2
     tag_layer_depth(model.embeddings, 0)
     for encoder in encoders:
         tag_layer_depth(encoder.embedding_projection, 0)
@@ -282,11 +273,10 @@ def initialize(model: EncoderModel, *encoders: TransformerEncoder) -> None:
 def register_sizes(model: type[EncoderModel], config: type[EncoderConfig], sizes: dict[str, dict[str, int]]) -> None:
     """Register one model per size, so that the command line and YAML recipes know each by its name.
 
-    fairseq stores one dataclass per class and ignores the defaults of architectures in YAML recipes, so each size has
-    its own class.
+    Each has its own class: fairseq stores one dataclass per class, and recipes ignore the defaults of architectures.
     """
+    described = config.__dataclass_fields__
     for name, defaults in sizes.items():
-        described = config.__dataclass_fields__
         fields = [(key, int, field(default=value, metadata=described[key].metadata)) for key, value in defaults.items()]
         size_config = make_dataclass(f"{name}_config", fields, bases=(config,))
         # fairseq's old masked_lm model uses the names bert_base and bert_large; we take them over

@@ -5,7 +5,7 @@ from typing import Optional
 from torch import Tensor
 
 from ..modules.heads import MaskedLMHead
-from .base import EncoderConfig, EncoderModel, build_encoder, initialize, register_sizes
+from .base import EncoderConfig, EncoderModel, build_encoder, encoder_sizes, initialize, register_sizes
 
 
 class BertModel(EncoderModel):
@@ -16,9 +16,7 @@ class BertModel(EncoderModel):
     def __init__(self, cfg: EncoderConfig, dictionary):
         hidden_size = cfg.encoder_embed_dim
         super().__init__(cfg, dictionary, embedding_size=hidden_size)
-        self.encoder = build_encoder(
-            cfg, hidden_size, hidden_size, cfg.encoder_layers, cfg.encoder_attention_heads, cfg.encoder_ffn_embed_dim
-        )
+        self.encoder = build_encoder(cfg, "encoder", hidden_size)
         self.masked_lm_head = MaskedLMHead(hidden_size, hidden_size, len(dictionary))
         initialize(self, self.encoder)
 
@@ -35,8 +33,7 @@ class BertModel(EncoderModel):
     ):
         """(B, T) -> logits (N, V) of the masked positions, (B, T, V) without a mask, or hidden states (B, T, H).
 
-        With the name of a head, the output of that head.
-        The pair (output, None) and the ignored arguments are what fairseq's masked-LM criteria expect.
+        With the name of a head, its output. fairseq's masked-LM criteria expect the pair and the ignored arguments.
         """
         if classification_head_name is not None:
             return self.classify(self.encoder, classification_head_name, src_tokens, token_types), None
@@ -46,21 +43,12 @@ class BertModel(EncoderModel):
         return self.masked_logits(self.encoder, self.masked_lm_head, hidden, masked_tokens, masked_indices), None
 
 
-def _size(layers: int, hidden: int, heads: int, ffn: int) -> dict[str, int]:
-    return {
-        "encoder_layers": layers,
-        "encoder_embed_dim": hidden,
-        "encoder_attention_heads": heads,
-        "encoder_ffn_embed_dim": ffn,
-    }
-
-
 register_sizes(
     BertModel,
     EncoderConfig,
     {
-        "bert_tiny": _size(2, 128, 2, 512),
-        "bert_base": _size(12, 768, 12, 3072),
-        "bert_large": _size(24, 1024, 16, 4096),
+        "bert_tiny": encoder_sizes("encoder", 2, 128, 2, 512),
+        "bert_base": encoder_sizes("encoder", 12, 768, 12, 3072),
+        "bert_large": encoder_sizes("encoder", 24, 1024, 16, 4096),
     },
 )

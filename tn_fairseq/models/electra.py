@@ -14,7 +14,15 @@ from .. import corruption
 from ..errors import InputError, one_line_errors
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder
-from .base import EncoderConfig, EncoderModel, build_encoder, check_heads, initialize, register_sizes
+from .base import (
+    EncoderConfig,
+    EncoderModel,
+    build_encoder,
+    check_heads,
+    encoder_sizes,
+    initialize,
+    register_sizes,
+)
 
 
 @dataclass
@@ -53,22 +61,8 @@ class ElectraModel(EncoderModel):
     def __init__(self, cfg: ElectraConfig, dictionary):
         super().__init__(cfg, dictionary, cfg.embedding_size)
         generator_embedding_size = cfg.generator_embedding_size or cfg.embedding_size
-        self.generator = build_encoder(
-            cfg,
-            generator_embedding_size,
-            cfg.generator_embed_dim,
-            cfg.generator_layers,
-            cfg.generator_attention_heads,
-            cfg.generator_ffn_embed_dim,
-        )
-        self.discriminator = build_encoder(
-            cfg,
-            cfg.embedding_size,
-            cfg.encoder_embed_dim,
-            cfg.encoder_layers,
-            cfg.encoder_attention_heads,
-            cfg.encoder_ffn_embed_dim,
-        )
+        self.generator = build_encoder(cfg, "generator", generator_embedding_size)
+        self.discriminator = build_encoder(cfg, "encoder", cfg.embedding_size)
         self.generator_head = MaskedLMHead(cfg.generator_embed_dim, generator_embedding_size, len(dictionary))
         self.discriminator_head = ReplacedTokenHead(cfg.encoder_embed_dim)
         if cfg.freeze_generator:
@@ -82,7 +76,7 @@ class ElectraModel(EncoderModel):
     @classmethod
     def check_sizes(cls, cfg) -> None:
         super().check_sizes(cfg)
-        check_heads(cfg.generator_embed_dim, cfg.generator_attention_heads, "generator")
+        check_heads(cfg, "generator")
         if cfg.generator_embedding_size not in (None, cfg.embedding_size) and not cfg.freeze_generator:
             raise InputError(
                 f"--generator-embedding-size {cfg.generator_embedding_size} differs from --embedding-size "
@@ -107,10 +101,9 @@ class ElectraModel(EncoderModel):
 
     @one_line_errors()
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """Load a checkpoint's parameters; a generator that is frozen from now on copies the shared embeddings.
+        """Load parameters; a generator that is frozen from now on copies the shared embeddings.
 
-        Raises InputError (as a one-line exit) if the checkpoint's generator is frozen, but this one is not, and as the
-        base class does.
+        Raises InputError as the base class does, and if the checkpoint's generator is frozen, but this one is not.
         """
         its_own = any(name.startswith("generator_embeddings.") for name in state_dict)
         if its_own and not self.cfg.freeze_generator and not self.classification_heads:
@@ -137,11 +130,9 @@ class ElectraModel(EncoderModel):
     ):
         """Masked tokens (B, T), masked positions and the original `target_tokens` there -> ElectraOutput.
 
-        `uniform_draws`, (N), are random numbers for the generator's draws, by default from torch.
-
-        Without targets, only the generator runs, as a masked language model: (logits, None). With `features_only`,
-        one tower runs: (hidden states (B, T, H), None). With the name of a head, the discriminator runs: (output of the
-        head, None).
+        `uniform_draws`, (N), are random numbers for the generator's draws, by default from torch. Without targets, only
+        the generator runs: (logits, None). With `features_only`, one tower: (hidden states (B, T, H), None). With the
+        name of a head, the discriminator: (output of the head, None).
         """
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
@@ -156,27 +147,16 @@ class ElectraModel(EncoderModel):
         drawn_tokens = corruption.draw_replacements(logits, temperature, uniform_draws)
         corrupted_tokens = corruption.fill_in(src_tokens, masked_tokens, drawn_tokens)
         original = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
-        return ElectraOutput(
-            logits=logits,
-            drawn_tokens=drawn_tokens,
-            is_replaced=corrupted_tokens.ne(original),
-            discriminator_logits=self.discriminator_head(
-                self.encode(self.discriminator, corrupted_tokens, token_types, documents)
-            ),
-        )
+        hidden = self.encode(self.discriminator, corrupted_tokens, token_types, documents)
+        is_replaced = corrupted_tokens.ne(original)
+        return ElectraOutput(logits, drawn_tokens, is_replaced, self.discriminator_head(hidden))
 
 
-def _size(layers, hidden, heads, ffn, embedding, generator_hidden, generator_heads, generator_ffn) -> dict[str, int]:
+def _sizes(embedding: int, discriminator: tuple[int, ...], generator: tuple[int, ...]) -> dict[str, int]:
     return {
-        "encoder_layers": layers,
-        "encoder_embed_dim": hidden,
-        "encoder_attention_heads": heads,
-        "encoder_ffn_embed_dim": ffn,
+        **encoder_sizes("encoder", *discriminator),
         "embedding_size": embedding,
-        "generator_layers": layers,  # the generator is as deep as the discriminator, but narrower
-        "generator_embed_dim": generator_hidden,
-        "generator_attention_heads": generator_heads,
-        "generator_ffn_embed_dim": generator_ffn,
+        **encoder_sizes("generator", *generator),
     }
 
 
@@ -184,9 +164,9 @@ register_sizes(
     ElectraModel,
     ElectraConfig,
     {
-        "electra_tiny": _size(2, 128, 2, 512, 128, 128, 2, 512),
-        "electra_small": _size(12, 256, 4, 1024, 128, 64, 1, 256),
-        "electra_base": _size(12, 768, 12, 3072, 768, 256, 4, 1024),
-        "electra_large": _size(24, 1024, 16, 4096, 1024, 256, 4, 1024),
+        "electra_tiny": _sizes(128, (2, 128, 2, 512), (2, 128, 2, 512)),
+        "electra_small": _sizes(128, (12, 256, 4, 1024), (12, 64, 1, 256)),
+        "electra_base": _sizes(768, (12, 768, 12, 3072), (12, 256, 4, 1024)),
+        "electra_large": _sizes(1024, (24, 1024, 16, 4096), (24, 256, 4, 1024)),
     },
 )

@@ -1,10 +1,10 @@
-"""The checkpoints to analyze: found by name or pattern, checked before anything runs, and loaded one at a time."""
+"""The checkpoints of models: found by name or pattern, checked before anything runs, and loaded one at a time."""
 
 import filecmp
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fairseq import tasks
@@ -36,10 +36,9 @@ class Loaded(NamedTuple):
 
 
 def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Checkpoint]:
-    """Find the checkpoints that match the names and patterns: grouped by folder, sorted by updates, without duplicates.
+    """The checkpoints that match names and patterns, by folder and updates, without copies (``checkpoint_last.pt``).
 
-    fairseq-train also saves its newest checkpoint as ``checkpoint_last.pt``. Raises InputError for a pattern without a
-    match, and for a file that is not a masked language model or has another dictionary.
+    Raises InputError for a pattern without a match, and as ``check_masked_lm``.
     """
     paths: dict[Path, Path] = {}
     for pattern in patterns:
@@ -80,6 +79,16 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
         raise InputError(f"{checkpoint.path}: its parameters do not match its configuration ({reason})") from None
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return Loaded(model, task, cfg.dataset)
+
+
+def load_ours(path: Path) -> tuple[dict[str, Any], type[EncoderModel]]:
+    """Read a checkpoint of BERT or ELECTRA, and say which; raises InputError for another kind of model."""
+    state = load_checkpoint(path)
+    arch = registered_name(state["cfg"]["model"], "arch")
+    model = ARCH_MODEL_REGISTRY.get(arch, object)
+    if not issubclass(model, EncoderModel):
+        raise InputError(f"{path}: holds {arch}; give an electra_* or bert_* model")
+    return state, model
 
 
 def _matches(pattern: str) -> list[Path]:
