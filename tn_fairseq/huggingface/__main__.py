@@ -23,11 +23,8 @@ from .importing import import_model
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.huggingface",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    raw, prog = argparse.RawDescriptionHelpFormatter, "python -m tn_fairseq.huggingface"
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True)
     taking = commands.add_parser("import", help="convert folders of save_pretrained to a checkpoint for fairseq-train")
     taking.add_argument("folder", type=Path, metavar="DIR", help="BERT or ELECTRA's discriminator, with its tokenizer")
@@ -52,11 +49,7 @@ def get_parser() -> argparse.ArgumentParser:
         "--data", type=Path, metavar="DATA_BIN", help="folder with dict.txt and tokenizer/ (default: as in training)"
     )
     giving.add_argument("--half", action="store_true", help="store the weights as float16: half of the size, rounded")
-    giving.add_argument(
-        "--user-dir",
-        metavar="DIR",
-        help="plugin that defines the criterion, if it is not ours",
-    )
+    giving.add_argument("--user-dir", metavar="DIR", help="plugin that defines the criterion, if it is not ours")
     return parser
 
 
@@ -65,8 +58,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Convert, and print what was written and how to use it."""
     args = get_parser().parse_args(argv)
     if args.command == "export":
-        if args.user_dir:
-            import_plugin(args)
+        try:
+            import_user_module(args)
+        except (ImportError, OSError) as error:
+            problem = f"--user-dir {args.user_dir}: cannot be imported ({error}); give a plugin's folder"
+            raise InputError(problem) from None
         for folder in export_model(args.checkpoint, args.output, args.data, half=args.half):
             print(f"wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
         return
@@ -84,19 +80,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     heads = [name for name in imported.fresh if name not in generator]
     if heads:
         print(f"newly initialized, because no folder has them: {', '.join(heads)}")
-    print(f"wrote {args.output}: {imported.arch}, {imported.parameters:,} parameters")
+    parameters = sum(parameter.numel() for parameter in imported.model.parameters())
+    print(f"wrote {args.output}: {imported.arch}, {parameters:,} parameters")
     words = ["fairseq-train", as_argument(args.data), "--user-dir", "tn_fairseq"]
     words += ["--task", "electra", "--arch", imported.arch, *imported.size_flags]
     words += ["--finetune-from-model", as_argument(args.output)]
     print(f"continue with: {shlex.join(words)} ...")
-
-
-def import_plugin(args: argparse.Namespace) -> None:
-    """Import the folder of ``--user-dir`` as fairseq-train does; raises InputError if it cannot be imported."""
-    try:
-        import_user_module(args)
-    except (ImportError, OSError) as error:
-        raise InputError(f"--user-dir {args.user_dir}: cannot be imported ({error}); give a plugin's folder") from None
 
 
 if __name__ == "__main__":

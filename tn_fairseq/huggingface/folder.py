@@ -14,7 +14,9 @@ from ..errors import InputError
 from ..files import read_json_object
 
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
-_BUFFERS = r"(\w+\.)?embeddings\.(position_ids|token_type_ids)"
+_BUFFERS = r"(\w+\.)?embeddings\.(position_ids|token_type_ids)"  # some releases save these with the parameters
+_UNFINISHED = (".incomplete", ".part", ".tmp", ".crdownload")
+_OTHER_FRAMEWORKS = (".h5", ".msgpack", ".ot", ".onnx", ".ckpt.index")
 
 
 class PretrainedFolder(NamedTuple):
@@ -33,11 +35,16 @@ def read_folder(path: Path) -> PretrainedFolder:
     Raises InputError if a file is missing, damaged or sharded, or a pickle with anything but tensors, or if the model
     is neither BERT nor ELECTRA.
     """
-    config = read_config(path)
+    config = read_json_object(path / "config.json", "give a folder of save_pretrained, or download it again")
     model_type = config.get("model_type")
     if model_type not in ("bert", "electra"):
         raise InputError(f"{path / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
-    tensors = _modern_names(_read_tensors(path))
+    tensors = {
+        # early releases use the names of TensorFlow
+        re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)): tensor
+        for name, tensor in _read_tensors(path).items()
+        if not re.fullmatch(_BUFFERS, name)
+    }
     has_prefix = any(name.startswith(f"{model_type}.embeddings.") for name in tensors)
     is_bare = not has_prefix and any(name.startswith("embeddings.") for name in tensors)
     prefix = "" if is_bare else f"{model_type}."
@@ -57,40 +64,21 @@ def tied_copies(prefix: str) -> dict[str, str]:
     }
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read the folder's ``config.json``; raises InputError if it is missing or invalid."""
-    return read_json_object(folder / "config.json", "give a folder of save_pretrained, or download it again")
-
-
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    safetensors, pickled = folder / SAFETENSORS, folder / BIN
-    if safetensors.exists():
-        path, tensors = safetensors, _load_safetensors(safetensors)
-    elif pickled.exists():
-        path, tensors = pickled, _load_bin(pickled)
-    else:
+    path, remedy = folder / SAFETENSORS, "download it again"
+    if not path.exists():
+        path, remedy = folder / BIN, f"download it again, or save the model as {SAFETENSORS} with save_pretrained"
+    if not path.exists():
         raise InputError(_why_no_weights(folder))
-    if not tensors:
-        raise InputError(f"{path}: contains no tensors; download the folder again")
-    return tensors
-
-
-def _load_safetensors(path: Path) -> dict[str, Tensor]:
     try:
-        return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path}: {_fault(path, error)}; download it again") from None
-
-
-def _load_bin(path: Path) -> dict[str, Tensor]:
-    try:
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, IndexError) as error:
-        raise InputError(
-            f"{path}: {_fault(path, error)}; download it again, or save the model as {SAFETENSORS} with save_pretrained"
-        ) from None
+        is_pickle = path.name == BIN
+        tensors = torch.load(path, map_location="cpu", weights_only=True) if is_pickle else load_file(path)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, LookupError) as error:
+        raise InputError(f"{path}: {_fault(path, error)}; {remedy}") from None
     if not isinstance(tensors, dict) or not all(torch.is_tensor(tensor) for tensor in tensors.values()):
         raise InputError(f"{path}: does not contain the parameters of a model; save it with save_pretrained")
+    if not tensors:
+        raise InputError(f"{path}: contains no tensors; download the folder again")
     return tensors
 
 
@@ -108,30 +96,13 @@ def _fault(path: Path, error: Exception) -> str:
 
 def _why_no_weights(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
-    for name in names:
-        if name.endswith(".index.json"):
-            return (
-                f"{folder / name}: the weights are in several shards; load the model with transformers and save it "
-                'in one file: save_pretrained(DIR, max_shard_size="100GB")'
-            )
-    unfinished = next((name for name in names if name.endswith((".incomplete", ".part", ".tmp", ".crdownload"))), None)
-    if unfinished:
-        return f"{folder}: the download is incomplete ({unfinished}); finish it"
-    other = next((name for name in names if name.endswith((".h5", ".msgpack", ".ot", ".onnx", ".ckpt.index"))), None)
-    if other:
-        return f"{folder}: its only weights, {other}, are from another framework; convert them to {SAFETENSORS}"
+    if shards := [name for name in names if name.endswith(".index.json")]:
+        return (
+            f"{folder / shards[0]}: the weights are in several shards; load the model with transformers and save it "
+            'in one file: save_pretrained(DIR, max_shard_size="100GB")'
+        )
+    if unfinished := [name for name in names if name.endswith(_UNFINISHED)]:
+        return f"{folder}: the download is incomplete ({unfinished[0]}); finish it"
+    if other := [name for name in names if name.endswith(_OTHER_FRAMEWORKS)]:
+        return f"{folder}: its only weights, {other[0]}, are from another framework; convert them to {SAFETENSORS}"
     return f"{folder}: has no {SAFETENSORS} or {BIN}; give a folder of save_pretrained"
-
-
-def _modern_names(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the LayerNorm parameters gamma and beta of early releases, which use the names of TensorFlow.
-
-    Also drops the indices of positions and token types, which some releases save with the parameters.
-    """
-    renamed = {}
-    for name, tensor in tensors.items():
-        if re.fullmatch(_BUFFERS, name):
-            continue
-        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
-        renamed[re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)] = tensor
-    return renamed

@@ -10,15 +10,16 @@ import torch
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import merge_with_parent
-from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
+from fairseq.models import MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from ..checkpoints import check_dictionary, load_checkpoint, registered_name
+from ..checkpoints import check_dictionary, registered_name
 from ..dictionary import MASK
 from ..errors import InputError, exits_as_errors
 from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
+from ..models.loading import load_ours
 from ..tokenizers.base import BERT_NAMES, Tokenizer, one_line
 from .importing import read_model, read_towers
 from .vocabulary import folder_vocabulary, read_data_bin, recorded_data
@@ -58,8 +59,8 @@ class HubInterface(nn.Module):
     def encode(self, sentence: str, *more_sentences: str) -> Tensor:
         """The tokens of ``<s> a </s>``, or of the pair ``<s> a </s> b </s>``, as in fine-tuning: (T), int64.
 
-        A mask is written as ``<mask>`` or as the tokenizer spells it, and includes the space before it. Names of other
-        special tokens are ordinary text.
+        A mask is ``<mask>`` or the tokenizer's name for it, and includes the space before it. Names of other special
+        tokens are ordinary text.
         """
         tokens = [self.dictionary.bos()]
         for text in (sentence, *more_sentences):
@@ -69,15 +70,14 @@ class HubInterface(nn.Module):
     def decode(self, tokens: Tensor) -> str | list[str]:
         """The text of a sentence, or the texts of several, each of which ends with ``</s>``: (T) -> text."""
         others = {self.dictionary.bos(), self.dictionary.pad()}
-        tokens = [token for token in tokens.tolist() if token not in others]
-        if tokens[-1:] == [self.dictionary.eos()]:
-            tokens.pop()
         sentences = [[]]
-        for token in tokens:
+        for token in tokens.tolist():
             if token == self.dictionary.eos():
                 sentences.append([])
-            else:
+            elif token not in others:
                 sentences[-1].append(token)
+        if len(sentences) > 1 and not sentences[-1]:  # after the last </s>
+            sentences.pop()
         texts = [self._decode(sentence) for sentence in sentences]
         return texts[0] if len(texts) == 1 else texts
 
@@ -171,19 +171,13 @@ class ElectraHubInterface(HubInterface):
 
     @torch.no_grad()
     def replaced_probabilities(self, sentence: str) -> list[tuple[str, float]]:
-        """Each token of the text with the discriminator's probability that it was replaced.
-
-        Raises InputError if the model has no head for it.
-        """
+        """Each token with the discriminator's probability that it was replaced; raises InputError without its head."""
         self._require("discriminator_head", "detect replaced tokens", "give a discriminator that was saved with it")
         tokens = self.encode(sentence)
         with utils.model_eval(self.model):
             logits = self.model.discriminator_head(self.extract_features(tokens))
-        # without <s> and </s>
-        return [
-            (self._form(symbol).strip(), probability)
-            for symbol, probability in zip(tokens[1:-1].tolist(), logits[0, 1:-1].float().sigmoid().tolist())
-        ]
+        symbols, probabilities = tokens[1:-1].tolist(), logits[0, 1:-1].float().sigmoid().tolist()  # of the text alone
+        return [(self._form(symbol).strip(), probability) for symbol, probability in zip(symbols, probabilities)]
 
 
 def from_pretrained(
@@ -217,11 +211,7 @@ def from_pretrained(
 
 
 def _from_checkpoint(path: Path, data_bin: str | Path | None) -> tuple[EncoderModel, Dictionary, Tokenizer]:
-    state = load_checkpoint(path)
-    arch = registered_name(state["cfg"]["model"], "arch")
-    model_class = ARCH_MODEL_REGISTRY.get(arch, object)
-    if not issubclass(model_class, EncoderModel):
-        raise InputError(f"{path}: holds {arch}; give an electra_* or bert_* model")
+    state, model_class = load_ours(path)
     if any(name.startswith("classification_heads.") for name in state["model"]):
         raise InputError(f"{path}: is fine-tuned; give a checkpoint of pre-training")
     if data_bin is None:
@@ -230,7 +220,8 @@ def _from_checkpoint(path: Path, data_bin: str | Path | None) -> tuple[EncoderMo
     check_dictionary(path, state, dictionary)
     # checkpoints of earlier versions lack some fields, and have others
     cfg = OmegaConf.create(state["cfg"]["model"], flags={"allow_objects": True})
-    model = model_class(merge_with_parent(MODEL_DATACLASS_REGISTRY[arch](), cfg, remove_missing=True), dictionary)
+    options = MODEL_DATACLASS_REGISTRY[registered_name(cfg, "arch")]()
+    model = model_class(merge_with_parent(options, cfg, remove_missing=True), dictionary)
     model.load_state_dict(state["model"])
     return model, dictionary, tokenizer
 
@@ -240,6 +231,5 @@ def _from_released(folder: Path, generator: str | Path | None) -> tuple[EncoderM
     vocabulary = folder_vocabulary(folder)
     read = read_model(towers, vocabulary)
     for part in {name.split(".")[0] for name in read.fresh}:
-        # newly initialized, so its output would be meaningless
-        delattr(read.model, part)
+        delattr(read.model, part)  # newly initialized, so its output would be meaningless
     return read.model, vocabulary.dictionary, vocabulary.tokenizer

@@ -1,9 +1,9 @@
 """Convert folders of ``save_pretrained`` to a checkpoint for ``fairseq-train``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
@@ -13,13 +13,20 @@ from torch import Tensor
 from ..checkpoints import save_checkpoint
 from ..configuration import as_argument, check_data_folder, training_config
 from ..errors import InputError
-from ..models.base import EncoderModel
+from ..models.base import EncoderModel, encoder_sizes
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
-from .config import embedding_size_key, sizes_from_huggingface
+from .conversion import (
+    Names,
+    embedding_size_key,
+    encoder_names,
+    from_huggingface,
+    has_vocabulary_rows,
+    head_names,
+    sizes_from_huggingface,
+)
 from .folder import PretrainedFolder, read_folder, tied_copies
 from .vocabulary import Vocabulary, check_tokenizer, load_vocabulary
-from .weights import Names, encoder_names, from_huggingface, has_vocabulary_rows, head_names
 
 # start of the names of the other tower's head, and what to do about it
 _OF_ANOTHER_TOWER = {
@@ -33,34 +40,14 @@ _OF_ANOTHER_TOWER = {
 
 @dataclass
 class Imported:
-    """The result of an import: the ``fairseq-train`` flags for the model, and what differs from the original."""
+    """A model, the ``fairseq-train`` flags for it, and what differs from the original."""
 
+    model: EncoderModel = field(compare=False)
     arch: str
     size_flags: list[str]
-    parameters: int
     fresh: list[str]  # our names of the parameters that no folder has
     left_out: dict[Path, list[str]]  # folder -> its tensors that were not imported
     cut_positions: int
-
-
-class ReadModel(NamedTuple):
-    """A model read from folders of ``save_pretrained``; the other fields are those of ``Imported``."""
-
-    model: EncoderModel
-    arch: str
-    size_flags: list[str]
-    fresh: list[str]
-    left_out: dict[Path, list[str]]
-    cut_positions: int
-
-
-class _Weights(NamedTuple):
-    """What one or two folders have for a model."""
-
-    sizes: dict[str, Any]  # fields of the model's configuration
-    names: Names
-    state: dict[str, Tensor]
-    left_out: dict[Path, list[str]]
 
 
 def import_model(
@@ -82,25 +69,24 @@ def import_model(
     towers = read_towers(folder, generator, as_electra)
     vocabulary = load_vocabulary(data_bin)
     check_tokenizer(folder, vocabulary, data_bin)
-    read = read_model(towers, vocabulary, max_positions)
-    cfg = _training_config(data_bin, read.arch, read.size_flags, read.model.cfg.max_positions)
-    save_checkpoint(
-        {
-            "args": None,
-            "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-            "model": read.model.state_dict(),
-            # a run before its first update: it starts at update 0 with or without fairseq's reset options
-            "optimizer_history": [
-                {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
-            ],
-            "task_state": {},
-            "extra_state": {"train_iterator": {"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True}},
-            "last_optimizer_state": None,
-        },
-        output,
-    )
-    parameters = sum(parameter.numel() for parameter in read.model.parameters())
-    return Imported(read.arch, read.size_flags, parameters, read.fresh, read.left_out, read.cut_positions)
+    imported = read_model(towers, vocabulary, max_positions)
+    flags = [as_argument(data_bin), "--task", "electra", "--arch", imported.arch, *imported.size_flags]
+    flags += ["--criterion", "electra", "--optimizer", "electra_adamw"]
+    cfg = training_config([*flags, "--tokens-per-sample", min(128, imported.model.cfg.max_positions)])
+    # a run before its first update: it starts at update 0 with or without fairseq's reset options
+    history = {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
+    position = {"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True}
+    state = {
+        "args": None,
+        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
+        "model": imported.model.state_dict(),
+        "optimizer_history": [history],
+        "task_state": {},
+        "extra_state": {"train_iterator": position},
+        "last_optimizer_state": None,
+    }
+    save_checkpoint(state, output)
+    return imported
 
 
 def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = False) -> dict[str, PretrainedFolder]:
@@ -120,10 +106,10 @@ def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = 
 
 def read_model(
     towers: Mapping[str, PretrainedFolder], vocabulary: Vocabulary, max_positions: int | None = None
-) -> ReadModel:
+) -> Imported:
     """The model of the given towers, with rows in the order of the dictionary; errors are those of ``import_model``."""
     folder = next(iter(towers.values())).path
-    sizes, names, state, left_out = _collect(towers, vocabulary)
+    sizes, names, state = _collect(towers, vocabulary)
     is_electra = "discriminator" in towers
     if is_electra and "generator" not in towers:
         sizes |= _default_generator(sizes)
@@ -139,25 +125,30 @@ def read_model(
         positions = "embeddings.position_embeddings.weight"
         state[positions] = state[positions][:max_positions].clone()
 
-    arch, size_flags = architecture(ElectraModel if is_electra else BertModel, sizes)
+    arch, size_flags = _architecture(ElectraModel if is_electra else BertModel, sizes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = ARCH_MODEL_REGISTRY[arch](MODEL_DATACLASS_REGISTRY[arch](**sizes), vocabulary.dictionary)
     made = model.state_dict()
     made["trained_positions"].fill_(sizes["max_positions"])
-    for name, tensor in state.items():
+    for name, parts in (item for tower_names in names.values() for item in tower_names.items()):
+        tensor = state[name]
         if tensor.shape != made[name].shape:
             owner = towers["generator"].path if name.startswith("generator") else folder
             raise InputError(
-                f"{owner}: {', '.join(names[name])} has shape {tuple(tensor.shape)}, but config.json "
+                f"{owner}: {', '.join(parts)} has shape {tuple(tensor.shape)}, but config.json "
                 f"requires {tuple(made[name].shape)}; download the folder again"
             )
     model.load_state_dict(made | state)
     fresh = sorted(name for name, _ in model.named_parameters() if name not in state)
-    return ReadModel(model, arch, size_flags, fresh, left_out, cut_positions)
+    left_out = {source.path: set(source.tensors) for source in towers.values()}
+    for tower, source in towers.items():
+        left_out[source.path] -= {part for parts in names[tower].values() for part in parts}
+    left_out = {path: sorted(unused) for path, unused in left_out.items() if unused}
+    return Imported(model, arch, size_flags, fresh, left_out, cut_positions)
 
 
-def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[str, list[str]]:
+def _architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[str, list[str]]:
     """The registered architecture closest to the given sizes, and flags for the sizes that differ."""
 
     def flags(arch: str) -> list[str]:
@@ -170,30 +161,30 @@ def architecture(model: type[EncoderModel], sizes: Mapping[str, Any]) -> tuple[s
     return arch, flags(arch)
 
 
-def _collect(towers: Mapping[str, PretrainedFolder], vocabulary: Vocabulary) -> _Weights:
-    """The weights of BERT's encoder, or of ELECTRA's discriminator and then its generator, if there is a folder for it.
+def _collect(
+    towers: Mapping[str, PretrainedFolder], vocabulary: Vocabulary
+) -> tuple[dict[str, Any], dict[str, Names], dict[str, Tensor]]:
+    """The fields of the model's configuration, the names of each tower's parameters, and all parameters.
 
     Raises InputError if a folder does not fit its tower or the vocabulary, or if the towers have different embeddings.
     """
     sizes, names, state = {}, {}, {}
-    left_out = {source.path: set(source.tensors) for source in towers.values()}
     for tower, source in towers.items():
         tower_sizes = sizes_from_huggingface(source.config, source.path / "config.json", tower)
         if sizes:
             _check_shared_sizes(tower_sizes, sizes, source)
         sizes |= {name: size for name, size in tower_sizes.items() if name not in sizes}
-        found = _find_tensors(source, tower, sizes, len(vocabulary.pieces))
-        parameters = from_huggingface(source.tensors, found, vocabulary.token_ids)
+        names[tower] = _find_tensors(source, tower, sizes, len(vocabulary.pieces))
+        parameters = from_huggingface(source.tensors, names[tower], vocabulary.token_ids)
         for name in sorted(parameters.keys() & state.keys()):
             if not torch.equal(parameters[name], state[name]):
                 raise InputError(
-                    f"{source.path}: {found[name][0]} differs from the discriminator's, but both towers share their "
-                    "embeddings; give the generator that was trained with this discriminator, or remove --generator"
+                    f"{source.path}: {names[tower][name][0]} differs from the discriminator's, but both towers share "
+                    "their embeddings; give the generator that was trained with this discriminator, or remove "
+                    "--generator"
                 )
-        names = found | names
         state |= parameters
-        left_out[source.path] -= {part for parts in found.values() for part in parts}
-    return _Weights(sizes, names, state, {path: sorted(unused) for path, unused in left_out.items() if unused})
+    return sizes, names, state
 
 
 def _check_shared_sizes(
@@ -227,7 +218,7 @@ def _find_tensors(source: PretrainedFolder, tower: str, sizes: Mapping[str, Any]
     extra = {name for name in tensors.keys() - wanted if name.startswith(inside)}
     for problem, parts in (("lacks", wanted - tensors.keys()), ("also has", extra)):
         if parts:
-            some = _some(sorted(parts))
+            some = ", ".join(sorted(parts)[:3]) + f" and {len(parts) - 3} more tensors" * (len(parts) > 3)
             raise InputError(f"{path}: {problem} {some}; save the pre-trained model with save_pretrained")
     for copy, original in tied_copies(source.prefix).items():
         if copy in tensors and tower != "discriminator":
@@ -235,7 +226,8 @@ def _find_tensors(source: PretrainedFolder, tower: str, sizes: Mapping[str, Any]
     head = head_names(tower, source.model_type)
     names |= {ours: parts for ours, parts in head.items() if tensors.keys() >= set(parts)}
 
-    for parts in names.values():
+    rows = {}
+    for ours, parts in names.items():
         shapes = {tuple(tensors[part].shape) for part in parts}
         if len(shapes) > 1 or () in shapes:
             raise InputError(f"{path}: {', '.join(parts)} of shape {sorted(shapes)}; download the folder again")
@@ -243,10 +235,10 @@ def _find_tensors(source: PretrainedFolder, tower: str, sizes: Mapping[str, Any]
             if not tensors[part].is_floating_point():
                 kind = str(tensors[part].dtype).removeprefix("torch.")
                 raise InputError(f"{path}: {part} is {kind}, not floating point; give the model before quantization")
-
-    sizes = {part: len(tensors[part]) for ours, parts in names.items() if has_vocabulary_rows(ours) for part in parts}
-    sizes["config.json's vocab_size"] = source.config.get("vocab_size")
-    for name, size in sizes.items():
+            if has_vocabulary_rows(ours):
+                rows[part] = len(tensors[part])
+    rows["config.json's vocab_size"] = source.config.get("vocab_size")
+    for name, size in rows.items():
         if size != vocabulary_size:
             raise InputError(
                 f"{path}: {name} has {size} entries for {vocabulary_size} pieces; call resize_token_embeddings("
@@ -265,21 +257,5 @@ def _default_generator(sizes: Mapping[str, Any]) -> dict[str, Any]:
                 return {name: size for name, size in defaults.items() if name.startswith("generator_")}
     heads = max(1, sizes["encoder_attention_heads"] // 4)
     share = heads / sizes["encoder_attention_heads"]
-    return {
-        "generator_layers": sizes["encoder_layers"],
-        "generator_embed_dim": int(sizes["encoder_embed_dim"] * share),
-        "generator_attention_heads": heads,
-        "generator_ffn_embed_dim": max(1, int(sizes["encoder_ffn_embed_dim"] * share)),
-    }
-
-
-def _training_config(data_bin: Path, arch: str, size_flags: list[str], max_positions: int):
-    """The configuration of fairseq for training the model on the data-bin."""
-    flags = [as_argument(data_bin), "--task", "electra", "--arch", arch, *size_flags, "--criterion", "electra"]
-    flags += ["--optimizer", "electra_adamw", "--tokens-per-sample", str(min(128, max_positions))]
-    return training_config(flags)
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more tensors"
+    hidden_size, ffn_size = (int(sizes[f"encoder_{name}"] * share) for name in ("embed_dim", "ffn_embed_dim"))
+    return encoder_sizes("generator", sizes["encoder_layers"], hidden_size, heads, max(1, ffn_size))

@@ -11,30 +11,27 @@ from fairseq.criterions import CRITERION_REGISTRY
 from ..errors import InputError
 from ..synonym_table import read_description
 
-_LOADED_BY = {
-    "ElectraForPreTraining": ("AutoModelForPreTraining", "predicts for every position whether the token was replaced"),
-    "ElectraForMaskedLM": ("AutoModelForMaskedLM", "fills in masked tokens"),
-    "BertForMaskedLM": ("AutoModelForMaskedLM", "fills in masked tokens"),
-}
+_TOWERS = {"ElectraForPreTraining": "discriminator", "ElectraForMaskedLM": "generator"}
 
 
 def model_card(name: str, architecture: str, state: Mapping[str, Any]) -> str:
     """The Markdown card of one tower of a checkpoint of fairseq-train; contains only the last part of paths."""
     cfg = state["cfg"]
-    loaded_by, does = _LOADED_BY[architecture]
-    tower = {"ElectraForPreTraining": "discriminator", "ElectraForMaskedLM": "generator"}.get(architecture)
+    loaded_by, does, pipeline = "AutoModelForMaskedLM", "fills in masked tokens", "\npipeline_tag: fill-mask"
+    tower = _TOWERS.get(architecture)
+    if tower == "discriminator":
+        loaded_by, does = "AutoModelForPreTraining", "predicts for every position whether the token was replaced"
+        pipeline = ""
     location = f"{name}/{tower}" if tower else name
     quoted = json.dumps(location, ensure_ascii=False)
-    tags = ["electra" if tower else "bert", "tn_fairseq", "true-negatives"]
-    front_matter = ["library_name: transformers"]
-    if loaded_by == "AutoModelForMaskedLM":
-        front_matter.append("pipeline_tag: fill-mask")
-    front_matter += ["tags:", *(f"- {tag}" for tag in tags)]
-    header = "\n".join(front_matter)
     rows = "\n".join(f"| {key} | {value} |" for key, value in _training(cfg, state).items())
     kind = f"ELECTRA's {tower}" if tower else "BERT"
     return f"""---
-{header}
+library_name: transformers{pipeline}
+tags:
+- {"electra" if tower else "bert"}
+- tn_fairseq
+- true-negatives
 ---
 
 # {location}
@@ -61,11 +58,13 @@ whoever publishes the model must describe data, license, evaluation and limitati
 
 
 def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str]:
-    steps = _steps(state)
-    if not steps:
-        return {"objective": "none yet: imported weights", "architecture": f"`{cfg['model']['_name']}`"}
+    architecture = f"`{cfg['model']['_name']}`"
+    if not _steps(state):
+        return {"objective": "none yet: imported weights", "architecture": architecture}
     criterion, task, optimization = cfg["criterion"], cfg["task"], cfg["optimization"]
-    name = criterion["_name"]
+    objective = f"`--criterion {criterion['_name']}`"
+    if described := getattr(CRITERION_REGISTRY.get(criterion["_name"]), "objective", None):
+        objective = f"{described} ({objective})"
     options = {
         key: _last_part(value) if key == "correction_judge" else value
         for key, value in criterion.items()
@@ -77,12 +76,12 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
     workers = cfg["distributed_training"]["distributed_world_size"]
     accumulated = optimization["update_freq"][0]
     rows = {
-        "objective": _objective(name),
+        "objective": objective,
         "its options": ", ".join(f"{key} {value}" for key, value in options.items()) or "none",
         "synonym table": _synonym_table(criterion.get("synonym_table")),
-        "architecture": f"`{cfg['model']['_name']}`",
+        "architecture": architecture,
         "data": _last_part(task["data"]),
-        "steps": f"{steps:,}",
+        "steps": f"{_steps(state):,}",
         "batch": f"{', '.join(limits)} x {accumulated} accumulated x {workers} workers",
         "sequence length": f"{task['tokens_per_sample']} tokens" if "tokens_per_sample" in task else "?",
         "learning rate": ", ".join(f"{rate:g}" for rate in optimization["lr"]),
@@ -92,11 +91,6 @@ def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str
     if start and start != "checkpoint_last.pt":
         rows["continued from"] = _last_part(start)
     return rows
-
-
-def _objective(criterion: str) -> str:
-    described = getattr(CRITERION_REGISTRY.get(criterion), "objective", None)
-    return f"{described} (`--criterion {criterion}`)" if described else f"`--criterion {criterion}`"
 
 
 def _steps(state: Mapping[str, Any]) -> int:

@@ -14,8 +14,7 @@ from ..errors import PREPROCESSING, InputError
 from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
 
-# together with words of the vocabulary, shows whether two tokenizers treat case, accents, Chinese characters and white
-# space the same way
+# with words of the vocabulary, shows whether two tokenizers treat case, accents, Chinese characters and spaces alike
 _PROBE = "C'est l'été: É un caffè, 東京 ﬁt\u00a0Straße\tno_one IBM-PC 3.14"
 _PROBE_WORDS = 100
 
@@ -52,10 +51,7 @@ def read_data_bin(data_bin: Path) -> tuple[Dictionary, Tokenizer]:
 
 
 def recorded_data(checkpoint: Path, state: Mapping[str, Any], option: str) -> Path:
-    """The data-bin of a checkpoint's training, the first if there were several.
-
-    Raises InputError if it no longer exists; ``option`` is the one with which to give its new folder.
-    """
+    """The data-bin of a checkpoint's training; raises InputError, which names ``option``, if it no longer exists."""
     data_bin = Path(state["cfg"]["task"]["data"].split(os.pathsep)[0])
     if not data_bin.is_dir():
         raise InputError(f"{checkpoint}: its data, {data_bin}, no longer exists; give its new folder with {option}")
