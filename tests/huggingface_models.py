@@ -60,6 +60,12 @@ def make_bert(vocab_size: int, seed: int = 1, **sizes):
     return randomize(transformers.BertForMaskedLM(config), seed)
 
 
+def save_models(folder: Path, models: dict[str, torch.nn.Module], pieces: list[str] = PIECES) -> None:
+    for name, model in models.items():
+        model.save_pretrained(folder / name)
+        write_vocabulary(folder / name, pieces)
+
+
 def refusal(*words: object) -> str:
     """The one-line error of ``python -m tn_fairseq.huggingface``."""
     with pytest.raises(SystemExit) as stopped:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+from huggingface_models import PIECES, make_bert, make_electra, save_models, transformers, write_bin, write_vocabulary
 
 
 @pytest.fixture(scope="session")
@@ -18,11 +18,9 @@ def wordpiece_bin(tmp_path_factory, tokenizer_folder) -> Path:
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory) -> Path:
-    """A folder with three models written by ``save_pretrained``, each with its vocabulary."""
+    """Models written by ``save_pretrained``, each with its vocabulary; "alone" is BERT without its head."""
     folder = tmp_path_factory.mktemp("released")
     discriminator, generator = make_electra(len(PIECES))
-    models = {"discriminator": discriminator, "generator": generator, "bert": make_bert(len(PIECES))}
-    for name, model in models.items():
-        model.save_pretrained(folder / name)
-        write_vocabulary(folder / name)
+    save_models(folder, {"discriminator": discriminator, "generator": generator, "bert": make_bert(len(PIECES))})
+    save_models(folder, {"alone": transformers.BertModel.from_pretrained(folder / "bert")})
     return folder
