@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -71,14 +72,11 @@ def test_the_contents_of_a_folder(exported):
 
 def test_half_precision_halves_the_file_and_is_loaded_as_float32(checkpoint, exported, tmp_path):
     main(["export", str(checkpoint), "--output", str(tmp_path / "half"), "--half"])
-    sizes = [
-        (folder / "discriminator" / "model.safetensors").stat().st_size for folder in (exported, tmp_path / "half")
-    ]
+    folders = [folder / "discriminator" for folder in (exported, tmp_path / "half")]
+    sizes = [(folder / "model.safetensors").stat().st_size for folder in folders]
     assert sizes[1] / sizes[0] == pytest.approx(0.5, abs=0.01)
-    full, half = (
-        transformers.AutoModelForPreTraining.from_pretrained(folder / "discriminator").state_dict()
-        for folder in (exported, tmp_path / "half")
-    )
+    load = transformers.AutoModelForPreTraining.from_pretrained
+    full, half = (load(folder).state_dict() for folder in folders)
     for name, tensor in full.items():
         assert half[name].dtype == tensor.dtype and torch.equal(half[name], tensor.half().to(tensor.dtype)), name
 
@@ -133,60 +131,51 @@ def test_the_card_of_weights_that_were_imported_but_not_trained(tmp_path, releas
     assert "imported weights" in (tmp_path / "out" / "README.md").read_text()
 
 
-class TestWrongInput:
-    def test_an_output_that_already_exists(self, checkpoint, tmp_path):
-        (tmp_path / "precious.txt").write_text("1")
-        error = refusal("export", checkpoint, "--output", tmp_path)
-        assert str(tmp_path) in error and {path.name for path in tmp_path.iterdir()} == {"precious.txt"}
+# Invalid input
 
-    def test_data_that_has_moved(self, checkpoint, wordpiece_bin, tmp_path):
-        state = torch.load(checkpoint, weights_only=True)
-        state["cfg"]["task"]["data"] = str(tmp_path / "moved")
-        torch.save(state, tmp_path / "moved.pt")
-        assert "--data" in refusal("export", tmp_path / "moved.pt", "--output", tmp_path / "out")
-        main(["export", str(tmp_path / "moved.pt"), "--output", str(tmp_path / "out"), "--data", str(wordpiece_bin)])
-        assert (tmp_path / "out" / "generator" / "model.safetensors").exists()
 
-    def test_data_with_another_vocabulary(self, checkpoint, tmp_path):
-        other = write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"])
-        data_bin = write_bin(tmp_path / "data", other)
-        error = refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
-        assert str(data_bin / "dict.txt") in error and "--data" in error
+def test_an_output_that_already_exists(checkpoint, tmp_path):
+    (tmp_path / "precious.txt").write_text("1")
+    error = refusal("export", checkpoint, "--output", tmp_path)
+    assert str(tmp_path) in error and {path.name for path in tmp_path.iterdir()} == {"precious.txt"}
+    assert "cannot be written" in refusal("export", checkpoint, "--output", tmp_path / "precious.txt" / "out")
 
-    def test_data_without_a_tokenizer(self, checkpoint, wordpiece_bin, tmp_path):
-        shutil.copytree(wordpiece_bin, tmp_path / "bin")
-        shutil.rmtree(tmp_path / "bin" / "tokenizer")
-        error = refusal("export", checkpoint, "--data", tmp_path / "bin", "--output", tmp_path / "out")
-        assert "tokenizer" in error
 
-    def test_a_checkpoint_of_another_kind_of_model(self, data_bin, tmp_path):
-        flags = [*FAMILIES["roberta"].split(), "--criterion", "masked_lm", "--max-update", 1]
-        assert fairseq_train(data_bin, tmp_path / "save", *flags).code == 0
-        roberta = tmp_path / "save" / "checkpoint_last.pt"
-        error = refusal("export", roberta, "--output", tmp_path / "out")
-        assert "roberta_base" in error and "electra_*" in error
+def test_data_that_has_moved(checkpoint, wordpiece_bin, tmp_path):
+    state = torch.load(checkpoint, weights_only=True)
+    state["cfg"]["task"]["data"] = str(tmp_path / "moved")
+    torch.save(state, tmp_path / "moved.pt")
+    assert "--data" in refusal("export", tmp_path / "moved.pt", "--output", tmp_path / "out")
+    main(["export", str(tmp_path / "moved.pt"), "--output", str(tmp_path / "out"), "--data", str(wordpiece_bin)])
+    assert (tmp_path / "out" / "generator" / "model.safetensors").exists()
 
-    @pytest.mark.parametrize("damage", ["missing", "a folder", "cut short", "text", "no model", "a missing tensor"])
-    def test_a_damaged_checkpoint(self, checkpoint, tmp_path, damage):
-        path = tmp_path / "checkpoint.pt"
-        content = checkpoint.read_bytes()
-        if damage == "a folder":
-            path.mkdir()
-        elif damage == "cut short":
-            path.write_bytes(content[: len(content) // 2])
-        elif damage == "text":
-            path.write_text("a checkpoint")
-        elif damage == "no model":
-            torch.save({"cfg": None}, path)
-        elif damage == "a missing tensor":
-            state = torch.load(checkpoint, weights_only=True)
-            del state["model"]["generator.layers.0.ffn_in.bias"]
-            torch.save(state, path)
-        error = refusal("export", path, "--output", tmp_path / "out")
-        assert str(path) in error
-        assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
 
-    def test_an_output_below_a_file(self, checkpoint, tmp_path):
-        (tmp_path / "file").write_text("1")
-        error = refusal("export", checkpoint, "--output", tmp_path / "file" / "out")
-        assert "cannot be written" in error
+def test_data_with_another_vocabulary(checkpoint, tmp_path):
+    data_bin = write_bin(tmp_path / "data", write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"]))
+    error = refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
+    assert str(data_bin / "dict.txt") in error and "--data" in error
+    shutil.rmtree(data_bin / "tokenizer")
+    assert "tokenizer" in refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut short", "no model", "another model", "a missing tensor"])
+def test_a_checkpoint_that_cannot_be_exported(checkpoint, tmp_path, damage):
+    path, expected = tmp_path / "checkpoint.pt", ""
+    state = torch.load(checkpoint, weights_only=True)
+    if damage == "cut short":
+        path.write_bytes(checkpoint.read_bytes()[:100_000])
+    elif damage == "no model":
+        torch.save({"cfg": None}, path)
+    elif damage == "another model":
+        state["cfg"]["model"], expected = (
+            Namespace(arch="roberta_base"),
+            "holds roberta_base; give an electra_* or bert_*",
+        )
+        torch.save(state, path)
+    elif damage == "a missing tensor":
+        expected = "lacks generator.layers.0.ffn_in.bias; export supports only checkpoints of pre-training"
+        del state["model"]["generator.layers.0.ffn_in.bias"]
+        torch.save(state, path)
+    error = refusal("export", path, "--output", tmp_path / "out")
+    assert str(path) in error and expected in error
+    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))

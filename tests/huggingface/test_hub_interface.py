@@ -1,12 +1,13 @@
 """Models in Python: the same features and probabilities as transformers, from released folders and from checkpoints."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from fairseq.data.data_utils import collate_tokens
 from helpers import Bomb
-from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+from huggingface_models import PIECES, write_vocabulary
 
 from tn_fairseq import from_pretrained
 from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
@@ -21,16 +22,13 @@ RELEASED = Path(__file__).parent.parent / "released"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    """Released models, data binarized with their tokenizer, and the same models as checkpoints."""
-    folder = tmp_path_factory.mktemp("hub")
-    discriminator, generator = make_electra(len(PIECES))
-    models = {"electra": discriminator, "generator": generator, "bert": make_bert(len(PIECES))}
-    for name, model in models.items():
-        model.save_pretrained(write_vocabulary(folder / name))
-    data_bin = write_bin(folder, folder / "bert")
-    import_model(folder / "bert", data_bin, folder / "bert.pt")
-    import_model(folder / "electra", data_bin, folder / "electra.pt", folder / "generator")
+def folder(tmp_path_factory, released, wordpiece_bin) -> Path:
+    """Released models, and the same models as checkpoints."""
+    folder = tmp_path_factory.mktemp("hub") / "released"
+    shutil.copytree(released, folder)
+    (folder / "discriminator").rename(folder / "electra")
+    import_model(folder / "bert", wordpiece_bin, folder / "bert.pt")
+    import_model(folder / "electra", wordpiece_bin, folder / "electra.pt", folder / "generator")
     return folder
 
 
@@ -54,8 +52,7 @@ def run(kind: str, folder: Path, *text: str) -> tuple[torch.Tensor, torch.Tensor
 
 @families
 def test_fill_mask_gives_the_words_and_probabilities_of_transformers(load, folder, family):
-    source, kind = (folder / "bert", "BertForMaskedLM") if family == "bert" else (folder / "generator", None)
-    ids, logits = run(kind or "ElectraForMaskedLM", source, TEXT)
+    ids, logits = run("AutoModelForMaskedLM", folder / ("bert" if family == "bert" else "generator"), TEXT)
     expected = logits[ids == PIECES.index("[MASK]")][0].softmax(dim=-1).topk(len(PIECES))
     found = load(family).fill_mask(TEXT.replace("[MASK]", "<mask>"), topk=len(PIECES))
     probabilities = torch.tensor([filled.probability for filled in found])
@@ -71,7 +68,7 @@ def test_fill_mask_gives_the_words_and_probabilities_of_transformers(load, folde
 
 @families
 def test_features_of_a_pair_are_those_of_transformers(load, folder, family):
-    ids, features = run("BertModel" if family == "bert" else "ElectraModel", folder / family, *PAIR)
+    ids, features = run("AutoModel", folder / family, *PAIR)
     interface = load(family)
     tokens = interface.encode(*PAIR)
     assert [interface.dictionary[token] for token in tokens] == [
@@ -148,9 +145,7 @@ def test_a_text_longer_than_the_model(bert):
 
 def test_what_a_released_model_lacks_is_not_made_up(folder, tmp_path):
     """A newly initialized head would give meaningless predictions."""
-    encoder = transformers.BertModel.from_pretrained(folder / "bert")
-    encoder.save_pretrained(write_vocabulary(tmp_path))
-    bert, electra = from_pretrained(tmp_path), from_pretrained(folder / "electra")
+    bert, electra = from_pretrained(folder / "alone"), from_pretrained(folder / "electra")
     assert bert.extract_features(bert.encode("noun1")).shape == (1, 3, 32)
     with pytest.raises(InputError, match="no masked_lm_head to fill in masks; give a model that was saved with"):
         bert.fill_mask(TEXT)
@@ -183,34 +178,40 @@ def test_arguments_that_would_be_ignored_are_refused(folder):
         from_pretrained(folder / "bert", data_name_or_path=folder)
 
 
-def changed(folder: Path, change) -> str:
-    """The error for BERT's checkpoint after a change."""
+def fine_tune(state: dict) -> None:
+    state["model"]["classification_heads.a.output.bias"] = torch.zeros(2)
+
+
+def another_dictionary(state: dict) -> None:
+    state["model"]["dictionary_fingerprint"] = state["model"]["dictionary_fingerprint"].flip(0)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            lambda state: state["cfg"].update(model={"_name": "roberta_base"}),
+            "holds roberta_base; give an electra_* or",
+        ),
+        (fine_tune, "is fine-tuned; give a checkpoint of pre-training"),
+        (
+            lambda state: state["cfg"]["task"].update(data="nowhere"),
+            "its data, nowhere, no longer exists; give its new folder with data_name_or_path",
+        ),
+        (
+            lambda state: state["cfg"]["model"].update(encoder_layers=3),
+            "encoder.layers.2.attention.output.bias is missing there",
+        ),
+        (another_dictionary, "the model of another dictionary"),
+    ],
+)
+def test_checkpoints_that_do_not_fit_raise_errors_and_never_exit(folder, tmp_path, change, expected):
     state = load_checkpoint(folder / "bert.pt")
     change(state)
-    save_checkpoint(state, folder / "changed.pt")
+    save_checkpoint(state, tmp_path / "changed.pt")
     with pytest.raises(InputError) as raised:
-        from_pretrained(folder, "changed.pt")
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
-
-
-def test_checkpoints_that_do_not_fit_raise_errors_and_never_exit(folder):
-    assert "holds roberta_base; give an electra_* or bert_* model" in changed(
-        folder, lambda state: state["cfg"].update(model={"_name": "roberta_base"})
-    )
-    assert "is fine-tuned; give a checkpoint of pre-training" in changed(
-        folder, lambda state: state["model"].update({"classification_heads.a.output.bias": torch.zeros(2)})
-    )
-    assert "its data, nowhere, no longer exists; give its new folder with data_name_or_path" in changed(
-        folder, lambda state: state["cfg"]["task"].update(data="nowhere")
-    )
-    assert "encoder.layers.2.attention.output.bias is missing there" in changed(
-        folder, lambda state: state["cfg"]["model"].update(encoder_layers=3)
-    )
-    fingerprint = "dictionary_fingerprint"
-    assert "the model of another dictionary" in changed(
-        folder, lambda state: state["model"].update({fingerprint: state["model"][fingerprint].flip(0)})
-    )
+        from_pretrained(tmp_path, "changed.pt")
+    assert expected in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_nothing_is_unpickled(tmp_path):

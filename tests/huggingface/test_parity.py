@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq.checkpoint_utils import load_model_ensemble
+from fairseq import tasks
+from fairseq.checkpoint_utils import load_checkpoint_to_cpu, load_model_ensemble
 from helpers import FAMILIES, fairseq_train
-from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
+from huggingface_models import PIECES, make_bert, make_electra, save_models
 from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
@@ -20,40 +21,33 @@ TOLERANCE = 1e-5
 
 
 def load_ours(checkpoint: Path):
-    from fairseq import tasks
-    from fairseq.checkpoint_utils import load_checkpoint_to_cpu
-
     task = tasks.setup_task(load_checkpoint_to_cpu(str(checkpoint))["cfg"]["task"])
     (model,), _ = load_model_ensemble([str(checkpoint)], task=task)
     return model.eval()
 
 
-def inputs(data_bin: Path, rows: int = 3, length: int = 12):
-    """The same padded sentence pairs for both models, and the token id of each of our symbols."""
-    vocabulary = load_vocabulary(data_bin)
+@torch.no_grad()
+def differences(data_bin: Path, checkpoint: Path, masked_lm=None, detector=None, encoder=None) -> dict[str, float]:
+    """The largest absolute difference between our logits and features and theirs, over the tokens of padded pairs."""
+    vocabulary, (rows, length) = load_vocabulary(data_bin), (3, 12)
     dictionary, token_ids = vocabulary.dictionary, vocabulary.token_ids
-    generator = torch.Generator().manual_seed(5)
-    ours = torch.randint(len(dictionary), (rows, length), generator=generator)
+    ours = torch.randint(len(dictionary), (rows, length), generator=torch.Generator().manual_seed(5))
     ours[ours == dictionary.pad()] = dictionary.unk()
     types = (torch.arange(length) >= length // 2).long().repeat(rows, 1)
     for row in range(1, rows):
         ours[row, length - 3 * row :] = dictionary.pad()
     is_token = ours.ne(dictionary.pad())
     theirs = {"input_ids": token_ids[ours], "token_type_ids": types, "attention_mask": is_token.long()}
-    return ours, types, is_token, theirs, token_ids
-
-
-@torch.no_grad()
-def differences(data_bin: Path, checkpoint: Path, masked_lm, detector=None) -> dict[str, float]:
-    """The largest absolute difference between our logits and theirs over all tokens, for each head."""
-    ours, types, is_token, theirs, token_ids = inputs(data_bin)
     model = load_ours(checkpoint)
-    logits = model(ours, token_types=types)[0][is_token]
-    found = {"masked LM": (logits - masked_lm(**theirs).logits[is_token][:, token_ids]).abs().max().item()}
+    pairs = {}
+    if masked_lm is not None:
+        pairs["masked LM"] = model(ours, token_types=types)[0], masked_lm(**theirs).logits[..., token_ids]
+    hidden = model(ours, token_types=types, features_only=True)[0]
+    if encoder is not None:
+        pairs["features"] = hidden, encoder(**theirs).last_hidden_state
     if detector is not None:
-        hidden = model(ours, token_types=types, features_only=True)[0]
-        found["detection"] = (model.discriminator_head(hidden) - detector(**theirs).logits)[is_token].abs().max().item()
-    return found
+        pairs["detection"] = model.discriminator_head(hidden), detector(**theirs).logits
+    return {name: (one - other)[is_token].abs().max().item() for name, (one, other) in pairs.items()}
 
 
 def assert_same_tensors(one: Path, other: Path) -> None:
@@ -101,25 +95,18 @@ def round_trip(folder: Path, data_bin: Path, models: dict) -> dict[str, float]:
     return found
 
 
-def save(folder: Path, models: dict, pieces: list[str] = PIECES) -> None:
-    for name, model in models.items():
-        model.save_pretrained(folder / name)
-        write_vocabulary(folder / name, pieces)
-
-
 @pytest.mark.parametrize("embedding_size", [16, 32])
 def test_electra_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, embedding_size):
     """Embeddings that each tower projects, and embeddings of the same size as the discriminator."""
-    discriminator, generator = make_electra(len(PIECES), embedding_size=embedding_size)
-    models = {"discriminator": discriminator, "generator": generator}
-    save(tmp_path, models)
+    models = dict(zip(("discriminator", "generator"), make_electra(len(PIECES), embedding_size=embedding_size)))
+    save_models(tmp_path, models)
     found = round_trip(tmp_path, wordpiece_bin, models)
     assert found.keys() == {"masked LM", "detection"} and max(found.values()) < TOLERANCE, found
 
 
 def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin):
     models = {"bert": make_bert(len(PIECES))}
-    save(tmp_path, models)
+    save_models(tmp_path, models)
     found = round_trip(tmp_path, wordpiece_bin, models)
     assert found.keys() == {"masked LM"} and max(found.values()) < TOLERANCE, found
 
@@ -144,19 +131,10 @@ def test_a_frozen_generator_is_exported_with_its_own_embeddings(tmp_path, wordpi
     assert max(found.values()) < TOLERANCE, found
 
 
-@torch.no_grad()
-def feature_difference(data_bin: Path, checkpoint: Path, encoder) -> float:
-    """The largest absolute difference between our last hidden states and theirs over all tokens."""
-    ours, types, is_token, theirs, _ = inputs(data_bin)
-    features = load_ours(checkpoint)(ours, token_types=types, features_only=True)[0]
-    return (features - encoder(**theirs).last_hidden_state)[is_token].abs().max().item()
-
-
 def test_an_encoder_alone_has_the_features_of_transformers(tmp_path, wordpiece_bin, released):
-    bert = transformers.BertModel.from_pretrained(released / "bert").eval()
-    bert.save_pretrained(write_vocabulary(tmp_path / "bert"))
-    import_model(tmp_path / "bert", wordpiece_bin, tmp_path / "imported.pt")
-    assert feature_difference(wordpiece_bin, tmp_path / "imported.pt", bert) < TOLERANCE
+    import_model(released / "alone", wordpiece_bin, tmp_path / "imported.pt")
+    bert = transformers.BertModel.from_pretrained(released / "alone").eval()
+    assert differences(wordpiece_bin, tmp_path / "imported.pt", encoder=bert)["features"] < TOLERANCE
 
 
 def test_bert_as_electra_has_the_features_and_logits_of_bert(tmp_path, wordpiece_bin, released):
@@ -164,14 +142,14 @@ def test_bert_as_electra_has_the_features_and_logits_of_bert(tmp_path, wordpiece
     checkpoint, folder = tmp_path / "imported.pt", released / "bert"
     import_model(folder, wordpiece_bin, checkpoint, generator=folder, as_electra=True)
     masked_lm = transformers.BertForMaskedLM.from_pretrained(folder).eval()
-    assert feature_difference(wordpiece_bin, checkpoint, masked_lm.bert) < TOLERANCE
-    assert differences(wordpiece_bin, checkpoint, masked_lm)["masked LM"] < TOLERANCE
+    found = differences(wordpiece_bin, checkpoint, masked_lm, encoder=masked_lm.bert)
+    assert max(found.values()) < TOLERANCE, found
 
     export_model(checkpoint, tmp_path / "exported")
     detector = transformers.ElectraForPreTraining.from_pretrained(tmp_path / "exported" / "discriminator").eval()
     generator = transformers.ElectraForMaskedLM.from_pretrained(tmp_path / "exported" / "generator").eval()
-    assert max(differences(wordpiece_bin, checkpoint, generator, detector).values()) < TOLERANCE
-    assert feature_difference(wordpiece_bin, checkpoint, detector.electra) < TOLERANCE
+    found = differences(wordpiece_bin, checkpoint, generator, detector, detector.electra)
+    assert found.keys() == {"masked LM", "features", "detection"} and max(found.values()) < TOLERANCE, found
 
 
 def test_the_comparison_detects_a_small_change(tmp_path, wordpiece_bin, released):
@@ -183,27 +161,18 @@ def test_the_comparison_detects_a_small_change(tmp_path, wordpiece_bin, released
     assert max(differences(wordpiece_bin, tmp_path / "imported.pt", model).values()) > TOLERANCE
 
 
-# BERT with fewer layers and pieces: the full size needs 3 GB
-@pytest.mark.parametrize(("shape", "vocabulary_size"), [("google/electra-small", 30_522), ("bert-base-uncased", 8000)])
-def test_full_size(tmp_path, shape, vocabulary_size):
-    pieces = ["[PAD]", *(f"[unused{n}]" for n in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    pieces += [f"word{n}" for n in range(vocabulary_size - len(pieces))]
-    data_bin = write_bin(tmp_path / "data", write_vocabulary(tmp_path / "vocabulary", pieces))
+# the shapes of released models with fewer layers and pieces: the full sizes need 3 GB
+@pytest.mark.parametrize("shape", ["google/electra-small", "bert-base-uncased"])
+def test_released_shapes(tmp_path, wordpiece_bin, shape):
     if shape == "bert-base-uncased":
-        base = {"num_hidden_layers": 2, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}
-        models = {"bert": make_bert(len(pieces), **base)}
+        models = {"bert": make_bert(len(PIECES), hidden_size=768, num_attention_heads=12, intermediate_size=3072)}
     else:
         small = {"num_hidden_layers": 12, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
-        discriminator, generator = make_electra(
-            len(pieces),
-            **small,
-            embedding_size=128,
-            generator_sizes={"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 256},
-        )
-        models = {"discriminator": discriminator, "generator": generator}
-    save(tmp_path, models, pieces)
-    found = round_trip(tmp_path, data_bin, models)
-    print(shape, found)  # shown by pytest -s
+        generator_sizes = {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 256}
+        made = make_electra(len(PIECES), **small, embedding_size=128, generator_sizes=generator_sizes)
+        models = dict(zip(("discriminator", "generator"), made))
+    save_models(tmp_path, models)
+    found = round_trip(tmp_path, wordpiece_bin, models)
     assert max(found.values()) < TOLERANCE, found
 
 
@@ -213,16 +182,10 @@ def test_our_models_survive_a_round_trip(tmp_path, wordpiece_bin, family):
     flags = [*FAMILIES[family].split(), "--task", "electra", "--criterion", "electra", "--max-update", 2]
     assert fairseq_train(wordpiece_bin, tmp_path / "save", *flags).code == 0
     checkpoint = tmp_path / "save" / "checkpoint_last.pt"
-    export_model(checkpoint, tmp_path / "exported")
-    if family == "bert":
-        masked_lm = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "exported").eval()
-        found = differences(wordpiece_bin, checkpoint, masked_lm)
-        import_model(tmp_path / "exported", wordpiece_bin, tmp_path / "back.pt")
-    else:
-        discriminator, generator = tmp_path / "exported" / "discriminator", tmp_path / "exported" / "generator"
-        masked_lm = transformers.AutoModelForMaskedLM.from_pretrained(generator).eval()
-        detector = transformers.AutoModelForPreTraining.from_pretrained(discriminator).eval()
-        found = differences(wordpiece_bin, checkpoint, masked_lm, detector)
-        import_model(discriminator, wordpiece_bin, tmp_path / "back.pt", generator=generator)
+    folder, *generator = export_model(checkpoint, tmp_path / "exported")
+    masked_lm = transformers.AutoModelForMaskedLM.from_pretrained((generator or [folder])[0]).eval()
+    detector = transformers.AutoModelForPreTraining.from_pretrained(folder).eval() if generator else None
+    found = differences(wordpiece_bin, checkpoint, masked_lm, detector)
+    import_model(folder, wordpiece_bin, tmp_path / "back.pt", *generator)
     assert max(found.values()) < TOLERANCE, found
     assert_same_parameters(checkpoint, tmp_path / "back.pt")

@@ -5,9 +5,12 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
+from fairseq.data import Dictionary
 from tokenizer_folders import (
     PIECES,
     REAL_DATA,
@@ -26,7 +29,7 @@ from tn_fairseq.errors import InputError
 from tn_fairseq.huggingface.hub_interface import HubInterface
 from tn_fairseq.huggingface.tokenizer import tokenizer_files
 from tn_fairseq.tokenizers import load_tokenizer
-from tn_fairseq.tokenizers.base import ROBERTA_SPECIAL_TOKENS
+from tn_fairseq.tokenizers.base import ROBERTA_SPECIAL_TOKENS, Tokenizer
 from tn_fairseq.tokenizers.wordpiece import wordpiece_tokenizer
 
 transformers = pytest.importorskip("transformers")
@@ -56,25 +59,24 @@ def tokenizer_json(folder: Path, change=lambda backend: None) -> Path:
     return folder
 
 
-def custom_normalizer_folder(folder: Path) -> Path:
-    """A normalizer that BertTokenizer of transformers would not keep."""
-
-    def change(backend):
-        steps = [normalizers.NFKC(), normalizers.Replace("mat", "cat"), backend.normalizer]
-        backend.normalizer = normalizers.Sequence(steps)
-
-    return tokenizer_json(folder, change)
+# what BertTokenizer of transformers would not keep
 
 
-def custom_pre_tokenizer_folder(folder: Path) -> Path:
-    """A pre-tokenizer and an added token that BertTokenizer of transformers would not keep."""
+def change_normalizer(backend) -> None:
+    steps = [normalizers.NFKC(), normalizers.Replace("mat", "cat"), backend.normalizer]
+    backend.normalizer = normalizers.Sequence(steps)
 
-    def change(backend):
-        steps = [pre_tokenizers.Split(Regex(r"\d"), "removed"), pre_tokenizers.Whitespace()]
-        backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
-        backend.add_tokens(["cat_sat"])
 
-    return tokenizer_json(folder, change)
+def change_pre_tokenizer(backend) -> None:
+    steps = [pre_tokenizers.Split(Regex(r"\d"), "removed"), pre_tokenizers.Whitespace()]
+    backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    backend.add_tokens(["cat_sat"])
+
+
+CUSTOM = {
+    "custom normalizer": lambda folder: tokenizer_json(folder, change_normalizer),
+    "custom pre-tokenizer": lambda folder: tokenizer_json(folder, change_pre_tokenizer),
+}
 
 
 def roberta_folder(folder: Path) -> Path:
@@ -100,39 +102,28 @@ WORDPIECE = {
     "Chinese unsplit": lambda folder: bert_folder(folder, [*PIECES, "##字"], tokenize_chinese_chars=False),
     "tokenizer.json": tokenizer_json,
 }
+BPE, BYTES = {"model_type": "bpe", **OURS}, {"byte_fallback": True, "vocab_size": 300, **OURS}
+IDENTITY = {"normalization_rule_name": "identity", **OURS}
 SENTENCEPIECE = {
     "sentencepiece": lambda folder: sentencepiece_folder(folder, **OURS),
     "sentencepiece, its defaults": sentencepiece_folder,
     "sentencepiece, BERT's names": lambda folder: sentencepiece_folder(folder, **BERT_STYLE),
     "sentencepiece, user-defined mask": lambda folder: sentencepiece_folder(folder, user_defined_symbols=["<mask>"]),
-    "sentencepiece bpe": lambda folder: sentencepiece_folder(folder, model_type="bpe", vocab_size=90, **OURS),
-    "sentencepiece bytes": lambda folder: sentencepiece_folder(folder, byte_fallback=True, vocab_size=300, **OURS),
-    "sentencepiece bpe bytes": lambda folder: sentencepiece_folder(
-        folder, model_type="bpe", byte_fallback=True, vocab_size=300, **OURS
-    ),
-    "sentencepiece across words": lambda folder: sentencepiece_folder(
-        folder, split_by_whitespace=False, vocab_size=44, **OURS
-    ),
-    "sentencepiece, no normalization": lambda folder: sentencepiece_folder(
-        folder, normalization_rule_name="identity", sentence_iterator=iter(TEXT[:3] * 3), **OURS
-    ),
+    "sentencepiece bpe": lambda folder: sentencepiece_folder(folder, vocab_size=90, **BPE),
+    "sentencepiece bytes": lambda folder: sentencepiece_folder(folder, **BYTES),
+    "sentencepiece bpe bytes": lambda folder: sentencepiece_folder(folder, **{**BPE, **BYTES}),
+    "sentencepiece across words": lambda f: sentencepiece_folder(f, split_by_whitespace=False, vocab_size=44, **OURS),
+    "sentencepiece as is": lambda f: sentencepiece_folder(f, sentence_iterator=iter(TEXT[:3] * 3), **IDENTITY),
 }
 # the tokenizers library matches every piece of a unigram model in a text, even special ones
 UNIGRAM = [kind for kind in SENTENCEPIECE if "bpe" not in kind]
-MAKERS = {
-    **WORDPIECE,
-    "custom normalizer": custom_normalizer_folder,
-    "custom pre-tokenizer": custom_pre_tokenizer_folder,
-    "roberta": roberta_folder,
-    "gpt2": gpt2_folder,
-    **SENTENCEPIECE,
-}
+MAKERS = {**WORDPIECE, **CUSTOM, "roberta": roberta_folder, "gpt2": gpt2_folder, **SENTENCEPIECE}
 
 
-def export(tokenizer, dictionary, folder: Path, model_type: str = "electra") -> Path:
+def export(tokenizer, dictionary, folder: Path) -> Path:
     """Write the exported files and a config.json."""
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    (folder / "config.json").write_text('{"model_type": "electra"}')
     for name, content in tokenizer_files(tokenizer, dictionary, MAX_POSITIONS).items():
         (folder / name).write_bytes(content)
     return folder
@@ -144,41 +135,52 @@ def binarized(tokenizer, dictionary, lines) -> list[list[int]]:
     return [token_ids[table[tokenizer.encode_chunk([line])[0]]].tolist() for line in lines]
 
 
+class Exported(NamedTuple):
+    kind: str
+    tokenizer: Tokenizer
+    dictionary: Dictionary
+    token_ids: np.ndarray  # of the dictionary's symbols
+    folder: Path
+    loaded: Any  # by transformers
+
+    def ids(self, *lines: str) -> list[list[int]]:
+        return binarized(self.tokenizer, self.dictionary, lines)
+
+    def interface(self) -> HubInterface:
+        return HubInterface(torch.nn.Module(), self.dictionary, self.tokenizer)
+
+
 @pytest.fixture(scope="module", params=MAKERS)
-def exported(request, tmp_path_factory):
-    """The kind, tokenizer, dictionary and exported folder; the original folder is deleted."""
+def exported(request, tmp_path_factory) -> Exported:
+    """A tokenizer and its export; the original folder is deleted."""
     folder = tmp_path_factory.mktemp("exported")
     tokenizer = load_tokenizer(MAKERS[request.param](folder / "original"))
     shutil.rmtree(folder / "original")
     dictionary = model_dictionary(tokenizer)
-    return request.param, tokenizer, dictionary, export(tokenizer, dictionary, folder / "export")
+    export(tokenizer, dictionary, folder / "export")
+    loaded = transformers.AutoTokenizer.from_pretrained(folder / "export")
+    return Exported(request.param, tokenizer, dictionary, tokenizer.token_ids(dictionary), folder / "export", loaded)
 
 
 @pytest.mark.parametrize("model_type", ["bert", "electra"])
 def test_ids_match_binarize(exported, model_type):
-    _, tokenizer, dictionary, folder = exported
-    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    assert loaded(TRICKY, add_special_tokens=False)["input_ids"] == binarized(tokenizer, dictionary, TRICKY)
-    assert len(loaded) == len(dictionary)
+    (exported.folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    loaded = transformers.AutoTokenizer.from_pretrained(exported.folder)
+    assert loaded(TRICKY, add_special_tokens=False)["input_ids"] == exported.ids(*TRICKY)
+    assert len(loaded) == len(exported.dictionary)
 
 
-@pytest.mark.parametrize("exported", [kind for kind in MAKERS if kind not in UNIGRAM], indirect=True)
 def test_literal_special_tokens_are_text_with_split_special_tokens(exported):
-    _, tokenizer, dictionary, folder = exported
-    loaded = transformers.AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
-    assert loaded(LITERAL, add_special_tokens=False)["input_ids"] == binarized(tokenizer, dictionary, LITERAL)
-
-
-@pytest.mark.parametrize("exported", UNIGRAM, indirect=True)
-def test_a_unigram_model_reads_only_its_own_literal_special_tokens(exported):
-    _, tokenizer, dictionary, folder = exported
-    loaded = transformers.AutoTokenizer.from_pretrained(folder, split_special_tokens=True)
+    loaded = transformers.AutoTokenizer.from_pretrained(exported.folder, split_special_tokens=True)
+    found, expected = loaded(LITERAL, add_special_tokens=False)["input_ids"], exported.ids(*LITERAL)
+    if exported.kind not in UNIGRAM:
+        assert found == expected
+        return
+    tokenizer = exported.tokenizer  # a unigram model still reads its own special tokens
     special = {tokenizer.pieces[token] for token in tokenizer.special_ids.values()}
     control = special - {tokenizer.pieces[tokenizer.special_ids["<unk>"]]}  # which is also used for other text
     pattern = "|".join(map(re.escape, control))
-    found = loaded(LITERAL, add_special_tokens=False)["input_ids"]
-    for line, ids, text_ids in zip(LITERAL, found, binarized(tokenizer, dictionary, LITERAL), strict=True):
+    for line, ids, text_ids in zip(LITERAL, found, expected, strict=True):
         assert [token for token in loaded.convert_ids_to_tokens(ids) if token in control] == re.findall(pattern, line)
         if not any(piece in line for piece in special):
             assert ids == text_ids
@@ -186,95 +188,69 @@ def test_a_unigram_model_reads_only_its_own_literal_special_tokens(exported):
 
 # transformers keeps the spaces around the mask of "roberta" as pieces of their own
 @pytest.mark.parametrize("exported", [kind for kind in MAKERS if kind != "roberta"], indirect=True)
-def test_the_python_interface_reads_masks_as_transformers_does(exported):
-    _, tokenizer, dictionary, folder = exported
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    interface = HubInterface(torch.nn.Module(), dictionary, tokenizer)
-    token_ids = tokenizer.token_ids(dictionary)
+def test_a_mask_replaces_a_word_and_the_space_before_it(exported):
+    loaded, interface = exported.loaded, exported.interface()
+    before, word, whole = exported.ids("the cats", "the cats mat", "the cats mat. on the mat")
+    masked = loaded(f"the cats {loaded.mask_token}. on the mat", add_special_tokens=False)["input_ids"]
+    assert masked == [*before, loaded.mask_token_id, *whole[len(word) :]]
     for text in ("the {} sat on the mat.", "the {}. It", "{}s sat", "{}", "cat {}", "{} {}", "ü({})  {}, the"):
         theirs = loaded(text.replace("{}", loaded.mask_token))["input_ids"]
         for mask in ("<mask>", loaded.mask_token):
-            assert token_ids[interface.encode(text.replace("{}", mask))].tolist() == theirs, text
+            assert exported.token_ids[interface.encode(text.replace("{}", mask))].tolist() == theirs, text
+
+
+@pytest.mark.parametrize("exported", ["roberta"], indirect=True)
+def test_the_mask_of_a_tokenizer_json_keeps_the_space_before_it(exported):
+    assert exported.loaded.tokenize("the cats <mask>. on") == ["Ġthe", "Ġcats", "Ġ", "<mask>", "Ġ", ".", "Ġon"]
 
 
 def test_the_python_interface_reads_other_text_as_binarize_does(exported):
-    _, tokenizer, dictionary, _ = exported
-    interface = HubInterface(torch.nn.Module(), dictionary, tokenizer)
-    token_ids = tokenizer.token_ids(dictionary)
-    for text, ids in zip(TRICKY, binarized(tokenizer, dictionary, TRICKY)):
-        bos, *inside, eos = interface.encode(text).tolist()
-        assert (bos, eos) == (dictionary.bos(), dictionary.eos()) and token_ids[inside].tolist() == ids
+    for text, ids in zip(TRICKY, exported.ids(*TRICKY)):
+        bos, *inside, eos = exported.interface().encode(text).tolist()
+        assert (bos, eos) == (exported.dictionary.bos(), exported.dictionary.eos())
+        assert exported.token_ids[inside].tolist() == ids
 
 
 @pytest.mark.parametrize(
     "exported", ["uncased", "gpt2", "sentencepiece", "sentencepiece bpe bytes", "roberta"], indirect=True
 )
 def test_the_python_interface_decodes_what_it_encodes(exported):
-    _, tokenizer, dictionary, _ = exported
-    interface = HubInterface(torch.nn.Module(), dictionary, tokenizer)
+    interface = exported.interface()
     for text in ("the cat sat on <mask> mats.", "<mask> cat <mask>. the", "the cats"):
         assert interface.decode(interface.encode(text)).strip() == text
     assert list(map(str.strip, interface.decode(interface.encode("the <mask>", "cat")))) == ["the <mask>", "cat"]
 
 
-def test_special_tokens(exported):
-    _, tokenizer, dictionary, folder = exported
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    token_ids = tokenizer.token_ids(dictionary).tolist()
+def test_special_tokens_and_pairs(exported):
+    loaded, tokenizer = exported.loaded, exported.tokenizer
     fields = ("cls_token_id", "pad_token_id", "sep_token_id", "unk_token_id", "mask_token_id")
     ids = dict(zip(ROBERTA_SPECIAL_TOKENS, [getattr(loaded, field) for field in fields]))
-    assert ids == {symbol: token_ids[dictionary.index(symbol)] for symbol in ids}
+    assert ids == {symbol: exported.token_ids[exported.dictionary.index(symbol)] for symbol in ids}
     assert set(ids.values()) <= set(loaded.all_special_ids)
     assert loaded.model_max_length == MAX_POSITIONS
     for symbol, token in tokenizer.special_ids.items():
         assert loaded.convert_ids_to_tokens(ids[symbol]) == tokenizer.pieces[token]
 
-
-def test_single_and_pair(exported):
-    _, tokenizer, dictionary, folder = exported
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    cls, sep = loaded.cls_token_id, loaded.sep_token_id
-    first, second = binarized(tokenizer, dictionary, ["the cat sat", "on the mat."])
+    first, second = exported.ids("the cat sat", "on the mat.")
     single, pair = loaded("the cat sat"), loaded("the cat sat", "on the mat.")
-    assert single["input_ids"] == [cls, *first, sep]
-    assert pair["input_ids"] == [cls, *first, sep, *second, sep]
+    assert single["input_ids"] == [ids["<s>"], *first, ids["</s>"]]
+    assert pair["input_ids"] == [ids["<s>"], *first, ids["</s>"], *second, ids["</s>"]]
     assert single["token_type_ids"] == [0] * (len(first) + 2)
     assert pair["token_type_ids"] == [0] * (len(first) + 2) + [1] * (len(second) + 1)
     padded = loaded(["the cat sat", "the"], padding=True)
-    assert padded["input_ids"][1][-1] == loaded.pad_token_id
-    assert padded["attention_mask"][1][-1] == 0
+    assert (padded["input_ids"][1][-1], padded["attention_mask"][1][-1]) == (ids["<pad>"], 0)
 
 
-@pytest.mark.parametrize("exported", [kind for kind in MAKERS if kind != "roberta"], indirect=True)
-def test_a_mask_replaces_a_word(exported):
-    _, tokenizer, dictionary, folder = exported
-    loaded = transformers.AutoTokenizer.from_pretrained(folder)
-    words = ["the cats", "the cats mat", "the cats mat. on the mat"]
-    before, word, whole = binarized(tokenizer, dictionary, words)
-    masked = loaded(f"the cats {loaded.mask_token}. on the mat", add_special_tokens=False)["input_ids"]
-    assert masked == [*before, loaded.mask_token_id, *whole[len(word) :]]
-
-
-@pytest.mark.parametrize("exported", ["roberta"], indirect=True)
-def test_the_mask_of_a_tokenizer_json_keeps_the_space_before_it(exported):
-    loaded = transformers.AutoTokenizer.from_pretrained(exported[3])
-    assert loaded.tokenize("the cats <mask>. on") == ["Ġthe", "Ġcats", "Ġ", "<mask>", "Ġ", ".", "Ġon"]
-
-
-def test_load_tokenizer_reads_the_export(exported):
-    kind, tokenizer, dictionary, folder = exported
+def test_load_tokenizer_reads_the_export_and_exporting_again_changes_nothing(exported):
+    tokenizer, folder = exported.tokenizer, exported.folder
     again = load_tokenizer(folder)
     assert again.pieces[: len(tokenizer.pieces)] == tokenizer.pieces
-    assert len(again.pieces) == len(dictionary)
-    token_ids = tokenizer.token_ids(dictionary)
-    assert again.special_ids == {symbol: token_ids[dictionary.index(symbol)] for symbol in ROBERTA_SPECIAL_TOKENS}
-    lines = TRICKY if kind in SENTENCEPIECE else TRICKY + LITERAL
-    assert binarized(again, model_dictionary(again), lines) == binarized(tokenizer, dictionary, lines)
+    assert len(again.pieces) == len(exported.dictionary)
+    ids = {symbol: exported.token_ids[exported.dictionary.index(symbol)] for symbol in ROBERTA_SPECIAL_TOKENS}
+    assert again.special_ids == ids
+    lines = TRICKY if exported.kind in SENTENCEPIECE else TRICKY + LITERAL
+    assert binarized(again, model_dictionary(again), lines) == exported.ids(*lines)
 
-
-def test_exporting_an_export_changes_nothing(exported):
-    _, _, _, folder = exported
-    again = load_tokenizer(folder)
     files = tokenizer_files(again, model_dictionary(again), MAX_POSITIONS)
     assert files["tokenizer_config.json"] == (folder / "tokenizer_config.json").read_bytes()
     first, second = json.loads((folder / "tokenizer.json").read_bytes()), json.loads(files["tokenizer.json"])
@@ -284,7 +260,7 @@ def test_exporting_an_export_changes_nothing(exported):
 
 
 def test_files_and_classes(exported):
-    kind, tokenizer, _, folder = exported
+    kind, tokenizer, folder = exported.kind, exported.tokenizer, exported.folder
     for name in {"vocab.txt", "sentencepiece.model", "encoder.json", "vocab.bpe"} & tokenizer.files.keys():
         assert (folder / name).read_bytes() == tokenizer.files[name]
     config = json.loads((folder / "tokenizer_config.json").read_text())
@@ -300,9 +276,9 @@ def test_files_and_classes(exported):
     assert options == expected.get(kind, [True, None, True] if kind in WORDPIECE else [None] * 3)
 
 
-@pytest.mark.parametrize("make", [custom_normalizer_folder, custom_pre_tokenizer_folder])
-def test_a_tokenizer_json_keeps_its_behavior(tmp_path, make):
-    folder = make(tmp_path / "custom")
+@pytest.mark.parametrize("kind", CUSTOM)
+def test_a_tokenizer_json_keeps_its_behavior(tmp_path, kind):
+    folder = CUSTOM[kind](tmp_path / "custom")
     (folder / "special_tokens_map.json").write_text('{"pad_token": "[MASK]"}')
     tokenizer = load_tokenizer(folder)
     files = tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)
