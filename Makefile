@@ -2,6 +2,7 @@
 # make test   install everything, lint and run all tests
 # make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
 # make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files
+# make dist   install everything, build the sdist and the wheel, and check them
 # make bench  install everything, compare speed and memory with a training loop over the classes of transformers
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ BENCH ?= benchmark
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo study test soak bench lint clean
+.PHONY: demo study test soak dist bench lint clean
 
 demo: $(VENV)/.ready
 	$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)
@@ -28,6 +29,12 @@ test: lint
 
 soak: $(VENV)/.ready
 	$(BIN)/python -m pytest -m soak --timeout 0 -s tests/soak
+
+dist: $(VENV)/.ready
+	$(PIP) install --quiet --constraint constraints.txt build twine
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 bench: $(VENV)/.ready
 	$(BIN)/python examples/benchmark.py --output $(BENCH)
@@ -55,4 +62,4 @@ $(VENV)/.ready: setup.py constraints.txt fairseq.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO) build *.egg-info
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info

@@ -152,13 +152,21 @@ def test_every_preprocessing_command(preprocessed):
         assert (preprocessed.folder / name).stat().st_size > 0, name
 
 
-def test_analysis_export_and_evaluation(trained):
+def test_fine_tuning(trained):
+    trained.modules(
+        ["tn_fairseq.evaluation", "glue", "tiny=checkpoints/checkpoint_last.pt", "--data", "glue-bin", "--seeds", 1]
+        + ["--max-update", 2, "--output", "glue-scores", "--", "--cpu"]
+    )
+    scores = json.loads((trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8"))
+    assert "SST-2" in json.dumps(scores)
+
+
+def test_analysis_and_export(trained):
     data = ["--data", "data-bin"]
     trained.modules(
         ["tn_fairseq.analysis", "data-bin", "--path", "checkpoints/checkpoint_last.pt"]
         + ["--synonym-table", "synonyms.safetensors", "--mask-seeds", 1, "--output", "false-negatives"],
         ["tn_fairseq.huggingface", "export", "checkpoints/checkpoint_last.pt", *data, "--output", "exported"],
-        ["tn_fairseq.evaluation", "--help"],
     )
     assert "<script" in (trained.folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")
     assert (trained.folder / "exported" / "discriminator" / "model.safetensors").exists()
