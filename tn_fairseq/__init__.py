@@ -1,6 +1,7 @@
 """Pre-training on true negatives, as a fairseq plugin: ``fairseq-train DATA_BIN --user-dir tn_fairseq ...``."""
 
 import sys
+from typing import Any
 
 # `python -m tn_fairseq` only prints this folder and should not wait seconds for the imports. Python sets sys.argv[0] to
 # "-m" while it imports the parent packages of the module to run.
@@ -8,10 +9,10 @@ if not (sys.argv == ["-m"] and sys.orig_argv[-1] == __name__):
     # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
     from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
 
-    fairseq_patches.install()
+    fairseq_patches.settings.check_recipe()
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name == "from_pretrained":  # imported when it is used, because training does not need it
         from .huggingface.hub_interface import from_pretrained
 

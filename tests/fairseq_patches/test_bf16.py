@@ -1,20 +1,14 @@
-"""bfloat16 on a CPU: exact resumption, one precision per run, and invalid combinations of flags."""
+"""bfloat16 on a CPU: exact resumption, and one precision per run."""
 
 import copy
-import re
 
 import pytest
 import torch
-from fairseq import utils
-from fairseq.dataclass.configs import FairseqConfig
 from helpers import FAMILIES, prepare_training
 from interruption import assert_equal
-from omegaconf import OmegaConf
 
 from tn_fairseq.checkpoints import load_checkpoint
-from tn_fairseq.errors import InputError
 from tn_fairseq.fairseq_patches import bf16
-from tn_fairseq.fairseq_patches.settings_check import check_recipe, check_training_flags
 
 ELECTRA = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 
@@ -71,33 +65,3 @@ def test_a_cpu_without_fast_bf16_gets_one_warning(train, monkeypatch, caplog):
     assert "slower" not in caplog.text
     train("slow", "--bf16", "--max-update", 1)
     assert caplog.text.count("this CPU has neither AMX nor AVX512-BF16, so --bf16 is slower than float32") == 1
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--bf16 --fp16", "--bf16 and --fp16 are two precisions; give one of them"),
-        ("--bf16 --amp", "--bf16 and --amp are two precisions; give one of them"),
-        ("--bf16 --memory-efficient-fp16", "--bf16 and --memory-efficient-fp16 are two precisions; give one of them"),
-        ("--memory-efficient-bf16", "--memory-efficient-bf16 would lose small updates; give --bf16"),
-        ("--bf16 --memory-efficient-bf16", "--memory-efficient-bf16 would lose small updates; give --bf16"),
-        ("--tpu", "--tpu needs torch_xla, which is not installed; remove it"),
-    ],
-)
-def test_precisions_that_exclude_each_other(flags, message, monkeypatch):
-    monkeypatch.setattr(utils, "xm", None)
-    with pytest.raises(InputError) as caught:
-        check_training_flags(["data-bin", *flags.split()])
-    assert str(caught.value) == message
-    recipe = OmegaConf.structured(FairseqConfig())
-    recipe.distributed_training.distributed_world_size = 1
-    check_recipe(recipe)
-    for flag in flags.split():
-        recipe.common[setting(flag)] = True
-    with pytest.raises(InputError) as caught:
-        check_recipe(recipe)
-    assert str(caught.value) == re.sub(r"--[\w-]+", lambda flag: f"common.{setting(flag[0])}", message)
-
-
-def setting(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")

@@ -1,14 +1,21 @@
-"""Effects of an overflow in half precision on weights, loss scale and log, step by step."""
+"""Overflows in half precision, step by step; moving averages; and the wait for the thread that prepares batches."""
 
 import logging
+import queue
 import re
+import time
 
 import pytest
 import torch
 from fairseq import options, tasks
+from fairseq.data.iterators import BackgroundConsumer
+from fairseq.dataclass.configs import EMAConfig
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.models.ema.ema import EMA
 from fairseq.trainer import Trainer
 from helpers import CRITERIA, FAMILIES, first_batch, training_flags
+
+from tn_fairseq.fairseq_patches import training
 
 TOO_LARGE = 1 << 17
 WINDOW = 2  # clean updates after which the loss scale doubles
@@ -47,8 +54,9 @@ def overflows(messages: list[str]) -> list[tuple[int, float]]:
     return [(int(match.group(1)), float(match.group(2))) for match in found]
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family, criterion", [*[("electra", name) for name in CRITERIA], ("bert", "electra"), ("roberta", "electra")]
+)
 def test_an_overflow_skips_and_names_the_update(build_trainer, caplog, family, criterion):
     caplog.set_level(logging.INFO, "fairseq.trainer")
     flags = ["--criterion", criterion, "--fp16-init-scale", TOO_LARGE, "--fp16-scale-window", WINDOW]
@@ -71,3 +79,96 @@ def test_an_overflow_skips_and_names_the_update(build_trainer, caplog, family, c
         assert all(torch.isfinite(tensor).all() for tensor in what_an_update_changes(trainer))
     assert skipped[0] == (1, TOO_LARGE / 2) and torch.Tensor.cuda is to_gpu
     assert overflows(caplog.messages) == skipped
+
+
+# Moving averages
+
+
+@pytest.mark.parametrize("half_precision", [False, True])
+@pytest.mark.parametrize("family", ["electra", "bert"])
+def test_only_weights_are_averaged(build, family, half_precision):
+    model = build(family, "--criterion", "electra")[1]
+    if half_precision:
+        model.half()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    average = EMA(model, EMAConfig(store_ema=True, ema_decay=0.75, ema_fp32=half_precision))
+    for parameter in model.parameters():
+        parameter.data.add_(1)
+    average.step(model)
+    for name, tensor in average.get_model().state_dict().items():
+        averaged = name in dict(model.named_parameters())
+        expected = before[name] + 0.25 if averaged else before[name]
+        torch.testing.assert_close(tensor, expected, rtol=1e-3, atol=1e-3)
+    assert "dictionary_fingerprint" in before
+
+
+def test_fairseqs_skip_keys_are_copied(build):
+    model = build("bert", "--criterion", "electra")[1]
+    copied = "embeddings.word_embeddings.weight"
+    average = EMA(model, EMAConfig(store_ema=True, ema_decay=0.75), skip_keys={copied})
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for parameter in model.parameters():
+        parameter.data.add_(1)
+    average.step(model)
+    for name, parameter in average.get_model().named_parameters():
+        torch.testing.assert_close(parameter.detach(), before[name] + (1 if name == copied else 0.25))
+
+
+# The thread that prepares batches
+
+
+def test_waits_for_a_thread_until_its_queue_is_full():
+    made = []
+
+    def batches():
+        for number in range(5):
+            end = time.monotonic() + 0.1
+            while time.monotonic() < end:  # working, not waiting
+                pass
+            made.append(number)
+            yield number
+
+    room = queue.Queue(2)
+    thread = BackgroundConsumer(room, batches(), 5, None)
+    thread.start()
+    training.wait_until_at_rest()
+    assert made == [0, 1, 2] and thread.is_alive()  # two in the queue, one waiting for room
+    for _ in range(5):
+        room.get()
+    training.wait_until_at_rest()
+    assert made == [0, 1, 2, 3, 4]
+
+
+class Clock:
+    """A clock that only moves when someone sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        assert self.now < 2000, "waited forever"
+
+
+def test_the_wait_for_a_busy_thread_ends(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(training, "time", clock)
+    works, go_on = [], [True]
+
+    def busy():
+        works.append(True)
+        while go_on[0]:
+            pass
+        yield 1
+
+    BackgroundConsumer(queue.Queue(2), busy(), 1, None).start()
+    while not works:
+        time.sleep(0.001)
+    try:
+        training.wait_until_at_rest()
+    finally:
+        go_on[0] = False
+    assert clock.now - 1000 == pytest.approx(training.SECONDS, abs=0.1)

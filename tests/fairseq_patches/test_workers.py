@@ -1,15 +1,20 @@
 """Workers that would not train one model are refused, and the error names the flags to add."""
 
 import argparse
+import os
 import re
 import shlex
+from functools import partial
+from unittest.mock import patch
 
 import pytest
+import torch
 from fairseq import options
 from fairseq.dataclass.constants import DDP_BACKEND_CHOICES
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.fairseq_patches.distributed import check_workers, find_launch
+from tn_fairseq.fairseq_patches.settings import _as_flag, _in_yaml
+from tn_fairseq.fairseq_patches.workers import check_workers, find_launch
 
 TORCHRUN = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
 FIRST = {**TORCHRUN, "RANK": "0", "LOCAL_RANK": "0"}
@@ -23,13 +28,14 @@ TCP = "--distributed-init-method tcp://node1:29500 --distributed-no-spawn"
 GLOO = "--distributed-backend gloo --ddp-backend legacy_ddp"
 
 
-def check(flags: str, environment: dict[str, str], gpus: int, in_yaml: bool = False) -> None:
+def check(flags: str, environment: dict[str, str], gpus: int, say=_as_flag) -> None:
     """Check these flags of fairseq-train on a machine with ``gpus`` GPUs."""
     parser = argparse.ArgumentParser()
     options.add_distributed_training_args(parser, default_world_size=max(1, gpus))
     parser.add_argument("--cpu", action="store_true")
     settings = parser.parse_args(shlex.split(flags))
-    check_workers(settings, cpu=settings.cpu, gpus=gpus, environment=environment, in_yaml=in_yaml)
+    with patch.dict(os.environ, environment, clear=True), patch.object(torch.cuda, "device_count", lambda: gpus):
+        check_workers(settings, settings.cpu, partial(say, "distributed_training"))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ def test_torchruns_that_are_not_connected():
 
 def test_the_error_for_a_recipe_names_its_settings():
     with pytest.raises(InputError) as error:
-        check("", TORCHRUN, 0, in_yaml=True)
+        check("", TORCHRUN, 0, _in_yaml)
     settings = re.findall(r"distributed_training\.(\w+)=(\S+)", str(error.value))
     assert dict(settings) == {
         "distributed_init_method": "env://",
@@ -149,8 +155,16 @@ def test_the_error_for_a_recipe_names_its_settings():
     assert "--" not in str(error.value)
 
 
-def test_the_innermost_launcher_counts():
-    assert find_launch({**SRUN, **TORCHRUN}).launcher == "torchrun"
-    assert find_launch({**SRUN, "WORLD_SIZE": "1"})[::4] == ("srun", 4)
-    assert find_launch({**BATCH, **OPEN_MPI})[::4] == ("mpirun", 2)
-    assert find_launch(BATCH).size == find_launch({}).size == 1
+@pytest.mark.parametrize(
+    "environment, launcher, size",
+    [
+        ({**SRUN, **TORCHRUN}, "torchrun", 2),
+        ({**SRUN, "WORLD_SIZE": "1"}, "srun", 4),
+        ({**BATCH, **OPEN_MPI}, "mpirun", 2),
+        (BATCH, "", 1),
+        ({}, "", 1),
+    ],
+)
+def test_the_innermost_launcher_counts(environment, launcher, size):
+    with patch.dict(os.environ, environment, clear=True):
+        assert find_launch()[::4] == (launcher, size)

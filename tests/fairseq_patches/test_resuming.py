@@ -1,0 +1,98 @@
+"""What is checked when a run starts or resumes, and when it loads an existing generator."""
+
+import json
+import logging
+from argparse import Namespace
+
+import pytest
+from helpers import FAMILIES, prepare_training
+from interruption import assert_equal
+
+from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.errors import InputError
+from tn_fairseq.fairseq_patches.resuming import is_new, start_generator
+
+
+def run(save_dir, **options) -> Namespace:
+    return Namespace(
+        **{"save_dir": str(save_dir), "restore_file": "checkpoint_last.pt", "continue_once": None, **options}
+    )
+
+
+def test_a_run_is_new_until_it_has_a_checkpoint(tmp_path):
+    trainer, shard = Namespace(checkpoint_suffix=""), Namespace(checkpoint_suffix="-shard0")
+    assert is_new(run(tmp_path), trainer)
+    assert not is_new(run(tmp_path, restore_file="other.pt"), trainer)
+    assert not is_new(run(tmp_path, continue_once="other.pt"), trainer)
+    (tmp_path / "checkpoint_last.pt").touch()
+    assert not is_new(run(tmp_path), trainer) and is_new(run(tmp_path), shard)
+
+
+def test_a_new_generator_cannot_be_frozen(build):
+    _, model, _ = build("electra")
+    start_generator(model, None, None)
+    model.cfg.freeze_generator = True
+    with pytest.raises(InputError, match="^--freeze-generator would freeze an untrained generator; give one with --ge"):
+        start_generator(model, None, None)
+    start_generator(model, "imported.pt", None)
+
+
+def test_two_generators_are_refused(build):
+    _, model, _ = build("electra")
+    model.cfg.generator_checkpoint = "generator.pt"
+    with pytest.raises(InputError, match="^--finetune-from-model imported.pt has a generator, too; give only that, or"):
+        start_generator(model, "imported.pt", None)
+
+
+def refused(*words) -> str:
+    """The one-line error of a run in this process."""
+    with pytest.raises(SystemExit, match="^error: [^\\n]*$") as caught:
+        prepare_training(*words)()
+    return caught.value.code
+
+
+@pytest.mark.parametrize("name", ["file", "file/save"])
+def test_a_folder_that_cannot_be_written(data_bin, tmp_path, name):
+    (tmp_path / "file").write_text("precious")
+    flags = [*FAMILIES["electra"].split(), "--criterion", "electra"]
+    assert f"--save-dir {tmp_path / name}: cannot be written (" in refused(data_bin, tmp_path / name, *flags)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("family", "criterion"),
+    [("electra", "mlm_hard_correction"), ("roberta", "mlm_sent_kl")],
+)
+def test_a_metric_that_is_not_logged_is_refused_and_the_error_names_all_others(
+    data_bin, synonym_table, tmp_path, caplog, family, criterion
+):
+    caplog.set_level(logging.INFO)
+    flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table, "--max-update", 1]
+    message = refused(data_bin, tmp_path / "wrong", *flags, "--best-checkpoint-metric", "accuracy")
+    assert not any(record.name == "valid" for record in caplog.records) and not list(tmp_path.rglob("*.pt"))
+    prepare_training(data_bin, tmp_path / "right", *flags, "--best-checkpoint-metric", "false_negative_rate")()
+    (logged,) = (json.loads(record.getMessage()) for record in caplog.records if record.name == "valid")
+    names = {name.removeprefix("valid_") for name in logged} - {"epoch", "num_updates", "best_false_negative_rate"}
+    assert message == (
+        f"error: --best-checkpoint-metric accuracy is not logged; give one of {', '.join(sorted(names))}"
+    )
+
+
+def test_a_metric_that_only_a_synonym_table_makes(data_bin, tmp_path):
+    flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--best-checkpoint-metric", "false_negative_rate"]
+    assert "false_negative_rate is not logged" in refused(data_bin, tmp_path, *flags)
+    prepare_training(data_bin, tmp_path, *flags, "--max-update", 1, "--disable-validation")()
+
+
+def test_the_check_of_the_metric_does_not_change_training(data_bin, tmp_path):
+    flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_sent_kl", "--max-update", 2]
+    for metric in ("loss", "ppl"):
+        prepare_training(data_bin, tmp_path / metric, *flags, "--best-checkpoint-metric", metric)()
+    states = (load_checkpoint(tmp_path / metric / "checkpoint_last.pt") for metric in ("loss", "ppl"))
+    assert_equal(*(state["model"] for state in states))
+
+
+def test_the_metrics_of_other_criteria_are_left_to_fairseq(data_bin, tmp_path):
+    flags = [*FAMILIES["roberta"].split(), "--criterion", "masked_lm", "--max-update", 1]
+    with pytest.raises(KeyError, match="accuracy"):
+        prepare_training(data_bin, tmp_path, *flags, "--best-checkpoint-metric", "accuracy")()

@@ -1,0 +1,135 @@
+"""Invalid settings get a one-line error before a run; other programs, tasks and criteria are not checked."""
+
+import re
+
+import pytest
+import torch
+from fairseq import options, utils
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.distributed import utils as distributed_utils
+from helpers import FAMILIES, PLUGIN, fairseq_train, run_command
+from omegaconf import DictConfig, OmegaConf
+
+from tn_fairseq.configuration import training_config
+from tn_fairseq.errors import InputError
+from tn_fairseq.fairseq_patches.settings import _in_yaml, check_settings
+
+TORCHRUN = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
+
+
+def configuration(**groups: dict) -> DictConfig:
+    groups["distributed_training"] = {"distributed_world_size": 1}
+    return OmegaConf.merge(OmegaConf.structured(FairseqConfig()), groups)
+
+
+def refused(cfg: DictConfig) -> str:
+    """The error about flags; the one about a recipe's settings is the same, except for their spelling."""
+    with pytest.raises(InputError) as caught:
+        check_settings(cfg)
+    with pytest.raises(InputError) as in_yaml:
+        check_settings(cfg, _in_yaml)
+    spelled = re.sub(r"\w+\.(\w+)=(\w+)", lambda found: f"--{found[1]} {found[2]}", str(in_yaml.value))
+    assert spelled.replace("_", "-").replace(" true", "") == str(caught.value).replace("_", "-")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "task, criterion", [("electra", None), ("squad", None), ("masked_lm", "mlm_soft_reg"), (None, "electra")]
+)
+def test_our_runs_without_a_batch_size_are_refused(task, criterion):
+    cfg = configuration(task={"_name": task}, criterion={"_name": criterion}, dataset={"batch_size_valid": 8})
+    assert refused(cfg) == "no batch size; give --batch-size N (sequences) or --max-tokens N"
+    for size in ("batch_size", "max_tokens"):
+        check_settings(OmegaConf.merge(cfg, {"dataset": {size: 8}}))
+
+
+@pytest.mark.parametrize("task, criterion", [("masked_lm", "masked_lm"), ("nonsense", None), (None, "cross_entropy")])
+def test_other_runs_without_a_batch_size_are_left_to_fairseq(task, criterion):
+    check_settings(configuration(task={"_name": task}, criterion={"_name": criterion}))
+    check_settings(configuration())
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("bf16 fp16", "--bf16 and --fp16 are two precisions; give one of them"),
+        ("bf16 amp", "--bf16 and --amp are two precisions; give one of them"),
+        ("bf16 memory_efficient_fp16", "--bf16 and --memory-efficient-fp16 are two precisions; give one of them"),
+        ("bf16 memory_efficient_bf16", "--memory-efficient-bf16 would lose small updates; give --bf16"),
+        ("tpu", "--tpu needs torch_xla, which is not installed; remove it"),
+    ],
+)
+def test_precisions_that_exclude_each_other(flags, message, monkeypatch):
+    monkeypatch.setattr(utils, "xm", None)
+    assert refused(configuration(common=dict.fromkeys(flags.split(), True))) == message
+
+
+def test_a_tpu_is_refused_only_if_it_was_asked_for(monkeypatch):
+    monkeypatch.setattr(utils, "xm", None)
+    cfg = configuration(common={"bf16": True, "tpu": True})
+    check_settings(cfg)  # as fairseq sets them for --bf16
+    with pytest.raises(InputError, match="^common.tpu=true needs torch_xla"):
+        check_settings(cfg, _in_yaml)
+    monkeypatch.setattr("sys.argv", ["fairseq-train", "--bf16", "--tpu"])
+    with pytest.raises(InputError, match="^--tpu needs torch_xla"):
+        check_settings(cfg)
+
+
+@pytest.mark.parametrize("other", ["--fp16", "--memory-efficient-fp16"])
+def test_precisions_that_fairseqs_parser_refuses(other):
+    with pytest.raises(SystemExit, match="^error: --fp16 and --bf16 .* are two precisions; give one of them$"):
+        training_config(["data-bin", *FAMILIES["bert"].split(), "--bf16", other])
+
+
+def test_validation_without_a_task():
+    with pytest.raises(SystemExit, match="^error: fairseq-validate needs --task; "):
+        options.parse_args_and_arch(options.get_validation_parser(), ["data-bin", "--path", "checkpoint_last.pt"])
+
+
+# Which programs are checked
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+
+
+def run(program: str, cfg: DictConfig) -> list[bool]:
+    """Let fairseq call the main function of a program, which returns whether a TPU is used."""
+    called = []
+    names = {"called": called}
+    exec(compile("def main(cfg): called.append(cfg.common.tpu)", f"fairseq_cli/{program}.py", "exec"), names)
+    distributed_utils.call_main(cfg, names["main"])
+    return called
+
+
+def test_fairseqs_programs_are_checked(monkeypatch):
+    monkeypatch.setattr(utils, "xm", None)
+    ours = {"task": {"_name": "electra"}, "common": {"bf16": True, "tpu": True, "cpu": True}}
+    good = configuration(**ours, dataset={"batch_size": 8})
+    for program in ("train", "validate"):
+        with pytest.raises(SystemExit, match="^error: no batch size"):
+            run(program, configuration(**ours))
+        assert run(program, good) == [False]  # fairseq takes --bf16 for --tpu
+    assert run("generate", configuration(**ours)) == [False]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    good.distributed_training.distributed_world_size = 2
+    with pytest.raises(SystemExit, match="^error: --distributed-world-size 2, but this machine has no GPUs"):
+        run("train", good)
+
+
+def test_fairseq_train_prints_one_line_and_writes_nothing(data_bin, launched, tmp_path):
+    flags = [*FAMILIES["roberta"].split(), "--criterion", "mlm_soft_reg"]
+    run = fairseq_train(data_bin, tmp_path / "save", *flags)
+    assert "--distributed-world-size 2" in run.error() and not (tmp_path / "save").exists()
+
+
+def test_fairseq_hydra_train_prints_one_line(data_bin, synonym_table, quickstart_recipe, launched, tmp_path):
+    run = run_command(
+        *["fairseq-hydra-train", "--config-dir", quickstart_recipe.parent, "--config-name", quickstart_recipe.stem],
+        *[f"common.user_dir={PLUGIN}", f"task.data={data_bin}", f"criterion.synonym_table={synonym_table}"],
+        f"checkpoint.save_dir={tmp_path / 'save'}",
+        cwd=tmp_path,
+    )
+    assert "distributed_training.distributed_world_size=2" in run.error() and not (tmp_path / "save").exists()

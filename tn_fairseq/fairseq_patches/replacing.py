@@ -1,0 +1,20 @@
+"""Replacement of a function of fairseq by one that calls it."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+
+def replaces(owner: Any, name: str) -> Callable[[Callable], Callable]:
+    """A decorator that puts a function in the place of ``owner.name``, and passes it the old one as first argument."""
+    original = getattr(owner, name)
+
+    def install(function: Callable) -> Callable:
+        @wraps(original)
+        def replacement(*args: Any, **options: Any) -> Any:
+            return function(original, *args, **options)
+
+        setattr(owner, name, replacement)
+        return replacement
+
+    return install

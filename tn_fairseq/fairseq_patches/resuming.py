@@ -1,0 +1,147 @@
+"""Checks when a run starts or resumes, and the generator that a new run of ELECTRA starts with.
+
+A model cannot know whether its run is new or resumes, but fairseq's ``load_checkpoint`` does: the optimizer does not
+exist yet, and a resumed run will replace all weights.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from fairseq.file_io import PathManager
+from fairseq.logging import metrics
+from fairseq.trainer import Trainer
+
+from ..errors import InputError, naming, one_line_errors
+from ..models.electra import ElectraModel
+from ..models.generator_checkpoint import load_generator
+from .bf16 import SAVED
+from .replacing import replaces
+from .settings import is_ours
+
+logger = logging.getLogger(__name__)
+
+DEFAULT = "checkpoint_last.pt"  # default of --restore-file, in --save-dir; missing in a new run
+
+
+@replaces(checkpoint_utils, "verify_checkpoint_directory")
+@one_line_errors()
+def verify_checkpoint_directory(original: Callable, save_dir: str) -> None:
+    """Raises InputError (as a one-line exit) if no file can be written there."""
+    try:
+        original(save_dir)
+    except OSError as error:
+        raise InputError(
+            f"--save-dir {save_dir}: cannot be written ({error.strerror}); give a folder that you can write to"
+        ) from None
+
+
+@replaces(checkpoint_utils, "load_checkpoint")
+@one_line_errors()
+def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> tuple[dict | None, Any]:
+    """Start or resume a run as fairseq does; exits at once with code 0 if the run is already finished.
+
+    Raises InputError (as a one-line exit) if a checkpoint that was named does not exist, or was trained in another way
+    or precision; if the generator of a new run cannot be used; and if ``check_metric`` does.
+    """
+    # given x.pt, fairseq looks for x-shard0.pt if the worker has shard 0; if that is missing, it starts over
+    restored = cfg.restore_file.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
+    if cfg.restore_file != DEFAULT and not PathManager.isfile(restored):
+        missing = "" if restored == cfg.restore_file else f" ({restored})"
+        raise InputError(
+            f"--restore-file {cfg.restore_file}: no such file{missing}; name a checkpoint of fairseq-train"
+        )
+    model = trainer.get_model()
+    if isinstance(model, ElectraModel) and not model.classification_heads and is_new(cfg, trainer):
+        start_generator(model, cfg.finetune_from_model, trainer.task.source_dictionary)
+    extra_state, iterator = _resume(original, cfg, trainer, **options)
+    updates, limit = trainer.get_num_updates(), trainer.cfg.optimization.max_update
+    if 0 < limit <= updates:
+        logger.info(
+            f"already finished: {updates:,} updates; to train on, raise --max-update {limit} and the schedule's "
+            "--total-num-update"
+        )
+        sys.exit(0)
+    was_bf16 = bool(extra_state and extra_state.get(SAVED))
+    if updates and was_bf16 != trainer.autocast:
+        how = "with" if was_bf16 else "without"
+        raise InputError(
+            f"the checkpoint was trained {how} --bf16; resume {how} it, or train on from its weights only: "
+            "--finetune-from-model FILE and another --save-dir"
+        )
+    check_metric(cfg.best_checkpoint_metric, trainer)
+    return extra_state, iterator
+
+
+def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> tuple[dict | None, Any]:
+    """``original`` with one-line errors for checkpoints of another kind of run."""
+    try:
+        return original(cfg, trainer, **options)
+    except (AssertionError, ValueError) as error:
+        reason = str(error)
+        if "parameter group" in reason:  # of torch
+            raise InputError(
+                "the checkpoint's optimizer has other parameters; resume with the same --freeze-generator and "
+                "--layerwise-lr-decay, or give --finetune-from-model FILE and another --save-dir"
+            ) from None
+        if reason.startswith("--finetune-from-model"):
+            raise InputError(reason) from None
+        if "--reset-optimizer" not in reason:
+            raise
+        raise InputError(
+            f"the checkpoint was trained with another criterion, optimizer or precision ({reason.rsplit('. ', 1)[1]}); "
+            "to train on from its weights only, add --reset-optimizer, or give --finetune-from-model FILE and another "
+            "--save-dir"
+        ) from None
+
+
+def is_new(cfg: Any, trainer: Trainer) -> bool:
+    """Whether fairseq will find no checkpoint of this run."""
+    last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
+    return cfg.restore_file == DEFAULT and not PathManager.exists(last) and not cfg.continue_once
+
+
+def start_generator(model: ElectraModel, finetuned_model: str | None, dictionary: Dictionary) -> None:
+    """Load the generator of ``--generator-checkpoint``.
+
+    Raises InputError if the run has two generators, or if one that was never trained would be frozen.
+    """
+    path = model.cfg.generator_checkpoint
+    if path and finetuned_model:
+        raise InputError(
+            f"--finetune-from-model {finetuned_model} has a generator, too; give only that, or only "
+            "--generator-checkpoint"
+        )
+    if path:
+        with naming("--generator-checkpoint"):
+            load_generator(model, path, dictionary)
+        logger.info(f"generator: {path}{', frozen' if model.cfg.freeze_generator else ''}")
+    elif model.cfg.freeze_generator and not finetuned_model:
+        raise InputError(
+            "--freeze-generator would freeze an untrained generator; give one with --generator-checkpoint, or an "
+            "ELECTRA with --finetune-from-model"
+        )
+
+
+def check_metric(metric: str, trainer: Trainer) -> None:
+    """Raises InputError if validation with our task or criterion would not log the metric.
+
+    fairseq would notice only after the first validation. What is logged depends on the model, the criterion and its
+    synonym table, so this validates one sequence, unless the metric is the loss, which is always logged.
+    """
+    task, criterion = trainer.task, trainer.get_criterion()
+    ours = is_ours(type(task)) or is_ours(type(criterion))
+    if metric == "loss" or trainer.cfg.dataset.disable_validation or not ours:
+        return
+    dataset = task.dataset(trainer.cfg.dataset.valid_subset.split(",")[0])
+    sample, _ = trainer._prepare_sample(dataset.collater([dataset[0]]))
+    with metrics.aggregate(new_root=True) as logged:
+        _, _, logging_output = task.valid_step(sample, trainer.get_model(), criterion)
+        task.reduce_metrics([logging_output], criterion)
+    names = logged.get_smoothed_values()
+    if metric not in names:
+        raise InputError(f"--best-checkpoint-metric {metric} is not logged; give one of {', '.join(sorted(names))}")

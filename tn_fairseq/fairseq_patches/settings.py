@@ -1,0 +1,112 @@
+"""Refuse invalid settings of fairseq-train, fairseq-hydra-train and fairseq-validate with a one-line error.
+
+fairseq ends in a traceback, or trains something else. Programs that call fairseq's functions are not checked.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fairseq import options, utils
+from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.distributed import utils as distributed_utils
+from fairseq.tasks import TASK_REGISTRY
+from hydra import compose
+from hydra.core.hydra_config import HydraConfig
+
+from ..errors import InputError, one_line_errors
+from .bf16 import forget_the_tpu
+from .replacing import replaces
+from .workers import check_workers
+
+_PLUGIN = __name__.partition(".")[0]
+
+
+def is_ours(kind: type | None) -> bool:
+    """Whether the plugin defines a class."""
+    return kind is not None and kind.__module__.startswith(f"{_PLUGIN}.")
+
+
+@replaces(options, "parse_args_and_arch")
+@one_line_errors()
+def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argparse.Namespace:
+    """Raises InputError (as a one-line exit) if fairseq-validate gets no task, and for ``--bf16 --fp16``."""
+    try:
+        return original(*args, **kwargs)
+    except KeyError as error:
+        if error.args != (None,):
+            raise
+        raise InputError(
+            "fairseq-validate needs --task; give the one used in training, such as --task electra"
+        ) from None
+    except ValueError as error:
+        if "--fp16 and --tpu" not in str(error):  # --bf16 implies --tpu
+            raise
+        raise InputError("--fp16 and --bf16 (or --tpu) are two precisions; give one of them") from None
+
+
+@replaces(distributed_utils, "call_main")
+@one_line_errors()
+def call_main(original: Callable, cfg: Any, main: Callable, **kwargs: Any) -> None:
+    """Check the settings first; use the GPU or CPU if ``--bf16`` is given without a TPU."""
+    command = Path(main.__code__.co_filename).stem
+    if command == "train":
+        check_settings(cfg)
+    elif command == "validate":
+        _check_batch_size(cfg, _as_flag)
+    forget_the_tpu(cfg)
+    original(cfg, main, **kwargs)
+
+
+@one_line_errors()
+def check_recipe() -> None:
+    """Check the recipe if this program is fairseq-hydra-train, which imports the plugin in the middle of a run."""
+    main = Path(getattr(sys.modules["__main__"], "__file__", None) or "")
+    if HydraConfig.initialized() and ("fairseq_cli.hydra_train" in sys.modules or main.name == "hydra_train.py"):
+        job = HydraConfig.get()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            recipe = compose(job.job.config_name, overrides=list(job.overrides.task))
+        check_settings(recipe, _in_yaml)
+
+
+def _as_flag(group: str, name: str, value: Any = True) -> str:
+    flag = "--" + name.replace("_", "-")
+    return flag if value is True else f"{flag} {value}"
+
+
+def _in_yaml(group: str, name: str, value: Any = True) -> str:
+    return f"{group}.{name}={'true' if value is True else value}"
+
+
+def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
+    """Check a configuration of fairseq-train; ``say`` spells a setting in errors.
+
+    Raises InputError if ``check_workers`` does, if precisions exclude each other, and without a batch size.
+    """
+    check_workers(cfg.distributed_training, cfg.common.cpu, partial(say, "distributed_training"))
+    common = cfg.common
+    if common.memory_efficient_bf16:  # it keeps the weights in bfloat16 only
+        raise InputError(
+            f"{say('common', 'memory_efficient_bf16')} would lose small updates; give {say('common', 'bf16')}"
+        )
+    for other in ("fp16", "memory_efficient_fp16", "amp"):
+        if common.bf16 and common[other]:
+            two = f"{say('common', 'bf16')} and {say('common', other)}"
+            raise InputError(f"{two} are two precisions; give one of them")
+    # as a flag, --bf16 implies it
+    if common.tpu and utils.xm is None and (not common.bf16 or say is _in_yaml or "--tpu" in sys.argv):
+        raise InputError(f"{say('common', 'tpu')} needs torch_xla, which is not installed; remove it")
+    _check_batch_size(cfg, say)
+
+
+def _check_batch_size(cfg: Any, say: Callable[..., str]) -> None:
+    task, criterion = (getattr(part, "_name", None) for part in (cfg.task, cfg.criterion))
+    ours = is_ours(TASK_REGISTRY.get(task)) or is_ours(CRITERION_REGISTRY.get(criterion))
+    if ours and cfg.dataset.batch_size is None and cfg.dataset.max_tokens is None:
+        sequences, tokens = (say("dataset", name, "N") for name in ("batch_size", "max_tokens"))
+        raise InputError(f"no batch size; give {sequences} (sequences) or {tokens}")

@@ -1,0 +1,88 @@
+"""Training steps: one-line errors for NaN gradients, and every batch counts."""
+
+import atexit
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from fairseq.data.iterators import BackgroundConsumer
+from fairseq.models.ema.ema import EMA
+from fairseq.trainer import Trainer
+from torch import nn
+
+from .replacing import replaces
+
+SECONDS = 30  # enough to prepare a batch
+
+# its warnings name the module with NaN; its info lines print the norms and gradients of all parameters
+logging.getLogger("fairseq.nan_detector").setLevel(logging.WARNING)
+
+
+@replaces(Trainer, "train_step")
+def train_step(original: Callable, trainer: Trainer, samples: Sequence[Any], *args: Any, **options: Any) -> Any:
+    """A step that counts all batches, and exits with a one-line error if the gradients are NaN or infinite.
+
+    With ``--update-freq`` above 1, fairseq appends an empty batch to those of a worker that has fewer batches at the
+    end of an epoch. It then omits all of them from the log and from the divisor of the gradient, but not from the
+    gradient. We remove the empty batches; a worker without any batch must still take part in the update.
+    """
+    without_gpu = trainer.cfg.common.fp16 and not trainer.cuda
+    try:
+        # if half precision overflows, fairseq skips the update, but first creates an unused zero with .cuda()
+        with patch.object(torch.Tensor, "cuda", torch.Tensor.cpu) if without_gpu else nullcontext():
+            return original(trainer, [sample for sample in samples if sample] or samples[:1], *args, **options)
+    except FloatingPointError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        sys.exit(
+            f"error: update {_next_update(trainer)}: {reason}; resume from the last checkpoint with a lower --lr, a "
+            "longer --warmup-updates or --clip-norm 1"
+        )
+
+
+@replaces(Trainer, "clip_grad_norm")
+def clip_grad_norm(original: Callable, trainer: Trainer, *args: Any, **options: Any) -> Any:
+    """Name the update in the error for an overflow in half precision, which fairseq logs when it skips the update."""
+    try:
+        return original(trainer, *args, **options)
+    except OverflowError as error:
+        raise OverflowError(f"at update {_next_update(trainer)}, {error}") from error
+
+
+def _next_update(trainer: Trainer) -> str:
+    return f"{trainer.get_num_updates() + 1:,}"
+
+
+@replaces(EMA, "__init__")
+def build_average(original: Callable, average: EMA, model: nn.Module, *args: Any, **options: Any) -> None:
+    """A moving average (``--store-ema``) that copies integer and frozen tensors.
+
+    fairseq would fail on integers, such as the dictionary fingerprint of our models. The average of equal weights
+    differs from them by rounding.
+    """
+    original(average, model, *args, **options)
+    integers = {name for name, tensor in model.state_dict().items() if not tensor.is_floating_point()}
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    average.skip_keys = average.skip_keys | integers | frozen
+
+
+@atexit.register
+def wait_until_at_rest() -> None:
+    """Wait until each of fairseq's threads that prepare batches has ended or waits for room in its queue.
+
+    Such a thread is still running if a run stops inside an epoch. Python kills it, and if it is inside torch's C++
+    code, that aborts the process after all work is done: "terminate called", exit code 134. Returns after ``SECONDS``
+    in any case.
+    """
+    deadline = time.monotonic() + SECONDS
+    for thread in threading.enumerate():
+        while isinstance(thread, BackgroundConsumer) and thread.is_alive() and time.monotonic() < deadline:
+            frame = sys._current_frames().get(thread.ident or 0)
+            if frame is not None and frame.f_code.co_filename == threading.__file__:
+                break  # it is waiting
+            time.sleep(0.005)
