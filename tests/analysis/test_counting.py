@@ -1,11 +1,13 @@
 """Counts for a batch, and for a checkpoint over batches and maskings."""
 
+from argparse import Namespace
+
 import pytest
 import torch
 from tqdm import tqdm
 
 from tn_fairseq.analysis import counting
-from tn_fairseq.analysis.counting import Details, Options, count, count_checkpoint
+from tn_fairseq.analysis.counting import Details, count, count_checkpoint
 from tn_fairseq.analysis.predictions import Predictions
 from tn_fairseq.analysis.rates import Counts
 from tn_fairseq.synonym_table import PADDING
@@ -43,51 +45,50 @@ def test_a_part_of_a_word_has_no_synonyms():
     assert count(found, torch.zeros(4, dtype=torch.bool), TABLE).synonym_probability == pytest.approx(0.125)
 
 
-def test_batches_are_summed_for_each_table_and_masking(monkeypatch):
-    seen = []
+@pytest.fixture
+def count_made(monkeypatch):
+    """Count made batches by masking seed, and return the counts, the details, and how predictions were asked for."""
 
-    def predict(loaded, dataset, batches, seed, sample, continues_word):
-        seen.append((seed, sample))
-        yield batch([4, 5, 6, 6], [5, 4, 6, 7])
-        if seed == 2:
-            yield batch([4, 5, 6, 6], [4, 4, 6, 7])
+    def count_made(made, tables, mode="argmax"):
+        asked = []
 
-    monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: _Loaded())
-    monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
-    monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
-    monkeypatch.setattr(counting, "predict", predict)
-    tables = {"table": TABLE, "other": OTHER}
-    details = Details(tables, max_cases=10)
-    options = Options(None, "valid", mask_seeds=2, max_sequences=None, sample=True)
-    found = count_checkpoint(None, options, tables, None, details, tqdm(disable=True))
-    assert seen == [(1, True), (2, True)]
-    assert [tuple(Counts(*one[:5]) for one in of_table) for of_table in found] == [
-        (Counts(3, 1, 4, 1, 2), Counts(6, 2, 8, 3, 3)),
-        (Counts(3, 2, 4, 1, 2), Counts(6, 3, 8, 3, 3)),
-    ]
+        def predict(loaded, dataset, batches, seed, sample, continues_word):
+            asked.append((seed, sample))
+            return made[seed]
+
+        model = torch.nn.Module()
+        model.embeddings = torch.nn.Module()
+        model.embeddings.word_embeddings = torch.nn.Embedding(V, 3)
+        monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: Namespace(model=model))
+        monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
+        monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
+        monkeypatch.setattr(counting, "predict", predict)
+        options = {"data_bin": None, "split": "valid", "max_sequences": None}
+        options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode)
+        details = Details(tables, max_cases=10)
+        found = count_checkpoint(None, options, tables, None, details, tqdm(disable=True))
+        return [[one[:5] for one in of_table] for of_table in found], details, asked
+
+    return count_made
+
+
+def test_batches_are_summed_for_each_table_and_masking(count_made):
+    one, other = batch([4, 5, 6, 6], [5, 4, 6, 7]), batch([4, 5, 6, 6], [4, 4, 6, 7])
+    found, details, asked = count_made({1: [one], 2: [one, other]}, {"table": TABLE, "other": OTHER}, "sample")
+    assert asked == [(1, True), (2, True)]
+    assert found == [[(3, 1, 4, 1, 2), (6, 2, 8, 3, 3)], [(3, 2, 4, 1, 2), (6, 3, 8, 3, 3)]]
     # both fire on 4 -> 5, which is predicted in two of the three batches
     assert details.fired.tolist() == [[5, 2], [2, 5]]
     assert details.word_embeddings.shape == (V, 3)
-    assert sum(details.pairs.pairs()[2].tolist()) == 8
+    assert sum(len(gold) for gold, _, _ in details.wrong) == 8
 
 
-def test_a_part_of_a_word_counts_only_as_masked(monkeypatch):
+def test_a_part_of_a_word_counts_only_as_masked(count_made):
     """The first of two equal wrong predictions is at a part of a word: neither a correction nor a pair of words."""
-    monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: _Loaded())
-    monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
-    monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
-    monkeypatch.setattr(counting, "predict", lambda *args: [batch([4, 4, 6, 6], [5, 5, 6, 7], words=[1, 4, 6, 6])])
-    details = Details({"table": TABLE}, max_cases=10)
-    options = Options(None, "valid", mask_seeds=1, max_sequences=None, sample=False)
-    found = count_checkpoint(None, options, {"table": TABLE}, None, details, tqdm(disable=True))
-    assert found[0][0][:5] == Counts(sequences=3, corrected_sequences=1, masked=4, correct=1, corrected=1)[:5]
+    made = batch([4, 4, 6, 6], [5, 5, 6, 7], words=[1, 4, 6, 6])
+    found, details, asked = count_made({1: [made]}, {"table": TABLE})
+    assert found == [[(3, 1, 4, 1, 1)]] and asked == [(1, False)]
     assert details.fired.tolist() == [[1]]
-    gold, prediction, count_of_pairs, _ = details.pairs.pairs()
-    assert list(zip(gold.tolist(), prediction.tolist(), count_of_pairs.tolist())) == [(4, 5, 1), (6, 7, 1)]
-
-
-class _Loaded:
-    def __init__(self):
-        self.model = torch.nn.Module()
-        self.model.embeddings = torch.nn.Module()
-        self.model.embeddings.word_embeddings = torch.nn.Embedding(V, 3)
+    ((gold, prediction, probability),) = details.wrong
+    assert (gold.tolist(), prediction.tolist()) == ([4, 6], [5, 7])
+    assert probability.tolist() == pytest.approx([1 / V] * 2)

@@ -1,19 +1,36 @@
 """Parts of speech from WordNet."""
 
-from tn_fairseq.analysis.parts_of_speech import UNKNOWN, part_of_speech
+import nltk
+import pytest
+from nltk.corpus.reader import CorpusReader
+
+from tn_fairseq.analysis.parts_of_speech import UNKNOWN, part_of_speech_in
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 
-def test_the_shared_sense_decides_the_part_of_speech():
-    reader = ensure_wordnet()
-    assert part_of_speech(reader, "primary", "main") == "adjective"
-    assert part_of_speech(reader, "stay", "remain") == "verb"
-    assert part_of_speech(reader, "stay", "hitch") == "noun"
-    assert part_of_speech(reader, "quickly", "rapidly") == "adverb"
-    assert part_of_speech(reader, "began", "started") == "verb"  # their base forms are compared
+@pytest.mark.parametrize(
+    ("word", "other", "expected"),
+    [
+        ("primary", "main", "adjective"),
+        ("stay", "remain", "verb"),
+        ("stay", "hitch", "noun"),
+        ("quickly", "rapidly", "adverb"),
+        ("began", "started", "verb"),  # their base forms are compared
+        ("dog", "quickly", "noun"),  # no shared sense, so the first sense decides
+        ("qzxv", "dog", UNKNOWN),
+    ],
+)
+def test_the_shared_sense_decides_the_part_of_speech(word, other, expected, capsys):
+    ensure_wordnet()
+    assert part_of_speech_in("eng")(word, other) == expected
+    assert capsys.readouterr().err == ""
 
 
-def test_without_a_shared_sense_the_first_sense_decides():
-    reader = ensure_wordnet()
-    assert part_of_speech(reader, "dog", "quickly") == "noun"
-    assert part_of_speech(reader, "qzxv", "dog") == UNKNOWN
+def test_parts_of_speech_of_a_language_that_nltk_lacks_are_unknown(monkeypatch, tmp_path, capsys):
+    wordnet = ensure_wordnet()
+    monkeypatch.setattr(wordnet, "_omw_reader", nltk.corpus.LazyCorpusLoader("omw-2.0", CorpusReader, ".*"))
+    monkeypatch.setattr(wordnet, "omw_langs", set())
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    assert part_of_speech_in("fra")("maison", "édifice") == UNKNOWN
+    assert "--source wordnet --lang fra" in capsys.readouterr().err
+    assert part_of_speech_in("eng")("primary", "main") == "adjective"

@@ -5,7 +5,7 @@ import torch
 from helpers import FAMILIES
 from omegaconf import OmegaConf
 
-from tn_fairseq.analysis.predictions import BATCH_SIZE, batches_of, load_split, predict
+from tn_fairseq.analysis.predictions import BATCH_SIZE, Predictions, batches_of, load_split, predict
 from tn_fairseq.errors import InputError
 from tn_fairseq.models.loading import Loaded
 
@@ -22,38 +22,56 @@ def loaded(build):
     return load_one
 
 
+@pytest.fixture
+def predicting(loaded, data_bin):
+    """Load a model and return it with a function that predicts the validation split."""
+
+    def load_one(family: str, max_sequences: int | None = None):
+        one = loaded(family)
+        dataset = load_split(one, data_bin, "valid")
+        batches = batches_of(one, dataset, max_sequences)
+
+        def predictions(seed: int, sample: bool = False, continues_word: torch.Tensor = NONE) -> list[Predictions]:
+            return list(predict(one, dataset, batches, seed, sample, continues_word))
+
+        return one.task, predictions
+
+    return load_one
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_first_masking_is_that_of_validation_and_others_differ(loaded, data_bin, family):
-    one = loaded(family)
-    dataset = load_split(one, data_bin, "valid")
-    batches = batches_of(one, dataset, None)
+def test_the_first_masking_is_that_of_validation_and_others_differ(predicting, family):
+    task, predictions = predicting(family)
     seen = {}
     for seed in (1, 2, 1):
-        found = list(predict(one, dataset, batches, seed, sample=False, continues_word=NONE))
+        found = predictions(seed)
         masks = torch.cat([batch.masked_tokens.flatten() for batch in found])
         assert seed not in seen or torch.equal(seen[seed], masks)
         seen[seed] = masks
         # the text before masking has no masks
-        assert one.task.mask_idx not in torch.cat([batch.tokens.flatten() for batch in found])
+        assert task.mask_idx not in torch.cat([batch.tokens.flatten() for batch in found])
     assert not torch.equal(seen[1], seen[2])
 
-    iterator = one.task.get_batch_iterator(
-        dataset, max_sentences=8, max_positions=one.task.max_positions(), required_batch_size_multiple=8, epoch=1
+    iterator = task.get_batch_iterator(
+        task.dataset("valid"), max_sentences=8, max_positions=task.max_positions(), required_batch_size_multiple=8
     ).next_epoch_itr(shuffle=False, set_dataset_epoch=False)
-    validation = torch.cat([batch["target"].ne(one.task.dictionary.pad()).flatten() for batch in iterator])
+    validation = torch.cat([batch["target"].ne(task.dictionary.pad()).flatten() for batch in iterator])
     assert torch.equal(seen[1], validation)
 
 
-def test_predictions_are_the_most_likely_tokens_or_reproducible_samples(loaded, data_bin):
-    one = loaded("electra")
-    dataset = load_split(one, data_bin, "valid")
-    batches = batches_of(one, dataset, None)
-    likeliest = next(predict(one, dataset, batches, 1, sample=False, continues_word=NONE))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_the_seed(predicting, family):
+    _, predictions = predicting(family, 16)
+    (likeliest, *_) = predictions(1)
     assert torch.equal(likeliest.predictions, likeliest.logits.argmax(dim=1))
-    draws = [next(predict(one, dataset, batches, 1, sample=True, continues_word=NONE)) for _ in range(2)]
+    draws = []
+    for before, seed in ((5, 1), (6, 1), (6, 2)):
+        torch.manual_seed(before)
+        draws.append(predictions(seed, sample=True)[0])
     assert torch.equal(draws[0].predictions, draws[1].predictions)
-    assert not torch.equal(draws[0].predictions, likeliest.predictions)
     assert torch.equal(draws[0].logits, likeliest.logits)
+    assert not torch.equal(draws[0].predictions, likeliest.predictions)
+    assert not torch.equal(draws[1].predictions, draws[2].predictions)
 
 
 def test_sequences_can_be_limited_and_batches_have_a_default_size(loaded, data_bin):
@@ -77,33 +95,13 @@ def test_a_missing_or_damaged_split_is_rejected(loaded, data_bin, family, tmp_pa
         load_split(one, tmp_path, "valid")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_samples_depend_only_on_the_seed(loaded, data_bin, family):
-    one = loaded(family)
-    dataset = load_split(one, data_bin, "valid")
-    batches = batches_of(one, dataset, 16)
-    draws = []
-    for before, seed in ((5, 1), (6, 1), (6, 2)):
-        torch.manual_seed(before)
-        draws.append(
-            torch.cat(
-                [batch.predictions for batch in predict(one, dataset, batches, seed, sample=True, continues_word=NONE)]
-            )
-        )
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[1], draws[2])
-
-
-def test_a_gold_token_that_the_next_one_continues_is_padding(loaded, data_bin):
+def test_a_gold_token_that_the_next_one_continues_is_padding(predicting):
     """All nouns continue words, so that a gold token before a noun is a part of a word."""
-    one = loaded("bert")
-    dictionary = one.task.source_dictionary
-    dataset = load_split(one, data_bin, "valid")
-    batches = batches_of(one, dataset, 16)
+    task, predictions = predicting("bert", 16)
+    dictionary = task.source_dictionary
     nouns = torch.tensor([symbol.startswith("noun") for symbol in dictionary.symbols])
-    for batch in predict(one, dataset, batches, 1, sample=False, continues_word=nouns):
+    for batch in predictions(1, continues_word=nouns):
         for (row, place), gold, word in zip(batch.masked_tokens.nonzero().tolist(), batch.targets, batch.words):
-            following = batch.tokens[row, place + 1 : place + 2].tolist()
-            part = any(dictionary[token].startswith("noun") for token in following)
+            part = nouns[batch.tokens[row, place + 1 : place + 2]].any()
             assert word == (dictionary.pad() if part else gold)
         assert 0 < batch.words.eq(dictionary.pad()).sum() < len(batch.words)

@@ -1,14 +1,12 @@
-"""The comparison of tables: counts by hand, the printed table and the CSV."""
+"""The comparison of tables: counts by hand, and the printed table."""
 
-import csv
 import sys
 
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
 from tn_fairseq.analysis import sources
-from tn_fairseq.analysis.sources import source_rows, sources_table, write_sources
+from tn_fairseq.analysis.sources import source_rows, sources_table
 from tn_fairseq.synonym_table import PADDING
 
 P = PADDING
@@ -27,11 +25,6 @@ def compare(first, second, fired=FIRED, masked=100, mismatches=80):
 
 def test_by_hand():
     first, both, second = compare(FIRST, SECOND)
-    assert [(row["table"], row["other"]) for row in (first, both, second)] == [
-        ("first", "first"),
-        ("first", "second"),
-        ("second", "second"),
-    ]
     assert [both[key] for key in COUNTS] == [3, 3, 2, 4, 5, 2]
     assert both["pair_overlap"] == pytest.approx(100 * 2 / 7)
     assert [both[key] for key in ("fired", "other_fired", "common_fired")] == [8, 5, 3]
@@ -40,12 +33,8 @@ def test_by_hand():
     assert (both["masked"], both["mismatches"], both["dictionary_size"]) == (100, 80, 6)
     assert (both["source"], both["source_version"]) == ("wordnet", "WordNet 3.0")
     assert (both["other_source"], both["other_source_version"]) == ("vectors", None)
-
-
-def test_a_table_with_itself_has_all_in_common():
-    first, _, second = compare(FIRST, SECOND)
-    assert [first[key] for key in COUNTS] == [3, 3, 3, 4, 4, 4]
-    assert [second[key] for key in COUNTS] == [3, 3, 3, 5, 5, 5]
+    # a table with itself has all in common
+    assert [[row[key] for key in COUNTS] for row in (first, second)] == [[3, 3, 3, 4, 4, 4], [3, 3, 3, 5, 5, 5]]
     assert (first["pair_overlap"], second["pair_overlap"]) == (100, 100)
     assert (first["common_fired"], second["common_fired"]) == (8, 5)
 
@@ -97,42 +86,24 @@ def test_counts_are_those_of_set_intersections():
         assert row["common_fired"] == fired["abc".index(row["table"]), "abc".index(row["other"])]
 
 
-class Work(TorchFunctionMode):
-    """Counts the tensor elements that torch creates and the lines of the module that run."""
+def test_there_is_no_loop_over_words_or_pairs():
+    def lines_run(size: int) -> int:
+        count = 0
 
-    def __init__(self):
-        super().__init__()
-        self.numbers = self.lines = 0
+        def trace(frame, event, arg):
+            nonlocal count
+            count += event == "line"
+            return trace if frame.f_code.co_filename == sources.__file__ else None
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **kwargs or {})
-        tensors = made if isinstance(made, tuple) else (made,)
-        self.numbers += sum(tensor.numel() for tensor in tensors if isinstance(tensor, torch.Tensor))
-        return made
-
-    def trace(self, frame, event, arg):
-        self.lines += event == "line"
-        return self.trace if frame.f_code.co_filename == sources.__file__ else None
-
-    def of(self, *tables: torch.Tensor) -> "Work":
         before = sys.gettrace()
-        with self:
-            sys.settrace(self.trace)
-            try:
-                compare(*tables)
-            finally:
-                sys.settrace(before)
-        return self
+        sys.settrace(trace)
+        try:
+            compare(*torch.randint(size, (2, size, 20), dtype=torch.int32))
+        finally:
+            sys.settrace(before)
+        return count
 
-
-def test_the_work_grows_no_faster_than_the_vocabulary():
-    works = []
-    for size in (500, 2000):
-        table = torch.randint(size, (size, 54), dtype=torch.int32)
-        works.append(Work().of(table, table.flip(0)))
-    small, large = works
-    assert 0 < large.numbers < 5 * small.numbers
-    assert 0 < large.lines == small.lines  # no loop over words or pairs
+    assert 0 < lines_run(50) == lines_run(500)
 
 
 def test_pairs_of_a_large_vocabulary_do_not_collide():
@@ -174,14 +145,3 @@ def test_long_names_and_sources_fit_a_terminal():
     assert not any(line.endswith(" ") for line in lines)
     assert sum("folder/one" in line for line in lines) == sum("folder/two" in line for line in lines) == 2
     assert lines[1].count("…") == 2 and "glove" in lines[1]
-
-
-def test_csv(tmp_path):
-    rows = compare(FIRST, SECOND)
-    write_sources(rows, tmp_path / "sources.csv")
-    with open(tmp_path / "sources.csv", encoding="utf-8", newline="") as file:
-        read = list(csv.DictReader(file))
-    assert [list(row) for row in read] == [list(row) for row in rows]
-    assert read[1]["pair_overlap"] == "28.571429"
-    assert [read[1][key] for key in COUNTS] == ["3", "3", "2", "4", "5", "2"]
-    assert read[1]["other_source_version"] == ""

@@ -23,23 +23,15 @@ from ..errors import PREPROCESSING, one_line_errors
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the report and print its tables."""
-    args = get_parser().parse_args(argv)
+    options = get_parser().parse_args(argv)
     logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from .counting import Options
     from .report import write_report
 
-    options = Options(
-        args.data_bin, args.split, args.mask_seeds, args.max_sequences, sample=args.prediction_mode == "sample"
-    )
     try:
-        print(
-            write_report(
-                options, args.path, args.synonym_table, args.output, args.max_cases, args.paper, args.encoder_json
-            )
-        )
+        print(write_report(options))
     except KeyboardInterrupt:
-        sys.exit(f"error: interrupted; nothing was written to {args.output}")
+        sys.exit(f"error: interrupted; nothing was written to {options.output}")
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -49,41 +41,21 @@ def get_parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data_bin", type=Path, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize")
-    parser.add_argument("--split", default="valid", help="(default: %(default)s)")
-    parser.add_argument(
-        "--path", nargs="+", required=True, metavar="CKPT", help="checkpoints or quoted patterns such as 'ck/*.pt'"
-    )
-    parser.add_argument(
-        "--synonym-table",
-        nargs="+",
-        required=True,
-        type=Path,
-        metavar="TABLE",
-        help=f"output of {PREPROCESSING} build-synonym-table",
-    )
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for the report")
-    parser.add_argument(
-        "--mask-seeds", type=positive, default=5, metavar="N", help="number of maskings (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--max-sequences", type=positive, metavar="N", help="number of sequences of the split (default: all)"
-    )
-    parser.add_argument(
-        "--max-cases",
-        type=positive,
-        default=200,
-        metavar="N",
-        help="maximum number of corrections, and of near misses, per table (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--prediction-mode",
-        choices=("argmax", "sample"),
-        default="argmax",
-        help="the most likely token, or a sample from the softmax (default: %(default)s)",
-    )
-    parser.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
-    parser.add_argument("--paper", action="store_true", help="show the paper's Table 2 below ours")
+    add = parser.add_argument
+    add("data_bin", type=Path, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize")
+    add("--split", default="valid", help="(default: %(default)s)")
+    add("--path", nargs="+", required=True, metavar="CKPT", help="checkpoints or quoted patterns such as 'ck/*.pt'")
+    table = f"output of {PREPROCESSING} build-synonym-table"
+    add("--synonym-table", nargs="+", required=True, type=Path, metavar="TABLE", help=table)
+    add("--output", required=True, type=Path, metavar="DIR", help="folder for the report")
+    add("--mask-seeds", type=positive, default=5, metavar="N", help="number of maskings (default: %(default)s)")
+    add("--max-sequences", type=positive, metavar="N", help="number of sequences of the split (default: all)")
+    limit = "maximum number of corrections, and of near misses, per table (default: %(default)s)"
+    add("--max-cases", type=positive, default=200, metavar="N", help=limit)
+    mode = "the most likely token, or a sample from the softmax (default: %(default)s)"
+    add("--prediction-mode", choices=("argmax", "sample"), default="argmax", help=mode)
+    add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
+    add("--paper", action="store_true", help="show the paper's Table 2 below ours")
     return parser
 
 

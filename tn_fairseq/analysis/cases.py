@@ -27,15 +27,14 @@ class _Found(NamedTuple):
     gold_probability: float
     prediction: int
     prediction_probability: float
-    synonyms: list[int]
-    synonym_probabilities: list[float]
+    synonyms: dict[int, float]  # their probabilities
 
     @property
     def synonym(self) -> int:
         """The predicted synonym if there is one, else the most likely one."""
         if self.prediction in self.synonyms:
             return self.prediction
-        return max(zip(self.synonym_probabilities, self.synonyms))[1]
+        return max(self.synonyms, key=lambda index: (self.synonyms[index], index))
 
 
 class CaseCollector:
@@ -61,29 +60,23 @@ class CaseCollector:
             for position in positions[best].tolist():
                 sequence, place = places[position].tolist()
                 synonyms = [index for index in rows[position].tolist() if index != PADDING]
-                self._keep(
-                    corrected,
-                    _Found(
-                        confidence=confidence[position].item(),
-                        key=(batch.sequence_ids[sequence], place),
-                        tokens=batch.tokens[sequence],
-                        masked_tokens=batch.masked_tokens[sequence],
-                        gold=batch.targets[position].item(),
-                        gold_probability=probabilities[position, batch.targets[position]].item(),
-                        prediction=batch.predictions[position].item(),
-                        prediction_probability=of_predictions[position].item(),
-                        synonyms=synonyms,
-                        synonym_probabilities=of_synonyms[position, : len(synonyms)].tolist(),
-                    ),
+                gold, prediction = int(batch.targets[position]), int(batch.predictions[position])
+                case = _Found(
+                    confidence=confidence[position].item(),
+                    key=(batch.sequence_ids[sequence], place),
+                    tokens=batch.tokens[sequence],
+                    masked_tokens=batch.masked_tokens[sequence],
+                    gold=gold,
+                    gold_probability=probabilities[position, gold].item(),
+                    prediction=prediction,
+                    prediction_probability=of_predictions[position].item(),
+                    synonyms=dict(zip(synonyms, of_synonyms[position].tolist())),
                 )
-
-    def _keep(self, corrected: bool, case: _Found) -> None:
-        found = self.found[corrected]
-        if case.key not in found or found[case.key].confidence < case.confidence:
-            found[case.key] = case
-        if len(found) > 2 * _SPARE * self.limit:
-            best = sorted(found.values(), key=lambda case: -case.confidence)[: _SPARE * self.limit]
-            self.found[corrected] = {case.key: case for case in best}
+                found = self.found[corrected]
+                if case.key not in found or found[case.key].confidence < case.confidence:
+                    found[case.key] = case
+                if len(found) > 2 * _SPARE * self.limit:
+                    self.found[corrected] = {case.key: case for case in _most_confident(found)[: _SPARE * self.limit]}
 
     def cases(
         self,
@@ -108,10 +101,7 @@ class CaseCollector:
                 prediction_probability=case.prediction_probability,
                 part_of_speech=part_of_speech(labels[case.gold], labels[case.synonym]),
                 inflection=inflection(labels[case.gold], labels[case.prediction]),
-                synonyms=[
-                    Synonym(labels[index], probability)
-                    for index, probability in zip(case.synonyms, case.synonym_probabilities, strict=True)
-                ],
+                synonyms=[Synonym(labels[index], probability) for index, probability in case.synonyms.items()],
                 corrected=corrected,
             )
             for corrected in (True, False)
@@ -121,12 +111,15 @@ class CaseCollector:
     def _chosen(self, corrected: bool) -> list[_Found]:
         pairs: Counter[tuple[int, int]] = Counter()
         chosen = []
-        for case in sorted(self.found[corrected].values(), key=lambda case: -case.confidence):
-            pair = case.gold, case.prediction
-            pairs[pair] += 1
-            if pairs[pair] <= SAME_PAIR:
+        for case in _most_confident(self.found[corrected]):
+            pairs[case.gold, case.prediction] += 1
+            if pairs[case.gold, case.prediction] <= SAME_PAIR:
                 chosen.append(case)
         return chosen[: self.limit]
+
+
+def _most_confident(found: dict[tuple[int, int], _Found]) -> list[_Found]:
+    return sorted(found.values(), key=lambda case: -case.confidence)
 
 
 def _continues_a_word(form: str) -> bool:

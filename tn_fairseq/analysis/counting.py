@@ -1,9 +1,8 @@
 """Count the false negatives of one checkpoint for every masking and every table."""
 
 import math
+from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -13,20 +12,8 @@ from .. import corruption, objectives
 from ..criterions.mlm_soft_reg import input_word_embeddings
 from ..models.loading import Checkpoint, load
 from .cases import CaseCollector
-from .pairs import PairCounter
 from .predictions import Predictions, batches_of, load_split, predict
 from .rates import Counts
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to analyze and how; if ``max_sequences`` is None, all sequences of the split."""
-
-    data_bin: Path
-    split: str
-    mask_seeds: int
-    max_sequences: int | None
-    sample: bool
 
 
 class Details:
@@ -34,9 +21,9 @@ class Details:
 
     def __init__(self, tables: Mapping[str, Tensor], max_cases: int):
         self.collectors = [CaseCollector(name, table, max_cases) for name, table in tables.items()]
-        self.pairs = PairCounter()
+        self.wrong: list[tuple[Tensor, Tensor, Tensor]] = []  # gold words, wrong predictions, their probabilities
         self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # positions at which both fire
-        self.word_embeddings: Tensor | None = None  # (V, E)
+        self.word_embeddings = torch.empty(0)  # (V, E)
 
     def add(self, batch: Predictions, false_negatives: Tensor) -> None:
         """Add a batch; ``false_negatives`` is (tables, N) boolean."""
@@ -44,8 +31,8 @@ class Details:
         for collector, false_negative in zip(self.collectors, false_negatives, strict=True):
             collector.add(batch, probabilities, false_negative)
         of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
-        complete = batch.words.eq(batch.targets)
-        self.pairs.add(batch.targets[complete], batch.predictions[complete], of_predictions[complete])
+        wrong = batch.words.eq(batch.targets) & batch.predictions.ne(batch.targets)
+        self.wrong.append((batch.targets[wrong], batch.predictions[wrong], of_predictions[wrong]))
         fired = false_negatives.double()  # exact
         self.fired += (fired @ fired.T).long()
 
@@ -58,10 +45,10 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
     in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
     return Counts(
         sequences=len(batch.sequence_ids),
-        corrected_sequences=in_place.any(dim=1).sum().item(),
+        corrected_sequences=int(in_place.any(dim=1).sum()),
         masked=len(batch.targets),
-        correct=batch.predictions.eq(batch.targets).sum().item(),
-        corrected=false_negative.sum().item(),
+        correct=int(batch.predictions.eq(batch.targets).sum()),
+        corrected=int(false_negative.sum()),
         loss=-lprobs.gather(1, batch.targets.unsqueeze(1)).double().sum().item() / math.log(2),
         synonym_probability=of_synonyms.double().sum().item(),
     )
@@ -69,7 +56,7 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
 
 def count_checkpoint(
     checkpoint: Checkpoint,
-    options: Options,
+    options: Namespace,
     tables: Mapping[str, Tensor],
     continues_word: Tensor,
     details: Details | None,
@@ -77,7 +64,7 @@ def count_checkpoint(
 ) -> list[tuple[Counts, ...]]:
     """The counts of each table for each masking; adds to ``details`` unless it is None.
 
-    ``continues_word``, (V) boolean, says which symbols continue a word.
+    ``options`` are the command's, and ``continues_word``, (V) boolean, says which symbols continue a word.
     """
     loaded = load(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
@@ -86,7 +73,7 @@ def count_checkpoint(
     seeds: list[list[Counts]] = []
     for seed in range(1, options.mask_seeds + 1):
         found = []
-        for batch in predict(loaded, dataset, batches, seed, options.sample, continues_word):
+        for batch in predict(loaded, dataset, batches, seed, options.prediction_mode == "sample", continues_word):
             false_negatives = torch.stack(
                 [objectives.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )

@@ -28,22 +28,16 @@ class Case(NamedTuple):
     """A masked word whose prediction was wrong, and its synonyms."""
 
     table: str  # the synonym table's name, such as "wordnet"
-    # segments of the text, to concatenate without spaces; 0 is plain text, 1 also masked, 2 the masked word of the case
-    # (its original text with its leading space)
+    # segments of the text to concatenate: 0 is plain text, 1 also masked, 2 the masked word with its leading space
     context: list[tuple[str, int]]
     gold: str
     gold_probability: float
     prediction: str
     prediction_probability: float
     part_of_speech: str  # "noun", "verb", "adjective", "adverb" or "unknown"
-    # how the form of the prediction relates to that of the gold word, see inflection.Relation; "" if unknown
-    inflection: str
-    synonyms: list[
-        Synonym
-    ]  # the gold word's row of the table, in its order, with the prediction among them if corrected
-    # true if the prediction is in the row; otherwise a near miss: a synonym was probable, but another word was more
-    # probable
-    corrected: bool
+    inflection: str  # how the form of the prediction relates to the gold word's (inflection.Relation); "" if unknown
+    synonyms: list[Synonym]  # the gold word's row of the table, in its order
+    corrected: bool  # whether the prediction is in the row; else a near miss: a synonym was probable, but another won
 
 
 def confidence(case: Case) -> float:
@@ -65,47 +59,38 @@ def case_page(
     ``summaries`` are rows of ``rates.rows``, in percent, one per table. Raises InputError if a number is NaN or
     infinite.
     """
-    data = {
-        "checkpoint": checkpoint,
-        "updates": updates,
-        "split": split,
-        "summaries": [dict(summary) for summary in summaries],
-        "cases": [_compact(case) for case in sorted(cases, key=confidence, reverse=True)],
-    }
+    ordered = [_compact(case) for case in sorted(cases, key=confidence, reverse=True)]
+    data = {"checkpoint": checkpoint, "updates": updates, "split": split, "summaries": summaries, "cases": ordered}
     try:
-        embedded = _embed(data)
+        embedded = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:  # JSON has no NaN
         raise InputError(
             f"{checkpoint}: its probabilities are NaN because its training diverged; give an earlier checkpoint"
         ) from None
+    embedded = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", embedded)
     template = _TEMPLATE.read_text(encoding="utf-8")
     # replace the data last because its text may contain a placeholder
     return template.replace("{{policy}}", _policy(template)).replace("{{data}}", embedded)
 
 
+def cases_json(cases: Sequence[Case]) -> str:
+    """A JSON list with one line per case: an object with the fields of ``Case``."""
+    lines = [json.dumps({**case._asdict(), "synonyms": dict(case.synonyms)}, ensure_ascii=False) for case in cases]
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
 def _compact(case: Case) -> list[Any]:
     """The fields of the case in order, with rounded numbers."""
-    return list(
-        case._replace(
-            gold_probability=round(case.gold_probability, _DIGITS),
-            prediction_probability=round(case.prediction_probability, _DIGITS),
-            synonyms=[Synonym(word, round(probability, _DIGITS)) for word, probability in case.synonyms],
-            corrected=int(case.corrected),
-        )
+    rounded = case._replace(
+        gold_probability=round(case.gold_probability, _DIGITS),
+        prediction_probability=round(case.prediction_probability, _DIGITS),
+        synonyms=[Synonym(word, round(probability, _DIGITS)) for word, probability in case.synonyms],
     )
-
-
-def _embed(data: Any) -> str:
-    """JSON that is safe inside a script element, whatever text it contains."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return [*rounded[:-1], int(case.corrected)]
 
 
 def _policy(template: str) -> str:
     """The content security policy: allows only the template's own style and script, by their hashes."""
-    sources = {
-        f"{kind}-src": base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        for kind, text in _INLINE.findall(template)
-    }
-    allowed = [f"{kind} 'sha256-{digest}'" for kind, digest in sources.items()]
+    digests = [(kind, hashlib.sha256(text.encode()).digest()) for kind, text in _INLINE.findall(template)]
+    allowed = [f"{kind}-src 'sha256-{base64.b64encode(digest).decode()}'" for kind, digest in digests]
     return "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])

@@ -1,13 +1,11 @@
-"""Rates of corrected predictions with their spread over masking seeds: rows, text, CSV and JSON."""
+"""Rates of corrected predictions with their spread over masking seeds."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from ..reporting.layout import WIDTH, align, shorten, write_csv
+from ..reporting.layout import WIDTH, align, cell, shorten
 from ..reporting.paper import HEADING, RATES_NOTE, TABLE_2
 from ..reporting.statistics import mean_interval
 
@@ -51,37 +49,17 @@ class Counts(NamedTuple):
         return self.masked - self.correct
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """The counts of one checkpoint with one synonym table."""
-
-    checkpoint: str  # its path as the user named it
-    updates: int | None  # None if unknown
-    table: str  # the table's name
-    counts: tuple[Counts, ...]  # one per masking seed, at least one
-
-
-def rows(evaluated: Sequence[Evaluated]) -> list[dict[str, Any]]:
-    """A row for each item: counts summed over masking seeds, rates in percent, and the loss in bits.
+def rate_row(checkpoint: str, updates: int | None, table: str, seeds: Sequence[Counts]) -> dict[str, Any]:
+    """Counts of a checkpoint with a table, summed over at least one masking seed, rates in percent, and loss in bits.
 
     A rate is the mean over the seeds, followed by its 95% interval (``<rate>_low``, ``<rate>_high``), None for one
     seed. The rate of a seed is 0 if its denominator is 0, as in the training log.
     """
-    return [_row(one) for one in evaluated]
-
-
-def _row(evaluated: Evaluated) -> dict[str, Any]:
-    counts = evaluated.counts
-    row = {
-        "checkpoint": evaluated.checkpoint,
-        "updates": evaluated.updates,
-        "table": evaluated.table,
-        "mask_seeds": len(counts),
-    }
+    row: dict[str, Any] = {"checkpoint": checkpoint, "updates": updates, "table": table, "mask_seeds": len(seeds)}
     for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected"):
-        row[name] = sum(getattr(seed, name) for seed in counts)
+        row[name] = sum(getattr(seed, name) for seed in seeds)
     for rate, (part, whole) in {**RATES, **UNPRINTED}.items():
-        values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in counts]
+        values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in seeds]
         if rate == "loss":
             values = [value / 100 for value in values]
         low, high = mean_interval(values)
@@ -105,7 +83,13 @@ def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:
             if checkpoint.parent != folder:
                 folder = checkpoint.parent
                 lines.append(shorten(f"  {folder}/", WIDTH))
-            lines.append(_line(row))
+            updates = "-" if row["updates"] is None else f"{row['updates']:,}"
+            # early in training, rates are a few hundredths of a percent
+            rates = [
+                cell(row[rate], ".2f" if rate == "accuracy" else ".3f", row[f"{rate}_low"], row[f"{rate}_high"])
+                for rate in RATES
+            ]
+            lines.append([f"    {checkpoint.name}", updates, f"{row['corrected']:,}", *rates])
         lines.append("")
     lines += LEGEND.splitlines()
     if any(row["mask_seeds"] > 1 for row in rows):
@@ -114,32 +98,14 @@ def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:
     lines.append(f"Masking seeds: {seeds}. In total, {masked} tokens were masked in {sequences} sequences.")
     if show_paper:
         lines += ["", HEADING, list(HEADINGS)]
-        for model, checkpoint, *rates in TABLE_2:
-            lines.append([f"    {model}, {checkpoint:g}%", "-", "-", *(f"{rate:.2f}" for rate in rates), "-", "-"])
+        for paper in TABLE_2:
+            rates = [f"{paper.sequence_rate:.2f}", f"{paper.prediction_rate:.2f}"]
+            lines.append([f"    {paper.model}, {paper.checkpoint:g}%", "-", "-", *rates, "-", "-"])
         lines += RATES_NOTE.splitlines()
     return "\n".join(align(lines, width=WIDTH))
-
-
-def _line(row: Row) -> list[str]:
-    updates = "-" if row["updates"] is None else f"{row['updates']:,}"
-    # early in training, rates are a few hundredths of a percent
-    rates = [_rate(row, rate, ".2f" if rate == "accuracy" else ".3f") for rate in RATES]
-    return ["    " + Path(row["checkpoint"]).name, updates, f"{row['corrected']:,}", *rates]
-
-
-def _rate(row: Row, rate: str, form: str) -> str:
-    low, high = row[f"{rate}_low"], row[f"{rate}_high"]
-    spread = "" if low is None else f" ± {(high - low) / 2:{form}}"
-    return f"{row[rate]:{form}}{spread}"
 
 
 def _span(values: Iterable[int]) -> str:
     """The common value, or the minimum and the maximum."""
     values = sorted(set(values))
     return " to ".join(f"{value:,}" for value in dict.fromkeys((values[0], values[-1])))
-
-
-def write_rates(rows: Sequence[Row], csv_path: Path, json_path: Path) -> None:
-    """Write the rows as CSV, with None as an empty field, and as a JSON list."""
-    write_csv(rows, csv_path)
-    json_path.write_text(json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..reporting.layout import WIDTH, align, shorten, write_csv
+from ..reporting.layout import WIDTH, align, shorten
 from ..synonym_table import PADDING
 from .rates import Row, percent
 
@@ -80,46 +79,25 @@ def _pairs(table: Tensor) -> np.ndarray:
 
 def sources_table(rows: Sequence[Row]) -> str:
     """The rows for a terminal of 120 columns: a line for each table, and a line for each pair of tables."""
-    alone = [row for row in rows if row["table"] == row["other"]]
-    lines = [_cut(line) for line in align([COVERAGE, *map(_coverage, alone)], left=(0, len(COVERAGE) - 1))]
-    legend = LEGEND.splitlines()
-    if len(alone) > 1:
-        width = min(NAME_WIDTH, max(len(row["table"]) for row in alone))
-        two = [row for row in rows if row["table"] != row["other"]]
-        lines += ["", *align([[f"{'table':{width}}  and", *OVERLAP], *(_overlap(row, width) for row in two)])]
-        legend += OVERLAP_LEGEND.splitlines()
+    coverage, overlap = [list(COVERAGE)], []
+    width = min(NAME_WIDTH, max(len(row["table"]) for row in rows))
+    for row in rows:
+        table, other = shorten(row["table"], width), shorten(row["other"], width)
+        if row["table"] == row["other"]:
+            share = percent(row["words"], row["dictionary_size"])
+            cells = [table, f"{row['words']:,}", f"{share:.1f}", f"{row['pairs']:,}", f"{row['fired']:,}"]
+            coverage.append([*cells, f"{row['fired_rate']:.3f}", row["source_version"] or row["source"] or "-"])
+        else:
+            cells = [f"{row['common_words']:,}", f"{row['common_pairs']:,}", f"{row['pair_overlap']:.1f}"]
+            cells += [f"{row['common_fired']:,}", f"{row['common_fired_rate']:.3f}"]
+            overlap.append([f"{table:{width}}  {other}", *cells])
+    # sources end in the hash of a file, which may be cut
+    lines = [
+        line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in align(coverage, left=(0, len(COVERAGE) - 1))
+    ]
+    legend = [LEGEND]
+    if overlap:
+        lines += ["", *align([[f"{'table':{width}}  and", *OVERLAP], *overlap])]
+        legend.append(OVERLAP_LEGEND)
     of = f"{rows[0]['mismatches']:,} of {rows[0]['masked']:,} masked tokens were predicted incorrectly."
     return "\n".join([*lines, "", *legend, of])
-
-
-def _coverage(row: Row) -> list[str]:
-    return [
-        shorten(row["table"], NAME_WIDTH),
-        f"{row['words']:,}",
-        f"{percent(row['words'], row['dictionary_size']):.1f}",
-        f"{row['pairs']:,}",
-        f"{row['fired']:,}",
-        f"{row['fired_rate']:.3f}",
-        row["source_version"] or row["source"] or "-",
-    ]
-
-
-def _overlap(row: Row, width: int) -> list[str]:
-    return [
-        f"{shorten(row['table'], width):{width}}  {shorten(row['other'], width)}",
-        f"{row['common_words']:,}",
-        f"{row['common_pairs']:,}",
-        f"{row['pair_overlap']:.1f}",
-        f"{row['common_fired']:,}",
-        f"{row['common_fired_rate']:.3f}",
-    ]
-
-
-def _cut(line: str) -> str:
-    """Cut the end of a line that is too long; sources end in the hash of a file."""
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
-
-
-def write_sources(rows: Sequence[Row], path_csv: Path) -> None:
-    """Write the rows as CSV, with None as an empty field."""
-    write_csv(rows, path_csv)

@@ -1,6 +1,7 @@
-"""Tables: their layout in a terminal, and as CSV."""
+"""Numbers and tables: their layout in a terminal, and their files."""
 
 import csv
+import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def shorten(path: str, width: int) -> str:
     return path if len(path) <= width else "…" + path[len(path) - width + 1 :]
 
 
+def cell(value: float | None, form: str, low: float | None = None, high: float | None = None) -> str:
+    """A number in a format, or "-" for None; followed by half the width of its interval if there is one."""
+    if value is None:
+        return "-"
+    half = "" if low is None or high is None else f" ± {(high - low) / 2:{form.removeprefix('+')}}"
+    return f"{value:{form}}{half}"
+
+
 def table_names(paths: Sequence[Path]) -> list[str]:
     """Names of synonym tables: the file names without their suffix, or the full paths if two names are the same."""
     names = [path.stem for path in paths]
@@ -46,3 +55,8 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path, columns: Collection
         writer.writeheader()
         for row in rows:
             writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})
+
+
+def write_json(content: Any, path: Path) -> None:
+    """Write indented JSON as UTF-8."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
