@@ -359,7 +359,13 @@ DAMAGE = {
     "a tensor that is a number": (
         "bert",
         tensor("cls.predictions.bias", torch.tensor(1.0)),
-        ["cls.predictions.bias of shape"],
+        ["cls.predictions.bias has shape ()"],
+    ),
+    "a value that is NaN": ("bert", tensor(LAYER, torch.full((32, 48), torch.nan)), [f"{LAYER} has", "NaN"]),
+    "an infinite value": (
+        "bert",
+        tensors(lambda t: t[QUERY].view(-1)[:1].fill_(-torch.inf)),
+        [f"{QUERY} has values that are NaN or infinite"],
     ),
     "a head that is not tied": ("bert", tensor(UNTIED, torch.zeros(len(PIECES))), [UNTIED, "tied"]),
     "another activation": ("bert", config(hidden_act="gelu_new"), ["hidden_act", "'gelu_new'"]),
@@ -439,15 +445,18 @@ def strangers(released, tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("source", "generator", "expected"),
     [
-        ("generator", None, "has generator_*give the folder of the discriminator, and this one as --gen"),
-        ("discriminator", "discriminator", "has discriminator_predictions.dense.bias; this is a discriminator"),
+        ("generator", None, "is ELECTRA's generator, because it has generator_*give the folder of the discriminator"),
+        (
+            "discriminator",
+            "discriminator",
+            "is ELECTRA's discriminator, because it has discriminator_predictions.dense.bias",
+        ),
         ("bert", "generator", "--generator /generator: BERT has no generator*--as electra"),
-        ("discriminator", "bert", "hidden_size is 32, but 16"),
+        ("discriminator", "bert", "embedding size 32, but 16"),
         ("discriminator", "stranger", "electra.embeddings*share"),
-        ("discriminator", "short", "max_position_embeddings is 64, but 512"),
+        ("discriminator", "short", "max positions 64, but 512"),
         ("discriminator", "damaged", "/damaged: generator_predictions.dense.weight has shape (3, 3)"),
-        ("bert --as electra", "wide", "/wide/config.json: hidden_size is 64, but 32 in the discriminator"),
-        ("bert --as electra", "wide", "32 or an ELECTRA with embedding_size 32, and max_position_embeddings 512"),
+        ("bert --as electra", "wide", "/wide/config.json: max positions 100, but 512 in the discriminator"),
     ],
 )
 def test_a_generator_that_does_not_fit(strangers, refused, source, generator, expected):

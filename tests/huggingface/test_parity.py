@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from tn_fairseq.huggingface.exporting import export_model
 from tn_fairseq.huggingface.importing import import_model
-from tn_fairseq.huggingface.vocabulary import load_vocabulary
+from tn_fairseq.huggingface.vocabulary import read_data_bin
 from tn_fairseq.models import ElectraModel
 
 transformers = pytest.importorskip("transformers")
@@ -29,8 +29,8 @@ def load_ours(checkpoint: Path):
 @torch.no_grad()
 def differences(data_bin: Path, checkpoint: Path, masked_lm=None, detector=None, encoder=None) -> dict[str, float]:
     """The largest absolute difference between our logits and features and theirs, over the tokens of padded pairs."""
-    vocabulary, (rows, length) = load_vocabulary(data_bin), (3, 12)
-    dictionary, token_ids = vocabulary.dictionary, vocabulary.token_ids
+    (dictionary, tokenizer), (rows, length) = read_data_bin(data_bin), (3, 12)
+    token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
     ours = torch.randint(len(dictionary), (rows, length), generator=torch.Generator().manual_seed(5))
     ours[ours == dictionary.pad()] = dictionary.unk()
     types = (torch.arange(length) >= length // 2).long().repeat(rows, 1)
@@ -117,7 +117,7 @@ def test_a_frozen_generator_is_exported_with_its_own_embeddings(tmp_path, wordpi
     import_model(released / "discriminator", wordpiece_bin, tmp_path / "imported.pt", released / "generator")
     state = torch.load(tmp_path / "imported.pt", weights_only=True)
     state["cfg"]["model"] |= {"freeze_generator": True, "generator_embedding_size": embedding_size}
-    dictionary = load_vocabulary(wordpiece_bin).dictionary
+    dictionary, _ = read_data_bin(wordpiece_bin)
     model = ElectraModel(OmegaConf.create(state["cfg"]["model"]), dictionary)
     for parameter in model.parameters():
         parameter.data.normal_(std=0.1)

@@ -11,7 +11,7 @@ from helpers import fairseq_train, run_command, write_table
 from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
 
 from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.huggingface.vocabulary import load_vocabulary
+from tn_fairseq.huggingface.vocabulary import read_data_bin
 
 transformers = pytest.importorskip("transformers")
 COMMAND = [sys.executable, "-m", "tn_fairseq.huggingface"]
@@ -61,13 +61,14 @@ def first_loss(data_bin, checkpoint, masked_lm) -> float:
     task.load_dataset("train")
     batches = task.get_batch_iterator(task.dataset("train"), max_sentences=8, seed=1, required_batch_size_multiple=8)
     batch = next(batches.next_epoch_itr(shuffle=True))
-    vocabulary = load_vocabulary(data_bin)
+    dictionary, tokenizer = read_data_bin(data_bin)
+    token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
     tokens, target = batch["net_input"]["src_tokens"], batch["target"]
-    pad = vocabulary.dictionary.pad()
+    pad = dictionary.pad()
     masked = target.ne(pad)
     more = {"attention_mask": tokens.ne(pad).long(), "token_type_ids": batch["net_input"]["token_types"]}
-    logits = masked_lm(vocabulary.token_ids[tokens], **more).logits[masked]
-    nll = torch.nn.functional.cross_entropy(logits, vocabulary.token_ids[target[masked]])
+    logits = masked_lm(token_ids[tokens], **more).logits[masked]
+    nll = torch.nn.functional.cross_entropy(logits, token_ids[target[masked]])
     return nll.item() / math.log(2)
 
 

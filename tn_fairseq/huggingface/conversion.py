@@ -4,7 +4,7 @@ The names of parameters differ; our attention has queries, keys and values in on
 embeddings are in the order of the dictionary, theirs in that of the tokenizer. Values are copied bit for bit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..modules.transformer_encoder import INIT_STD, LAYER_NORM_EPS, TOKEN_TYPES
+from ..modules.transformer_encoder import LAYER_NORM_EPS, TOKEN_TYPES
 
 # our name -> their names, concatenated along the first dimension
 Names = dict[str, tuple[str, ...]]
@@ -43,11 +43,20 @@ _LAYER = {
     "ffn_out": ("output.dense",),
     "ffn_layer_norm": ("output.LayerNorm",),
 }
-# type of model -> the masked-LM head's hidden layer, and its bias for each symbol
+# type of model -> the modules of the masked-LM head; the first has the bias for each symbol
 _MASKED_LM_HEADS = {
-    "bert": ("cls.predictions.transform", "cls.predictions.bias"),
-    "electra": ("generator_predictions", "generator_lm_head.bias"),
+    "bert": {
+        "": "cls.predictions",
+        "dense": "cls.predictions.transform.dense",
+        "layer_norm": "cls.predictions.transform.LayerNorm",
+    },
+    "electra": {
+        "": "generator_lm_head",
+        "dense": "generator_predictions.dense",
+        "layer_norm": "generator_predictions.LayerNorm",
+    },
 }
+_DETECTION_HEAD = {"dense": "discriminator_predictions.dense", "output": "discriminator_predictions.dense_prediction"}
 
 
 def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str) -> dict[str, Any]:
@@ -62,8 +71,9 @@ def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str) ->
     wanted = {f"{_owner(tower)}_{ours}": theirs for ours, theirs in _TOWER_SIZES.items()}
     wanted["max_positions"] = "max_position_embeddings"
     if tower != "encoder":
-        wanted["embedding_size"] = embedding_size_key(config)
-    sizes = {}
+        # BERT's embeddings are as wide as its layers
+        wanted["embedding_size"] = "embedding_size" if config["model_type"] == "electra" else "hidden_size"
+    sizes: dict[str, Any] = {}
     for ours, theirs in wanted.items():
         size = config.get(theirs)
         if type(size) is not int or size < 1:
@@ -80,64 +90,58 @@ def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str) ->
     return sizes
 
 
-def embedding_size_key(config: Mapping[str, Any]) -> str:
-    """The size of the embeddings in a ``config.json``: BERT's are as wide as its layers."""
-    return "embedding_size" if config["model_type"] == "electra" else "hidden_size"
-
-
 def huggingface_config(
-    cfg: Mapping[str, Any], architecture: str, tower: str, vocab_size: int, pad_token_id: int
+    cfg: Mapping[str, Any], model_type: str, tower: str, architecture: str, vocab_size: int, pad_token_id: int
 ) -> dict[str, Any]:
     """The ``config.json`` for one tower of a model with our configuration ``cfg``."""
     config = {
         "architectures": [architecture],
-        "model_type": "bert" if architecture.startswith("Bert") else "electra",
+        "model_type": model_type,
         "vocab_size": vocab_size,
         "pad_token_id": pad_token_id,
         "max_position_embeddings": cfg["max_positions"],
-        "initializer_range": cfg.get("init_std", INIT_STD),  # missing in older checkpoints
+        "initializer_range": cfg["init_std"],
         "dtype": "float32",
         **_FIXED,
     }
     config |= {theirs: cfg[f"{_owner(tower)}_{ours}"] for ours, theirs in _TOWER_SIZES.items()}
     config |= {theirs: cfg[ours] for ours, theirs in _RATES.items()}
-    if config["model_type"] == "electra":
-        config["embedding_size"] = cfg["embedding_size"]
+    if model_type == "electra":
+        own = cfg["generator_embedding_size"] if tower == "generator" else None  # of a frozen generator
+        config["embedding_size"] = own or cfg["embedding_size"]
     return dict(sorted(config.items()))
 
 
-def encoder_names(tower: str, prefix: str, sizes: Mapping[str, Any]) -> Names:
-    """Names of the embeddings and one tower with these fields of our configuration; theirs start with ``prefix``."""
-    names = {}
-    for table in ("word_embeddings", "position_embeddings", "token_type_embeddings"):
-        names[f"embeddings.{table}.weight"] = (f"{prefix}embeddings.{table}.weight",)
-    names |= _module_names("embeddings.layer_norm", f"{prefix}embeddings.LayerNorm")
-    hidden_size = sizes[f"{_owner(tower)}_embed_dim"]
-    if sizes.get("embedding_size", hidden_size) != hidden_size:
-        names |= _module_names(f"{tower}.embedding_projection", f"{prefix}embeddings_project")
-    for layer in range(sizes[f"{_owner(tower)}_layers"]):
-        for ours, theirs in _LAYER.items():
-            parts = (f"{prefix}encoder.layer.{layer}.{part}" for part in theirs)
-            names |= _module_names(f"{tower}.layers.{layer}.{ours}", *parts)
-    return names
+def tower_names(ours: Collection[str], tower: str, model_type: str, prefix: str) -> Names:
+    """The names of a tower, its embeddings and its head among our parameters, with theirs.
+
+    The model type, bert or electra, decides the names of their heads; ``prefix`` starts the names of their encoder.
+    """
+    embeddings = f"{tower}_embeddings."  # of a frozen generator
+    if not any(name.startswith(embeddings) for name in ours):
+        embeddings = "embeddings."
+    parts = (embeddings, f"{tower}.", "masked_lm_head." if tower == "encoder" else f"{tower}_head.")
+    return {name: _their_names(name, model_type, prefix) for name in ours if name.startswith(parts)}
 
 
-def head_names(tower: str, model_type: str) -> Names:
-    """Names of a tower's head in the pre-trained models of a type, bert or electra."""
-    if tower == "discriminator":
-        theirs = "discriminator_predictions.dense"
-        return _module_names(f"{tower}_head.dense", theirs) | _module_names(
-            f"{tower}_head.output", f"{theirs}_prediction"
-        )
-    ours = "masked_lm_head" if tower == "encoder" else "generator_head"
-    theirs, bias = _MASKED_LM_HEADS[model_type]
-    names = _module_names(f"{ours}.dense", f"{theirs}.dense")
-    return names | _module_names(f"{ours}.layer_norm", f"{theirs}.LayerNorm") | {f"{ours}.bias": (bias,)}
+def _their_names(name: str, model_type: str, prefix: str) -> tuple[str, ...]:
+    module, kind = name.rsplit(".", 1)
+    owner, _, inner = module.partition(".")
+    if owner.endswith("embeddings"):
+        modules = [f"{prefix}embeddings.{inner.replace('layer_norm', 'LayerNorm')}"]
+    elif inner == "embedding_projection":
+        modules = [f"{prefix}embeddings_project"]
+    elif inner.startswith("layers."):
+        _, layer, part = inner.split(".", 2)
+        modules = [f"{prefix}encoder.layer.{layer}.{theirs}" for theirs in _LAYER[part]]
+    else:
+        modules = [(_DETECTION_HEAD if owner == "discriminator_head" else _MASKED_LM_HEADS[model_type])[inner]]
+    return tuple(f"{module}.{kind}" for module in modules)
 
 
 def to_huggingface(state: Mapping[str, Tensor], names: Names, token_ids: Tensor) -> dict[str, Tensor]:
     """Our parameters with their names, in float32; ``token_ids`` (V) is the token id of each dictionary symbol."""
-    theirs = {}
+    theirs: dict[str, Tensor] = {}
     for ours, parts in names.items():
         tensor = state[ours].float()
         if has_vocabulary_rows(ours):
@@ -163,7 +167,3 @@ def has_vocabulary_rows(name: str) -> bool:
 def _owner(tower: str) -> str:
     """What the sizes of a tower start with: those of ELECTRA's discriminator are named like those of BERT's encoder."""
     return "generator" if tower == "generator" else "encoder"
-
-
-def _module_names(ours: str, *theirs: str) -> Names:
-    return {f"{ours}.{kind}": tuple(f"{part}.{kind}" for part in theirs) for kind in ("weight", "bias")}

@@ -1,20 +1,29 @@
 """Convert a checkpoint of ``fairseq-train`` to folders for ``transformers``."""
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
-from ..dictionary import fingerprint
-from ..errors import InputError
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import merge_with_parent
+from fairseq.models import MODEL_DATACLASS_REGISTRY
+from omegaconf import OmegaConf
+
+from ..checkpoints import check_dictionary, registered_name
+from ..errors import InputError, exits_as_errors, naming
 from ..files import save_tensors, write_atomically
+from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
 from ..models.loading import load_ours
-from .conversion import encoder_names, head_names, huggingface_config, to_huggingface
+from ..tokenizers.base import Tokenizer
+from .conversion import huggingface_config, to_huggingface, tower_names
 from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
-from .vocabulary import load_vocabulary, recorded_data
+from .vocabulary import read_data_bin
 
-_NOT_PARAMETERS = {"dictionary_fingerprint", "trained_positions"}
 # tower -> class in transformers
 _ARCHITECTURES = {
     "encoder": "BertForMaskedLM",
@@ -32,46 +41,54 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None, *
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"--output {output} already exists; give a new folder")
-    state, model_class = load_ours(checkpoint)
-    is_electra = issubclass(model_class, ElectraModel)
-    cfg, parameters = state["cfg"]["model"], state["model"]
-    data_bin = data_bin or recorded_data(checkpoint, state, "--data")
-    vocabulary = load_vocabulary(data_bin)
-    if bytes(parameters["dictionary_fingerprint"].tolist()).hex() != fingerprint(vocabulary.dictionary):
-        raise InputError(f"{data_bin / 'dict.txt'}: not the dictionary of {checkpoint}; give its data with --data")
-
-    cfgs, names = {}, {}
-    for tower in ("discriminator", "generator") if is_electra else ("encoder",):
-        cfgs[tower] = dict(cfg)
-        if tower == "generator" and cfg.get("generator_embedding_size"):
-            cfgs[tower]["embedding_size"] = cfg["generator_embedding_size"]
-        model_type = "electra" if is_electra else "bert"
-        names[tower] = encoder_names(tower, f"{model_type}.", cfgs[tower]) | head_names(tower, model_type)
-    if cfg.get("freeze_generator"):  # then it has its own embeddings
-        names["generator"] = {
-            f"generator_{name}" if name.startswith("embeddings.") else name: parts
-            for name, parts in names["generator"].items()
-        }
-    known = {name for tower_names in names.values() for name in tower_names}
-    for name in sorted(known ^ (parameters.keys() - _NOT_PARAMETERS)):
-        problem = "lacks" if name in known else "also has"
-        raise InputError(f"{checkpoint}: {problem} {name}; export supports only checkpoints of pre-training")
-
-    subfolders = {tower: tower if is_electra else "" for tower in names}
+    model, dictionary, tokenizer, state = read_checkpoint(checkpoint, data_bin, "--data")
+    token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
+    pad = int(token_ids[dictionary.pad()])
+    parameters = model.state_dict()
+    is_electra = isinstance(model, ElectraModel)
+    model_type = "electra" if is_electra else "bert"
+    # tower -> subfolder
+    towers = {"discriminator": "discriminator", "generator": "generator"} if is_electra else {"encoder": ""}
     with write_atomically(output) as staging:
-        for tower, subfolder in subfolders.items():
+        for tower, subfolder in towers.items():
             folder, architecture = staging / subfolder, _ARCHITECTURES[tower]
             folder.mkdir(parents=True)
-            tensors = to_huggingface(parameters, names[tower], vocabulary.token_ids)
+            tensors = to_huggingface(
+                parameters, tower_names(parameters, tower, model_type, f"{model_type}."), token_ids
+            )
             if half:
                 tensors = {part: tensor.half() for part, tensor in tensors.items()}
             save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
-            pad = int(vocabulary.token_ids[vocabulary.dictionary.pad()])
-            config = huggingface_config(cfgs[tower], architecture, tower, len(vocabulary.pieces), pad)
+            config = huggingface_config(model.cfg, model_type, tower, architecture, len(dictionary), pad)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-            files = tokenizer_files(vocabulary.tokenizer, vocabulary.dictionary, cfg["max_positions"])
-            for file_name, content in files.items():
+            for file_name, content in tokenizer_files(tokenizer, dictionary, model.cfg.max_positions).items():
                 (folder / file_name).write_bytes(content)
-            card = model_card(output.absolute().name, architecture, state)
+            card = model_card(Path(output.absolute().name, subfolder).as_posix(), tower, state)
             (folder / "README.md").write_text(card, encoding="utf-8")
-    return [output / subfolder for subfolder in subfolders.values()]
+    return [output / subfolder for subfolder in towers.values()]
+
+
+def read_checkpoint(
+    path: Path, data_bin: Path | None, option: str
+) -> tuple[EncoderModel, Dictionary, Tokenizer, dict[str, Any]]:
+    """The model of a checkpoint, the vocabulary of a data-bin, by default that of its training, and the checkpoint.
+
+    Raises InputError if the model is of another kind or fine-tuned, if it does not match its configuration or the
+    dictionary, and if its data no longer exist; ``option`` is how to name the data.
+    """
+    state, model_class = load_ours(path)
+    if any(name.startswith("classification_heads.") for name in state["model"]):
+        raise InputError(f"{path}: is fine-tuned; give a checkpoint of pre-training")
+    if data_bin is None:
+        data_bin = Path(state["cfg"]["task"]["data"].split(os.pathsep)[0])
+        if not data_bin.is_dir():
+            raise InputError(f"{path}: its data, {data_bin}, no longer exists; give its new folder with {option}")
+    dictionary, tokenizer = read_data_bin(data_bin)
+    check_dictionary(path, state, dictionary)
+    # checkpoints of earlier versions lack some fields, and have others
+    cfg = OmegaConf.create(state["cfg"]["model"], flags={"allow_objects": True})
+    options = MODEL_DATACLASS_REGISTRY[registered_name(cfg, "arch")]()
+    model = model_class(merge_with_parent(options, cfg, remove_missing=True), dictionary)
+    with naming(f"{path}:"), exits_as_errors():
+        model.load_state_dict(state["model"])
+    return model, dictionary, tokenizer, state

@@ -15,8 +15,6 @@ from ..files import read_json_object
 
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
 _BUFFERS = r"(\w+\.)?embeddings\.(position_ids|token_type_ids)"  # some releases save these with the parameters
-_UNFINISHED = (".incomplete", ".part", ".tmp", ".crdownload")
-_OTHER_FRAMEWORKS = (".h5", ".msgpack", ".ot", ".onnx", ".ckpt.index")
 
 
 class PretrainedFolder(NamedTuple):
@@ -65,44 +63,26 @@ def tied_copies(prefix: str) -> dict[str, str]:
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    path, remedy = folder / SAFETENSORS, "download it again"
+    path, remedy = folder / SAFETENSORS, "download it again, with git lfs pull if you cloned its repository"
+    if path.exists():
+        try:
+            return load_file(path)
+        except (SafetensorError, OSError, ValueError) as error:
+            raise InputError(f"{path}: damaged or cut short ({type(error).__name__}); {remedy}") from None
+    path = folder / BIN
     if not path.exists():
-        path, remedy = folder / BIN, f"download it again, or save the model as {SAFETENSORS} with save_pretrained"
-    if not path.exists():
-        raise InputError(_why_no_weights(folder))
+        found = ", ".join(sorted(file.name for file in folder.iterdir() if "model" in file.name)[:3]) or "no weights"
+        raise InputError(
+            f"{folder}: has no {SAFETENSORS} or {BIN} but {found}; finish the download, or load the model with "
+            'transformers and save it in one file: save_pretrained(DIR, max_shard_size="100GB")'
+        )
     try:
-        is_pickle = path.name == BIN
-        tensors = torch.load(path, map_location="cpu", weights_only=True) if is_pickle else load_file(path)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, LookupError) as error:
-        raise InputError(f"{path}: {_fault(path, error)}; {remedy}") from None
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, LookupError) as error:
+        raise InputError(
+            f"{path}: damaged, or refused because it holds more than tensors ({type(error).__name__}); {remedy}, or "
+            f"save the model as {SAFETENSORS} with save_pretrained"
+        ) from None
     if not isinstance(tensors, dict) or not all(torch.is_tensor(tensor) for tensor in tensors.values()):
         raise InputError(f"{path}: does not contain the parameters of a model; save it with save_pretrained")
-    if not tensors:
-        raise InputError(f"{path}: contains no tensors; download the folder again")
     return tensors
-
-
-def _fault(path: Path, error: Exception) -> str:
-    try:
-        with open(path, "rb") as file:
-            if file.read(64).startswith(b"version https://git-lfs"):
-                return "a Git LFS pointer, not the weights (download them with git lfs pull)"
-    except OSError:
-        return "cannot be read"
-    if isinstance(error, pickle.UnpicklingError) and "weights_only" in str(error).lower():
-        return "refused because it contains more than tensors, or is damaged"
-    return f"damaged or cut short ({type(error).__name__})"
-
-
-def _why_no_weights(folder: Path) -> str:
-    names = sorted(path.name for path in folder.iterdir())
-    if shards := [name for name in names if name.endswith(".index.json")]:
-        return (
-            f"{folder / shards[0]}: the weights are in several shards; load the model with transformers and save it "
-            'in one file: save_pretrained(DIR, max_shard_size="100GB")'
-        )
-    if unfinished := [name for name in names if name.endswith(_UNFINISHED)]:
-        return f"{folder}: the download is incomplete ({unfinished[0]}); finish it"
-    if other := [name for name in names if name.endswith(_OTHER_FRAMEWORKS)]:
-        return f"{folder}: its only weights, {other[0]}, are from another framework; convert them to {SAFETENSORS}"
-    return f"{folder}: has no {SAFETENSORS} or {BIN}; give a folder of save_pretrained"

@@ -9,20 +9,16 @@ from typing import NamedTuple
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary
-from fairseq.dataclass.utils import merge_with_parent
-from fairseq.models import MODEL_DATACLASS_REGISTRY
-from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from ..checkpoints import check_dictionary, registered_name
 from ..dictionary import MASK
-from ..errors import InputError, exits_as_errors
+from ..errors import InputError
 from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
-from ..models.loading import load_ours
+from ..tokenizers import load_tokenizer
 from ..tokenizers.base import BERT_NAMES, Tokenizer, one_line
+from .exporting import read_checkpoint
 from .importing import read_model, read_towers
-from .vocabulary import folder_vocabulary, read_data_bin, recorded_data
 
 
 class Filled(NamedTuple):
@@ -70,7 +66,7 @@ class HubInterface(nn.Module):
     def decode(self, tokens: Tensor) -> str | list[str]:
         """The text of a sentence, or the texts of several, each of which ends with ``</s>``: (T) -> text."""
         others = {self.dictionary.bos(), self.dictionary.pad()}
-        sentences = [[]]
+        sentences: list[list[int]] = [[]]
         for token in tokens.tolist():
             if token == self.dictionary.eos():
                 sentences.append([])
@@ -113,7 +109,7 @@ class HubInterface(nn.Module):
             filled.append(Filled(start + form.lstrip() + after[0], probability, form.strip()))
         return filled
 
-    def _features(self, tokens: Tensor, **options) -> Tensor:
+    def _features(self, tokens: Tensor, **options: str) -> Tensor:
         tokens = self._batch(tokens)
         return self.model(tokens, self.model.sentence_types(tokens), features_only=True, **options)[0]
 
@@ -128,13 +124,13 @@ class HubInterface(nn.Module):
         parts = self._mask.split(one_line(text))
         # a mask includes the space before it, because the piece that it replaces does
         parts = [*(part.rstrip() for part in parts[:-1]), parts[-1]]
-        symbols = []
+        symbols: list[int] = []
         for number, part in enumerate(parts):
             if number:
                 symbols.append(self.dictionary.index(MASK))
                 tokens = self.tokenizer.encode_continuation(part)
             else:
-                tokens, _ = self.tokenizer.encode_chunk([part])
+                tokens = self.tokenizer.encode_chunk([part])[0].tolist()
             symbols += self._symbol_of_token[tokens].tolist()
         return symbols
 
@@ -197,39 +193,24 @@ def from_pretrained(
         raise InputError("generator: only for a folder of save_pretrained; a checkpoint has its own")
     if checkpoint_file is None and data_name_or_path is not None:
         raise InputError("data_name_or_path: only for a checkpoint_file; a folder of save_pretrained has a vocabulary")
-    with exits_as_errors():
-        if checkpoint_file is not None:
-            loaded = _from_checkpoint(folder / checkpoint_file, data_name_or_path)
-        elif (folder / "config.json").exists():
-            loaded = _from_released(folder, generator)
-        else:
-            raise InputError(
-                f"{folder}: has no config.json; give a folder of save_pretrained, or the checkpoint_file in it, such "
-                "as checkpoint_last.pt"
-            )
-    return (ElectraHubInterface if isinstance(loaded[0], ElectraModel) else HubInterface)(*loaded)
-
-
-def _from_checkpoint(path: Path, data_bin: str | Path | None) -> tuple[EncoderModel, Dictionary, Tokenizer]:
-    state, model_class = load_ours(path)
-    if any(name.startswith("classification_heads.") for name in state["model"]):
-        raise InputError(f"{path}: is fine-tuned; give a checkpoint of pre-training")
-    if data_bin is None:
-        data_bin = recorded_data(path, state, "data_name_or_path")
-    dictionary, tokenizer = read_data_bin(Path(data_bin))
-    check_dictionary(path, state, dictionary)
-    # checkpoints of earlier versions lack some fields, and have others
-    cfg = OmegaConf.create(state["cfg"]["model"], flags={"allow_objects": True})
-    options = MODEL_DATACLASS_REGISTRY[registered_name(cfg, "arch")]()
-    model = model_class(merge_with_parent(options, cfg, remove_missing=True), dictionary)
-    model.load_state_dict(state["model"])
-    return model, dictionary, tokenizer
-
-
-def _from_released(folder: Path, generator: str | Path | None) -> tuple[EncoderModel, Dictionary, Tokenizer]:
+    if checkpoint_file is not None:
+        data_bin = None if data_name_or_path is None else Path(data_name_or_path)
+        return _interface(*read_checkpoint(folder / checkpoint_file, data_bin, "data_name_or_path")[:3])
+    if not (folder / "config.json").exists():
+        raise InputError(
+            f"{folder}: has no config.json; give a folder of save_pretrained, or the checkpoint_file in it, such as "
+            "checkpoint_last.pt"
+        )
     towers = read_towers(folder, Path(generator) if generator else None)
-    vocabulary = folder_vocabulary(folder)
-    read = read_model(towers, vocabulary)
+    tokenizer = load_tokenizer(folder)
+    dictionary = tokenizer.dictionary()
+    dictionary.add_symbol(MASK)
+    read = read_model(towers, dictionary, tokenizer)
     for part in {name.split(".")[0] for name in read.fresh}:
         delattr(read.model, part)  # newly initialized, so its output would be meaningless
-    return read.model, vocabulary.dictionary, vocabulary.tokenizer
+    return _interface(read.model, dictionary, tokenizer)
+
+
+def _interface(model: EncoderModel, dictionary: Dictionary, tokenizer: Tokenizer) -> HubInterface:
+    kind = ElectraHubInterface if isinstance(model, ElectraModel) else HubInterface
+    return kind(model, dictionary, tokenizer)

@@ -11,25 +11,20 @@ from fairseq.criterions import CRITERION_REGISTRY
 from ..errors import InputError
 from ..synonym_table import read_description
 
-_TOWERS = {"ElectraForPreTraining": "discriminator", "ElectraForMaskedLM": "generator"}
 
-
-def model_card(name: str, architecture: str, state: Mapping[str, Any]) -> str:
+def model_card(location: str, tower: str, state: Mapping[str, Any]) -> str:
     """The Markdown card of one tower of a checkpoint of fairseq-train; contains only the last part of paths."""
-    cfg = state["cfg"]
     loaded_by, does, pipeline = "AutoModelForMaskedLM", "fills in masked tokens", "\npipeline_tag: fill-mask"
-    tower = _TOWERS.get(architecture)
     if tower == "discriminator":
         loaded_by, does = "AutoModelForPreTraining", "predicts for every position whether the token was replaced"
         pipeline = ""
-    location = f"{name}/{tower}" if tower else name
     quoted = json.dumps(location, ensure_ascii=False)
-    rows = "\n".join(f"| {key} | {value} |" for key, value in _training(cfg, state).items())
-    kind = f"ELECTRA's {tower}" if tower else "BERT"
+    rows = "\n".join(f"| {key} | {value} |" for key, value in _training(state).items())
+    kind = "BERT" if tower == "encoder" else f"ELECTRA's {tower}"
     return f"""---
 library_name: transformers{pipeline}
 tags:
-- {"electra" if tower else "bert"}
+- {"bert" if tower == "encoder" else "electra"}
 - tn_fairseq
 - true-negatives
 ---
@@ -57,7 +52,8 @@ whoever publishes the model must describe data, license, evaluation and limitati
 """
 
 
-def _training(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str]:
+def _training(state: Mapping[str, Any]) -> dict[str, str]:
+    cfg = state["cfg"]
     architecture = f"`{cfg['model']['_name']}`"
     if not _steps(state):
         return {"objective": "none yet: imported weights", "architecture": architecture}

@@ -23,7 +23,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from ..dictionary import MASK
 from ..errors import InputError
 from ..tokenizers.base import BERT_NAMES, ROBERTA_NAMES, Tokenizer
-from ..tokenizers.sentencepiece import SentencePieceTokenizer
+from ..tokenizers.fast import FastTokenizer
 from ..tokenizers.wordpiece import wordpiece_tokenizer
 
 _SPACE = "▁"  # how SentencePiece writes a space
@@ -39,10 +39,10 @@ def tokenizer_files(tokenizer: Tokenizer, dictionary: Dictionary, max_positions:
     Tokens have the ids of ``tokenizer.token_ids(dictionary)``. ``load_tokenizer`` can also read the files. Raises
     InputError if the dictionary does not match the tokenizer, or if ``tokenizers`` does not support the tokenizer.
     """
-    if isinstance(tokenizer, SentencePieceTokenizer):
-        backend = _from_sentencepiece(tokenizer)
-    else:
+    if isinstance(tokenizer, FastTokenizer):
         backend = tokenizers.Tokenizer.from_str(tokenizer.backend.to_str())
+    else:
+        backend = _from_sentencepiece(tokenizer)
     names = ROBERTA_NAMES | {symbol: tokenizer.pieces[token] for symbol, token in tokenizer.special_ids.items()}
     special = {
         token: names.get(symbol, symbol)
@@ -84,14 +84,18 @@ def _class_and_options(backend: tokenizers.Tokenizer, pieces: list[str], names: 
         if all(bert[part] == ours[part] for part in ("model", "normalizer", "pre_tokenizer", "added_tokens")):
             keys = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
             return {"tokenizer_class": "BertTokenizer", **dict(zip(keys, options))}
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": names["<s>"], "eos_token": names["</s>"]}
+    config: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": names["<s>"],
+        "eos_token": names["</s>"],
+    }
     if isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
         # Some versions read this instead of tokenizer.json.
         config["add_prefix_space"] = backend.pre_tokenizer.add_prefix_space
     return config
 
 
-def _from_sentencepiece(tokenizer: SentencePieceTokenizer) -> tokenizers.Tokenizer:
+def _from_sentencepiece(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     """A SentencePiece model in the ``tokenizers`` library; rejects models that it would tokenize differently."""
     try:
         from sentencepiece.sentencepiece_model_pb2 import ModelProto, TrainerSpec
@@ -124,7 +128,7 @@ def _from_sentencepiece(tokenizer: SentencePieceTokenizer) -> tokenizers.Tokeniz
         # SentencePiece merges the two neighbors whose piece has the best score, for any split of the piece.
         merges = [
             (piece[:cut], piece[cut:])
-            for piece in sorted(normal, key=normal.get, reverse=True)
+            for piece in sorted(normal, key=normal.__getitem__, reverse=True)
             for cut in range(1, len(piece))
             if piece[:cut] in normal and piece[cut:] in normal
         ]
@@ -133,9 +137,10 @@ def _from_sentencepiece(tokenizer: SentencePieceTokenizer) -> tokenizers.Tokeniz
         backend = tokenizers.Tokenizer(
             models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=trainer.byte_fallback)
         )
-    steps = [normalizers.Precompiled(normalizer.precompiled_charsmap)] if normalizer.precompiled_charsmap else []
     # A space at the start is kept because it may follow a special token; the pre-tokenizer does not add another one.
-    steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex(" $"), "")]
+    steps: list[Any] = [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex(" $"), "")]
+    if normalizer.precompiled_charsmap:
+        steps.insert(0, normalizers.Precompiled(normalizer.precompiled_charsmap))
     backend.normalizer = normalizers.Sequence(steps)
     # Splitting by word is faster, and gives the same result if no piece crosses a word boundary.
     by_word = not any(_SPACE in piece[1:] for piece in normal)

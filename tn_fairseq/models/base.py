@@ -5,9 +5,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import partial
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 import torch
+from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import (
     ARCH_CONFIG_REGISTRY,
@@ -17,6 +18,7 @@ from fairseq.models import (
     register_model,
 )
 from fairseq.modules import SinusoidalPositionalEmbedding
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from .. import corruption
@@ -31,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 # what the sizes of an encoder end with, after encoder_ or generator_
 SIZES = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
-# prefixes of parameter names by kind of model; fairseq passes load_state_dict only the parameters of a checkpoint
-_KINDS = {"discriminator.": "ELECTRA", "encoder.layers.": "BERT", "encoder.sentence_encoder.": "fairseq's RoBERTa"}
 
 
 @dataclass
@@ -56,11 +56,12 @@ class EncoderModel(BaseFairseqModel):
 
     pretraining_only: tuple[str, ...] = ()  # modules that a head for fine-tuning deletes
 
-    def __init__(self, cfg: EncoderConfig, dictionary, embedding_size: int):
+    def __init__(self, cfg: EncoderConfig, dictionary: Dictionary):
         super().__init__()
         self.cfg = cfg
         self.padding_index, self.separator_index = dictionary.pad(), dictionary.eos()
         self.classification_heads = nn.ModuleDict()  # the name that fairseq uses
+        embedding_size = getattr(cfg, "embedding_size", cfg.encoder_embed_dim)  # BERT has no other one
         self.embeddings = Embeddings(len(dictionary), embedding_size, cfg.max_positions, cfg.dropout)
         # saved in checkpoints to detect data with another vocabulary, even one of the same size
         digest = bytes.fromhex(fingerprint(dictionary))
@@ -72,7 +73,7 @@ class EncoderModel(BaseFairseqModel):
 
     @classmethod
     @one_line_errors()
-    def build_model(cls, cfg, task):
+    def build_model(cls, cfg: EncoderConfig, task: FairseqTask) -> "EncoderModel":
         """Build the model for a task; raises InputError (as a one-line exit) for sizes and rates that do not fit."""
         cls.check_sizes(cfg)
         if not torch.cuda.is_available():
@@ -89,12 +90,12 @@ class EncoderModel(BaseFairseqModel):
         return model
 
     @classmethod
-    def from_pretrained(cls, *args, **kwargs):
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> NoReturn:
         """Raises InputError: fairseq's method of this name would unpickle the file."""
         raise InputError("load the model with tn_fairseq.from_pretrained(...), which takes the same arguments")
 
     @classmethod
-    def check_sizes(cls, cfg) -> None:
+    def check_sizes(cls, cfg: EncoderConfig) -> None:
         check_heads(cfg, "encoder")
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
             if not 0 <= share < 1:
@@ -181,7 +182,9 @@ class EncoderModel(BaseFairseqModel):
         return self.cfg.max_positions
 
     @one_line_errors()
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, model_cfg: Any = None, args: Any = None
+    ) -> Any:
         """Load parameters; raises InputError (as a one-line exit) for another vocabulary or, if strict, model."""
         theirs = state_dict.get("dictionary_fingerprint")
         if theirs is not None and not torch.equal(theirs.cpu(), self.dictionary_fingerprint.cpu()):
@@ -193,12 +196,6 @@ class EncoderModel(BaseFairseqModel):
             state_dict = {**state_dict, "trained_positions": torch.tensor(self.cfg.max_positions)}
         self.longest_trained = int(state_dict["trained_positions"])
         own = self.state_dict()
-        kind, their_kind = _kind(own), _kind(state_dict)
-        if strict and their_kind and kind != their_kind:
-            raise InputError(
-                f"the checkpoint holds another model: {their_kind}, but --arch {type(self).__name__} is {kind}; give "
-                "the --arch and the sizes that it was trained with"
-            )
         if self.classification_heads:
             state_dict = self._for_fine_tuning(state_dict, own)
         for key in sorted(own.keys() | state_dict.keys()) if strict else []:
@@ -210,7 +207,7 @@ class EncoderModel(BaseFairseqModel):
                 )
         return super().load_state_dict(state_dict, strict, model_cfg, args)
 
-    def _for_fine_tuning(self, theirs: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    def _for_fine_tuning(self, theirs: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         """Drop what only pre-training needs, and keep this model's heads if no others fit."""
         foreign = tuple(f"{module}." for module in self.pretraining_only)
         kept = {key: value for key, value in theirs.items() if not key.startswith(foreign)}
@@ -219,10 +216,6 @@ class EncoderModel(BaseFairseqModel):
                 logger.warning(f"{name} of the checkpoint belongs to another task and is not loaded")
                 del kept[name]
         return {**{key: value for key, value in own.items() if key.startswith("classification_heads.")}, **kept}
-
-
-def _kind(state: Mapping[str, Any]) -> str | None:
-    return next((kind for prefix, kind in _KINDS.items() if any(key.startswith(prefix) for key in state)), None)
 
 
 def encoder_sizes(owner: str, *sizes: int) -> dict[str, int]:
@@ -248,7 +241,7 @@ def tag_layer_depth(module: nn.Module, depth: int) -> None:
     fairseq's half-precision optimizers copy the attribute ``optim_overrides`` to their float32 parameters.
     """
     for parameter in module.parameters():
-        parameter.optim_overrides = {"layer_depth": depth}
+        parameter.optim_overrides = {"layer_depth": depth}  # type: ignore[attr-defined]
 
 
 def initialize(model: EncoderModel, *encoders: TransformerEncoder) -> None:

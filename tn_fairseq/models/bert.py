@@ -1,7 +1,8 @@
 """BERT, for fairseq's task ``masked_lm`` or ours: ``--arch bert_tiny``, ``bert_base`` or ``bert_large``."""
 
-from typing import Optional
+from typing import Any, Optional
 
+from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..modules.heads import MaskedLMHead
@@ -13,9 +14,9 @@ class BertModel(EncoderModel):
 
     pretraining_only = ("masked_lm_head",)
 
-    def __init__(self, cfg: EncoderConfig, dictionary):
+    def __init__(self, cfg: EncoderConfig, dictionary: Dictionary):
+        super().__init__(cfg, dictionary)
         hidden_size = cfg.encoder_embed_dim
-        super().__init__(cfg, dictionary, embedding_size=hidden_size)
         self.encoder = build_encoder(cfg, "encoder", hidden_size)
         self.masked_lm_head = MaskedLMHead(hidden_size, hidden_size, len(dictionary))
         initialize(self, self.encoder)
@@ -29,8 +30,8 @@ class BertModel(EncoderModel):
         masked_indices: Optional[Tensor] = None,
         features_only: bool = False,
         classification_head_name: Optional[str] = None,
-        **unused,
-    ):
+        **unused: Any,
+    ) -> tuple[Tensor, None]:
         """(B, T) -> logits (N, V) of the masked positions, (B, T, V) without a mask, or hidden states (B, T, H).
 
         With the name of a head, its output. fairseq's masked-LM criteria expect the pair and the ignored arguments.

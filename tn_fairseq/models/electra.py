@@ -5,9 +5,11 @@ A generator fills in the masked tokens, and a discriminator predicts for every p
 its own embeddings, because the discriminator's change in training.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
+from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from .. import corruption
@@ -58,8 +60,8 @@ class ElectraModel(EncoderModel):
     frozen = ("generator", "generator_head", "generator_embeddings")  # with --freeze-generator
     pretraining_only = (*frozen, "discriminator_head")
 
-    def __init__(self, cfg: ElectraConfig, dictionary):
-        super().__init__(cfg, dictionary, cfg.embedding_size)
+    def __init__(self, cfg: ElectraConfig, dictionary: Dictionary):
+        super().__init__(cfg, dictionary)
         generator_embedding_size = cfg.generator_embedding_size or cfg.embedding_size
         self.generator = build_encoder(cfg, "generator", generator_embedding_size)
         self.discriminator = build_encoder(cfg, "encoder", cfg.embedding_size)
@@ -74,7 +76,7 @@ class ElectraModel(EncoderModel):
             module.requires_grad_(False)
 
     @classmethod
-    def check_sizes(cls, cfg) -> None:
+    def check_sizes(cls, cfg: ElectraConfig) -> None:
         super().check_sizes(cfg)
         check_heads(cfg, "generator")
         if cfg.generator_embedding_size not in (None, cfg.embedding_size) and not cfg.freeze_generator:
@@ -88,7 +90,7 @@ class ElectraModel(EncoderModel):
         is_frozen = self.cfg.freeze_generator and encoder is not self.discriminator
         return self.generator_embeddings if is_frozen else self.embeddings
 
-    def train(self, mode: bool = True):
+    def train(self, mode: bool = True) -> "ElectraModel":
         """A frozen generator stays in evaluation mode: without dropout, one text always gives the same logits."""
         super().train(mode)
         for module in self._frozen_modules():
@@ -100,7 +102,9 @@ class ElectraModel(EncoderModel):
         return [self._modules[name] for name in self.frozen if self.cfg.freeze_generator and name in self._modules]
 
     @one_line_errors()
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, model_cfg: Any = None, args: Any = None
+    ) -> Any:
         """Load parameters; a generator that is frozen from now on copies the shared embeddings.
 
         Raises InputError as the base class does, and if the checkpoint's generator is frozen, but this one is not.
@@ -126,8 +130,8 @@ class ElectraModel(EncoderModel):
         features_only: bool = False,
         tower: str = "discriminator",
         classification_head_name: Optional[str] = None,
-        **unused,
-    ):
+        **unused: Any,
+    ) -> Union[tuple[Tensor, None], ElectraOutput]:
         """Masked tokens (B, T), masked positions and the original `target_tokens` there -> ElectraOutput.
 
         `uniform_draws`, (N), are random numbers for the generator's draws, by default from torch. Without targets, only
@@ -141,7 +145,7 @@ class ElectraModel(EncoderModel):
 
         hidden = self.encode(self.generator, src_tokens, token_types, documents)
         logits = self.masked_logits(self.generator, self.generator_head, hidden, masked_tokens, masked_indices)
-        if target_tokens is None:
+        if target_tokens is None or masked_tokens is None:
             return logits, None
 
         drawn_tokens = corruption.draw_replacements(logits, temperature, uniform_draws)
