@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.evaluation import glue, squad
-from tn_fairseq.evaluation.finetuning import CHECKPOINTS, SETTINGS, Evaluation, Pretrained, Recipe, Run
+from tn_fairseq.evaluation.finetuning import SETTINGS, Evaluation, Pretrained, Run
 from tn_fairseq.formats.glue import TASKS
 from tn_fairseq.formats.squad import SquadExample, squad_json
 
@@ -39,14 +39,15 @@ def random_questions(count: int, seed: int) -> list[SquadExample]:
 
 def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: int = 1) -> Run:
     """Write a finished run with its checkpoint, and the scores and predictions of the data's splits."""
-    evaluation = Evaluation([], data, output, [seed], Recipe(max_update=8))
+    evaluation = Evaluation([], data, output, [seed], max_update=8)
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
-    command, arguments = (squad, ()) if task == "SQuAD" else (glue, (TASKS[task],))
-    run = command.plan(evaluation, model, *arguments, 8, seed)
-    path = run.folder / CHECKPOINTS / "checkpoint_last.pt"
-    save_fine_tuned(path, run.flags, f"{name} {seed}")
-    run._write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
-    run.finish(command.score(run, path), keep_checkpoints=True)
+    if task == "SQuAD":
+        (run,), score = squad.squad_runs(evaluation, [model]), squad.score
+    else:
+        (run,), score = glue.glue_runs(evaluation, [model], TASKS[task]), glue.score
+    save_fine_tuned(run.checkpoint, run.flags, f"{name} {seed}")
+    run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
+    run.finish(score(run), keep_checkpoints=True)
     return run
 
 

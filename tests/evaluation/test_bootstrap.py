@@ -26,6 +26,12 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_approximation():
     )
 
 
+def test_the_interval_leaves_out_two_and_a_half_percent_at_each_end():
+    numbers = iter(range(1001))  # the estimate, then the resamples 1 to 1000
+    (found,), _ = estimate([np.zeros((1, 1))], lambda values: np.array([next(numbers)]))
+    assert found[:3] == pytest.approx((0, 1 + 0.025 * 999, 1000 - 0.025 * 999))
+
+
 def test_differences_are_paired():
     other = NORMAL + np.linspace(0.9, 1.1, 400)
     _, (same, shifted) = estimate([NORMAL, other], mean, baseline=0)

@@ -231,7 +231,7 @@ def test_fine_tuning_learns(world, checkpoints, precision):
 def test_runs_with_different_settings_are_not_mixed(world, glue, checkpoints):
     words = ["--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1", "--output", world / "scores", *SHORT]
     error = evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
-    assert "fine-tuned with different settings (--lr was 0.0003, is now 1e-05); give another --output" in error
+    assert "fine-tuned with different settings: with --lr 0.0003, and now there is --lr 1e-05; keep" in error
     swapped = f"electra={world / 'bert' / 'checkpoint_last.pt'}"
     assert "belongs to another checkpoint" in evaluation("glue", swapped, *words).error()
 

@@ -5,12 +5,14 @@ seeds with replacement for each checkpoint that has several, and averages over t
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-RESAMPLES, CONFIDENCE = 1000, 0.95
+from ..reporting.statistics import CONFIDENCE
+
+RESAMPLES = 1000
 # the measure of each seed from its values, (seeds, items) -> (seeds,)
 Statistic = Callable[[np.ndarray], np.ndarray]
 
@@ -56,7 +58,7 @@ def estimate(
     """
     items = groups[0].shape[1]
 
-    def measure(chosen: np.ndarray | slice) -> list[np.ndarray]:
+    def measure(chosen: Any) -> list[np.ndarray]:
         first = [] if gold is None else [gold[None, chosen]]
         return [statistic(np.concatenate([*first, values[:, chosen]])) for values in groups]
 
@@ -68,18 +70,18 @@ def estimate(
             resampled[group, number] = values[of_seeds.integers(len(values), size=len(values))].mean()
     estimates = [
         Estimate(values.mean(), *_interval(of_group), np.std(values, ddof=1) if len(values) > 1 else np.nan)
-        for values, of_group in zip(found, resampled, strict=True)
+        for values, of_group in zip(found, resampled)
     ]
-    differences = []
-    if baseline is not None:
-        differences = [
-            Difference(values.mean() - found[baseline].mean(), *_interval(of_group - resampled[baseline]))
-            for values, of_group in zip(found, resampled, strict=True)
-        ]
-    return estimates, differences
+    if baseline is None:
+        return estimates, []
+    return estimates, [
+        Difference(values.mean() - found[baseline].mean(), *_interval(of_group - resampled[baseline]))
+        for values, of_group in zip(found, resampled)
+    ]
 
 
-def _interval(resampled: np.ndarray) -> np.ndarray:
+def _interval(resampled: np.ndarray) -> tuple[float, float]:
     """The percentiles of the resamples in which the measure is defined."""
     outside = 50 * (1 - CONFIDENCE)
-    return np.nanpercentile(resampled, [outside, 100 - outside])
+    low, high = np.nanpercentile(resampled, [outside, 100 - outside])
+    return low, high

@@ -7,17 +7,19 @@ from typing import Any
 
 from safetensors.numpy import load_file
 
-from ..configuration import as_argument, training_config
+from ..configuration import training_config
 from ..data import load_sentences
 from ..files import write_text
 from ..formats.squad import SPLITS, SquadExample, read_squad
+from ..reporting.paper import SCORES_NOTE, SQUAD_METRICS, SQUAD_ROWS
 from ..tasks.squad import HEAD
 from .answers import best_answers
-from .finetuning import Evaluation, Pretrained, Run, check_flags, read_checkpoints, run_all, write_report
+from .finetuning import Evaluation, Pretrained, Run, plan, read_checkpoints, run_all, write_report
 from .prediction import Predictor
 from .squad_score import squad_score
-from .tables import squad_table
+from .tables import score_table
 
+SQUAD = "SQuAD"  # the task's name in results
 EPOCHS = 2
 
 
@@ -27,38 +29,30 @@ def evaluate_squad(evaluation: Evaluation) -> str:
     Raises InputError for invalid checkpoints, data and flags.
     """
     models = read_checkpoints(evaluation.checkpoints, evaluation.baseline)
-    rows = count_training_rows(evaluation.data)
-    runs = [plan(evaluation, model, rows, seed) for model in models for seed in evaluation.seeds]
-    check_flags(runs, evaluation.recipe.more_flags)
-    results = run_all(runs, score, evaluation.keep_checkpoints)
+    runs = squad_runs(evaluation, models)
+    results = run_all(evaluation, runs, score)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
-        for name in ("EM", "F1"):
+        for name in SQUAD_METRICS:
             scores.setdefault(run.model.name, {}).setdefault(name, []).append(result["valid"][name])
-    table = squad_table(scores, evaluation.baseline, evaluation.show_paper)
+    paper = SQUAD_ROWS if evaluation.paper else None
+    table = score_table(scores, SQUAD_METRICS, evaluation.baseline, paper, SCORES_NOTE)
     write_report(evaluation.output / "squad", runs, results, table)
     return table
 
 
-def count_training_rows(data: Path) -> int:
-    """The number of training windows; raises InputError if any split is damaged."""
+def squad_runs(evaluation: Evaluation, models: Sequence[Pretrained]) -> list[Run]:
+    """The runs, with our task and criterion; raises InputError if any split is damaged."""
+    data = evaluation.data
     splits = [split for split in SPLITS if split != "test" or (data / "test.bin").exists()]
-    rows = {split: len(load_sentences(data / split, "squad")) for split in splits}
-    return rows["train"]
+    windows = {split: len(load_sentences(data / split, "squad")) for split in splits}
+    flags = ["--task", "squad", "--criterion", "squad"]
+    return plan(evaluation, models, SQUAD, data, flags, windows["train"], EPOCHS)
 
 
-def plan(evaluation: Evaluation, model: Pretrained, rows: int, seed: int) -> Run:
-    """One run, with the flags of our task and criterion."""
-    updates = evaluation.recipe.updates(rows, EPOCHS)
-    flags = [as_argument(evaluation.data), "--task", "squad", "--criterion", "squad", *model.model_flags]
-    flags += [*evaluation.recipe.flags(model, updates), "--seed", str(seed)]
-    output = evaluation.output
-    return Run(model, "SQuAD", seed, output / model.name / "SQuAD" / f"seed{seed}", updates, tuple(flags))
-
-
-def score(run: Run, checkpoint: Path) -> dict[str, Any]:
+def score(run: Run) -> dict[str, Any]:
     """Exact match and F1; writes predictions for the splits valid and test if they exist."""
-    predictor = Predictor(checkpoint, training_config(run.flags))
+    predictor = Predictor(run.checkpoint, training_config(run.flags))
     data = Path(run.flags[0])
     result: dict[str, Any] = {"updates": run.updates}
     for split in ("valid", "test"):

@@ -50,20 +50,12 @@ def best_score(score: Callable[[str, str], float], prediction: str, golds: Seque
 
 
 def squad_score(answers: Mapping[str, Sequence[str]], predictions: Mapping[str, str]) -> SquadScore:
-    """Score each prediction against the gold answer of its question that gives the highest score.
-
-    Raises ValueError if there are no questions, or if a question has no answers.
-    """
-    if not answers:
-        raise ValueError("no questions to score")
-    matches, total_f1 = 0, 0.0
-    for question, golds in answers.items():
-        if question in predictions:
-            matches += best_score(exact_match, predictions[question], golds)
-            total_f1 += best_score(f1, predictions[question], golds)
+    """Score each prediction against the gold answer of its question that gives the highest score."""
+    pairs = [(predictions[question], golds) for question, golds in answers.items() if question in predictions]
+    matches = sum(best_score(exact_match, *pair) for pair in pairs)
+    total_f1 = sum(best_score(f1, *pair) for pair in pairs)
     count = len(answers)
-    missing = count - len(answers.keys() & predictions.keys())
-    return SquadScore(100.0 * matches / count, 100.0 * total_f1 / count, count, missing)
+    return SquadScore(100.0 * matches / count, 100.0 * total_f1 / count, count, count - len(pairs))
 
 
 def read_predictions(path: str | Path, ids: Collection[str]) -> dict[str, str]:
