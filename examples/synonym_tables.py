@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
-from tn_fairseq.preprocessing.commands import build_synonym_table
+from tn_fairseq.preprocessing.commands.build_synonym_table import build_table, parse
 from tn_fairseq.synonyms.acceptance import crossings, table_quality
 from tn_fairseq.synonyms.swords import read_swords
 from tn_fairseq.vocabulary import STOP_WORDS, whole_words
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for source, flag, path in (("vectors", "--vectors", args.vectors), ("model", "--path", args.path)):
             if source in options:
                 flags += [flag, path]
-        table, _ = build_synonym_table.build_table(parse(flags), dictionary, content_words)
+        table, _ = build_table(parse(flags), dictionary, content_words)
         quality, crossing = table_quality(table, targets, words, by_lemma=True), crossings(table, words)
         judged = (quality.acceptable, quality.doubtful, quality.rejected)
         print_row(
@@ -79,14 +79,6 @@ def main(argv: Sequence[str] | None = None) -> None:
                 percent(quality.held, quality.all_acceptable),
             ]
         )
-
-
-def parse(flags: Sequence[str]) -> argparse.Namespace:
-    """The options of build-synonym-table."""
-    parser = build_synonym_table.get_parser()
-    args = parser.parse_args(flags)
-    build_synonym_table.check_usage(parser, args)
-    return args
 
 
 def percent(part: int, whole: int) -> str:

@@ -26,8 +26,9 @@ from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
 from tn_fairseq.formats.glue import TASKS, read_task
 from tn_fairseq.formats.squad import read_squad
 from tn_fairseq.synonym_table import load_synonym_table
+from tn_fairseq.synonyms.neighbors import nearest_neighbors
 from tn_fairseq.synonyms.swords import read_swords
-from tn_fairseq.synonyms.vectors import nearest_neighbors, read_vectors
+from tn_fairseq.synonyms.vectors import read_vectors
 from tn_fairseq.tokenizers import load_tokenizer
 
 SECONDS = 10  # time limit to read or refuse a file
@@ -119,7 +120,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
     path = make("vectors") / "vectors.txt"
     path.write_text("".join(f"{word} {n % 7 - 2.5} {n % 5} 0.25\n" for n, word in enumerate(WORDS)))
-    add("vectors", path, lambda path: list(nearest_neighbors(read_vectors(path, WORDS), 3)))
+    add("vectors", path, lambda path: list(nearest_neighbors(read_vectors(path, WORDS)[0], 3)))
 
     path = make("vector folder") / "matrix.npy"
     np.save(path, np.arange(1, 1 + 2 * len(WORDS)).reshape(-1, 2) % 7 - 2.5)

@@ -11,7 +11,6 @@ from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonym_table import (
     PADDING,
-    build_rows,
     load_continuations,
     load_synonym_table,
     read_description,
@@ -20,7 +19,7 @@ from tn_fairseq.synonym_table import (
 )
 
 WORDS = {4: "main", 5: "chief", 6: "stay", 7: "Main", 8: "Chief"}
-CANDIDATES = [["main", "primary_winding", "Chief", "chief"], ["main", "chief"], None, ["main", "chief"], ["chief"]]
+ROWS = {4: [5], 5: [4], 7: [8]}
 
 
 def dictionary_of(*pieces):
@@ -42,40 +41,21 @@ def saved(dictionary, tmp_path):
     def save(table=None):
         path = tmp_path / "synonyms.safetensors"
         if table is None:
-            table, _ = build_table(dictionary, WORDS, CANDIDATES)
+            table = rows_to_table(dictionary, ROWS)
         save_synonym_table(path, table, dictionary, {"source": "wordnet", "source_version": "WordNet 3.0"})
         return path
 
     return save
 
 
-def build_table(dictionary, words, candidates):
-    rows, coverage = build_rows(words, candidates)
-    return rows_to_table(dictionary, rows), coverage
-
-
-def test_rows_contain_the_ids_of_the_synonyms(dictionary):
-    table, coverage = build_table(dictionary, WORDS, CANDIDATES)
-    assert table.dtype == torch.int32 and table.shape == (len(dictionary), 1)
-    assert table[:, 0].tolist() == [PADDING] * 4 + [5, 4, PADDING, 8, PADDING, PADDING]
-    assert coverage == (4, 3, 3)
-
-
-def test_rows_keep_the_order_of_the_source_and_are_padded_on_the_right(dictionary):
-    table, _ = build_table(dictionary, {4: "main", 5: "chief", 6: "stay"}, [["stay", "chief", "stay"], None, ["main"]])
-    assert table[4].tolist() == [6, 5]
-    assert table[6].tolist() == [4, PADDING]
-
-
-def test_the_casing_of_the_key_carries_over(dictionary):
-    table, _ = build_table(dictionary, WORDS, [None, None, None, ["main", "chief"], ["main"]])
-    assert table[7, 0] == 8 and table[8, 0] == 7
+def test_rows_are_padded_on_the_right(dictionary):
+    table = rows_to_table(dictionary, {4: [6, 5], 6: [4]})
+    assert table.dtype == torch.int32 and table[4:7].tolist() == [[6, 5], [PADDING, PADDING], [4, PADDING]]
 
 
 def test_a_table_without_synonyms_has_one_column_of_padding(dictionary):
-    table, coverage = build_table(dictionary, WORDS, [[]] * len(WORDS))
+    table = rows_to_table(dictionary, {})
     assert table.shape == (len(dictionary), 1) and (table == PADDING).all()
-    assert coverage == (5, 0, 0)
 
 
 def test_lookup_is_true_for_synonyms_only(dictionary, saved):
@@ -87,7 +67,7 @@ def test_lookup_is_true_for_synonyms_only(dictionary, saved):
 
 
 def test_saving_and_loading_gives_the_same_table_and_description(dictionary, saved):
-    table, _ = build_table(dictionary, WORDS, CANDIDATES)
+    table = rows_to_table(dictionary, ROWS)
     path = saved(table)
     assert torch.equal(load_synonym_table(path, dictionary), table)
     description = read_description(path)
@@ -99,7 +79,7 @@ def test_saving_and_loading_gives_the_same_table_and_description(dictionary, sav
 
 
 def test_saving_again_gives_the_same_bytes_for_any_description(dictionary, tmp_path):
-    table, _ = build_table(dictionary, WORDS, CANDIDATES)
+    table = rows_to_table(dictionary, ROWS)
     description = {f"key {number}": 'é 雪 " \\ / \n \t \x01 \x7f \u2028 😀' for number in range(20)}
     paths = [tmp_path / name for name in ("one.safetensors", "two.safetensors")]
     for path in paths:
@@ -205,7 +185,7 @@ def with_first_synonym(of, synonym):
     ],
 )
 def test_invalid_rows_are_refused(dictionary, saved, change, reason):
-    table, _ = build_table(dictionary, WORDS, CANDIDATES)
+    table = rows_to_table(dictionary, ROWS)
     path = saved(change(table))
     message = refusal(path, dictionary)
     assert reason in message and str(path) in message

@@ -1,4 +1,4 @@
-"""The synonym table: its file format, and how it is built from words.
+"""The synonym table and its file format.
 
 Row i of the int32 tensor (len(dictionary), columns) contains the ids of the synonyms of symbol i, best first, padded on
 the right with -1. This is not an id, so a prediction of the dictionary's pad does not match the padding. Row i never
@@ -12,8 +12,8 @@ and has no synonyms. Files of version 0.1 have only the first.
 
 import json
 import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Iterable, Mapping, NamedTuple, Sequence
 
 import torch
 from fairseq.data import Dictionary
@@ -23,48 +23,16 @@ from torch import Tensor
 from .dictionary import MASK, fingerprint
 from .errors import PREPROCESSING, InputError
 from .files import save_tensors, write_atomically
-from .vocabulary import continues_word, match_case
+from .vocabulary import continues_word
 
 logger = logging.getLogger(__name__)
-
-Rows = dict[int, list[int]]  # the ids of the synonyms of a word, best first, by the id of the word
 
 PADDING = -1
 FORMAT, FORMAT_VERSION = "tn_fairseq synonym table", "1"
 _REMEDY = f"build it with {PREPROCESSING} build-synonym-table from this data's dict.txt"
 
 
-class Coverage(NamedTuple):
-    """How many words the source knows, how many it has another word for, and how many have a synonym in the table."""
-
-    known: int
-    with_another_word: int
-    with_synonym: int
-
-
-def build_rows(words: Mapping[int, str], candidates: Iterable[Sequence[str] | None]) -> tuple[Rows, Coverage]:
-    """Return the rows that are not empty, and their coverage.
-
-    ``words`` are the whole words (id -> word) that can be keys and values. ``candidates`` yields for each of them, in
-    order, the words that a source offers as synonyms, or None if it does not know the word. A candidate is kept if, in
-    the key's casing pattern, it is one of ``words`` other than the key.
-    """
-    ids = {word: index for index, word in words.items()}
-    rows = {}
-    known = with_another_word = 0
-    for (index, word), offered in zip(words.items(), candidates, strict=True):
-        if offered is None:
-            continue
-        known += 1
-        with_another_word += any(candidate.lower() != word.lower() for candidate in offered)
-        synonyms = dict.fromkeys(ids.get(match_case(candidate, like=word)) for candidate in offered)
-        kept = [synonym for synonym in synonyms if synonym not in (None, index)]
-        if kept:
-            rows[index] = kept
-    return rows, Coverage(known, with_another_word, with_synonym=len(rows))
-
-
-def rows_to_table(dictionary: Dictionary, rows: Rows) -> Tensor:
+def rows_to_table(dictionary: Dictionary, rows: Mapping[int, Sequence[int]]) -> Tensor:
     """The table (len(dictionary), columns), with as many columns as the longest row has synonyms, but at least one."""
     columns = max(map(len, rows.values()), default=1)
     table = torch.full((len(dictionary), columns), PADDING, dtype=torch.int32)

@@ -1,13 +1,18 @@
-import math
+import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from helpers import Bomb
+from pyarrow import parquet
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.synonyms.vectors import at_least, nearest_neighbors, read_vectors
+from tn_fairseq.synonyms.vectors import read_vectors
 
-WORDS = ["main", "chief", "basal", "far"]
-LINES = ["main 1 0", "other 3 4", "chief 2 0.2", "basal 1 1", "far -1 0"]
+WORDS = ["main", "Far", "chief", "basal", "far", "main"]
+MATRIX = np.array([[1, 0], [3, 4], [2, 0.2], [1, 1], [-1, 0], [0, 1]], dtype=np.float32)
+LINES = ["main 1 0", "Far 3 4", "chief 2 0.2", "basal 1 1", "far -1 0", "main 0 1"]
+WANTED = ["Far", "far", "Main", "main", "unknown", "basal"]
 
 
 @pytest.fixture
@@ -20,126 +25,176 @@ def file_of(tmp_path):
     return write
 
 
-def neighbors_of(path, words=WORDS, top_k=10, min_similarity=None):
-    return dict(nearest_neighbors(read_vectors(path, words), top_k, min_similarity))
+def write_words(path, words):
+    if path.suffix == ".parquet":
+        parquet.write_table(pa.table({"index": words}), path)
+    else:
+        path.write_text("".join(f"{word}\n" for word in words))
 
 
-def test_neighbors_are_ranked_by_cosine_and_never_the_word_itself(file_of):
-    neighbors = neighbors_of(file_of(LINES))
-    assert neighbors["main"] == ["chief", "basal", "far"]
-    assert neighbors["far"] == ["basal", "chief", "main"]
-    assert list(neighbors) == WORDS
+@pytest.fixture(params=["words.txt", "index.parquet"])
+def folder(tmp_path, request):
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    np.save(folder / "emb.npy", MATRIX)
+    write_words(folder / request.param, WORDS)
+    (folder / "README.md").touch()
+    return folder
 
 
-def test_only_the_top_k_are_kept(file_of):
-    assert neighbors_of(file_of(LINES), top_k=1)["main"] == ["chief"]
+@pytest.fixture
+def words_file(folder):
+    (path,) = (path for path in folder.iterdir() if path.suffix in (".txt", ".parquet"))
+    return path
 
 
-def test_the_minimum_is_a_cosine(file_of):
-    path = file_of(LINES)
-    at_45_degrees = math.cos(math.pi / 4)
-    assert neighbors_of(path, min_similarity=at_45_degrees - 1e-4)["main"] == ["chief", "basal"]
-    assert neighbors_of(path, min_similarity=at_45_degrees + 1e-4)["main"] == ["chief"]
+def assert_expected(path):
+    vectors, _ = read_vectors(path, WANTED)
+    assert vectors.words == ["Far", "far", "Main", "main", "basal"]  # Main gets the vector of main, the first of two
+    assert vectors.matrix.dtype == np.float32
+    expected = np.array([[0.6, 0.8], [-1, 0], [1, 0], [1, 0], [0.5**0.5, 0.5**0.5]])
+    np.testing.assert_allclose(vectors.matrix, expected, rtol=1e-6)
 
 
-def test_blocks_do_not_change_the_result(file_of, monkeypatch):
-    path = file_of(LINES)
-    expected = neighbors_of(path)
-    monkeypatch.setattr("tn_fairseq.synonyms.vectors._ROWS_AT_A_TIME", 3)
-    assert neighbors_of(path) == expected
-
-
-def test_the_header_line_of_word2vec_is_optional(file_of):
-    assert neighbors_of(file_of([f"{len(LINES)} 2", *LINES])) == neighbors_of(file_of(LINES))
-
-
-def test_trailing_spaces_and_windows_line_endings_do_not_matter(file_of):
-    assert neighbors_of(file_of(LINES, ending=" \r\n")) == neighbors_of(file_of(LINES))
-
-
-def test_words_of_glove_may_contain_spaces(file_of):
-    assert neighbors_of(file_of([*LINES, ". . . 1 0", "at name@domain.com 1 1"])) == neighbors_of(file_of(LINES))
-
-
-def test_the_first_vector_of_a_duplicate_counts(file_of):
-    assert neighbors_of(file_of([*LINES, "main 0 1"])) == neighbors_of(file_of(LINES))
+@pytest.mark.parametrize(
+    ("lines", "ending"),
+    [
+        (LINES, "\n"),
+        (LINES, " \r\n"),
+        (["6 2", *LINES], "\n"),  # the header of word2vec
+        ([*LINES, ". . . 1 0", "at name@domain.com 1 1"], "\n"),  # words of GloVe
+        ([*LINES, "other 0 0"], "\n"),  # vectors of other words are not checked
+    ],
+)
+def test_text_files(file_of, lines, ending):
+    assert_expected(file_of(lines, ending))
 
 
 def test_words_that_are_not_utf8_are_counted_and_skipped(file_of):
-    vectors = read_vectors(file_of([*LINES, b"\x96 1 0\n"]), WORDS)
-    assert vectors.not_utf8 == 1 and vectors.words == WORDS
+    path = file_of([*LINES, b"\x96 1 0\n"])
+    assert_expected(path)
+    assert read_vectors(path, WANTED)[1] == 1
 
 
-def test_neighbors_share_the_casing_of_the_word(file_of):
-    words = [*WORDS, "Main", "Basal", "Far", "CHIEF"]
-    neighbors = neighbors_of(file_of([*LINES, "Far 1 0.9"]), words)
-    assert neighbors["main"] == ["chief", "basal", "far"]
-    assert neighbors["Main"] == ["Far", "Basal"]  # Far has its own vector, Basal that of basal
-    assert neighbors["CHIEF"] == []
+@pytest.mark.parametrize("kind", ["<f4", ">f8", "<f2"])
+def test_folders_of_any_precision_and_order(folder, kind):
+    np.save(folder / "emb.npy", np.asfortranarray(np.where(np.float32(0.2) == MATRIX, np.nan, MATRIX).astype(kind)))
+    assert_expected(folder)  # chief is not wanted, so it is not checked
+    assert read_vectors(folder, WANTED)[1] == 0
 
 
-def test_the_version_names_file_size_and_content(file_of):
-    path = file_of(LINES)
-    version = read_vectors(path, WORDS).version
-    assert version.startswith("vectors.txt, 5 vectors of dimension 2, sha256 ")
-    assert read_vectors(file_of([*LINES[:-1], "far -1 1"]), WORDS).version != version
+def test_rare_line_separators_belong_to_words(tmp_path):
+    np.save(tmp_path / "emb.npy", MATRIX[:2])
+    (tmp_path / "words.txt").write_bytes("a\u2028b\r\nmain".encode())
+    assert read_vectors(tmp_path, ["main"])[0].matrix == pytest.approx(np.array([[0.6, 0.8]]))
+
+
+def version_of(path):
+    return read_vectors(path, WORDS)[0].version
+
+
+def test_the_version_names_a_text_file_and_its_content(file_of):
+    version = version_of(file_of(LINES))
+    assert version.startswith("vectors.txt, 6 vectors of dimension 2, sha256 ")
+    assert version_of(file_of([*LINES[:-1], "main 1 1"])) != version
+
+
+def test_the_version_names_both_files_of_a_folder_and_their_content(folder, words_file):
+    version = version_of(folder)
+    assert version.startswith(f"emb.npy with {words_file.name}, 6 vectors of dimension 2, sha256 ")
+    write_words(words_file, ["other", *WORDS[1:]])
+    changed = version_of(folder)
+    np.save(folder / "emb.npy", MATRIX + 1)
+    assert len({version, changed, version_of(folder)}) == 3
+
+
+def refusal(path, words=WORDS):
+    with pytest.raises(InputError) as raised:
+        read_vectors(path, words)
+    assert str(raised.value).startswith(str(path)) and "\n" not in str(raised.value)
+    return str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([*LINES, "short 1"], "line 6: 1 numbers, not 2"),
-        ([*LINES, "long 1 2 3"], "line 6: 3 numbers, not 2"),
+        ([*LINES, "short 1"], "line 7: 1 numbers, not 2"),
+        ([*LINES, "long 1 2 3"], "line 7: 3 numbers, not 2"),
         ([*LINES[:2], "", *LINES[2:]], "line 3: 0 numbers, not 2"),
-        (["5 3", *LINES], "line 2: 2 numbers, not 3"),
-        (["6 2", *LINES], "promises 6 vectors, but it has 5"),
+        (["6 3", *LINES], "line 2: 2 numbers, not 3"),
+        (["7 2", *LINES], "promises 7 vectors, but it has 6"),
         (["main 1 x"], "line 1: not a word followed by numbers"),
         (["main"], "line 1: not a word followed by numbers"),
         ([b"\x1f\x8b\x08 \x00\xff\n"], "line 1: not a word followed by numbers"),
-        ([*LINES[1:], "main 1 x"], "line 5: could not convert"),
-        ([*LINES[1:], "main 1 nan"], "line 5: contains a number that is not finite"),
-        ([*LINES[1:], "main inf 1"], "line 5: contains a number that is not finite"),
-        ([*LINES[1:], "main 0 0.0"], "line 5: all numbers are zero"),
+        ([*LINES[1:5], "main 1 x"], "line 5: could not convert"),
+        ([*LINES[1:5], "main 1 nan"], "line 5: contains a number that is not finite"),
+        ([*LINES[1:5], "main inf 1"], "line 5: contains a number that is not finite"),
+        ([*LINES[1:5], "main 0 0.0"], "line 5: all numbers are zero"),
         ([], "contains no vectors"),
         (["5 2"], "contains no vectors"),
         (["other 3 4"], "none of the dictionary's whole words"),
     ],
 )
-def test_an_invalid_file_is_reported_with_the_line(file_of, lines, reason):
-    path = file_of(lines)
-    with pytest.raises(InputError, match=reason) as raised:
-        read_vectors(path, WORDS)
-    assert str(raised.value).startswith(str(path)) and "\n" not in str(raised.value)
+def test_an_invalid_text_file_is_reported_with_the_line(file_of, lines, reason):
+    assert reason in refusal(file_of(lines))
 
 
 def test_the_error_for_a_missing_file_names_the_flag(tmp_path):
-    with pytest.raises(InputError, match="--vectors"):
-        read_vectors(tmp_path / "missing.txt", WORDS)
+    assert "--vectors" in refusal(tmp_path / "missing.txt")
 
 
-def test_a_similarity_equal_to_the_minimum_is_enough(file_of):
-    path = file_of(["main 1 0", "chief 0 2", "basal -3 0"])  # similarities of exactly 0 and -1
-    above = neighbors_of(path, min_similarity=0.0)
-    assert above == {"main": ["chief"], "chief": ["main", "basal"], "basal": ["chief"]}
-    assert neighbors_of(path, min_similarity=-1.0)["main"] == ["chief", "basal"]
+def test_missing_and_ambiguous_files_are_refused(folder):
+    np.save(folder / "other.npy", MATRIX)
+    assert ".npy: emb.npy, other.npy; --vectors needs a folder with one matrix" in refusal(folder)
+    (folder / "other.npy").unlink()
+    (folder / "more.txt").touch()
+    (folder / "more.parquet").touch()
+    assert ".txt or .parquet: " in refusal(folder)
+    (folder / "emb.npy").unlink()
+    assert "no such file" in refusal(folder)
 
 
-def test_a_capitalized_word_gets_the_vector_of_its_lowercase_form(file_of):
-    path = file_of(["main 1 0", "chief 0 2", "CHIEF 3 4"])
-    vectors = read_vectors(path, ["Main", "Chief", "CHIEF", "Basal"])
-    assert vectors.words == ["Main", "Chief", "CHIEF"]
-    assert vectors.matrix == pytest.approx(np.array([[1, 0], [0, 1], [0.6, 0.8]]))
+@pytest.mark.parametrize(
+    ("matrix", "reason"),
+    [
+        (MATRIX[0], "float32 values of shape (2,)"),
+        (MATRIX[:, :0], "of shape (6, 0)"),
+        (MATRIX.astype(int), "int64 values"),
+        (MATRIX[:5], "contains 6 words, but emb.npy has 5 rows"),
+        (np.where(MATRIX == -1, np.nan, MATRIX), "row 4 ('far'): contains a number that is not finite"),
+        (np.where(MATRIX == -1, 0, MATRIX), "row 4 ('far'): all numbers are zero"),
+    ],
+)
+def test_an_invalid_matrix_is_refused(folder, matrix, reason):
+    np.save(folder / "emb.npy", matrix)
+    assert reason in refusal(folder)
 
 
-def test_pairs_above_a_floor_are_the_neighbors_above_it(file_of):
-    path = file_of(["main 1 0", "chief 3 4", "basal 0 2"])  # 0.6 and 0.8 from chief
-    vectors = read_vectors(path, WORDS)
-    for floor in (-2, 0.0, 0.5, 0.7, 0.9):
-        keep = at_least(vectors, floor)
-        kept = {word: {other for other in vectors.words if keep(word, other)} - {word} for word in vectors.words}
-        assert kept == {word: set(found) for word, found in nearest_neighbors(vectors, 10, floor)}
+def test_a_damaged_matrix_is_refused_and_nothing_is_unpickled(folder, tmp_path):
+    content, trace = (folder / "emb.npy").read_bytes(), tmp_path / "exploded"
+    for kept in (0, 4, 60, 130):
+        (folder / "emb.npy").write_bytes(content[:kept])
+        assert "not a matrix in NumPy's format" in refusal(folder)
+    np.save(folder / "emb.npy", np.array([[Bomb(trace)]], dtype=object), allow_pickle=True)
+    assert "not a matrix in NumPy's format" in refusal(folder)
+    assert not trace.exists()
 
 
-def test_a_pair_without_a_vector_is_not_above_any_floor(file_of):
-    keep = at_least(read_vectors(file_of(LINES), WORDS), -2)
-    assert keep("main", "far") and not keep("main", "stay") and not keep("stay", "main")
+def test_a_damaged_list_of_words_is_refused(folder, words_file):
+    words_file.write_bytes(words_file.read_bytes()[:-3] + b"\xff")
+    assert "not UTF-8" in refusal(folder) or "not a Parquet file" in refusal(folder)
+
+
+@pytest.mark.parametrize("columns", [{"a": WORDS, "b": WORDS}, {"a": [1, 2, 3, 4, 5, 6]}])
+def test_other_columns_are_refused(folder, words_file, columns):
+    words_file.unlink()
+    parquet.write_table(pa.table(columns), folder / "index.parquet")
+    assert "must be one column of text" in refusal(folder)
+
+
+def test_without_pyarrow_the_error_says_how_to_get_it(folder, words_file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    if words_file.suffix == ".txt":
+        assert_expected(folder)  # a text file does not need it
+    else:
+        assert "pip install 'tn_fairseq[parquet]'" in refusal(folder)

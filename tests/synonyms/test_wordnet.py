@@ -1,22 +1,18 @@
 import subprocess
-from collections import defaultdict
 
-import nltk
 import pytest
-from nltk.corpus.reader import CorpusReader
+from nltk_folders import make_folder, without_languages, write_lexicon
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms import wordnet
 from tn_fairseq.synonyms.wordnet import (
     DownloadFailed,
-    ensure_language,
     ensure_wordnet,
     inflected_synonyms,
     wordnet_synonyms,
     wordnet_version,
 )
 
-# The format of the Open Multilingual WordNet: offset and part of speech in WordNet 3.0, type, lemma.
 FRENCH = """\
 # A lexicon\tfra\thttps://example.org\tno licence
 01277426-a\tfra:lemma\tprincipal
@@ -32,52 +28,30 @@ FRENCH = """\
 
 
 @pytest.fixture
-def without_languages(reader, monkeypatch, tmp_path, no_network):
-    """WordNet is loaded, NLTK searches only an empty folder for other languages, and there is no network."""
-    root = tmp_path / "nltk_data"
-    root.mkdir(mode=0o755)
-    monkeypatch.setattr(nltk.data, "path", [str(root)])
-    languages = nltk.corpus.LazyCorpusLoader("omw-2.0", CorpusReader, r".*/wn-data-.*\.tab", encoding="utf8")
-    monkeypatch.setattr(reader, "_omw_reader", languages)
-    monkeypatch.setattr(reader, "omw_langs", set())
-    monkeypatch.setattr(reader, "provenances", defaultdict(str, eng=""))
-    monkeypatch.setattr(reader, "_lang_data", defaultdict(list))
-    return root
+def languages(monkeypatch, tmp_path, no_network):
+    """The only folder that NLTK searches for other languages; WordNet is loaded, and there is no network."""
+    without_languages(tmp_path, monkeypatch)
+    return tmp_path
 
 
-def write_lexicon(root, language, content):
-    """Write the lemmas of a language to a folder of NLTK that only the owner can write."""
-    folder = root / "corpora" / "omw-2.0" / "provider"
-    for parent in (folder.parent.parent, folder.parent, folder):
-        parent.mkdir(exist_ok=True)
-        parent.chmod(0o755)
-    path = folder / f"wn-data-{language}.tab"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    path.chmod(0o644)
-    return path
+def test_an_existing_wordnet_is_not_downloaded_again(reader, monkeypatch, capfd):
+    monkeypatch.setattr(wordnet, "_download", lambda package: pytest.fail("downloaded again"))
+    assert ensure_wordnet() is reader and wordnet_version(reader) == "WordNet 3.0"
+    assert capfd.readouterr().err == ""
 
 
-@pytest.fixture
-def french(reader, without_languages):
-    write_lexicon(without_languages, "fra", FRENCH)
-    ensure_language(reader, "fra")
-    return lambda word: wordnet_synonyms(reader, word, "fra")
-
-
-def test_the_version_of_wordnet(reader):
-    assert wordnet_version(reader) == "WordNet 3.0"
-    assert ensure_wordnet() is reader
-
-
-def test_all_lemmas_of_all_parts_of_speech(reader):
-    assert {"primary", "main", "chief", "principal", "primary_winding"} <= set(wordnet_synonyms(reader, "primary"))
-    stay = wordnet_synonyms(reader, "stay")
-    assert {"remain", "arrest", "abide", "bide", "quell"} <= set(stay)
-    assert len(stay) == len(set(stay))
-
-
-def test_base_forms_are_tried(reader):
-    assert "dog" in wordnet_synonyms(reader, "dogs")
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("primary", {"primary", "main", "chief", "principal", "primary_winding"}),
+        ("stay", {"remain", "arrest", "abide", "bide", "quell"}),  # of all parts of speech
+        ("dogs", {"dog"}),
+        ("xyzzyx", set()),
+    ],
+)
+def test_all_lemmas_of_a_word_and_of_its_base_form(reader, word, found):
+    offered = wordnet_synonyms(reader, word)
+    assert found <= set(offered) and len(offered) == len(set(offered)) and bool(offered) == bool(found)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +73,11 @@ def test_lemmas_are_also_offered_in_the_form_of_the_word(reader, word, found, no
     assert [name for name in offered if name in lemmas] == lemmas
 
 
-def test_an_unknown_word_has_no_synonyms(reader):
-    assert wordnet_synonyms(reader, "xyzzyx") == []
+def refusal(language="eng"):
+    with pytest.raises(InputError) as raised:
+        ensure_wordnet(language)
+    assert "\n" not in str(raised.value)
+    return raised.value
 
 
 def test_without_wordnet_the_error_says_how_to_get_it(without_wordnet, monkeypatch):
@@ -108,94 +85,66 @@ def test_without_wordnet_the_error_says_how_to_get_it(without_wordnet, monkeypat
         pytest.fail("a library must not start a package manager")
 
     monkeypatch.setattr(subprocess, "Popen", no_command)
-    with pytest.raises(DownloadFailed) as raised:
-        ensure_wordnet()
-    message = "no WordNet, and downloading it failed (no network); get it with python -m tn_fairseq.synonyms."
-    assert str(raised.value) == f"{message}fetch_wordnet"
+    assert isinstance(refusal(), DownloadFailed)
+    assert str(refusal()) == f"no wordnet, and downloading it failed (no network); get it with {wordnet.FETCH}"
 
 
 def test_a_damaged_wordnet_is_reported(without_wordnet):
-    folder = without_wordnet / "corpora" / "wordnet"
-    for created in (without_wordnet, folder.parent, folder):
-        created.mkdir(mode=0o755)
+    folder = make_folder(without_wordnet / "corpora" / "wordnet", without_wordnet)
     (folder / "data.noun").touch()
-    with pytest.raises(InputError, match="not a complete WordNet") as raised:
-        ensure_wordnet()
-    assert str(folder) in str(raised.value) and "\n" not in str(raised.value)
+    assert str(refusal()).startswith(f"{folder}: not a complete wordnet")
 
 
-def test_lemmas_of_another_language_share_synsets_of_wordnet(french):
-    assert french("principal") == french("primaire") == ["principal", "primaire", "de_premier_ordre"]  # a satellite
-    assert french("bâtiment") == ["bâtiment", "Édifice", "maison"]
-    assert french("maison") == ["maison", "bâtiment"]
-
-
-def test_lookup_ignores_case(french):
-    assert french("édifice") == french("ÉDIFICE") == french("Édifice") == ["bâtiment", "Édifice"]
-
-
-def test_words_of_other_languages_and_inflected_forms_are_unknown(french):
-    assert french("primary") == french("maisons") == french("batiment") == []
-    assert french("nulle_part") == []  # WordNet has no such synset
-
-
-def test_english_does_not_change(french, reader):
-    assert wordnet_synonyms(reader, "edifice") == ["building", "edifice"]
-    assert wordnet_synonyms(reader, "maison") == []
-
-
-def test_the_version_names_the_release_and_the_language(french, reader):
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("principal", ["principal", "primaire", "de_premier_ordre"]),  # a satellite
+        ("primaire", ["principal", "primaire", "de_premier_ordre"]),
+        ("bâtiment", ["bâtiment", "Édifice", "maison"]),
+        ("maison", ["maison", "bâtiment"]),
+        ("édifice", ["bâtiment", "Édifice"]),
+        ("ÉDIFICE", ["bâtiment", "Édifice"]),
+        ("primary", []),
+        ("maisons", []),
+        ("batiment", []),
+        ("nulle_part", []),  # WordNet has no such synset
+    ],
+)
+def test_lemmas_of_another_language_share_synsets_of_wordnet(languages, word, expected):
+    write_lexicon(languages, "fra", FRENCH)
+    reader = ensure_wordnet("fra")
+    assert wordnet_synonyms(reader, word, "fra") == expected
     assert wordnet_version(reader, "fra") == "WordNet 3.0 with omw-2.0 (fra)"
-    assert wordnet_version(reader) == wordnet_version(reader, "eng") == "WordNet 3.0"
+    # English does not change
+    assert wordnet_synonyms(reader, "edifice") == ["building", "edifice"] and not wordnet_synonyms(reader, "maison")
+    assert wordnet_version(reader) == "WordNet 3.0"
 
 
-def language_error(reader, language):
-    with pytest.raises(InputError) as raised:
-        ensure_language(reader, language)
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
+def test_the_error_for_an_unknown_language_lists_all_languages(languages):
+    write_lexicon(languages, "spa", "")
+    write_lexicon(languages, "fra", FRENCH)
+    assert str(refusal("deu")) == "--lang deu: not in omw-2.0; give one of its languages: eng, fra, spa"
 
 
-def test_the_error_for_an_unknown_language_lists_all_languages(reader, without_languages):
-    write_lexicon(without_languages, "spa", "")
-    write_lexicon(without_languages, "fra", FRENCH)
-    assert language_error(reader, "deu").startswith("--lang deu: not in omw-2.0")
-    assert language_error(reader, "deu").endswith("eng, fra, spa")
+def test_without_the_multilingual_wordnet_the_error_says_how_to_get_it(languages, capfd):
+    assert "(no network); get it with python -m nltk.downloader omw-2.0" in str(refusal("fra"))
+    assert "omw-2.0: not found by NLTK; trying nltk.download" in capfd.readouterr().err
 
 
-def test_without_the_multilingual_wordnet_the_error_says_how_to_get_it(reader, without_languages, capfd):
-    message = language_error(reader, "fra")
-    assert "python -m nltk.downloader omw-2.0" in message and "no network" in message
-    assert "trying nltk.download" in capfd.readouterr().err
+def test_a_missing_multilingual_wordnet_is_downloaded(languages, monkeypatch):
+    monkeypatch.setattr(wordnet, "_download", lambda package: None)
+    assert "failed (NLTK does not find it afterwards)" in str(refusal("fra"))
+    monkeypatch.setattr(wordnet, "_download", lambda package: write_lexicon(languages, "fra", FRENCH))
+    assert wordnet_synonyms(ensure_wordnet("fra"), "maison", "fra") == ["maison", "bâtiment"]
 
 
-def test_a_missing_multilingual_wordnet_is_downloaded(reader, without_languages, monkeypatch):
-    downloaded = []
-
-    def download(package):
-        downloaded.append(package)
-        write_lexicon(without_languages, "fra", FRENCH)
-
-    monkeypatch.setattr(wordnet, "_download", download)
-    ensure_language(reader, "fra")
-    assert downloaded == ["omw-2.0"] and wordnet_synonyms(reader, "maison", "fra") == ["maison", "bâtiment"]
+def test_a_damaged_lexicon_is_reported(languages):
+    write_lexicon(languages, "fra", FRENCH, encoding="latin-1")
+    assert str(refusal("fra")).startswith(f"{languages}/corpora/omw-2.0: not a complete omw-2.0")
 
 
-def test_a_damaged_lexicon_is_reported(reader, without_languages):
-    write_lexicon(without_languages, "fra", FRENCH.encode("latin-1"))
-    message = language_error(reader, "fra")
-    assert "not a complete Open Multilingual WordNet" in message and str(without_languages) in message
-
-
-def test_a_damaged_download_is_reported(reader, without_languages):
-    archive = without_languages / "corpora" / "omw-2.0.zip"
-    archive.parent.mkdir(mode=0o755)
+def test_a_damaged_download_is_reported(languages):
+    archive = make_folder(languages / "corpora", languages) / "omw-2.0.zip"
     archive.write_bytes(b"PK, but no archive")
     archive.chmod(0o644)
-    assert "omw-2.0: not a complete Open Multilingual WordNet" in language_error(reader, "fra")
-
-
-def test_an_existing_wordnet_is_not_downloaded_again(reader, monkeypatch, capfd):
-    monkeypatch.setattr(wordnet, "_download", lambda package: pytest.fail("downloaded again"))
-    assert ensure_wordnet() is reader
-    assert capfd.readouterr().err == ""
+    assert str(refusal("fra")).startswith(f"{archive}: not a complete omw-2.0")

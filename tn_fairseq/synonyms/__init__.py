@@ -1,6 +1,6 @@
-"""The synonym table V of hard correction.
+"""The synonyms in the synonym table V of hard correction.
 
-``wordnet``, ``vectors`` and ``embeddings`` are sources of synonyms, which ``combining`` combines and filters;
-``inflection`` and ``contrasts`` tell how two words relate. ``vocabulary`` finds the whole words of a dictionary.
-``table`` converts words to ids and is the only module that training needs.
+``sources`` lists where synonyms come from: ``wordnet``, ``vectors`` and ``embeddings``, whose ``neighbors`` are
+synonyms. ``rows`` converts words to ids, combines sources and filters pairs; ``inflection`` and ``contrasts`` tell how
+two words relate. ``swords`` and ``acceptance`` compare tables with the judgments of people.
 """

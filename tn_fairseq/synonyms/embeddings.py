@@ -1,8 +1,8 @@
 """A model's own input word embeddings as a source of synonyms."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping
 
 import torch
 from fairseq.data import Dictionary
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..checkpoints import check_dictionary, load_checkpoint, word_embeddings
 from ..errors import InputError
-from .vectors import Vectors
+from .neighbors import Vectors
 
 
 def read_embeddings(path: str | Path, dictionary: Dictionary, words: Mapping[int, str]) -> Vectors:
@@ -32,7 +32,13 @@ def read_embeddings(path: str | Path, dictionary: Dictionary, words: Mapping[int
     if not matrix.isfinite().all():
         raise InputError(f"{path}: contains embeddings that are not finite; give an earlier checkpoint with --path")
     matrix = torch.nn.functional.normalize(remove_common_directions(matrix))
-    return Vectors(list(words.values()), matrix.numpy(), _version(path, state, embeddings.size(1)))
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    # 0 if unknown: released weights, or older fairseq checkpoints
+    updates = (state.get("optimizer_history") or [{}])[-1].get("num_updates")
+    trained = f"{updates} updates, " if updates else ""
+    version = f"{Path(path).name}, {trained}embeddings of dimension {matrix.size(1)}, sha256 {digest}"
+    return Vectors(list(words.values()), matrix.numpy(), version)
 
 
 def remove_common_directions(embeddings: Tensor) -> Tensor:
@@ -47,12 +53,3 @@ def remove_common_directions(embeddings: Tensor) -> Tensor:
     components = max(embeddings.size(1) // 100, 1)
     directions = torch.linalg.eigh(centered.T @ centered).eigenvectors[:, -components:]
     return centered - centered @ directions @ directions.T
-
-
-def _version(path: str | Path, state: Mapping[str, Any], dimension: int) -> str:
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    # 0 if unknown: released weights, or older fairseq checkpoints
-    updates = (state.get("optimizer_history") or [{}])[-1].get("num_updates")
-    trained = f"{updates} updates, " if updates else ""
-    return f"{Path(path).name}, {trained}embeddings of dimension {dimension}, sha256 {digest}"

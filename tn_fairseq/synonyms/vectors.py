@@ -1,160 +1,106 @@
-"""Word vectors as a source of synonyms: the nearest neighbors of each word by cosine."""
+"""Word vectors in files: a text file of GloVe or word2vec, or a NumPy matrix with a list of its words."""
 
 import hashlib
 import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Callable, Collection, Iterator, NamedTuple, Sequence
+from typing import NamedTuple
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
-from ..errors import InputError
-from ..vocabulary import casing
-from .vector_folder import read_vector_folder
+from ..errors import InputError, first_line
+from ..files import read_text
+from .neighbors import Vectors
 
-_ROWS_AT_A_TIME = 1024  # compare this many words with all words at a time
+_TEXT = "--vectors needs an uncompressed text file of GloVe or word2vec, or a folder"
+_FOLDER = (
+    "--vectors needs a folder with one matrix (.npy) and one list of the words of its rows: .txt with one word per "
+    "line, or .parquet with one column"
+)
 
 
-class Vectors(NamedTuple):
-    """The words that have a vector, their unit vectors (words, dimension), float32, and a description of the source.
-
-    ``not_utf8`` counts the lines of a text file that were skipped because their word is not UTF-8.
-    """
-
-    words: list[str]
-    matrix: np.ndarray
+class _Found(NamedTuple):
+    rows: dict[str, tuple[np.ndarray, str]]  # the vector of a word, and where it is, for error messages
     version: str
     not_utf8: int = 0
 
 
-def read_vectors(path: str | Path, wanted: Sequence[str]) -> Vectors:
-    """Read the vectors of the words in ``wanted`` from a GloVe or word2vec *text* file, or a folder with a matrix.
+def read_vectors(path: str | Path, wanted: Sequence[str]) -> tuple[Vectors, int]:
+    """Read the vectors of the words in ``wanted`` from a text file or a folder, and scale them to length 1.
 
-    A word that is not in the file gets the vector of its lowercase form (an uncased file for a cased dictionary). See
-    ``read_text_vectors`` and ``read_vector_folder`` for the formats. Raises InputError as they do, and if no word in
-    ``wanted`` has a vector.
+    Also returns how many lines of a text file were skipped because their word is not UTF-8, which published files
+    contain. A word that is not in the file gets the vector of its lowercase form (an uncased file for a cased
+    dictionary). If a word occurs twice, the first vector counts. Raises InputError with the line or row of a vector
+    that is not finite or has no direction, if no word in ``wanted`` has a vector, and for an invalid file.
     """
     needed = {form for word in wanted for form in (word, word.lower())}
-    not_utf8 = 0
-    if Path(path).is_dir():
-        rows, version = read_vector_folder(Path(path), needed)
-    else:
-        rows, version, not_utf8 = read_text_vectors(path, needed)
-    spelled = {word: next((form for form in (word, word.lower()) if form in rows), None) for word in wanted}
-    found = {word: rows[form] for word, form in spelled.items() if form is not None}
-    if not found:
+    read = _read_folder if Path(path).is_dir() else _read_text
+    try:
+        rows, version, not_utf8 = read(Path(path), needed)
+    except OSError as error:
+        raise InputError(f"{error.filename or path}: {error.strerror}; {_TEXT}") from None
+    forms = {word: form for word in wanted for form in (word.lower(), word) if form in rows}
+    if not forms:
         raise InputError(
             f"{path}: contains none of the dictionary's whole words; give vectors of its language with --vectors"
         )
-    return Vectors(list(found), np.stack(list(found.values())), version, not_utf8)
+    matrix = np.stack([rows[form][0] for form in forms.values()]).astype(np.float64)
+    lengths = np.linalg.norm(matrix, axis=1)
+    for form, length in zip(forms.values(), lengths, strict=True):
+        if not 0 < length < np.inf:
+            fault = "all numbers are zero" if length == 0 else "contains a number that is not finite"
+            raise InputError(f"{rows[form][1]}: {fault}; correct or delete this vector")
+    return Vectors(list(forms), (matrix / lengths[:, None]).astype(np.float32), version), not_utf8
 
 
-def read_text_vectors(path: str | Path, needed: Collection[str]) -> tuple[dict[str, np.ndarray], str, int]:
-    """Read the unit vectors of the words in ``needed`` from a text file of lines ``word x1 ... xn``.
+def _read_text(path: Path, needed: Collection[str]) -> _Found:
+    """Read the words in ``needed`` from lines ``word x1 ... xn``, after an optional line ``count dimension``.
 
-    Also returns a description of the file, and how many lines were skipped because their word is not UTF-8, which
-    published files contain. word2vec's header line (``count dimension``) is optional. If a word occurs twice, the first
-    vector counts. Every line must have the same number of numbers, but GloVe's words can contain spaces (``. . .``);
-    the values are checked only for needed words. Raises InputError with the file and the line.
+    Every line must have the same number of numbers, but GloVe's words can contain spaces (``. . .``).
     """
-    rows: dict[str, np.ndarray] = {}
+    rows: dict[str, tuple[np.ndarray, str]] = {}
     digest = hashlib.sha256()
-    number, not_utf8, dimension, promised = 0, 0, None, None
-    try:
-        with open(path, "rb") as file, _progress(path) as progress:
-            for number, line in enumerate(file, start=1):
-                digest.update(line)
-                progress.update(len(line))
-                fields = line.split()
-                if number == 1 and len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
-                    promised, dimension = int(fields[0]), int(fields[1])
+    count, not_utf8, dimension, promised = 0, 0, 0, None
+    with open(path, "rb") as file, _progress(path) as progress:
+        for number, line in enumerate(file, start=1):
+            digest.update(line)
+            progress.update(len(line))
+            fields = line.split()
+            place = f"{path}, line {number}"
+            if number == 1:
+                dimension = len(fields) - 1
+                if dimension == 1 and all(map(bytes.isdigit, fields)):
+                    promised, dimension = map(int, fields)
                     continue
-                if dimension is None:
-                    dimension = _dimension(path, number, fields)
-                word = _word(path, number, fields, dimension)
-                not_utf8 += word is None
-                if word is not None and word in needed and word not in rows:
-                    rows[word] = _unit_vector(path, number, fields[-dimension:])
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}; --vectors needs a text file of GloVe or word2vec, or a folder"
-        ) from None
-    count = number - (promised is not None)
-    if count <= 0:
-        raise InputError(f"{path}: contains no vectors; --vectors needs a text file of GloVe or word2vec")
-    if promised is not None and promised != count:
+                if dimension < 1 or not all(map(_is_number, fields[1:])):
+                    raise InputError(f"{place}: not a word followed by numbers; {_TEXT}")
+            count += 1
+            size = len(fields) - dimension  # of the word
+            if size < 1 or any(map(_is_number, fields[1:size])):
+                found = max(len(fields) - 1, 0)
+                raise InputError(f"{place}: {found} numbers, not {dimension} as before; download it again")
+            try:
+                word = b" ".join(fields[:size]).decode()
+            except UnicodeDecodeError:
+                not_utf8 += 1
+                continue
+            if word in needed and word not in rows:
+                try:
+                    rows[word] = np.array([float(field) for field in fields[size:]]), place
+                except ValueError as error:
+                    raise InputError(f"{place}: {error}; correct or delete this vector") from None
+    if not count:
+        raise InputError(f"{path}: contains no vectors; {_TEXT}")
+    if promised not in (None, count):
         raise InputError(f"{path}: its first line promises {promised} vectors, but it has {count}; download it again")
-    version = f"{Path(path).name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
-    return rows, version, not_utf8
+    version = f"{path.name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
+    return _Found(rows, version, not_utf8)
 
 
-def nearest_neighbors(
-    vectors: Vectors, top_k: int, min_similarity: float | None = None
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield each word of ``vectors`` with its ``top_k`` nearest others by cosine, nearest first.
-
-    Neighbors have the casing pattern of the word (lower, Capitalized, UPPER, mixed), and a similarity of at least
-    ``min_similarity`` if given.
-    """
-    members: dict[str, list[int]] = {}
-    for row, word in enumerate(vectors.words):
-        members.setdefault(casing(word), []).append(row)
-    for group in members.values():
-        matrix = torch.from_numpy(vectors.matrix[group])
-        neighbors = min(top_k, len(group) - 1)
-        for start in range(0, len(group), _ROWS_AT_A_TIME):
-            similarity = matrix[start : start + _ROWS_AT_A_TIME] @ matrix.T
-            similarity.diagonal(start).fill_(-torch.inf)  # the word itself
-            best = similarity.topk(neighbors)
-            for offset, (values, columns) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
-                yield (
-                    vectors.words[group[start + offset]],
-                    [
-                        vectors.words[group[column]]
-                        for value, column in zip(values, columns, strict=True)
-                        if min_similarity is None or value >= min_similarity
-                    ],
-                )
-
-
-def at_least(vectors: Vectors, min_similarity: float) -> Callable[[str, str], bool]:
-    """A function that tells whether two words have a cosine of at least ``min_similarity``; both need a vector."""
-    rows = {word: row for row, word in enumerate(vectors.words)}
-    matrix = vectors.matrix
-    return lambda word, other: (
-        word in rows and other in rows and bool(matrix[rows[word]] @ matrix[rows[other]] >= min_similarity)
-    )
-
-
-def _progress(path: str | Path) -> tqdm:
-    name = Path(path).name
-    return tqdm(
-        total=os.path.getsize(path), unit="B", unit_scale=True, desc=f"Reading {name}", leave=False, disable=None
-    )
-
-
-def _dimension(path: str | Path, number: int, fields: list[bytes]) -> int:
-    """How many numbers the first line has; raises InputError if it is not a word followed by numbers."""
-    if len(fields) < 2 or not all(map(_is_number, fields[1:])):
-        raise InputError(
-            f"{path}, line {number}: not a word followed by numbers; "
-            "--vectors needs an uncompressed text file of GloVe or word2vec"
-        )
-    return len(fields) - 1
-
-
-def _word(path: str | Path, number: int, fields: list[bytes], dimension: int) -> str | None:
-    """The word of a line, or None if it is not UTF-8; raises InputError unless ``dimension`` numbers follow."""
-    excess = len(fields) - dimension - 1
-    if excess < 0 or any(map(_is_number, fields[1 : 1 + excess])):
-        raise InputError(
-            f"{path}, line {number}: {max(len(fields) - 1, 0)} numbers, not {dimension} as before; download it again"
-        )
-    try:
-        return b" ".join(fields[: 1 + excess]).decode()
-    except UnicodeDecodeError:
-        return None
+def _progress(path: Path) -> tqdm:
+    name, size = path.name, os.path.getsize(path)
+    return tqdm(total=size, unit="B", unit_scale=True, desc=f"Reading {name}", leave=False, disable=None)
 
 
 def _is_number(field: bytes) -> bool:
@@ -165,15 +111,65 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def _unit_vector(path: str | Path, number: int, fields: list[bytes]) -> np.ndarray:
-    """The numbers of a line as a vector of length 1; raises InputError if they have no direction."""
+def _read_folder(folder: Path, needed: Collection[str]) -> _Found:
+    """Read the words in ``needed`` from a matrix (words, dimension) in NumPy's format, and the list of its words.
+
+    The matrix is mapped into memory, and nothing is unpickled.
+    """
+    matrix_path, words_path = _only_file(folder, ".npy"), _only_file(folder, ".txt", ".parquet")
     try:
-        vector = np.array([float(field) for field in fields])
-    except ValueError as error:
-        raise InputError(f"{path}, line {number}: {error}; correct or delete the line") from None
-    length = np.linalg.norm(vector)
-    if not np.isfinite(length):
-        raise InputError(f"{path}, line {number}: contains a number that is not finite; correct or delete the line")
-    if length == 0:
-        raise InputError(f"{path}, line {number}: all numbers are zero; delete the line")
-    return (vector / length).astype(np.float32)
+        matrix = np.lib.format.open_memmap(matrix_path, mode="r")
+    except Exception as error:  # a damaged header fails in many ways
+        raise InputError(f"{matrix_path}: not a matrix in NumPy's format ({first_line(error)}); {_FOLDER}") from None
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or matrix.shape[1] == 0:
+        raise InputError(
+            f"{matrix_path}: {matrix.dtype} values of shape {matrix.shape}, must be floating-point numbers of shape "
+            f"(words, dimension); {_FOLDER}"
+        )
+    words = _read_words(words_path)
+    if len(words) != len(matrix):
+        raise InputError(
+            f"{words_path}: contains {len(words)} words, but {matrix_path.name} has {len(matrix)} rows; {_FOLDER}"
+        )
+    rows: dict[str, int] = {}
+    for row, word in enumerate(words):
+        if word in needed:
+            rows.setdefault(word, row)
+    digest = hashlib.sha256()
+    for path in (matrix_path, words_path):
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    version = (
+        f"{matrix_path.name} with {words_path.name}, {len(matrix)} vectors of dimension {matrix.shape[1]}, "
+        f"sha256 {digest.hexdigest()}"
+    )
+    return _Found({word: (matrix[row], f"{matrix_path}, row {row} ({word!r})") for word, row in rows.items()}, version)
+
+
+def _only_file(folder: Path, *suffixes: str) -> Path:
+    found = sorted(path for path in folder.iterdir() if path.suffix in suffixes)
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "no such file"
+        raise InputError(f"{folder}: files that end in {' or '.join(suffixes)}: {names}; {_FOLDER}")
+    return found[0]
+
+
+def _read_words(path: Path) -> list[str]:
+    if path.suffix == ".txt":
+        # not splitlines, because words of published files contain rare line separators
+        return [line.removesuffix("\r") for line in read_text(path, _FOLDER).removesuffix("\n").split("\n")]
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise InputError(
+            f"{path}: reading Parquet files needs pyarrow; get it with pip install 'tn_fairseq[parquet]'"
+        ) from None
+    try:
+        table = parquet.read_table(path)
+        columns = list(table.to_pydict().values())
+    except (ArrowException, OSError, ValueError) as error:  # ValueError: a word is not UTF-8
+        raise InputError(f"{path}: not a Parquet file, or damaged ({first_line(error)}); {_FOLDER}") from None
+    kinds = list(map(str, table.schema.types))
+    if kinds not in (["string"], ["large_string"]):
+        raise InputError(f"{path}: columns of type {', '.join(kinds)}, must be one column of text; {_FOLDER}")
+    return columns[0]

@@ -5,7 +5,9 @@ import os
 import sys
 import urllib.request
 import warnings
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import nltk
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -27,35 +29,32 @@ def find_wordnet(language: str = "eng") -> WordNetCorpusReader | None:
 
     Raises InputError for files that NLTK finds but cannot read.
     """
-    try:
-        nltk.corpus.wordnet.ensure_loaded()
-    except LookupError:
+    if not _loads("wordnet", lambda: nltk.corpus.wordnet.ensure_loaded()):
         return None
-    except Exception as error:  # a damaged WordNet fails in many ways: missing file, assertion, bad number
-        folder = nltk.data.find("corpora/wordnet")
-        raise InputError(f"{folder}: not a complete WordNet ({error!r}); delete it and run this again") from None
     reader = nltk.corpus.wordnet
-    if language != "eng":
-        found = _loaded_languages(reader, _multilingual_package(reader)) and language in reader.langs()
-        return reader if found else None
-    return reader
+    return reader if language == "eng" or _finds_languages(reader) and language in reader.langs() else None
 
 
-def ensure_wordnet() -> WordNetCorpusReader:
-    """NLTK's WordNet reader; if NLTK finds no WordNet, it is downloaded with ``nltk.download``.
+def ensure_wordnet(language: str = "eng") -> WordNetCorpusReader:
+    """NLTK's WordNet reader, with the lemmas of a language; what NLTK does not find is downloaded with it.
 
-    Raises DownloadFailed (an InputError), which says how else to get it, if that fails.
+    Lemmas of other languages than English come from the Open Multilingual WordNet (Bond and Foster 2013), in the
+    release that this NLTK reads. ``language`` is an ISO 639-3 code, such as fra. Raises DownloadFailed (an InputError),
+    which says how else to get a package, and InputError for a damaged package and for an unknown language.
     """
-    reader = find_wordnet()
-    if reader is not None:
+    reader = nltk.corpus.wordnet
+    _ensure("wordnet", find_wordnet, FETCH)
+    if language == "eng":
         return reader
-    report("WordNet: not found by NLTK; trying nltk.download")
-    failure = _download("wordnet")
-    if failure is not None:
-        raise DownloadFailed(f"no WordNet, and downloading it failed ({failure}); get it with {FETCH}")
-    reader = find_wordnet()
-    if reader is None:
-        raise InputError("WordNet was downloaded but NLTK does not find it; see NLTK's warnings above")
+    package = _multilingual_package(reader)
+    _ensure(package, lambda: _finds_languages(reader), f"python -m nltk.downloader {package}")
+    if language not in reader.langs():
+        raise InputError(
+            f"--lang {language}: not in {package}; give one of its languages: {', '.join(sorted(reader.langs()))}"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one line for each entry whose synset is not in WordNet
+        _loads(package, lambda: reader.all_lemma_names(lang=language))  # now, so that errors can be reported
     return reader
 
 
@@ -72,36 +71,6 @@ def _process_reader(process: int) -> WordNetCorpusReader:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other languages are not available, says NLTK
         return WordNetCorpusReader(ensure_wordnet().root, None)
-
-
-def ensure_language(reader: WordNetCorpusReader, language: str) -> None:
-    """Load the lemmas of a language other than English into ``reader``; download them if they are missing.
-
-    They come from the Open Multilingual WordNet (Bond and Foster 2013), in the release that this NLTK reads: what NLTK
-    already has, or else ``nltk.download``. ``language`` is an ISO 639-3 code, such as fra. Raises InputError if the
-    language is unknown, or the release is damaged or cannot be downloaded.
-    """
-    package = _multilingual_package(reader)
-    if not _loaded_languages(reader, package):
-        report(f"{package}: not found by NLTK; trying nltk.download")
-        download_failure = _download(package)
-        if download_failure is not None:
-            raise InputError(
-                f"--lang {language} needs the Open Multilingual WordNet, and downloading it failed "
-                f"({download_failure}); get it with python -m nltk.downloader {package}"
-            )
-        if not _loaded_languages(reader, package):
-            raise InputError(f"{package} was downloaded but NLTK does not find it; see NLTK's warnings above")
-    if language not in reader.langs():
-        raise InputError(
-            f"--lang {language}: not in {package}; give one of its languages: {', '.join(sorted(reader.langs()))}"
-        )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one line for each entry whose synset is not in WordNet
-            reader.all_lemma_names(lang=language)  # load everything now, so that errors can be reported
-    except Exception as error:  # a damaged file fails in many ways
-        raise _damaged(reader._omw_reader.root, error) from None
 
 
 def wordnet_version(reader: WordNetCorpusReader, language: str = "eng") -> str:
@@ -145,21 +114,33 @@ def _multilingual_package(reader: WordNetCorpusReader) -> str:
     return reader._omw_reader.__name__
 
 
-def _loaded_languages(reader: WordNetCorpusReader, package: str) -> bool:
-    """Whether NLTK finds the Open Multilingual WordNet; raises InputError for one that it finds but cannot read."""
-    if reader.omw_langs:
-        return True
+def _finds_languages(reader: WordNetCorpusReader) -> bool:
+    return bool(reader.omw_langs) or _loads(_multilingual_package(reader), reader.add_omw)
+
+
+def _loads(package: str, load: Callable[[], object]) -> bool:
+    """Load a package of NLTK; return whether NLTK finds it. Raises InputError if it is damaged."""
     try:
-        reader.add_omw()
-    except LookupError:
-        return False
-    except Exception as error:  # such as a damaged zip file
-        raise _damaged(package, error) from None
+        load()
+    except Exception as error:  # damage has many consequences: missing file, assertion, bad number
+        if type(error) is LookupError:  # not a subclass such as KeyError
+            return False
+        places = [Path(root, "corpora", name) for root in nltk.data.path for name in (package, f"{package}.zip")]
+        found = " or ".join(str(place) for place in places if place.exists())
+        raise InputError(f"{found}: not a complete {package} ({error!r}); delete it and run this again") from None
     return True
 
 
-def _damaged(where: object, error: Exception) -> InputError:
-    return InputError(f"{where}: not a complete Open Multilingual WordNet ({error!r}); delete it and run this again")
+def _ensure(package: str, find: Callable[[], object], remedy: str) -> None:
+    """Download a package with NLTK's downloader unless ``find`` finds it; raises DownloadFailed if that fails."""
+    if find():
+        return
+    report(f"{package}: not found by NLTK; trying nltk.download")
+    failure = _download(package)
+    if failure is None and not find():
+        failure = "NLTK does not find it afterwards"
+    if failure is not None:
+        raise DownloadFailed(f"no {package}, and downloading it failed ({failure}); get it with {remedy}")
 
 
 def _download(package: str) -> str | None:

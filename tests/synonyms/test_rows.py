@@ -1,7 +1,28 @@
-from tn_fairseq.synonyms.combining import combine, keep_pairs
+import pytest
+
+from tn_fairseq.synonyms.rows import build_rows, combine, keep_pairs
+
+WORDS = {4: "main", 5: "chief", 6: "stay", 7: "Main", 8: "Chief"}
 
 ONE = {4: [5, 6, 7], 5: [4]}
 TWO = {4: [8, 6, 5], 6: [4]}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "rows", "coverage"),
+    [
+        (
+            [["main", "primary_winding", "Chief", "chief"], ["main", "chief"], None, ["main", "chief"], ["chief"]],
+            {4: [5], 5: [4], 7: [8]},
+            (4, 3, 3),
+        ),
+        ([["stay", "chief", "stay"], None, ["main"], None, None], {4: [6, 5], 6: [4]}, (2, 2, 2)),
+        ([None, None, None, ["main", "chief"], ["main"]], {7: [8], 8: [7]}, (2, 2, 2)),  # the casing of the key
+        ([[]] * 5, {}, (5, 0, 0)),
+    ],
+)
+def test_rows_contain_the_ids_of_the_synonyms_in_the_order_of_the_source(candidates, rows, coverage):
+    assert build_rows(WORDS, candidates) == (rows, coverage)
 
 
 def test_one_source_is_not_changed():
