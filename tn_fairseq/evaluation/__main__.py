@@ -149,25 +149,16 @@ def measure_robustness(args: argparse.Namespace) -> str:
 
 def measure_words(args: argparse.Namespace) -> str:
     """The command lexical."""
-    from .lexical.report import Sources, write_report
+    from .lexical.report import write_report
 
-    sources = Sources(
-        args.data,
-        args.swords,
-        args.synonym_table,
-        args.word_pairs,
-        args.blimp,
-        args.blimp_pairs,
-        args.encoder_json,
-    )
-    return write_report(args.checkpoints, sources, args.baseline, args.output)
+    return write_report(args)
 
 
 def measure_judge(args: argparse.Namespace) -> str:
     """The command judge."""
     from .lexical.judge import judge_report
 
-    return judge_report(args.checkpoint, args.data, args.swords, args.synonym_table, args.encoder_json)
+    return judge_report(args)
 
 
 def score(args: argparse.Namespace) -> str:

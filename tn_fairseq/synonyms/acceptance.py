@@ -1,7 +1,7 @@
 """How good a synonym table is: what people say about its synonyms, and how many of its pairs cross inflections."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from torch import Tensor
@@ -63,17 +63,21 @@ def judged_synonyms(
     return found
 
 
-def is_one_piece(substitute: Substitute, target: Target, find: Callable[[str], int | None]) -> bool:
-    """Whether a substitute, in the casing of its target, is one symbol of the dictionary of a ``word_finder``."""
-    return find(match_case(substitute.text, like=target.word)) is not None
-
-
 def _lemmas(word: str, part_of_speech: str) -> list[str]:
     return sorted(reading.lemma for reading in readings(word) if reading.part_of_speech == part_of_speech)
 
 
-def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, str], by_lemma: bool) -> TableQuality:
-    """Compare a synonym table, int32 (V, columns), with the judgments of SWORDS; see ``judged_synonyms``."""
+def table_quality(
+    table: Tensor,
+    targets: Sequence[Target],
+    words: Mapping[int, str],
+    by_lemma: bool,
+    kept: Collection[tuple[str, int]] | None = None,
+) -> TableQuality:
+    """Compare a synonym table, int32 (V, columns), with the judgments of SWORDS; see ``judged_synonyms``.
+
+    If ``kept`` is given, only synonyms count that are in it, after the id of their target.
+    """
     find = word_finder(words)
     verdicts: Counter[str] = Counter()
     one_piece = held = all_acceptable = 0
@@ -82,10 +86,12 @@ def table_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
         if index is None:
             continue
         one_piece += 1
-        judged = judged_synonyms(target, table[index].tolist(), words, by_lemma)
+        row = [synonym for synonym in table[index].tolist() if kept is None or (target.id, synonym) in kept]
+        judged = judged_synonyms(target, row, words, by_lemma)
         verdicts.update(verdict(substitute.score) for substitute in judged.values())
         for substitute in target.substitutes:
-            if is_one_piece(substitute, target, find) and verdict(substitute.score) == "acceptable":
+            is_one_piece = find(match_case(substitute.text, like=target.word)) is not None
+            if is_one_piece and verdict(substitute.score) == "acceptable":
                 all_acceptable += 1
                 held += substitute in judged.values()
     acceptable, doubtful, rejected = (verdicts[name] for name in VERDICTS)

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tn_fairseq.evaluation.lexical.judge import Scored, score_synonyms, threshold_line
+from tn_fairseq.evaluation.lexical.judge import score_synonyms, threshold_lines
 from tn_fairseq.evaluation.lexical.substitution import Question
 from tn_fairseq.judge import judge_scores
 from tn_fairseq.models.loading import Loaded
@@ -11,20 +11,24 @@ from tn_fairseq.synonyms.swords import Substitute, Target
 
 
 def test_a_threshold_keeps_equal_scores_and_counts_a_substitute_once():
-    poll, vote = Substitute("poll", 0.9), Substitute("vote", 0.5)
-    scored = [
-        Scored("t:1", poll, True, 0.8),
-        Scored("t:1", poll, True, 0.7),  # polls
-        Scored("t:2", poll, True, 0.6),
-        Scored("t:2", vote, True, 0.2),
-        Scored("t:2", Substitute("call", 0.3), True, 0.6),
-        Scored("t:3", Substitute("cry", 0.0), True, 0.61),
+    words = dict(enumerate(["elections", "poll", "polls", "vote", "call", "cry", "ballots"]))
+    judged = {"poll": 0.9, "vote": 0.5, "call": 0.3, "cry": 0.0, "ballot": 0.9}  # ballot is not in the vocabulary
+    substitutes = tuple(Substitute(*pair) for pair in judged.items())
+    targets = [Target(name, "elections", 0, 9, "NOUN", "election", substitutes) for name in ("t:1", "t:2")]
+    table = torch.full((7, 6), -1, dtype=torch.int32)
+    table[0] = torch.arange(1, 7)
+    scores = {("t:1", 1): 0.8, ("t:1", 2): 0.7, ("t:2", 1): 0.6, ("t:2", 3): 0.2, ("t:2", 4): 0.6, ("t:2", 5): 0.61}
+    lines = {line[0].strip(): line[1:] for line in threshold_lines(scores, table, targets, words)}
+    assert list(lines) == ["none", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8"]
+    # the acceptable ones of one piece are poll and vote for each target
+    assert lines["none"] == ["6", "100.0", "66.7", "16.7", "16.7", "75.0"]
+    assert lines["0.6"] == ["5", "83.3", "60.0", "20.0", "20.0", "50.0"]
+    assert lines["0.7"] == ["2", "33.3", "100.0", "0.0", "0.0", "25.0"]  # poll and polls
+    none_left = threshold_lines({("t:1", 6): 0.75}, table, targets, words)  # ballots, for ballot
+    assert [line[1:] for line in none_left[-2:]] == [
+        ["1", "100.0", "100.0", "0.0", "0.0", "0.0"],
+        ["0", "0.0", "-", "-", "-", "0.0"],
     ]
-    assert threshold_line(scored, None, 8) == ["  none", "6", "100.0", "66.7", "16.7", "16.7", "37.5"]
-    assert threshold_line(scored, 0.6, 8) == ["  0.6", "5", "83.3", "60.0", "20.0", "20.0", "25.0"]
-    lost = scored[2]._replace(one_piece=False)  # the table has polls, but poll is not in the dictionary
-    assert threshold_line([lost], None, 8) == ["  none", "1", "100.0", "100.0", "0.0", "0.0", "0.0"]
-    assert threshold_line(scored, 0.9, 0) == ["  0.9", "0", "0.0", "-", "-", "-", "-"]
 
 
 def test_each_judged_synonym_is_scored_in_its_own_sentence(build):
@@ -47,12 +51,10 @@ def test_each_judged_synonym_is_scored_in_its_own_sentence(build):
     table[index("noun5"), 0] = index("noun6")
     words = {number: dictionary[number] for number in range(4, len(dictionary) - 1)}
     found = score_synonyms(Loaded(model.eval(), task, None), questions, table, words)
-    pairs = [(one.target, one.substitute.text) for one in found]
-    assert pairs == [("t:1", "noun3"), ("t:1", "noun2"), ("t:2", "noun6")] and all(one.one_piece for one in found)
-    for one, (number, place) in zip(found, [(0, 2), (0, 2), (1, 1)]):
-        tokens = [dictionary.bos(), *questions[number].tokens.tolist(), dictionary.eos()]
-        text = torch.tensor([tokens])
-        candidates = torch.arange(len(tokens))[None] == place
-        prediction = torch.tensor([index(one.substitute.text)])
-        expected = judge_scores(model, {"src_tokens": text}, candidates, prediction).item()
-        assert abs(one.score - expected) < 1e-5 and 0 < expected < 1
+    expected = [("t:1", index("noun3")), ("t:1", index("noun2")), ("t:2", index("noun6"))]
+    assert list(found) == expected
+    for (pair, score), (number, place) in zip(found.items(), [(0, 2), (0, 2), (1, 1)]):
+        text = torch.tensor([[dictionary.bos(), *questions[number].tokens.tolist(), dictionary.eos()]])
+        candidates = torch.arange(text.shape[1])[None] == place
+        expected = judge_scores(model, {"src_tokens": text}, candidates, torch.tensor([pair[1]])).item()
+        assert abs(score - expected) < 1e-5 and 0 < expected < 1

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from ...errors import InputError, first_line
@@ -41,33 +42,22 @@ def read_blimp(path: str | Path, pairs_per_file: int | None = None) -> list[Mini
 
     Raises InputError, with the place in the archive, for a file that is missing, damaged or of another format.
     """
-    pairs = []
     try:
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(archive.namelist()):
-                # Apple's archives have a hidden copy of each name in __MACOSX
-                if not name.endswith(".jsonl") or PurePosixPath(name).name.startswith("."):
-                    continue
-                lines = archive.read(name).decode().splitlines()
-                chosen = range(len(lines))
-                if pairs_per_file is not None and pairs_per_file < len(lines):
-                    chosen = np.random.default_rng(_SAMPLE_SEED).permutation(len(lines))[:pairs_per_file]
-                pairs += [_pair(lines[number], f"{path}: {name}, line {number + 1}") for number in sorted(chosen)]
+            # Apple's archives have a hidden copy of each name in __MACOSX
+            names = [name for name in sorted(archive.namelist()) if not PurePosixPath(name).name.startswith(".")]
+            files = {name: archive.read(name).decode().splitlines() for name in names if name.endswith(".jsonl")}
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or first_line(error)}; {_REMEDY}") from None
-    except InputError:
-        raise
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
-        EOFError,
-        ValueError,
-        RuntimeError,
-        NotImplementedError,
-    ) as error:
-        # an encrypted archive is a RuntimeError, an unknown compression NotImplementedError
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
+        # an encrypted archive is a RuntimeError, and so is an unknown compression
         raise InputError(f"{path}: damaged, or not a zip file ({first_line(error)}); {_REMEDY}") from None
+    pairs = []
+    for name, lines in files.items():
+        chosen = np.arange(len(lines))
+        if pairs_per_file is not None and pairs_per_file < len(lines):
+            chosen = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(len(lines))[:pairs_per_file])
+        pairs += [_pair(lines[number], f"{path}: {name}, line {number + 1}") for number in chosen]
     if not pairs:
         raise InputError(f"{path}: contains no pairs in files *.jsonl; {_REMEDY}")
     return pairs
@@ -119,7 +109,9 @@ def pseudo_log_likelihoods(loaded: Loaded, sentences: Sequence[np.ndarray]) -> n
     A sentence starts with ``<s>`` and ends with ``</s>``, which are not scored.
     """
     places = [Place(tokens, position) for tokens in sentences for position in range(1, len(tokens) - 1)]
-    wanted = [place.tokens[place.position : place.position + 1] for place in places]
     owners = np.repeat(np.arange(len(sentences)), [len(tokens) - 2 for tokens in sentences])
-    values = np.concatenate([np.empty(0), *log_probabilities(loaded, places, wanted)])
+    values = np.empty(len(places))
+    for members, log_probs in log_probabilities(loaded, places):
+        tokens = torch.tensor([places[member].tokens[places[member].position] for member in members])
+        values[members] = log_probs.gather(1, tokens.to(log_probs.device)[:, None]).squeeze(1).cpu().numpy()
     return np.bincount(owners, weights=values, minlength=len(sentences))

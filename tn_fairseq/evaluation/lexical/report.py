@@ -1,13 +1,10 @@
 """The report: reads the data, measures tables and checkpoints, and writes all files together at the end."""
 
-import json
-import sys
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
@@ -16,9 +13,9 @@ from ...configuration import check_data_folder
 from ...criterions.mlm_soft_reg import input_word_embeddings
 from ...dictionary import load_dictionary
 from ...errors import InputError
-from ...files import publish, write_folder
 from ...models.loading import Checkpoint, Loaded, find_checkpoints, load
-from ...reporting.layout import table_names, write_csv
+from ...reporting.layout import table_names, write_csv, write_json
+from ...reporting.report import draw_if_possible, list_files, report_folder
 from ...synonym_table import load_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.swords import Target, read_swords
@@ -58,81 +55,61 @@ _OTHER_DATA = "give the data of a model whose vocabulary has English words"
 Measure = Callable[[Loaded], dict[Key, np.ndarray]]
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What to measure with; ``data`` is a folder with dict.txt and, unless only tables are measured, tokenizer/."""
+def write_report(options: Namespace) -> str:
+    """Measure the tables and the checkpoints, write FILES to the output, and return the text to print.
 
-    data: Path
-    swords: Path | None
-    synonym_tables: Sequence[Path]
-    word_pairs: Sequence[Path]
-    blimp: Path | None
-    blimp_pairs: int
-    encoder_json: Path | None
-
-
-def write_report(arguments: Sequence[str], sources: Sources, baseline: str | None, output: Path) -> str:
-    """Measure the tables and the checkpoints, write FILES to ``output``, and return the text to print.
-
-    ``arguments`` are ``CHECKPOINT.pt`` or ``NAME=PATTERN``. Raises InputError before anything runs for data, a table or
-    a checkpoint that is invalid or does not fit the dictionary, and for an output that cannot be written.
+    ``options`` are the command's. Raises InputError before anything runs for data, a table or a checkpoint that is
+    invalid or does not fit the dictionary, and for an output that cannot be written.
     """
-    _check(arguments, sources)
-    check_data_folder(sources.data)
-    dictionary = load_dictionary(sources.data / "dict.txt")
-    words = whole_words(dictionary, sources.encoder_json)
-    names = table_names(sources.synonym_tables)
-    tables = {name: load_synonym_table(path, dictionary) for name, path in zip(names, sources.synonym_tables)}
-    targets = [] if sources.swords is None else read_swords(sources.swords)
+    _check(options)
+    check_data_folder(options.data)
+    dictionary = load_dictionary(options.data / "dict.txt")
+    words = whole_words(dictionary, options.encoder_json)
+    paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
+    tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
+    targets = [] if options.swords is None else read_swords(options.swords)
     of_tables = []
     for name, table in tables.items():
         matches = {"lemma": True, "spelling": False}
         qualities = {match: table_quality(table, targets, words, by_lemma) for match, by_lemma in matches.items()}
         of_tables += table_rows(name, qualities, crossings(table, words), len(targets))
         if not of_tables[-1]["one_piece_targets"]:
-            raise InputError(f"{sources.swords}: {_NO_TARGET} of {sources.data}; {_OTHER_DATA}")
+            raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
     measures: list[Measure] = []
     gold: dict[Key, np.ndarray] = {}
     notes: dict[str, str] = {}
     groups: dict[str, list[Checkpoint]] = {}
-    if arguments:
-        measures, gold, notes = _measures(sources, targets, dictionary, words, tables)
-        groups = find_groups(arguments, dictionary, baseline)
+    if options.checkpoints:
+        measures, gold, notes = _measures(options, targets, dictionary, words, tables)
+        groups = find_groups(options.checkpoints, dictionary, options.baseline)
 
-    with write_folder(output, "--output") as folder:
-        measured = [measure_group(name, group, measures, sources.data) for name, group in groups.items()]
-        rows = checkpoint_rows(measured, gold, baseline)
+    with report_folder(options.output, FILES) as folder:
+        measured = [measure_group(name, group, measures, options.data) for name, group in groups.items()]
+        rows = checkpoint_rows(measured, gold, options.baseline)
         blocks = [tables_text(of_tables)] if of_tables else []
         blocks += [checkpoints_text(rows, notes)] if rows else []
         text = "\n\n".join(blocks)
-        content = {"checkpoints": rows, "synonym_tables": of_tables}
-        (folder / JSON).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json({"checkpoints": rows, "synonym_tables": of_tables}, folder / JSON)
         (folder / TEXT).write_text(text + "\n", encoding="utf-8")
         if of_tables:
             write_csv(of_tables, folder / TABLES)
         if rows:
             write_csv(rows, folder / CSV)
-            try:
-                draw_measures(rows, *(folder / name for name in PLOTS))
-            except InputError as error:  # no matplotlib
-                print(f"{' and '.join(PLOTS)} are not written: {error}", file=sys.stderr)
-        # delete the files of an earlier report, so that two reports do not mix
-        publish(folder, output, last=TEXT, old=[output / name for name in FILES])
-    files = [f"  {output / name}  {what}" for name, what in FILES.items() if (output / name).exists()]
-    return "\n".join([text, "", *files])
+            draw_if_possible(draw_measures, rows, [folder / name for name in PLOTS])
+    return "\n".join([text, "", *list_files(options.output, FILES)])
 
 
-def _check(arguments: Sequence[str], sources: Sources) -> None:
+def _check(options: Namespace) -> None:
     """Raises InputError if there is nothing to measure, or nothing to measure it with."""
-    if not arguments and not sources.synonym_tables:
+    if not options.checkpoints and not options.synonym_table:
         raise InputError("nothing to measure; give checkpoints, or --synonym-table with --swords")
-    if sources.synonym_tables and sources.swords is None:
+    if options.synonym_table and options.swords is None:
         raise InputError("--synonym-table needs --swords, the judgments to compare it with")
-    if arguments and not (sources.swords or sources.word_pairs or sources.blimp):
+    if options.checkpoints and not (options.swords or options.word_pairs or options.blimp):
         raise InputError("nothing to measure the checkpoints with; give --swords, --word-pairs or --blimp")
-    if not arguments and (sources.word_pairs or sources.blimp):
+    if not options.checkpoints and (options.word_pairs or options.blimp):
         raise InputError("--word-pairs and --blimp measure checkpoints; give at least one")
-    stems = [path.stem for path in sources.word_pairs]
+    stems = [path.stem for path in options.word_pairs]
     for stem in stems:
         if stems.count(stem) > 1:
             raise InputError(f"--word-pairs: two files are named {stem}; rename one, because results have these names")
@@ -179,7 +156,7 @@ def measure_group(name: str, group: Sequence[Checkpoint], measures: Sequence[Mea
 
 
 def _measures(
-    sources: Sources,
+    options: Namespace,
     targets: Sequence[Target],
     dictionary: Dictionary,
     words: Mapping[int, str],
@@ -189,15 +166,15 @@ def _measures(
     measures: list[Measure] = []
     gold: dict[Key, np.ndarray] = {}
     notes: dict[str, str] = {}
-    if sources.swords is not None or sources.blimp is not None:
-        tokenizer = load_tokenizer(sources.data / "tokenizer")
+    if options.swords is not None or options.blimp is not None:
+        tokenizer = load_tokenizer(options.data / "tokenizer")
         lookup = tokenizer.lookup_table(dictionary)
 
-    if sources.swords is not None:
-        data = sources.swords.name.split(".json")[0]
+    if options.swords is not None:
+        data = options.swords.name.split(".json")[0]
         questions = find_questions(targets, tokenizer, lookup, words)
         if not questions:
-            raise InputError(f"{sources.swords}: {_NO_TARGET} of {sources.data}; {_OTHER_DATA}")
+            raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
         judged = sum(len(question.target.substitutes) for question in questions)
         used = sum(len(question.scores) for question in questions)
         notes[data] = (
@@ -212,36 +189,34 @@ def _measures(
         measures.append(substitutes)
 
     find = word_finder(words)
-    pairs: dict[Key, tuple[Tensor, Tensor]] = {}
-    for path in sources.word_pairs:
+    pairs: dict[Key, Tensor] = {}
+    for path in options.word_pairs:
         rated = read_word_pairs(path)
-        left, right, kept = one_piece_pairs(rated, find)
-        share = f"{len(kept):,} of {len(rated):,} pairs are two one-piece words"
-        if len(kept) < 2:
-            raise InputError(f"{path}: {share} in the vocabulary; {_OTHER_DATA}")
         key = Key(path.stem, SPEARMAN)
-        pairs[key], gold[key] = (left, right), np.array([pair.similarity for pair in kept])
+        pairs[key], gold[key] = one_piece_pairs(rated, find)
+        share = f"{len(pairs[key]):,} of {len(rated):,} pairs are two one-piece words"
+        if len(pairs[key]) < 2:
+            raise InputError(f"{path}: {share} in the vocabulary; {_OTHER_DATA}")
         notes[path.stem] = f"{path.stem}: {share}; the others are left out."
 
     def correlations(loaded: Loaded) -> dict[Key, np.ndarray]:
         embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
         found = {
-            key: 1 - objectives.soft_regularization(embeddings[left], embeddings[right]).numpy()  # cosines
-            for key, (left, right) in pairs.items()
+            key: 1 - objectives.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()  # cosines
+            for key, ids in pairs.items()
         }
-        return found | {
-            Key("word embeddings", MEAN_COSINE): np.array([mean_cosine(embeddings[torch.tensor(list(words))])])
-        }
+        found[Key("word embeddings", MEAN_COSINE)] = np.array([mean_cosine(embeddings[list(words)])])
+        return found
 
     if pairs:
         measures.append(correlations)
 
-    if sources.blimp is not None:
-        stem = sources.blimp.stem
-        minimal_pairs = read_blimp(sources.blimp, sources.blimp_pairs)
+    if options.blimp is not None:
+        stem = options.blimp.stem
+        minimal_pairs = read_blimp(options.blimp, options.blimp_pairs)
         members = by_group(minimal_pairs)
         files = sum(kind == " by paradigm" for kind, _ in members)
-        notes[stem] = f"{len(minimal_pairs):,} pairs of {files} paradigms, at most {sources.blimp_pairs:,} of each."
+        notes[stem] = f"{len(minimal_pairs):,} pairs of {files} paradigms, at most {options.blimp_pairs:,} of each."
 
         def accuracies(loaded: Loaded) -> dict[Key, np.ndarray]:
             found = prefers_good(loaded, minimal_pairs, tokenizer, lookup)

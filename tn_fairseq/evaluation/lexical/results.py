@@ -1,13 +1,13 @@
 """The rows of the report, and their layout for a terminal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...reporting.layout import WIDTH, align, shorten
+from ...reporting.layout import WIDTH, align, cell, shorten
 from ...synonyms.acceptance import Crossings, TableQuality
+from ...synonyms.swords import VERDICTS
 from ..bootstrap import Statistic, estimate, mean, rank_correlation
 from .substitution import GAP, LEMMAS, LENIENCY, REJECTED_MASS, ROW_MEASURES, RTD_AUC
 
@@ -31,8 +31,8 @@ ABBREVIATIONS = {
 }
 NAME_WIDTH = 30
 
-TABLE_HEADINGS = ("table", "judged", "accept %", "doubt %", "reject %", "held %", "rows", "cross %", "pairs", "own %")
-TABLE_HEADINGS += ("other %",)
+TABLE_HEADINGS = ("table", "judged", "accept %", "doubt %", "reject %", "held %")
+FORM_HEADINGS = ("rows", "cross %", "pairs", "own %", "other %")
 TABLE_LEGEND = """\
 judged     pairs of a target and a synonym in its row that people judged in its sentence; a synonym is judged if it is a
            form of a judged lemma (second line: only if it is spelled like the lemma)
@@ -66,8 +66,7 @@ class Key(NamedTuple):
     part: str = ""
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """The values of all seeds of a checkpoint by key, (seeds, items) each, NaN where undefined."""
 
     name: str
@@ -79,20 +78,21 @@ def table_rows(name: str, qualities: Mapping[str, TableQuality], found: Crossing
     """A row for each way to match synonyms with judged substitutes; shares are in percent, or None if undefined."""
     rows = []
     for match, quality in qualities.items():
-        row = {"table": name, "match": match, "targets": targets, "one_piece_targets": quality.targets}
+        row: Row = {"table": name, "match": match, "targets": targets, "one_piece_targets": quality.targets}
         row |= {key: value for key, value in quality._asdict().items() if key != "targets"}
-        for verdict in ("acceptable", "doubtful", "rejected"):
-            row[f"{verdict}_percent"] = _percent(row[verdict], quality.judged)
-        row["held_percent"] = _percent(quality.held, quality.all_acceptable)
+        for verdict in VERDICTS:
+            row[f"{verdict}_percent"] = percent(row[verdict], quality.judged)
+        row["held_percent"] = percent(quality.held, quality.all_acceptable)
         row |= found._asdict()
-        row["rows_crossing_percent"] = _percent(found.rows_crossing, found.rows)
+        row["rows_crossing_percent"] = percent(found.rows_crossing, found.rows)
         for relation in ("own_word", "other_word"):
-            row[f"{relation}_percent"] = _percent(row[relation], found.pairs)
+            row[f"{relation}_percent"] = percent(row[relation], found.pairs)
         rows.append(row)
     return rows
 
 
-def _percent(part: int, whole: int) -> float | None:
+def percent(part: int, whole: int) -> float | None:
+    """100 * part / whole, or None if ``whole`` is 0."""
     return 100 * part / whole if whole else None
 
 
@@ -119,30 +119,30 @@ def checkpoint_rows(
         statistic: Statistic = rank_correlation if key in gold else mean
         estimates, differences = estimate(groups, statistic, of_baseline, gold.get(key))
         for number, (one, found) in enumerate(zip(having, estimates)):
-            row = {"checkpoint": one.name, "updates": one.updates, "seeds": len(groups[number]), **key._asdict()}
-            row |= {"items": items, **found._asdict()}
+            row: Row = {"checkpoint": one.name, "updates": one.updates, "seeds": len(groups[number]), **key._asdict()}
             is_compared = bool(differences) and number != of_baseline
+            row |= {"items": items, **found._asdict(), "baseline": baseline if is_compared else None}
             compared = differences[number] if is_compared else (None, None, None)
-            row["baseline"] = baseline if is_compared else None
             row |= dict(zip(("difference", "difference_low", "difference_high"), compared, strict=True))
             if items == 1:
                 row |= dict.fromkeys(("low", "high", "difference_low", "difference_high"))
-            rows.append({key: None if value != value else value for key, value in row.items()})
+            rows.append({name: None if value != value else value for name, value in row.items()})
     return rows
 
 
 def tables_text(rows: Sequence[Row]) -> str:
     """The rows of the synonym tables for a terminal of 120 columns."""
-    lines: list[list[str]] = [list(TABLE_HEADINGS)]
+    lines = [[*TABLE_HEADINGS, *FORM_HEADINGS]]
     for row in rows:
         is_first = row["match"] == rows[0]["match"]
-        shares = ("acceptable_percent", "doubtful_percent", "rejected_percent", "held_percent")
-        line = [shorten(row["table"], NAME_WIDTH) if is_first else f"  by {row['match']}", f"{row['judged']:,}"]
-        line += [_cell(row[share], ".1f") for share in shares]
+        label = shorten(row["table"], NAME_WIDTH) if is_first else f"  by {row['match']}"
+        shares = [cell(row[f"{share}_percent"], ".1f") for share in (*VERDICTS, "held")]
+        forms = [""] * len(FORM_HEADINGS)
         if is_first:
-            line += [f"{row['rows']:,}", _cell(row["rows_crossing_percent"], ".1f"), f"{row['pairs']:,}"]
-            line += [_cell(row[f"{relation}_percent"], ".1f") for relation in ("own_word", "other_word")]
-        lines.append(line + [""] * (len(TABLE_HEADINGS) - len(line)))
+            parts = ("rows_crossing", "own_word", "other_word")
+            crossing, own, other = (cell(row[f"{part}_percent"], ".1f") for part in parts)
+            forms = [f"{row['rows']:,}", crossing, f"{row['pairs']:,}", own, other]
+        lines.append([label, f"{row['judged']:,}", *shares, *forms])
     targets, one_piece = rows[0]["targets"], rows[0]["one_piece_targets"]
     left_out = f"{targets - one_piece:,} of {targets:,} targets are not one piece and left out."
     return "\n".join(["synonym tables", *align(lines, width=WIDTH), "", *TABLE_LEGEND.splitlines(), left_out])
@@ -186,30 +186,20 @@ def checkpoints_text(rows: Sequence[Row], notes: Mapping[str, str]) -> str:
 def _block(rows: Sequence[Row], columns: Mapping[str, Key], form: str, spread: bool) -> list[str]:
     """A line for each checkpoint and for its difference from the baseline; ``spread`` adds half the intervals."""
     found = {(row["checkpoint"], Key(row["data"], row["measure"], row["part"])): row for row in rows}
-    names = list(dict.fromkeys(row["checkpoint"] for row in rows))
-    about = ["updates", "seeds"] if spread else []
-    lines: list[str | list[str]] = [["", *about, *columns]]
-    for name in names:
-        of_name = [found[name, key] for key in columns.values() if (name, key) in found]
-        if not of_name:
-            continue
-        updates = "-" if of_name[0]["updates"] is None else f"{of_name[0]['updates']:,}"
+    lines = [["", *(["updates", "seeds"] if spread else []), *columns]]
+
+    def add(label: str, about: Sequence[str], values: Sequence[Row | None], form: str, *keys: str) -> None:
+        numbers = [[row[key] for key in keys] if row else [None] for row in values]
+        cells = [cell(value, form, *(interval if spread else [])) for value, *interval in numbers]
+        lines.append([shorten(label, NAME_WIDTH), *(about if spread else []), *cells])
+
+    for name in dict.fromkeys(row["checkpoint"] for row in rows):
         values = [found.get((name, key)) for key in columns.values()]
-        line = [shorten(name, NAME_WIDTH), *([updates, str(of_name[0]["seeds"])] if spread else [])]
-        lines.append(line + [_with_spread(row, "value", "low", "high", form, spread) for row in values])
-        if of_name[0]["baseline"] is not None:
-            ends = "difference", "difference_low", "difference_high"
-            line = [shorten(f"  minus {of_name[0]['baseline']}", NAME_WIDTH), *([""] * len(about))]
-            lines.append(line + [_with_spread(row, *ends, f"+{form}", spread) for row in values])
+        one = next(filter(None, values), None)
+        if one:
+            updates = cell(one["updates"], ",")
+            add(name, [updates, str(one["seeds"])], values, form, "value", "low", "high")
+            if one["baseline"] is not None:
+                keys = "difference", "difference_low", "difference_high"
+                add(f"  minus {one['baseline']}", ["", ""], values, f"+{form}", *keys)
     return align(lines, width=WIDTH)
-
-
-def _with_spread(row: Row | None, value: str, low: str, high: str, form: str, spread: bool) -> str:
-    if row is None or row[value] is None:
-        return "-"
-    half = "" if not spread or row[low] is None else f" ± {(row[high] - row[low]) / 2:{form.removeprefix('+')}}"
-    return f"{row[value]:{form}}{half}"
-
-
-def _cell(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)

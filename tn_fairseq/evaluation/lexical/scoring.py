@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from fairseq import utils
 from torch import Tensor
+from torch.nn.functional import one_hot
+from torch.nn.utils.rnn import pad_sequence
 
 from ...dictionary import MASK
 from ...errors import InputError
@@ -29,24 +31,16 @@ def max_length(loaded: Loaded) -> int:
 
 
 @torch.no_grad()
-def log_probabilities(loaded: Loaded, places: Sequence[Place], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Mask each place by itself and return the log-probabilities of the wanted tokens there: (n) ids -> (n) each.
+def log_probabilities(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[list[int], Tensor]]:
+    """Mask each place by itself; yield by batch the indices of B places and the log-probabilities there, (B, V).
 
     For ELECTRA they are the generator's.
     """
-    dictionary = loaded.task.source_dictionary
-    found: list[np.ndarray] = [np.empty(0)] * len(places)
     for members, tokens, masked_tokens in batches(loaded, places):
-        tokens[masked_tokens] = dictionary.index(MASK)
+        tokens[masked_tokens] = loaded.task.source_dictionary.index(MASK)
         logits, _ = loaded.model(src_tokens=tokens, masked_tokens=masked_tokens)
         logits = logits.float()
-        counts = [len(wanted[member]) for member in members]
-        rows = torch.arange(len(members)).repeat_interleave(torch.tensor(counts)).to(logits.device)
-        ids = torch.from_numpy(np.concatenate([wanted[member] for member in members])).long().to(logits.device)
-        values = (logits[rows, ids] - logits.logsumexp(dim=-1)[rows]).cpu().numpy()
-        for member, part in zip(members, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-            found[member] = part
-    return found
+        yield members, logits - logits.logsumexp(dim=-1, keepdim=True)
 
 
 @torch.no_grad()
@@ -65,23 +59,19 @@ def batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[list[int]
     """Indices of places, their padded tokens (B, T), and the mask of their positions (B, T) boolean."""
     device = next(loaded.model.parameters()).device
     limit, pad = max_length(loaded), loaded.task.source_dictionary.pad()
-    lengths = np.array([len(place.tokens) for place in places], dtype=np.int64)
-    if lengths.max(initial=0) > limit:
+    lengths = [len(place.tokens) for place in places]
+    if max(lengths, default=0) > limit:
         raise InputError(
-            f"a sentence of {lengths.max()} tokens is longer than the {limit} that the model was trained for "
+            f"a sentence of {max(lengths)} tokens is longer than the {limit} that the model was trained for "
             "(--tokens-per-sample); measure a model for longer sequences"
         )
-    order = lengths.argsort(kind="stable")
-    start = 0
-    while start < len(order):
+    order = sorted(range(len(places)), key=lambda index: lengths[index])
+    while order:
         size = 1
-        while start + size < len(order) and (size + 1) * lengths[order[start + size]] <= MAX_TOKENS:
+        while size < len(order) and (size + 1) * lengths[order[size]] <= MAX_TOKENS:
             size += 1
-        members = order[start : start + size].tolist()
-        tokens = torch.full((size, int(lengths[members[-1]])), pad, dtype=torch.long)
-        for row, member in enumerate(members):
-            tokens[row, : lengths[member]] = torch.from_numpy(places[member].tokens)
-        of_place = torch.zeros_like(tokens, dtype=torch.bool)
-        of_place[torch.arange(size), torch.tensor([places[member].position for member in members])] = True
+        members, order = order[:size], order[size:]
+        rows = [torch.from_numpy(places[member].tokens).long() for member in members]
+        tokens = pad_sequence(rows, batch_first=True, padding_value=pad)
+        of_place = one_hot(torch.tensor([places[member].position for member in members]), tokens.shape[1]).bool()
         yield members, tokens.to(device), of_place.to(device)
-        start += size

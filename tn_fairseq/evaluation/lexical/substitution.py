@@ -1,7 +1,6 @@
 """What a model says about the judged substitutes of SWORDS in the place of a word."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -73,19 +72,20 @@ def find_questions(
         word = int(tokens[covering[0]])
         if word not in words:
             continue
-        used = {None, word}
-        spellings, scores, lemmas = [], [], {}
+        used = {word}
+        spellings, scores = [], []
+        lemmas: list[int] = []
         for substitute in target.substitutes:
-            texts = in_the_form_of(target, substitute.text)
-            lemma, *ids = (find(match_case(text, like=target.word)) for text in (substitute.text, *texts))
-            ids = [index for index in dict.fromkeys(ids) if index not in used]
-            if ids:
-                spellings.append(ids)
+            texts = substitute.text, *in_the_form_of(target, substitute.text)
+            lemma, *ids = (find(match_case(text, like=target.word)) for text in texts)
+            new = [index for index in dict.fromkeys(ids) if index is not None and index not in used]
+            if new:
+                spellings.append(new)
                 scores.append(substitute.score)
-                used.update(ids)
-            if substitute.score >= ACCEPTABLE and lemma not in (None, word):
-                lemmas[lemma] = None
-        questions.append(Question(target, tokens, int(covering[0]), spellings, np.array(scores), list(lemmas)))
+                used.update(new)
+            if substitute.score >= ACCEPTABLE and lemma is not None and lemma not in (word, *lemmas):
+                lemmas.append(lemma)
+        questions.append(Question(target, tokens, int(covering[0]), spellings, np.array(scores), lemmas))
     return questions
 
 
@@ -116,35 +116,28 @@ def measure_substitutes(
     dictionary = loaded.task.source_dictionary
     length = min(MAX_CONTEXT, max_length(loaded))
     places = [question.place(length, dictionary.bos(), dictionary.eos()) for question in questions]
-    rows = [
-        {name: [i for i in table[question.word].tolist() if i != PADDING] for name, table in tables.items()}
-        for question in questions
-    ]
-    wanted = [
-        np.array([question.word, *chain(*question.spellings, question.acceptable_lemmas, *of_tables.values())])
-        for question, of_tables in zip(questions, rows)
-    ]
     names = [(kind, "") for kind in (LENIENCY, REJECTED_MASS, LEMMAS, GAP)]
     names += [(kind, name) for name in tables for kind in ROW_MEASURES]
     measures = {name: np.full(len(questions), np.nan) for name in names}
-    likeliest = []  # spelling of each substitute
-    found = log_probabilities(loaded, places, wanted)
-    for number, (question, ids, values) in enumerate(zip(questions, wanted, found, strict=True)):
-        log_prob = dict(zip(ids.tolist(), values.astype(float).tolist()))
-        of_word, scores = log_prob[question.word], question.scores
-        substitutes = np.array([log_mass([log_prob[i] for i in spellings]) for spellings in question.spellings])
-        measures[LENIENCY, ""][number] = log_mass(substitutes[scores >= ACCEPTABLE]) - of_word
-        measures[REJECTED_MASS, ""][number] = log_mass(substitutes[scores < REJECTED]) - of_word
-        measures[LEMMAS, ""][number] = log_mass([log_prob[i] for i in question.acceptable_lemmas]) - of_word
-        measures[GAP, ""][number] = 100 * generalized_average_precision(substitutes, scores)
-        for name, row in rows[number].items():
-            judged = judged_synonyms(question.target, row, words)
-            row_scores = np.array([judged[i].score if i in judged else np.nan for i in row])
-            percent = 100 * np.exp([log_prob[i] for i in row])
-            parts = percent, percent[row_scores >= ACCEPTABLE], percent[row_scores < REJECTED]
-            for kind, part in zip(ROW_MEASURES, parts, strict=True):
-                measures[kind, name][number] = part.sum()
-        likeliest.append([max(spellings, key=log_prob.get) for spellings in question.spellings])
+    likeliest: list[list[int]] = [[] for _ in questions]  # spelling of each substitute
+    for members, log_probs in log_probabilities(loaded, places):
+        for number, log_prob in zip(members, log_probs.cpu().numpy().astype(float)):
+            question = questions[number]
+            of_word, scores = log_prob[question.word], question.scores
+            substitutes = np.array([log_mass(log_prob[spellings]) for spellings in question.spellings])
+            measures[LENIENCY, ""][number] = log_mass(substitutes[scores >= ACCEPTABLE]) - of_word
+            measures[REJECTED_MASS, ""][number] = log_mass(substitutes[scores < REJECTED]) - of_word
+            measures[LEMMAS, ""][number] = log_mass(log_prob[question.acceptable_lemmas]) - of_word
+            measures[GAP, ""][number] = 100 * generalized_average_precision(substitutes, scores)
+            likeliest[number] = [spellings[log_prob[spellings].argmax()] for spellings in question.spellings]
+            for name, table in tables.items():
+                row = [index for index in table[question.word].tolist() if index != PADDING]
+                judged = judged_synonyms(question.target, row, words)
+                row_scores = np.array([judged[index].score if index in judged else np.nan for index in row])
+                percent = 100 * np.exp(log_prob[row])
+                parts = percent, percent[row_scores >= ACCEPTABLE], percent[row_scores < REJECTED]
+                for kind, part in zip(ROW_MEASURES, parts, strict=True):
+                    measures[kind, name][number] = part.sum()
     if isinstance(loaded.model, ElectraModel):
         measures[RTD_AUC, ""] = _replaced_token_auc(loaded, questions, places, likeliest)
     return measures
@@ -154,17 +147,17 @@ def _replaced_token_auc(
     loaded: Loaded, questions: Sequence[Question], places: Sequence[Place], likeliest: Sequence[Sequence[int]]
 ) -> np.ndarray:
     """For each question, how well the discriminator tells acceptable from rejected substitutes, in percent."""
-    filled, owners, is_acceptable = [], [], []
+    filled: list[Place] = []
+    judged: list[tuple[int, bool]] = []  # the question, and whether the substitute is acceptable
     for number, (question, place) in enumerate(zip(questions, places, strict=True)):
         for substitute, score in zip(likeliest[number], question.scores, strict=True):
             if score >= ACCEPTABLE or score < REJECTED:
                 tokens = place.tokens.copy()
                 tokens[place.position] = substitute
                 filled.append(Place(tokens, place.position))
-                owners.append(number)
-                is_acceptable.append(score >= ACCEPTABLE)
+                judged.append((number, score >= ACCEPTABLE))
     originality = -replaced_token_logits(loaded, filled)
-    owners, is_acceptable = np.array(owners), np.array(is_acceptable)
+    owners, is_acceptable = np.array(judged, dtype=int).reshape(-1, 2).T
     return np.array([100 * auc(originality[owners == n], is_acceptable[owners == n]) for n in range(len(questions))])
 
 

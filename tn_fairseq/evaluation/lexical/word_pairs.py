@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,14 +54,15 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
     return pairs
 
 
-def one_piece_pairs(
-    pairs: Sequence[WordPair], find: Callable[[str], int | None]
-) -> tuple[Tensor, Tensor, list[WordPair]]:
-    """The dictionary ids of the pairs of two different one-piece words: (P), (P), and these pairs."""
-    found = [(find(pair.word), find(pair.other), pair) for pair in pairs]
-    found = [(one, other, pair) for one, other, pair in found if None not in (one, other) and one != other]
-    ids = torch.tensor([[one, other] for one, other, _ in found], dtype=torch.long).reshape(-1, 2)
-    return ids[:, 0], ids[:, 1], [pair for _, _, pair in found]
+def one_piece_pairs(pairs: Sequence[WordPair], find: Callable[[str], int | None]) -> tuple[Tensor, np.ndarray]:
+    """The dictionary ids of the pairs of two different one-piece words, (P, 2), and their similarities, (P,)."""
+    ids, similarities = [], []
+    for pair in pairs:
+        one, other = find(pair.word), find(pair.other)
+        if one is not None and other is not None and one != other:
+            ids.append((one, other))
+            similarities.append(pair.similarity)
+    return torch.tensor(ids, dtype=torch.long).reshape(-1, 2), np.array(similarities)
 
 
 def mean_cosine(embeddings: Tensor) -> float:
