@@ -49,13 +49,7 @@ def test_answers_may_be_missing(read, answers):
 @pytest.mark.parametrize(("start", "found"), [(0, 0), (9, 9), (1, 0), (5, 9), (99, 9), (-3, 0), (10**30, 9)])
 def test_an_answer_is_moved_to_the_nearest_match(read, caplog, start, found):
     assert read(answer("the", start))[1].answers == (("the", found),)
-    assert len(caplog.messages) == (start != found)
-
-
-def test_moved_answers_are_counted_in_one_warning(read, caplog):
-    read(content(answers=[{"text": "the", "answer_start": start} for start in (1, 2)]))
-    (message,) = caplog.messages
-    assert "a.json: 2 answers do not start at answer_start" in message
+    assert caplog.text.count("a.json: 1 answers do not start at answer_start") == (start != found)
 
 
 def test_occurrences_may_overlap(read):
@@ -66,10 +60,8 @@ def test_occurrences_may_overlap(read):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (b"\xff{}", "a.json, line 1: not UTF-8 (byte 0)"),
         (b'{"data":\n ?', "a.json, line 2: not valid JSON"),
         ([], "a.json: data: must be a list"),
-        ({"data": {}}, "data: must be a list"),
         ({"data": []}, "a.json: contains no questions"),
         ({"data": [{}]}, "data[0].paragraphs: must be a list"),
         ({"data": [{"paragraphs": []}, {"paragraphs": [1]}]}, "data[1].paragraphs[0].context: must be a string"),
@@ -93,10 +85,6 @@ def test_files_that_are_refused(read, wrong, message):
     assert message in refused(read, wrong)
 
 
-def test_a_missing_file(tmp_path):
-    assert "no.json: No such file" in refused(read_squad, tmp_path / "no.json")
-
-
 def test_the_json_is_in_squads_format(read):
     one, two = read(content())
     examples = [SquadExample(name, one.question, one.context, one.answers) for name in "12"]
@@ -108,10 +96,10 @@ def test_the_json_is_in_squads_format(read):
 
 def test_examples_from_the_hub(monkeypatch, caplog):
     row = {"id": "1", "title": "Cats", "context": "the cat", "question": "who?"}
-    row["answers"] = {"text": ["cat", "the"], "answer_start": [4, 1]}
+    row["answers"] = {"text": ["cat", "the", "the"], "answer_start": [4, 1, 2]}
     asked = serve_hub(monkeypatch, lambda *_: [row])
-    assert examples_from_hub("train") == [SquadExample("1", "who?", "the cat", (("cat", 4), ("the", 0)))]
+    assert examples_from_hub("train") == [SquadExample("1", "who?", "the cat", (("cat", 4), ("the", 0), ("the", 0)))]
     assert asked == [("rajpurkar/squad", "train")]
-    assert "rajpurkar/squad, train: 1 answers do not start" in caplog.text
+    assert "rajpurkar/squad, train: 2 answers do not start" in caplog.text
     serve_hub(monkeypatch, offline)
     assert "Couldn't reach the Hub; use local files" in refused(examples_from_hub, "train")

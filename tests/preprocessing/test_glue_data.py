@@ -9,7 +9,7 @@ from tokenizer_folders import REAL_DATA, bert_folder, sentencepiece_folder, with
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.formats.glue import TASKS, Examples, read_task
-from tn_fairseq.preprocessing.glue_data import binarize_task, in_both_orders, truncate
+from tn_fairseq.preprocessing.glue_data import binarize_task, truncate
 from tn_fairseq.tokenizers import load_tokenizer
 
 ONE = Examples([["the cat"]], ["1"])
@@ -24,12 +24,6 @@ def lengths(prefix) -> np.ndarray:
     """The numbers of tokens of a .bin's rows."""
     rows = indexed_dataset.make_dataset(str(prefix), "mmap")
     return rows.sizes.copy()  # the dataset's memory map is closed with it
-
-
-def test_both_orders():
-    examples = Examples([["a", "b"], ["x", "y"]], ["1", "0"], broken_rows=3)
-    expected = Examples([["a", "b", "x", "y"], ["x", "y", "a", "b"]], ["1", "0", "1", "0"], broken_rows=3)
-    assert in_both_orders(examples) == expected
 
 
 def test_truncation_shortens_the_longer_sentence_token_by_token():
@@ -133,39 +127,32 @@ def test_a_length_without_room_is_refused(tmp_path, bert, task, shortest):
         assert lengths(out / task / f"input{number}" / "train").tolist() == [2]
 
 
-def test_an_earlier_folder_is_replaced_completely(tmp_path, bert):
-    binarize_task(TASKS["SST-2"], {"train": ONE, "test": ONE}, bert, tmp_path / "out")
-    binarize_task(TASKS["SST-2"], {"train": ONE}, bert, tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["SST-2", "tokenizer"]
-    assert contents(tmp_path / "out" / "SST-2" / "input0").keys() == {"dict.txt", "train.bin", "train.idx"}
-    assert contents(tmp_path / "out" / "tokenizer") == bert.files
-
-
-def test_a_folder_of_another_tokenizer_is_refused(tmp_path, bert):
-    binarize_task(TASKS["SST-2"], {"train": ONE}, bert, tmp_path / "out")
-    before = contents(tmp_path / "out")
+def test_an_earlier_folder_is_replaced_completely_unless_it_is_of_another_tokenizer(tmp_path, bert):
+    out = tmp_path / "out"
+    for splits in ({"train": ONE, "test": ONE}, {"train": ONE}):
+        binarize_task(TASKS["SST-2"], splits, bert, out)
+    before = contents(out)
+    names = {"dict.txt", "train.bin", "train.idx"}
+    assert {path.parent.name for path in out.glob("*/*")} == {"SST-2", "tokenizer"}
+    assert {path.name for path in (out / "SST-2" / "input0").iterdir()} == names
+    assert contents(out / "tokenizer") == bert.files
     cased = load_tokenizer(bert_folder(tmp_path / "cased", do_lower_case=False))
     released = released_dictionary(tmp_path / "released.txt", bert)
     for tokenizer, dict_path in ((cased, None), (bert, released)):
-        message = refused(binarize_task, TASKS["CoLA"], {"train": ONE}, tokenizer, tmp_path / "out", 128, dict_path)
+        message = refused(binarize_task, TASKS["CoLA"], {"train": ONE}, tokenizer, out, 128, dict_path)
         assert "was made with another tokenizer or --dict" in message
-    assert contents(tmp_path / "out") == before
+    assert contents(out) == before
 
 
 @with_real_data
 @pytest.mark.parametrize(
     ("task", "train", "valid"),
-    [
-        ("CoLA", 8_551, 1_043),
-        ("SST-2", 67_349, 872),
-        ("MRPC", 7_336, 408),
-        ("STS-B", 11_498, 1_500),
-        ("RTE", 2_490, 277),
-    ],
+    [("CoLA", 8_551, 1_043), ("MRPC", 7_336, 408), ("STS-B", 11_498, 1_500), ("RTE", 2_490, 277)],
 )
 def test_official_numbers_of_examples(tmp_path, task, train, valid):
     tokenizer = load_tokenizer(REAL_DATA / "vocab" / "bert-uncased.vocab.txt")
-    counts = binarize_task(TASKS[task], read_task(REAL_DATA / "glue" / task, TASKS[task]), tokenizer, tmp_path)
+    splits = read_task(REAL_DATA / "glue" / task, TASKS[task])
+    counts = binarize_task(TASKS[task], splits, tokenizer, tmp_path)
     assert {split: count.examples for split, count in counts.items()} == {"train": train, "valid": valid}
     for split, count in counts.items():
         inputs = [f"input{number}" for number in range(len(TASKS[task].sentences))]

@@ -1,8 +1,21 @@
-"""A tokenizer.json: its special tokens, and invalid files."""
+"""A tokenizer.json: its special tokens, and invalid files. GPT-2: the same ids as fairseq's encoder, invalid files."""
 
-from tokenizer_folders import PIECES, SPECIAL, model_dictionary, refused, symbols_of
+import pytest
+from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
+from preprocessed import refused, write
+from tokenizer_folders import (
+    PIECES,
+    REAL_DATA,
+    SPECIAL,
+    TEXT,
+    gpt2_folder,
+    model_dictionary,
+    symbols_of,
+    with_real_data,
+)
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tokenizers.wordpiece import wordpiece_tokenizer
 
@@ -26,14 +39,69 @@ def test_a_tokenizer_json_does_not_truncate_or_pad_lines(tmp_path):
 
 def test_a_tokenizer_json_without_special_tokens(tmp_path):
     Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2})).save(str(tmp_path / "tokenizer.json"))
-    assert "lacks the special tokens <pad>, <unk>, <mask>" in refused(tmp_path)
+    assert "lacks the special tokens <pad>, <unk>, <mask>" in refused(load_tokenizer, tmp_path)
 
 
 def test_token_ids_of_a_tokenizer_json_with_robertas_special_tokens(tmp_path):
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "cat", "<mask>", "the"]
-    Tokenizer(models.WordLevel({piece: index for index, piece in enumerate(pieces)})).save(
-        str(tmp_path / "tokenizer.json")
-    )
+    backend = Tokenizer(models.WordLevel({piece: index for index, piece in enumerate(pieces)}))
+    backend.save(str(tmp_path / "tokenizer.json"))
     tokenizer = load_tokenizer(tmp_path)
     assert tokenizer.pieces == pieces
     assert tokenizer.token_ids(model_dictionary(tokenizer)).tolist() == [0, 1, 2, 3, 4, 6, 5]
+
+
+def test_gpt2_ids_match_fairseqs_encoder(tmp_path):
+    folder = gpt2_folder(tmp_path)
+    reference = get_encoder(folder / "encoder.json", folder / "vocab.bpe")
+    tokenizer = load_tokenizer(folder / "encoder.json")
+    for line in [*TEXT, " leading", "trailing ", "  x\u3000y\x85z\x1c1", "<|endoftext|> 😀"]:
+        assert tokenizer.encode_chunk([line])[0].tolist() == reference.encode(line)
+        assert symbols_of(tokenizer, line) == list(map(str, reference.encode(line)))
+
+
+def test_gpt2_dictionary_is_numbers_in_order(tmp_path):
+    tokenizer = load_tokenizer(gpt2_folder(tmp_path))
+    assert tokenizer.dictionary().symbols[4:] == [str(number) for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("vocab.bpe", ("#version", "#"), "vocab.bpe, line 1: not '#version"),
+        ("vocab.bpe", ("t h", "th"), "does not fit encoder.json"),
+        ("vocab.bpe", ("t h", "qqq zzz"), "does not fit encoder.json"),
+        ("vocab.bpe", None, "vocab.bpe: No such file or directory; use the vocab.bpe that belongs to encoder.json"),
+        ("encoder.json", ('"!": 0', '"!": 1'), "map each piece to a unique number"),
+        ("encoder.json", ('"A": ', '"unused": '), "lacks pieces for some of the 256 bytes"),
+    ],
+)
+def test_damaged_gpt2_files(tmp_path, name, change, message):
+    path = gpt2_folder(tmp_path) / name
+    if change is None:
+        path.unlink()
+    else:
+        content = path.read_text(encoding="utf-8").replace('":', '": ')
+        assert change[0] in content
+        write(path, content.replace(*change))
+    assert message in refused(load_tokenizer, tmp_path)
+
+
+def test_symbols_that_gpt2_lacks_get_the_next_ids(tmp_path):
+    tokenizer = load_tokenizer(gpt2_folder(tmp_path))
+    assert len(tokenizer.pieces) == 300 and tokenizer.pieces[0] == "!"
+    assert tokenizer.special_ids == {}
+    numbers = [*range(299, -1, -1)]
+    symbols = [*map(str, numbers), "madeupword0000", "madeupword0001"]
+    path = write(tmp_path / "dict.txt", "".join(f"{symbol} 0\n" for symbol in symbols))
+    token_ids = tokenizer.token_ids(load_dictionary(path))
+    assert token_ids.tolist() == [300, 301, 302, 303, *numbers, 304, 305, 306]
+
+
+@with_real_data
+def test_the_released_roberta_dictionary():
+    tokenizer = load_tokenizer(REAL_DATA / "vocab" / "encoder.json")
+    dictionary = load_dictionary(REAL_DATA / "vocab" / "dict.roberta.txt")
+    token_ids = tokenizer.token_ids(dictionary)
+    assert sorted(token_ids) == list(range(50_265))
+    assert [*token_ids[:4], *token_ids[-4:]] == [50_257, 50_258, 50_259, 50_260, 50_261, 50_262, 50_263, 50_264]

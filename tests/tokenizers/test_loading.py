@@ -3,12 +3,13 @@
 import pickle
 
 import pytest
-from tokenizer_folders import TEXT, bert_folder, gpt2_folder, refused, sentencepiece_folder
+from preprocessed import refused, write
+from tokenizer_folders import TEXT, bert_folder, every_kind
 
 from tn_fairseq.tokenizers import load_tokenizer
 
 
-@pytest.mark.parametrize("make", [bert_folder, gpt2_folder, sentencepiece_folder])
+@every_kind
 def test_lengths_split_the_ids_into_lines(tmp_path, make):
     tokenizer = load_tokenizer(make(tmp_path / "tokenizer"))
     ids, lengths = tokenizer.encode_chunk(TEXT)
@@ -17,54 +18,43 @@ def test_lengths_split_the_ids_into_lines(tmp_path, make):
     assert [len(array) for array in tokenizer.encode_chunk([])] == [0, 0]
 
 
-@pytest.mark.parametrize("make", [bert_folder, gpt2_folder, sentencepiece_folder])
-def test_the_copied_files_load_as_the_same_tokenizer(tmp_path, make):
+@every_kind
+def test_a_copy_of_the_files_and_a_pickle_are_the_same_tokenizer(tmp_path, make):
     tokenizer = load_tokenizer(make(tmp_path / "tokenizer"))
-    copy = tmp_path / "copy"
-    copy.mkdir()
     for name, content in tokenizer.files.items():
-        (copy / name).write_bytes(content)
-    again = load_tokenizer(copy)
-    assert (again.symbols, again.pieces) == (tokenizer.symbols, tokenizer.pieces)
-    assert again.special_ids == tokenizer.special_ids
-    assert again.files == tokenizer.files
-    assert again.encode_chunk(TEXT)[0].tolist() == tokenizer.encode_chunk(TEXT)[0].tolist()
-
-
-@pytest.mark.parametrize("make", [bert_folder, gpt2_folder, sentencepiece_folder])
-def test_a_pickled_tokenizer_encodes_the_same(tmp_path, make):
-    tokenizer = load_tokenizer(make(tmp_path / "tokenizer"))
+        write(tmp_path / "copy" / name, content)
     lines = [*TEXT, "the [MASK] </s> <mask>"]
-    copy = pickle.loads(pickle.dumps(tokenizer))  # as a process pool does without fork
-    assert copy.encode_chunk(lines)[0].tolist() == tokenizer.encode_chunk(lines)[0].tolist()
+    for again in (load_tokenizer(tmp_path / "copy"), pickle.loads(pickle.dumps(tokenizer))):  # as processes get it
+        for name in ("symbols", "pieces", "special_ids", "files"):
+            assert getattr(again, name) == getattr(tokenizer, name)
+        assert again.encode_chunk(lines)[0].tolist() == tokenizer.encode_chunk(lines)[0].tolist()
 
 
-def test_missing_and_unknown_tokenizers(tmp_path):
-    (tmp_path / "tokenizer.xml").touch()
-    (tmp_path / "vocab.txt").write_bytes(b"[PAD]\n\xff\n")
-    (tmp_path / "empty.model").touch()
-    (tmp_path / "text.model").write_text("hello\n")
-    (tmp_path / "empty").mkdir()
-    assert "no such file" in refused(tmp_path / "no")
-    assert "No such file" in refused(tmp_path / "no.txt")
-    assert "no tokenizer.json, vocab.txt, .model or encoder.json" in refused(tmp_path / "empty")
-    assert "unknown kind" in refused(tmp_path / "tokenizer.xml")
-    assert "vocab.txt, line 2: not UTF-8 (byte 6)" in refused(tmp_path / "vocab.txt")
-    assert "not a SentencePiece model" in refused(tmp_path / "empty.model")
-    assert "not a SentencePiece model" in refused(tmp_path / "text.model")
-    (tmp_path / "vocab.txt").unlink()
-    assert "several SentencePiece models (empty.model, text.model)" in refused(tmp_path)
+@pytest.mark.parametrize(
+    ("path", "content", "message"),
+    [
+        ("no", None, "no: no such file"),
+        ("no.txt", None, "no.txt: No such file"),
+        ("", None, "no tokenizer.json, vocab.txt, .model or encoder.json"),
+        ("tokenizer.xml", "", "unknown kind"),
+        ("vocab.txt", b"[PAD]\n\xff\n", "vocab.txt, line 2: not UTF-8 (byte 6)"),
+        ("a.model", "", "not a SentencePiece model"),
+        ("a.model", "hello\n", "not a SentencePiece model"),
+        ("tokenizer.json", '{"model":\n', "line 2: not valid JSON"),
+        ("tokenizer.json", {"model": {}}, "not a tokenizer.json"),
+        ("tokenizer.json", [], "a JSON list, not an object"),
+    ],
+)
+def test_what_is_refused(tmp_path, path, content, message):
+    if content is not None:
+        write(tmp_path / path, content)
+    assert message in refused(load_tokenizer, tmp_path / path)
 
 
-def test_damaged_json(tmp_path):
-    path = tmp_path / "tokenizer.json"
-    path.write_text('{"model":\n')
-    assert "line 2: not valid JSON" in refused(path)
-    path.write_text('{"model": {}}')
-    assert "not a tokenizer.json" in refused(path)
-    path.write_text("[]")
-    assert "a JSON list, not an object" in refused(path)
+def test_folders_that_are_refused(tmp_path):
     bert_folder(tmp_path)
-    path.unlink()
-    (tmp_path / "tokenizer_config.json").write_text("{")
-    assert "tokenizer_config.json, line 1: not valid JSON" in refused(tmp_path)
+    write(tmp_path / "tokenizer_config.json", "{")
+    assert "tokenizer_config.json, line 1: not valid JSON" in refused(load_tokenizer, tmp_path)
+    for name in "ab":
+        write(tmp_path / f"{name}.model", "")
+    assert "several SentencePiece models (a.model, b.model)" in refused(load_tokenizer, tmp_path)

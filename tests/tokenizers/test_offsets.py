@@ -13,6 +13,7 @@ from tn_fairseq.tokenizers import load_tokenizer
 
 # composed and decomposed accents, capitals, Chinese, two emoji, ligatures inside words, control characters
 PLACES = "  The Cafe\u0301 cats,\té É\r\nsat on 汉字 😀Ж🎉! oﬀ ﬁsh \u200b x\u0301\u0302y \x07 mats \n"
+BYTES = {"vocab_size": 330, "byte_fallback": True, "model_type": "bpe", "hard_vocab_limit": False}
 
 
 @pytest.fixture(params=["wordpiece", "gpt2", "unigram", "suffix", "bytes"])
@@ -21,19 +22,11 @@ def placing(request, tmp_path):
     bytes_of = {symbol: byte for byte, symbol in bytes_to_unicode().items()}
     if request.param == "wordpiece":
         tokenizer = load_tokenizer(bert_folder(tmp_path / "t", [*PIECES, "caf", "##e", "##é", "ﬁ", "##h", "xy", "o"]))
-        return (
-            tokenizer,
-            lambda piece: piece.removeprefix("##"),
-            lambda text: tokenizer.backend.normalizer.normalize_str(text),
-        )
+        return tokenizer, lambda piece: piece.removeprefix("##"), tokenizer.backend.normalizer.normalize_str
     if request.param == "gpt2":
         tokenizer = load_tokenizer(gpt2_folder(tmp_path / "t"))
         return tokenizer, lambda piece: bytes(bytes_of[symbol] for symbol in piece).strip(), str.encode
-    options = {
-        "unigram": {},
-        "suffix": {"treat_whitespace_as_suffix": True},
-        "bytes": {"vocab_size": 330, "byte_fallback": True, "model_type": "bpe", "hard_vocab_limit": False},
-    }[request.param]
+    options = {"unigram": {}, "suffix": {"treat_whitespace_as_suffix": True}, "bytes": BYTES}[request.param]
     tokenizer = load_tokenizer(sentencepiece_folder(tmp_path / "t", **options))
 
     def characters(piece):
@@ -56,13 +49,13 @@ def test_each_place_contains_the_characters_of_its_piece(placing):
             assert bool(text) == bool(characters(tokenizer.pieces[index]))
             assert len(text) <= len(tokenizer.pieces[index]) + text.count("\u0301") + text.count("\u0302")
     covered = {place for begin, end in offsets.tolist() for place in range(begin, end)}
-    assert set("".join(PLACES[place] for place in range(len(PLACES)) if place not in covered)) <= set(
-        " \t\r\n\u0301\u0302\u200b\x07"
-    )
+    outside = {character for place, character in enumerate(PLACES) if place not in covered}
+    assert outside <= set(" \t\r\n\u0301\u0302\u200b\x07")
 
 
 def test_ids_with_offsets_are_those_of_the_line(placing):
     tokenizer = placing[0]
+    assert [array.shape for array in tokenizer.encode_with_offsets("")] == [(0,), (0, 2)]
     for line in [*TEXT, PLACES.replace("\r\n", "  ").replace("\n", " ")]:
         ids, offsets = tokenizer.encode_with_offsets(line)
         assert ids.tolist() == tokenizer.encode_chunk([line])[0].tolist()
@@ -73,11 +66,6 @@ def test_line_breaks_are_spaces(placing):
     tokenizer = placing[0]
     split, joined = map(tokenizer.encode_with_offsets, ("the\ncat\r\nsat\n\n汉", "the cat  sat  汉"))
     assert [array.tolist() for array in split] == [array.tolist() for array in joined]
-
-
-def test_an_empty_text_has_no_places(placing):
-    ids, offsets = placing[0].encode_with_offsets("")
-    assert (ids.shape, offsets.shape) == ((0,), (0, 2))
 
 
 def test_places_by_hand(tmp_path):
@@ -103,8 +91,7 @@ def test_white_space_at_the_end_of_a_piece_is_not_in_its_place(tmp_path):
 
 
 def test_places_in_split_characters_of_sentencepiece(tmp_path):
-    options = {"vocab_size": 330, "byte_fallback": True, "model_type": "bpe", "hard_vocab_limit": False}
-    tokenizer = load_tokenizer(sentencepiece_folder(tmp_path, **options))
+    tokenizer = load_tokenizer(sentencepiece_folder(tmp_path, **BYTES))
     ids, offsets = tokenizer.encode_with_offsets("café e\u0301 oﬀ 😀")
     places = [(tokenizer.pieces[index], *place) for index, place in zip(ids, offsets.tolist())]
     assert [place for place in places if place[0] != "▁"] == [

@@ -1,6 +1,7 @@
 """BERT's vocab.txt: the same ids as transformers, casing, and invalid vocabularies."""
 
 import pytest
+from preprocessed import refused
 from tokenizer_folders import (
     PIECES,
     REAL_DATA,
@@ -8,7 +9,6 @@ from tokenizer_folders import (
     TEXT,
     bert_folder,
     model_dictionary,
-    refused,
     symbols_of,
     with_real_data,
 )
@@ -61,8 +61,8 @@ def test_bert_ids_match_transformers(tmp_path):
     ("lines", "message"),
     [
         (["[PAD]", "[UNK]", "[CLS]", "cat"], "lacks the special tokens [SEP], [MASK]"),
-        ([*SPECIAL, "cat", "", "sat"], "line 7: empty"),
-        ([*SPECIAL, "cat", "sat", ""], "line 8: empty"),
+        ([*SPECIAL, "cat", "", "sat"], "line 7: '' is empty"),
+        ([*SPECIAL, "cat", "sat", ""], "line 8: '' is empty"),
         ([*SPECIAL, "cat", "sat", "cat"], "line 8: 'cat' is already on line 6"),
         ([*SPECIAL, "black cat"], "line 6: 'black cat' is empty or contains white space"),
         ([*SPECIAL, "a\u3000"], "line 6"),
@@ -72,7 +72,7 @@ def test_bert_ids_match_transformers(tmp_path):
 )
 def test_bert_vocabularies_that_are_refused(tmp_path, lines, message):
     (tmp_path / "vocab.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    assert message in refused(tmp_path / "vocab.txt")
+    assert message in refused(load_tokenizer, tmp_path / "vocab.txt")
 
 
 def test_a_vocabulary_with_crlf(tmp_path):

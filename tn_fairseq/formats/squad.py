@@ -39,25 +39,9 @@ def read_squad(path: str | Path) -> list[SquadExample]:
     were moved. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or an
     answer that is not in its context.
     """
-    examples, moved = [], 0
-    places: dict[str, str] = {}
-    for place, title, context, question in _questions(read_json(path, _REMEDY, "utf-8-sig"), f"{path}: "):
-        name = _member(question, "id", str, place)
-        if question.get("is_impossible"):
-            raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")
-        if name in places:
-            raise InputError(f"{place}id: {name!r} is already {places[name]}id; give each question a unique id")
-        places[name] = place.removeprefix(f"{path}: ")
-        marked = []
-        for number, answer in enumerate(_member(question, "answers", list, place) if "answers" in question else ()):
-            start = f"{place}answers[{number}]."
-            marked.append((_member(answer, "text", str, start), _member(answer, "answer_start", int, start)))
-        answers = _locate(context, marked, place)
-        moved += sum(old != new for old, new in zip(marked, answers))
-        examples.append(SquadExample(name, _member(question, "question", str, place), context, answers, title))
+    examples = _examples(_questions(read_json(path, _REMEDY, "utf-8-sig"), f"{path}: "), str(path))
     if not examples:
         raise InputError(f"{path}: contains no questions; {_REMEDY}")
-    _warn_of_moved_answers(path, moved)
     return examples
 
 
@@ -75,18 +59,18 @@ def examples_from_hub(split: str) -> list[SquadExample]:
 
     Raises InputError if the datasets library is not installed or the Hub does not answer.
     """
-    place, remedy = f"{HUB_DATASET} on the Hugging Face Hub", "use local files with --train and --valid"
-    examples, moved = [], 0
-    for number, row in enumerate(load_from_hub(place, remedy, HUB_DATASET, split=split)):
-        marked = list(zip(row["answers"]["text"], row["answers"]["answer_start"]))
-        answers = _locate(row["context"], marked, f"{HUB_DATASET}, {split}[{number}].")
-        moved += sum(old != new for old, new in zip(marked, answers))
-        examples.append(SquadExample(row["id"], row["question"], row["context"], answers))
-    _warn_of_moved_answers(f"{HUB_DATASET}, {split}", moved)
-    return examples
+    remedy = "use local files with --train and --valid"
+    rows = load_from_hub(f"{HUB_DATASET} on the Hugging Face Hub", remedy, HUB_DATASET, split=split)
+    source = f"{HUB_DATASET}, {split}"
+    questions = []
+    for number, row in enumerate(rows):
+        marked = zip(row["answers"]["text"], row["answers"]["answer_start"])
+        answers = [{"text": text, "answer_start": start} for text, start in marked]
+        questions.append((f"{source}[{number}].", "", row["context"], row | {"answers": answers}))
+    return _examples(questions, source)
 
 
-def squad_json(examples: Iterable[SquadExample]) -> dict:
+def squad_json(examples: Iterable[SquadExample]) -> dict[str, Any]:
     """The examples in SQuAD 1.1's format, as one article."""
     paragraphs = []
     for context, group in groupby(examples, key=lambda example: example.context):
@@ -101,13 +85,37 @@ def squad_json(examples: Iterable[SquadExample]) -> dict:
 def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, Any]]:
     """The place in the file, the article's title, the context, and the content of each question."""
     for i, article in enumerate(_member(content, "data", list, place)):
-        has_title = isinstance(article, dict) and "title" in article
-        title = _member(article, "title", str, f"{place}data[{i}].") if has_title else ""
-        for j, paragraph in enumerate(_member(article, "paragraphs", list, f"{place}data[{i}].")):
+        paragraphs = _member(article, "paragraphs", list, f"{place}data[{i}].")
+        title = _member(article, "title", str, f"{place}data[{i}].") if "title" in article else ""
+        for j, paragraph in enumerate(paragraphs):
             inside = f"{place}data[{i}].paragraphs[{j}]."
             context = _member(paragraph, "context", str, inside)
             for k, question in enumerate(_member(paragraph, "qas", list, inside)):
                 yield f"{inside}qas[{k}].", title, context, question
+
+
+def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> list[SquadExample]:
+    """Check the questions, of which ``source`` is the place, and move answers."""
+    examples, moved = [], 0
+    places: dict[str, str] = {}
+    for place, title, context, question in questions:
+        name = _member(question, "id", str, place)
+        if question.get("is_impossible"):
+            raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")
+        if name in places:
+            raise InputError(f"{place}id: {name!r} is already {places[name]}id; give each question a unique id")
+        places[name] = place.removeprefix(f"{source}: ")
+        answers = []
+        for number, answer in enumerate(_member(question, "answers", list, place) if "answers" in question else ()):
+            inside = f"{place}answers[{number}]"
+            text, start = _member(answer, "text", str, f"{inside}."), _member(answer, "answer_start", int, f"{inside}.")
+            answers.append((text, _locate(context, text, start, inside)))
+            moved += answers[-1][1] != start
+        text = _member(question, "question", str, place)
+        examples.append(SquadExample(name, text, context, tuple(answers), title))
+    if moved:
+        logger.warning(f"{source}: {moved:,} answers do not start at answer_start; moved to the nearest match")
+    return examples
 
 
 def _member(parent: Any, key: str, kind: type, place: str) -> Any:
@@ -123,21 +131,13 @@ def _member(parent: Any, key: str, kind: type, place: str) -> Any:
     return value
 
 
-def _locate(context: str, marked: Iterable[tuple[str, int]], place: str) -> tuple[tuple[str, int], ...]:
-    """The answers with their places; each is where the file says, or at the nearest occurrence of its text."""
-    answers = []
-    for number, (text, start) in enumerate(marked):
-        if not text.strip():
-            raise InputError(f"{place}answers[{number}]: blank; delete it")
-        if start < 0 or not context.startswith(text, start):
-            starts = [match.start() for match in re.finditer(f"(?={re.escape(text)})", context)]
-            if not starts:
-                raise InputError(f"{place}answers[{number}]: {text[:60]!r} is not in the context; correct the answer")
-            _, start = min((abs(found - start), found) for found in starts)
-        answers.append((text, start))
-    return tuple(answers)
-
-
-def _warn_of_moved_answers(place: str | Path, moved: int) -> None:
-    if moved:
-        logger.warning(f"{place}: {moved:,} answers do not start at answer_start; moved to the nearest match")
+def _locate(context: str, answer: str, start: int, place: str) -> int:
+    """Where the answer starts: at ``start``, or at the nearest occurrence of its text."""
+    if not answer.strip():
+        raise InputError(f"{place}: blank; delete it")
+    if start >= 0 and context.startswith(answer, start):
+        return start
+    starts = [match.start() for match in re.finditer(f"(?={re.escape(answer)})", context)]
+    if not starts:
+        raise InputError(f"{place}: {answer[:60]!r} is not in the context; correct the answer")
+    return min(starts, key=lambda found: abs(found - start))

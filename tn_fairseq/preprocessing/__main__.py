@@ -1,15 +1,4 @@
-"""Convert raw text into the files that fairseq-train reads.
-
-    python -m tn_fairseq.preprocessing train-tokenizer --input FILE --type wordpiece --vocab-size N --output DIR
-    python -m tn_fairseq.preprocessing binarize --train FILE --valid FILE --tokenizer DIR --destdir DATA_BIN
-    python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet --output FILE
-    python -m tn_fairseq.preprocessing glue --glue-dir DIR --task all --tokenizer DIR --destdir GLUE_BIN
-    python -m tn_fairseq.preprocessing squad --train FILE --valid FILE --tokenizer DIR --destdir SQUAD_BIN
-    python -m tn_fairseq.preprocessing swap-synonyms --squad FILE --output FILE
-    python -m tn_fairseq.preprocessing add-distractors --squad FILE --output FILE
-
-Each command explains itself with --help.
-"""
+"""Convert raw text into the files that fairseq-train reads. Each command explains itself with --help."""
 
 import sys
 from collections.abc import Sequence

@@ -12,51 +12,20 @@ shards: folders with some of the training documents each. ``fairseq-train shard0
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from fairseq.data.indexed_dataset import best_fitting_int_dtype
-from tqdm import tqdm
 
 from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .writers import BinaryWriter, TextWriter, choose_dictionary, dict_txt, write_tokenizer
-
-# Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
-CHUNK_BYTES = 1 << 18
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some complete lines of a file, as bytes."""
-
-    path: Path
-    offset: int
-    data: bytes
-
-    def __str__(self) -> str:
-        return f"{self.path}, from byte {self.offset}"
-
-    def lines(self) -> list[str]:
-        """The lines without line endings (LF or CRLF) and without a byte order mark.
-
-        Raises InputError with the offset in the file if the bytes are not UTF-8.
-        """
-        try:
-            text = self.data.decode()
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{self.path}: not UTF-8 at byte {self.offset + error.start}; convert it, for example with iconv"
-            ) from None
-        if self.offset == 0:
-            text = text.removeprefix("\ufeff")
-        return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+from .text import Chunk, read_chunks, text_bytes
+from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -102,45 +71,14 @@ class SplitCounts:
         return self.tokens - self.sentences - (self.documents - len(self.shard_tokens))
 
 
-def corpus_bytes(paths: Iterable[Path]) -> int:
-    """Total size of the files; raises InputError if one is missing or is a folder."""
-    total = 0
-    for path in paths:
-        try:
-            total += path.stat().st_size
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}; give a text file") from None
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder; give the text files in it")
-    return total
-
-
-def read_chunks(paths: Iterable[Path], chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """Read the files in order, in chunks of complete lines of about the given size."""
-    for path in paths:
-        try:
-            with open(path, "rb") as file:
-                offset = 0
-                while data := file.read(chunk_bytes) + file.readline():
-                    yield Chunk(path, offset, data)
-                    offset += len(data)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}; give a readable text file") from None
-
-
-def encode_chunk(tokenizer: Tokenizer, table: np.ndarray, eos: int, unk: int, chunk: Chunk) -> EncodedChunk:
-    """Encode a chunk; ``table`` maps token ids to dictionary indices and sets the type of the result.
-
-    A pure function. Raises InputError for invalid UTF-8.
-    """
+def encode_chunk(vocabulary: Vocabulary, chunk: Chunk) -> EncodedChunk:
+    """Encode a chunk. A pure function. Raises InputError for invalid UTF-8."""
     # Chunks are processed in parallel; the library's own threads would compete, and they do not survive a fork.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     lines = chunk.lines()
     blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
-    token_ids, lengths = tokenizer.encode_chunk(
-        [line for line, is_blank in zip(lines, blank, strict=True) if not is_blank]
-    )
-    ids = table[token_ids]
+    token_ids, lengths = vocabulary.tokenizer.encode_chunk([line for line, skip in zip(lines, blank) if not skip])
+    ids = vocabulary.table[token_ids]
     kept = lengths > 0
     lengths = lengths[kept]
     # The number of blank lines before each kept sentence tells where documents end, even if lines between were dropped.
@@ -149,14 +87,14 @@ def encode_chunk(tokenizer: Tokenizer, table: np.ndarray, eos: int, unk: int, ch
     ends = np.cumsum(lengths)
     line_starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(chunk.data, dtype=np.uint8) == ord("\n")) + 1])
     return EncodedChunk(
-        ids=np.insert(ids, np.concatenate([ends, ends[firsts[1:] - 1]]), eos),
+        ids=np.insert(ids, np.concatenate([ends, ends[firsts[1:] - 1]]), vocabulary.eos),
         lengths=np.insert(lengths + 1, firsts[1:], 1).astype(np.int32),
         starts=line_starts[: len(lines)][~blank][kept][firsts],
         blanks=blanks[firsts],
         trailing_blanks=int(blank.sum() - blanks.sum()),
         starts_file=chunk.offset == 0,
         nbytes=len(chunk.data),
-        unknown=int((ids == unk).sum()),
+        unknown=int((ids == vocabulary.unk).sum()),
         nothing_kept=int((~kept).sum()),
     )
 
@@ -180,36 +118,28 @@ def binarize(
     that another run is writing to, and as ``open_engine`` does.
     """
     destdir = Path(destdir)
-    totals = {split: corpus_bytes(paths) for split, paths in splits.items()}
+    totals = {split: text_bytes(paths) for split, paths in splits.items()}
     if shards is not None:
         _check_shards(splits["train"], destdir)
-    dictionary, table = choose_dictionary(tokenizer, dict_path)
-    # In the type of the .bin file, to keep what workers send back small.
-    table = table.astype(best_fitting_int_dtype(len(dictionary)))
-    encode = partial(encode_chunk, tokenizer, table, dictionary.eos(), dictionary.unk())
+    vocabulary = Vocabulary(tokenizer, dict_path)
+    encode = partial(encode_chunk, vocabulary)
     kind = TextWriter if text_only else BinaryWriter
-    with write_folder(destdir, "--destdir") as staging, open_engine(encode, workers, dask) as engine:
+    with write_folder(destdir, "--destdir") as staging, open_engine(encode, workers, dask) as encode_all:
         folders = [staging / name for name in shard_names(shards)]
         for folder in folders:
             folder.mkdir(exist_ok=True)
         counts = {}
         for split, paths in splits.items():
             of_split = folders if split == "train" else folders[:1]
-            open_writers = [partial(kind, folder / split, dictionary) for folder in of_split]
-            writer = _SplitWriter(open_writers, totals[split], dictionary.eos())
-            with tqdm(total=totals[split], unit="B", unit_scale=True, desc=split, disable=None) as progress:
-                for chunk in engine.map(read_chunks(paths)):
-                    writer.add(chunk)
-                    progress.update(chunk.nbytes)
+            open_writers = [partial(kind, folder / split, vocabulary.dictionary) for folder in of_split]
+            writer = _SplitWriter(open_writers, totals[split], vocabulary.eos)
+            for chunk in encode_all(read_chunks(paths, split)):
+                writer.add(chunk)
             counts[split] = writer.close()
             _check_counts(split, paths, counts[split], len(of_split))
-        for path in list(folders[0].iterdir()):
-            if path.stem != "train":
-                for folder in folders[1:]:
-                    _link(path, folder / path.name)
-        for folder in folders:
-            write_tokenizer(folder, tokenizer)
-            (folder / "dict.txt").write_bytes(dict_txt(dictionary))
+        vocabulary.write(folders[0])
+        for folder in folders[1:]:
+            shutil.copytree(folders[0], folder, ignore=shutil.ignore_patterns("train.*"), dirs_exist_ok=True)
         _publish(staging, destdir, shards)
     return counts
 
@@ -224,10 +154,7 @@ def _check_shards(paths: Iterable[Path], destdir: Path) -> None:
         if not path.is_file():
             raise InputError(f"{path}: not a regular file, but --shards needs the file size; write the text to a file")
     if os.pathsep in str(destdir):
-        raise InputError(
-            f"{destdir}: contains {os.pathsep!r}, which separates shards in fairseq; give a --destdir without it, or "
-            "omit --shards"
-        )
+        raise InputError(f"{destdir}: contains {os.pathsep!r}, which separates shards; give another --destdir")
 
 
 class _SplitWriter:
@@ -241,7 +168,7 @@ class _SplitWriter:
         self._open_writers = open_writers
         self._total = total
         self._boundary = np.array([eos]), np.array([1])  # between two documents
-        self._writer: BinaryWriter | TextWriter | None = None  # of the current shard
+        self._writers: list[BinaryWriter | TextWriter] = []  # the last one is open
         self._blanks, self._new_file = 0, False  # since the last sentence
         self._position = 0  # of the next chunk, in bytes
 
@@ -258,17 +185,17 @@ class _SplitWriter:
 
     def close(self) -> SplitCounts:
         """Close the last shard; return the complete counts."""
-        if self._writer is not None:
-            self._writer.close()
+        if self._writers:
+            self._writers[-1].close()
         self._counts.outer_blanks += self._blanks
         return self._counts
 
     def _add_sentences(self, chunk: EncodedChunk) -> None:
         blanks = chunk.blanks.copy()
         blanks[0] += self._blanks
-        begins = self._writer is None or blanks[0] > 0 or self._new_file  # a document; else it continues one
+        begins = not self._writers or blanks[0] > 0 or self._new_file  # a document; else it continues one
         openings = self._openings(self._position + chunk.starts, 0 if begins else 1)
-        if self._writer is None:
+        if not self._writers:
             self._counts.outer_blanks += int(blanks[0])
             blanks[0] = 0
         elif begins and openings[:1] != [0]:
@@ -284,9 +211,9 @@ class _SplitWriter:
         for first in firsts[openings]:
             if first > 0:
                 self._append(chunk.ids[ends[written] : ends[first - 1]], chunk.lengths[written : first - 1])
-            if self._writer is not None:
-                self._writer.close()
-            self._writer = self._open_writers[len(self._counts.shard_tokens)]()
+            if self._writers:
+                self._writers[-1].close()
+            self._writers.append(self._open_writers[len(self._writers)]())
             self._counts.shard_tokens.append(0)
             written = first
         self._append(chunk.ids[ends[written] :], chunk.lengths[written:])
@@ -297,7 +224,7 @@ class _SplitWriter:
         ``starts``, (documents,), are the byte positions at which the documents start.
         """
         shards, found = len(self._open_writers), []
-        for shard in range(len(self._counts.shard_tokens), shards):
+        for shard in range(len(self._writers), shards):
             document += int(np.searchsorted(starts[document:] * shards, self._total * shard))
             if document == len(starts):
                 break
@@ -306,7 +233,7 @@ class _SplitWriter:
         return found
 
     def _append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        self._writer.append(ids, lengths)
+        self._writers[-1].append(ids, lengths)
         self._counts.shard_tokens[-1] += len(ids)
 
 
@@ -315,26 +242,16 @@ def _check_counts(split: str, paths: Sequence[Path], counts: SplitCounts, shards
     if not counts.sentences:
         raise InputError(f"{names}: no line with text for {split}; give a corpus with one sentence per line")
     if len(counts.shard_tokens) < shards:
-        raise InputError(
-            f"{names}: {counts.documents:,} documents are too few for {shards} shards; reduce --shards, or put blank "
-            "lines between documents"
-        )
-
-
-def _link(source: Path, target: Path) -> None:
-    """Hard-link a file into a second folder; copy it if the file system has no hard links."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
+        few = f"{counts.documents:,} documents are too few for {shards} shards"
+        raise InputError(f"{names}: {few}; reduce --shards, or put blank lines between documents")
 
 
 def _publish(staging: Path, destdir: Path, shards: int | None) -> None:
     """Move the finished files into place, ``dict.txt`` last: without it, fairseq does not read the folder."""
     if shards is None:
-        earlier = destdir / "dict.txt"
+        old = destdir / "dict.txt"
         # Splits of an earlier run that are not replaced now would be read with the wrong dictionary.
-        other = earlier.exists() and earlier.read_bytes() != (staging / "dict.txt").read_bytes()
+        other = old.exists() and old.read_bytes() != (staging / "dict.txt").read_bytes()
         publish(staging, destdir, last="dict.txt", old=_splits(destdir) if other else ())
         return
     sync(staging)

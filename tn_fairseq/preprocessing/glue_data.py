@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..files import publish, write_folder
 from ..formats.glue import HIGHEST_SCORE, TASKS, Examples, GlueTask
 from ..tokenizers.base import Tokenizer
-from .writers import BinaryWriter, choose_dictionary, dict_txt, write_lengths, write_tokenizer
+from .writers import BinaryWriter, Vocabulary, write_lengths
 
 BATCH = 10_000  # sentences encoded at a time
 
@@ -32,12 +32,6 @@ class SplitCounts:
     unknown: int = 0
     truncated: int = 0
     empty: int = 0
-
-
-def in_both_orders(examples: Examples) -> Examples:
-    """All pairs, followed by the same pairs with the sentences swapped."""
-    first, second = examples.sentences
-    return Examples([first + second, second + first], examples.labels * 2, examples.broken_rows)
 
 
 def truncate(lengths: Sequence[np.ndarray], room: int) -> list[np.ndarray]:
@@ -73,28 +67,31 @@ def binarize_task(
     if room < count:
         raise InputError(f"--max-length {max_length}: too short for {task.name}; must be at least {2 * count + 1}")
     destdir = Path(destdir)
-    dictionary, table = choose_dictionary(tokenizer, dict_path)
+    vocabulary = Vocabulary(tokenizer, dict_path)
+    label_dictionary = Dictionary()
+    for label in task.labels:
+        label_dictionary.add_symbol(label)
     inputs = [f"input{number}" for number in range(count)]
     with write_folder(destdir, "--destdir") as staging:
-        _check_vocabulary(destdir, tokenizer, dict_txt(dictionary))
         folder = staging / task.name
-        for name in ("label", *inputs):
-            (folder / name).mkdir(parents=True)
+        (folder / "label").mkdir(parents=True)
+        for name in inputs:
+            vocabulary.dictionary.save(str(folder / name / "dict.txt"))  # creates the folder
+        _check_vocabulary(destdir, tokenizer, (folder / "input0" / "dict.txt").read_bytes())
         write_lengths(folder, max_length=max_length)
         counts = {}
         for split, examples in splits.items():
+            sentences, labels = examples.sentences, examples.labels
             if split == "train" and task.both_orders:
-                examples = in_both_orders(examples)
-            prefixes = [folder / name / split for name in inputs]
-            counts[split] = _write_sentences(prefixes, examples.sentences, tokenizer, table, dictionary, room)
-            if examples.labels is not None:
-                _write_labels(folder / "label" / split, examples.labels, task)
+                first, second = sentences
+                sentences, labels = [first + second, second + first], labels and 2 * labels
+            counts[split] = _write_sentences([folder / name / split for name in inputs], sentences, vocabulary, room)
+            if labels is not None:
+                _write_labels(folder / "label" / split, labels, label_dictionary)
         if task.labels:
-            (folder / "label" / "dict.txt").write_bytes(dict_txt(_label_dictionary(task)))
-        for name in inputs:
-            (folder / name / "dict.txt").write_bytes(dict_txt(dictionary))
+            label_dictionary.save(str(folder / "label" / "dict.txt"))
         if not (destdir / "tokenizer").exists():
-            write_tokenizer(staging, tokenizer)
+            vocabulary.write_tokenizer(staging)
         publish(staging, destdir, last=task.name)
     return counts
 
@@ -109,48 +106,35 @@ def _check_vocabulary(destdir: Path, tokenizer: Tokenizer, dictionary: bytes) ->
 
 
 def _write_sentences(
-    prefixes: Sequence[Path],
-    sentences: Sequence[Sequence[str]],
-    tokenizer: Tokenizer,
-    table: np.ndarray,
-    dictionary: Dictionary,
-    room: int,
+    prefixes: Sequence[Path], sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, room: int
 ) -> SplitCounts:
     """Write ``prefix``.bin and .idx for each list of sentences."""
     counts = SplitCounts(examples=len(sentences[0]))
-    writers = [BinaryWriter(prefix, dictionary) for prefix in prefixes]
+    writers = [BinaryWriter(prefix, vocabulary.dictionary) for prefix in prefixes]
     for start in tqdm(range(0, counts.examples, BATCH), prefixes[0].name, unit=" batches", leave=None, disable=None):
-        encoded = [tokenizer.encode_chunk(column[start : start + BATCH]) for column in sentences]
+        encoded = [vocabulary.tokenizer.encode_chunk(column[start : start + BATCH]) for column in sentences]
         kept = truncate([lengths for _, lengths in encoded], room)
-        counts.truncated += int((sum(kept) < sum(lengths for _, lengths in encoded)).sum())
+        counts.truncated += int((np.sum(kept, 0) < np.sum([lengths for _, lengths in encoded], 0)).sum())
         for writer, (token_ids, lengths), keep in zip(writers, encoded, kept):
             position = np.arange(len(token_ids)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            ids = table[token_ids[position < np.repeat(keep, lengths)]]
-            writer.append(np.insert(ids, np.cumsum(keep), dictionary.eos()), keep + 1)
+            ids = vocabulary.table[token_ids[position < np.repeat(keep, lengths)]]
+            writer.append(np.insert(ids, np.cumsum(keep), vocabulary.eos), keep + 1)
             counts.tokens += len(ids) + len(keep)
             counts.pieces += len(ids)
-            counts.unknown += int((ids == dictionary.unk()).sum())
+            counts.unknown += int((ids == vocabulary.unk).sum())
             counts.empty += int((lengths == 0).sum())
     for writer in writers:
         writer.close()
     return counts
 
 
-def _label_dictionary(task: GlueTask) -> Dictionary:
-    dictionary = Dictionary()
-    for label in task.labels:
-        dictionary.add_symbol(label)
-    return dictionary
-
-
-def _write_labels(prefix: Path, labels: Sequence[str], task: GlueTask) -> None:
+def _write_labels(prefix: Path, labels: Sequence[str], dictionary: Dictionary) -> None:
     """Write ``prefix``.bin and .idx; for a regression, write scores between 0 and 1 to ``prefix``.label."""
-    if not task.labels:
+    if len(dictionary) == dictionary.nspecial:
         shares = "".join(f"{float(score) / HIGHEST_SCORE}\n" for score in labels)
         Path(f"{prefix}.label").write_text(shares, encoding="utf-8")
         return
-    dictionary = _label_dictionary(task)
     writer = BinaryWriter(prefix, dictionary)
-    ids = np.array([dictionary.index(label) for label in labels])
-    writer.append(np.insert(ids, np.arange(len(ids)) + 1, dictionary.eos()), np.full(len(ids), 2))
+    rows = [(dictionary.index(label), dictionary.eos()) for label in labels]
+    writer.append(np.array(rows), np.full(len(rows), 2))
     writer.close()

@@ -10,13 +10,15 @@ from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
 
 
+def command_parser(command: str, description: str | None) -> argparse.ArgumentParser:
+    """A parser without options."""
+    form = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=f"{PREPROCESSING} {command}", description=description, formatter_class=form)
+
+
 def binarizing_parser(command: str, description: str | None, destdir: str) -> argparse.ArgumentParser:
     """A parser with the options for the vocabulary and the output; ``destdir`` is what the help calls the folder."""
-    parser = argparse.ArgumentParser(
-        prog=f"{PREPROCESSING} {command}",
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser(command, description)
     parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
     text = "the dict.txt of a released or pre-trained model (default: made from the tokenizer)"
     parser.add_argument("--dict", metavar="FILE", help=text)

@@ -6,12 +6,11 @@ question, but all positions count ``<s>``.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fairseq.data import Dictionary
 from safetensors.numpy import save
 from tqdm import tqdm
 
@@ -19,12 +18,12 @@ from ..errors import InputError
 from ..files import publish, write_folder
 from ..formats.squad import SPLITS, SquadExample, squad_json
 from ..tokenizers.base import Tokenizer
-from .writers import BinaryWriter, choose_dictionary, dict_txt, write_lengths, write_tokenizer
+from .writers import BinaryWriter, Vocabulary, write_lengths
 
 
 @dataclass(frozen=True)
 class Window:
-    """The tokens [first, end) of a context; the first is at position ``context_start`` of the model's input.
+    """The tokens [first, end) of a context.
 
     ``answer`` is the first and the last position of the answer in the model's input, or (0, 0) if the window does not
     contain all of it. ``is_max_context``, (end - first,) bool, is true for each token that no other window of the
@@ -33,7 +32,6 @@ class Window:
 
     first: int
     end: int
-    context_start: int
     answer: tuple[int, int]
     is_max_context: np.ndarray
 
@@ -83,12 +81,12 @@ def windows(
         span = (0, 0)
         if answer is not None and first <= answer[0] and answer[1] < end:
             span = (answer[0] - first + context_start, answer[1] - first + context_start)
-        found.append(Window(first, end, context_start, span, best[first:end] == number))
+        found.append(Window(first, end, span, best[first:end] == number))
     return found
 
 
 def binarize_squad(
-    splits: dict[str, Sequence[SquadExample]],
+    splits: Mapping[str, Sequence[SquadExample]],
     tokenizer: Tokenizer,
     destdir: str | Path,
     max_length: int = 512,
@@ -117,18 +115,17 @@ def binarize_squad(
         if not example.answers:
             raise InputError(f"train: question {example.id!r} has no answer; give a labeled file to train on")
     destdir = Path(destdir)
-    dictionary, table = choose_dictionary(tokenizer, dict_path)
+    vocabulary = Vocabulary(tokenizer, dict_path)
     lengths = {"max_length": max_length, "doc_stride": doc_stride, "max_question_length": max_question_length}
     with write_folder(destdir, "--destdir") as staging:
         write_lengths(staging, **lengths)
         counts = {}
         for split, examples in splits.items():
-            counts[split] = _write_split(staging / split, examples, tokenizer, table, dictionary, **lengths)
+            counts[split] = _write_split(staging / split, examples, vocabulary, **lengths)
             if split != "train":
                 text = json.dumps(squad_json(examples), ensure_ascii=False)
                 (staging / f"{split}.json").write_text(text + "\n", encoding="utf-8")
-        write_tokenizer(staging, tokenizer)
-        (staging / "dict.txt").write_bytes(dict_txt(dictionary))
+        vocabulary.write(staging)
         # splits of an earlier run may have other lengths or another dictionary
         kinds = ("bin", "idx", "safetensors", "json")
         old = [destdir / f"{split}.{kind}" for split in SPLITS for kind in kinds]
@@ -141,39 +138,34 @@ def _check_lengths(max_length: int, doc_stride: int, max_question_length: int) -
     if max_question_length < 1:
         raise InputError(f"--max-question-length {max_question_length}: must be positive")
     if room < 1:
-        raise InputError(
-            f"--max-length {max_length} has no room for a question of {max_question_length} tokens, <s>, two </s> and "
-            "a context; increase it, or reduce --max-question-length"
-        )
+        longest = f"a question of {max_question_length} tokens and a context"
+        raise InputError(f"--max-length {max_length} has no room for {longest}; reduce --max-question-length")
     if not 1 <= doc_stride <= room:
-        raise InputError(
-            f"--doc-stride {doc_stride}: must be between 1 and {room}, the context tokens in a window with the longest "
-            "question"
-        )
+        room_for = "the context tokens in a window with the longest question"
+        raise InputError(f"--doc-stride {doc_stride}: must be between 1 and {room}, {room_for}")
 
 
 def _write_split(
     prefix: Path,
     examples: Sequence[SquadExample],
-    tokenizer: Tokenizer,
-    table: np.ndarray,
-    dictionary: Dictionary,
+    vocabulary: Vocabulary,
     max_length: int,
     doc_stride: int,
     max_question_length: int,
 ) -> SquadCounts:
     """Write ``prefix``.bin, .idx and .safetensors."""
-    eos, is_train = [dictionary.eos()], prefix.name == "train"
+    eos = [vocabulary.eos]
     counts = SquadCounts(questions=len(examples))
-    writer = BinaryWriter(prefix, dictionary)
-    numbers, found, offsets_of_windows = [], [], []
-    context = None
+    writer = BinaryWriter(prefix, vocabulary.dictionary)
+    tensors: dict[str, list] = {"example": [], "context_start": [], "answer": []}
+    details: dict[str, list] = {"offsets": [], "is_max_context": []}  # of the context tokens
+    context: str | None = None
 
     def encode(text: str) -> tuple[np.ndarray, np.ndarray]:
-        token_ids, offsets = tokenizer.encode_with_offsets(text)
-        ids = table[token_ids]
+        token_ids, offsets = vocabulary.tokenizer.encode_with_offsets(text)
+        ids = vocabulary.table[token_ids]
         counts.pieces += len(ids)
-        counts.unknown += int((ids == dictionary.unk()).sum())
+        counts.unknown += int((ids == vocabulary.unk).sum())
         return ids, offsets
 
     for number, example in enumerate(tqdm(examples, desc=prefix.name, unit=" questions", leave=None, disable=None)):
@@ -189,22 +181,18 @@ def _write_split(
             counts.answers_in_no_window += all(window.answer == (0, 0) for window in shown)
         if answer is not None:
             begin, end = offsets[answer[0], 0], offsets[answer[1], 1]
-            counts.answers_inside_tokens += context[begin:end] != example.answers[0][0].strip()
+            counts.answers_inside_tokens += example.context[begin:end] != example.answers[0][0].strip()
         rows = [np.concatenate([question_ids, eos, context_ids[w.first : w.end], eos]) for w in shown]
         writer.append(np.concatenate(rows), np.array([len(row) for row in rows]))
-        numbers += [number] * len(shown)
-        found += shown
-        offsets_of_windows += [offsets[w.first : w.end] for w in shown]
+        counts.windows += len(shown)
+        tensors["example"] += [number] * len(shown)
+        tensors["context_start"] += [len(question_ids) + 2] * len(shown)
+        tensors["answer"] += [window.answer for window in shown]
+        details["offsets"] += [offsets[window.first : window.end] for window in shown]
+        details["is_max_context"] += [window.is_max_context for window in shown]
     writer.close()
-    counts.windows = len(found)
-    tensors = {
-        "example": numbers,
-        "context_start": [w.context_start for w in found],
-        "answer": [w.answer for w in found],
-    }
     arrays = {name: np.array(values, dtype=np.int32) for name, values in tensors.items()}
-    if not is_train:
-        arrays["offsets"] = np.concatenate(offsets_of_windows)
-        arrays["is_max_context"] = np.concatenate([window.is_max_context for window in found])
+    if prefix.name != "train":
+        arrays |= {name: np.concatenate(values) for name, values in details.items()}
     Path(f"{prefix}.safetensors").write_bytes(save(arrays))
     return counts

@@ -1,6 +1,5 @@
 """Write what fairseq reads: sentences as ``.bin`` and ``.idx``, or as text, and the vocabulary next to them."""
 
-import io
 import json
 import os
 import struct
@@ -17,35 +16,33 @@ INDEX_ROWS = 1 << 20  # rows of an index that are processed at a time
 LENGTHS = "lengths.json"  # in the data of a task for fine-tuning: the options that decided how long its rows are
 
 
-def choose_dictionary(tokenizer: Tokenizer, path: str | Path | None) -> tuple[Dictionary, np.ndarray]:
-    """The released ``dict.txt`` at ``path``, or else the tokenizer's dictionary, and the index of each token id in it.
+class Vocabulary:
+    """A tokenizer, with the released ``dict.txt`` at ``dict_path``, or else with the tokenizer's own dictionary.
 
-    ``<mask>`` is left out, because fairseq's tasks append it. Raises InputError for a file that cannot be read, or is
-    of another tokenizer.
+    ``<mask>`` is left out of the ``dictionary``, because fairseq's tasks append it. ``table`` maps token ids to indices
+    in it, in the type of a .bin file. Raises InputError for a file that cannot be read, or is of another tokenizer.
     """
-    if path is None:
-        dictionary = tokenizer.dictionary()
-    else:
-        dictionary = load_dictionary(path)
-        if dictionary.symbols[-1] == MASK:
-            dictionary.symbols.pop()
-            dictionary.count.pop()
-            del dictionary.indices[MASK]
-    return dictionary, tokenizer.lookup_table(dictionary)
 
+    def __init__(self, tokenizer: Tokenizer, dict_path: str | Path | None):
+        self.tokenizer = tokenizer
+        self.dictionary = tokenizer.dictionary() if dict_path is None else load_dictionary(dict_path)
+        if self.dictionary.symbols[-1] == MASK:
+            self.dictionary.symbols.pop()
+            self.dictionary.count.pop()
+            del self.dictionary.indices[MASK]
+        self.eos, self.unk = self.dictionary.eos(), self.dictionary.unk()
+        self.table = tokenizer.lookup_table(self.dictionary).astype(best_fitting_int_dtype(len(self.dictionary)))
 
-def dict_txt(dictionary: Dictionary) -> bytes:
-    """The dictionary as the content of a ``dict.txt``."""
-    text = io.StringIO()
-    dictionary.save(text)
-    return text.getvalue().encode()
+    def write(self, folder: Path) -> None:
+        """Write ``dict.txt`` and the tokenizer's files to a folder."""
+        self.write_tokenizer(folder)
+        self.dictionary.save(str(folder / "dict.txt"))
 
-
-def write_tokenizer(folder: Path, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer's files to a new folder ``tokenizer`` in ``folder``."""
-    (folder / "tokenizer").mkdir()
-    for name, content in tokenizer.files.items():
-        (folder / "tokenizer" / name).write_bytes(content)
+    def write_tokenizer(self, folder: Path) -> None:
+        """Write the tokenizer's files to a new folder ``tokenizer`` in ``folder``."""
+        (folder / "tokenizer").mkdir()
+        for name, content in self.tokenizer.files.items():
+            (folder / "tokenizer" / name).write_bytes(content)
 
 
 def write_lengths(folder: Path, **lengths: int) -> None:
@@ -58,33 +55,31 @@ class BinaryWriter(MMapIndexedDatasetBuilder):
 
     def __init__(self, prefix: Path, dictionary: Dictionary):
         super().__init__(f"{prefix}.bin", dtype=best_fitting_int_dtype(len(dictionary)))
-        self._index_path = f"{prefix}.idx"
-        with MMapIndexedDataset.Index.writer(self._index_path, self._dtype):
+        with MMapIndexedDataset.Index.writer(f"{prefix}.idx", self._dtype):
             pass  # writes the header
-        self._index = open(self._index_path, "r+b")  # noqa: SIM115, closed in close()
-        self._count_position = self._index.seek(0, os.SEEK_END)
-        self._index.write(struct.pack("<Q", 0))  # the number of sentences, written by close()
+        self._index = open(f"{prefix}.idx", "r+b")  # noqa: SIM115, closed in close()
+        self._count, self._count_position = 0, self._index.seek(0, os.SEEK_END)
+        self._index.write(struct.pack("<Q", 0))  # close() writes the number of sentences here
 
     def append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
         """Append sentences: (tokens,) indices and (sentences,) lengths."""
         self._data_file.write(ids.astype(self._dtype, copy=False).data)
         self._index.write(lengths.astype(np.int32, copy=False).data)
+        self._count += len(lengths)
 
     def close(self) -> None:
         """Append the offset of each sentence to the index, in parts; fairseq would hold all of them in memory."""
         self._data_file.close()
-        first = self._count_position + 8
-        count = (self._index.seek(0, os.SEEK_END) - first) // 4
+        self._index.flush()
         start = 0
-        for row in range(0, count, INDEX_ROWS):
-            self._index.seek(first + 4 * row)
-            sizes = np.frombuffer(self._index.read(4 * min(INDEX_ROWS, count - row)), dtype=np.int32)
+        for row in range(0, self._count, INDEX_ROWS):
+            place, rows = self._count_position + 8 + 4 * row, min(INDEX_ROWS, self._count - row)
+            sizes = np.fromfile(self._index.name, np.int32, rows, offset=place)
             ends = start + np.cumsum(sizes, dtype=np.int64) * np.dtype(self._dtype).itemsize
-            self._index.seek(0, os.SEEK_END)
             self._index.write(np.concatenate([[start], ends[:-1]]).data)
-            start = int(ends[-1])
+            start = ends[-1]
         self._index.seek(self._count_position)
-        self._index.write(struct.pack("<Q", count))
+        self._index.write(struct.pack("<Q", self._count))
         self._index.close()
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..files import read_json_object
 from .base import REMEDY, Tokenizer
-from .fast import load_tokenizer_json
-from .gpt2 import load_gpt2
+from .fast import load_gpt2, load_tokenizer_json
 from .sentencepiece import load_sentencepiece
 from .wordpiece import load_bert_vocabulary
 
@@ -33,10 +32,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
         return load_tokenizer_json(path) if isinstance(content.get("model"), dict) else load_gpt2(path, content)
     if not path.exists():
         raise InputError(f"{path}: no such file; give the folder or file of a tokenizer")
-    raise InputError(
-        f"{path}: unknown kind of tokenizer; give a tokenizer.json, a BERT vocab.txt, a SentencePiece .model, GPT-2's "
-        "encoder.json, or a folder that contains one of these"
-    )
+    raise InputError(f"{path}: unknown kind of tokenizer; give a tokenizer.json, vocab.txt, .model or encoder.json")
 
 
 def _tokenizer_file(folder: Path) -> Path:
@@ -45,8 +41,7 @@ def _tokenizer_file(folder: Path) -> Path:
     if len(models_found) > 1:
         names = ", ".join(model.name for model in models_found)
         raise InputError(f"{folder}: contains several SentencePiece models ({names}); give the one to use")
-    candidates = [folder / "tokenizer.json", folder / "vocab.txt", *models_found, folder / "encoder.json"]
-    for candidate in candidates:
+    for candidate in (folder / "tokenizer.json", folder / "vocab.txt", *models_found, folder / "encoder.json"):
         if candidate.exists():
             return candidate
     raise InputError(f"{folder}: no tokenizer.json, vocab.txt, .model or encoder.json in it; give a tokenizer's folder")

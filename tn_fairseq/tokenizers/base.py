@@ -92,10 +92,8 @@ class Tokenizer(ABC):
         """
         self._check_symbols(dictionary)
         if len(self.pieces) < self._size:
-            raise InputError(
-                f"{self.description}: its ids run to {self._size - 1:,} with gaps, which would leave untrained rows in "
-                "a model; number the pieces from 0 without gaps"
-            )
+            # they would leave untrained rows in a model
+            raise InputError(f"{self.description}: the ids up to {self._size - 1:,} have gaps; number the pieces again")
         ids = self.special_ids | {symbol: token for token, symbol in self.symbols.items()}
         new_ids = count(self._size)
         return np.array([ids[s] if s in ids else next(new_ids) for s in dictionary.symbols], dtype=np.int64)
@@ -103,11 +101,8 @@ class Tokenizer(ABC):
     def _check_symbols(self, dictionary: Dictionary) -> None:
         missing = [symbol for symbol in self.symbols.values() if symbol not in dictionary]
         if missing:
-            examples = ", ".join(map(repr, missing[:3]))
-            raise InputError(
-                f"the dictionary lacks {len(missing):,} of the tokenizer's {len(self.symbols):,} symbols ({examples}"
-                f"{', ...' if len(missing) > 3 else ''}); give the --dict of this tokenizer, or omit --dict"
-            )
+            lacks = f"lacks {len(missing):,} of the tokenizer's {len(self.symbols):,} symbols, such as {missing[0]!r}"
+            raise InputError(f"the dictionary {lacks}; give the --dict of this tokenizer, or omit --dict")
 
 
 def find_special_ids(pieces: dict[int, str], names: dict[str, str], path: Path) -> dict[str, int]:
@@ -127,9 +122,7 @@ def find_symbols(
     symbols = {index: piece for index, piece in pieces.items() if index not in special}
     for index, piece in symbols.items():
         if not piece or re.search(r"\s", piece):
-            raise InputError(
-                f"{path}, {place(index)}: {piece!r} is empty or contains white space, at which fairseq splits"
-            )
+            raise InputError(f"{path}, {place(index)}: {piece!r} is empty or contains white space; rename the piece")
         if piece in ROBERTA_SPECIAL_TOKENS:
             raise InputError(f"{path}, {place(index)}: {piece!r} is fairseq's own special symbol; rename the piece")
     if not symbols:

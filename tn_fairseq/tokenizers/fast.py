@@ -1,13 +1,14 @@
-"""Tokenizers of the ``tokenizers`` library, and its ``tokenizer.json``."""
+"""Tokenizers of the ``tokenizers`` library: its ``tokenizer.json``, and GPT-2's files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers
-from tokenizers import normalizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from ..errors import InputError, first_line
 from ..files import read_bytes, read_json_object, read_text
@@ -17,7 +18,7 @@ from .base import BERT_NAMES, REMEDY, ROBERTA_NAMES, Tokenizer, find_special_ids
 class FastTokenizer(Tokenizer):
     """A wrapper of a tokenizer of the ``tokenizers`` library, the ``backend``."""
 
-    def __init__(self, backend: tokenizers.Tokenizer, *described):
+    def __init__(self, backend: tokenizers.Tokenizer, *described: Any):
         super().__init__(*described)
         # A tokenizer.json can enable both, which would silently truncate and pad lines.
         backend.no_truncation()
@@ -25,15 +26,15 @@ class FastTokenizer(Tokenizer):
         backend.encode_special_tokens = True  # a literal "[MASK]" is text
         self.backend = backend
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state
         self.backend.encode_special_tokens = True  # the library does not pickle this setting
 
-    def encode_chunk(self, lines):
+    def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         with self._one_line_errors():
             return join(e.ids for e in self.backend.encode_batch_fast(lines, add_special_tokens=False))
 
-    def encode_with_offsets(self, text):
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         with self._one_line_errors():
             encoding = self.backend.encode(one_line(text), add_special_tokens=False)
         offsets = []
@@ -43,11 +44,11 @@ class FastTokenizer(Tokenizer):
             offsets.append((begin, begin + len(stripped.rstrip())))
         return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
 
-    def encode_continuation(self, text):
+    def encode_continuation(self, text: str) -> list[int]:
         with self._one_line_errors():
             return self._inside_a_line.encode(text, add_special_tokens=False).ids
 
-    def decode(self, token_ids):
+    def decode(self, token_ids: Sequence[int]) -> str:
         return self.backend.decode(list(token_ids))
 
     @cached_property
@@ -66,9 +67,8 @@ class FastTokenizer(Tokenizer):
         try:
             yield
         except Exception as error:  # the library raises plain Exception
-            raise InputError(
-                f"{self.description}: cannot encode the text ({first_line(error)}); save the tokenizer again"
-            ) from None
+            reason = first_line(error)
+            raise InputError(f"{self.description}: cannot encode the text ({reason}); save it again") from None
 
 
 def load_tokenizer_json(path: Path) -> Tokenizer:
@@ -92,3 +92,28 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
     return FastTokenizer(backend, description, files, pieces, special_ids, symbols)
+
+
+def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
+    """GPT-2's byte-level BPE: ``encoder.json``, whose content is ``vocabulary``, and ``vocab.bpe``."""
+    merges_path, remedy = path.parent / "vocab.bpe", f"use the vocab.bpe that belongs to {path.name}"
+    ids = vocabulary.values()
+    if not all(type(index) is int and index >= 0 for index in ids) or len(set(ids)) != len(vocabulary):
+        raise InputError(f"{path}: does not map each piece to a unique number; use GPT-2's encoder.json")
+    if not vocabulary.keys() >= set(pre_tokenizers.ByteLevel.alphabet()):
+        raise InputError(f"{path}: lacks pieces for some of the 256 bytes; use GPT-2's encoder.json")
+    version, *lines = read_text(merges_path, remedy).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if not version.startswith("#version"):
+        # fairseq always skips the first line, so its encoder would lose a merge.
+        raise InputError(f"{merges_path}, line 1: not '#version: ...'; {remedy}")
+    merges: list[Any] = [tuple(line.split(" ")) for line in lines]
+    try:
+        backend = tokenizers.Tokenizer(models.BPE(vocabulary, merges))
+    except Exception as error:  # the library raises plain Exception
+        raise InputError(f"{merges_path}: does not fit {path.name} ({first_line(error)}); {remedy}") from None
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    files = {"encoder.json": read_bytes(path, REMEDY), "vocab.bpe": read_bytes(merges_path, remedy)}
+    description = f"GPT-2 byte-level BPE of {path.name}, {len(vocabulary):,} pieces, numbers in dict.txt"
+    pieces = {index: piece for piece, index in vocabulary.items()}
+    return FastTokenizer(backend, description, files, pieces, {}, {index: str(index) for index in ids})

@@ -1,7 +1,9 @@
 """Models of the ``sentencepiece`` library."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -19,26 +21,26 @@ _NO_DUMMY_PREFIX = b"\x1a\x02\x18\x00"
 class SentencePieceTokenizer(Tokenizer):
     """A wrapper of a model of the ``sentencepiece`` library."""
 
-    def __init__(self, processor: sentencepiece.SentencePieceProcessor, *described):
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor, *described: Any):
         super().__init__(*described)
         self._processor = processor
 
-    def encode_chunk(self, lines):
+    def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return join(self._processor.encode(lines, out_type=int, num_threads=1))
 
-    def encode_continuation(self, text):
+    def encode_continuation(self, text: str) -> list[int]:
         # the library removes the space at the start, and adds it again as the prefix
         processor = self._processor if text[:1].isspace() else self._inside_a_line
         return processor.encode(text, out_type=int)
 
-    def decode(self, token_ids):
+    def decode(self, token_ids: Sequence[int]) -> str:
         return self._processor.decode(list(token_ids))
 
     @cached_property
     def _inside_a_line(self) -> sentencepiece.SentencePieceProcessor:
         return sentencepiece.SentencePieceProcessor(model_proto=self.files["sentencepiece.model"] + _NO_DUMMY_PREFIX)
 
-    def encode_with_offsets(self, text):
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         line = one_line(text)
         ids = self._processor.encode(line, out_type=int)
         _, origins = self._processor.normalize(line, with_offsets=True)
@@ -52,8 +54,8 @@ class SentencePieceTokenizer(Tokenizer):
                 spans.append((begin, end))
             else:
                 begin, end = end, end + len(piece)
-                first = end - len(piece.lstrip("▁"))
-                spans.append((first, first + len(piece.strip("▁"))))
+                begin = end - len(piece.lstrip("▁"))
+                spans.append((begin, begin + len(piece.strip("▁"))))
         first, last = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         begins = origins[first]
         ends = origins[np.searchsorted(origins, origins[last - 1], side="right").clip(max=len(origins) - 1)]

@@ -36,8 +36,6 @@ def load_bert_vocabulary(path: Path) -> Tokenizer:
     lines = read_text(path, REMEDY).replace("\r\n", "\n").removesuffix("\n").split("\n")
     seen: dict[str, int] = {}
     for number, piece in enumerate(lines, 1):
-        if not piece:
-            raise InputError(f"{path}, line {number}: empty; a vocabulary needs one piece per line")
         if piece in seen:
             raise InputError(f"{path}, line {number}: {piece!r} is already on line {seen[piece]}; delete one of them")
         seen[piece] = number

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 
 import pytest
@@ -13,14 +13,13 @@ from engine_checks import SQUARES, Consumed, call, dask_cluster, map_until_refus
 from preprocessed import contents, refused, write
 from tokenizer_folders import TEXT, bert_folder
 
-from tn_fairseq.preprocessing import binarization
+from tn_fairseq.preprocessing import binarization, text
 from tn_fairseq.preprocessing.engines import dask as engine_of_dask
 from tn_fairseq.preprocessing.engines.base import LOOK_AHEAD
 from tn_fairseq.preprocessing.engines.dask import ITEMS_PER_TASK, DaskCluster
 from tn_fairseq.tokenizers import load_tokenizer
 
 pytestmark = pytest.mark.xdist_group("engines")  # these tests share clusters
-VERSIONS = engine_of_dask._versions()
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def impatient(monkeypatch):
 
 def test_dask_keeps_the_order_and_limits_the_look_ahead(address):
     consumed = Consumed(SQUARES)
-    with DaskCluster(call, address) as engine:
+    with closing(DaskCluster(call, address)) as engine:
         assert consumed.run(engine) == squares(100)
         assert list(engine.map([])) == []
         with pytest.raises(ValueError, match="invalid literal"):
@@ -59,7 +58,7 @@ def test_dask_keeps_the_order_and_limits_the_look_ahead(address):
 
 
 def test_a_corpus_is_binarized_as_without_dask(address, tmp_path, monkeypatch):
-    monkeypatch.setattr(binarization.read_chunks, "__defaults__", (100,))
+    monkeypatch.setattr(text, "CHUNK_BYTES", 100)
     tokenizer = load_tokenizer(bert_folder(tmp_path / "tokenizer"))
     splits = {"train": [write(tmp_path / "text", "\n\n".join(TEXT * 20))]}
     for folder, dask in ((tmp_path / "dask", address), (tmp_path / "here", None)):
@@ -68,9 +67,10 @@ def test_a_corpus_is_binarized_as_without_dask(address, tmp_path, monkeypatch):
 
 
 def test_dask_workers_with_other_versions(address, monkeypatch):
-    monkeypatch.setattr(engine_of_dask, "_versions", lambda: {**VERSIONS, "Python": "3.99", "tokenizers": "0.1"})
-    here = f"Python 3.{sys.version_info.minor}, tokenizers {VERSIONS['tokenizers']}"
-    with DaskCluster(call, address) as engine:
+    versions = engine_of_dask._versions()
+    monkeypatch.setattr(engine_of_dask, "_versions", lambda: {**versions, "Python": "3.99", "tokenizers": "0.1"})
+    here = f"Python 3.{sys.version_info.minor}, tokenizers {versions['tokenizers']}"
+    with closing(DaskCluster(call, address)) as engine:
         message = map_until_refused(engine, SQUARES)[1]
     assert f"a Dask worker has {here}, but this machine has Python 3.99, tokenizers 0.1" in message
 
@@ -82,7 +82,7 @@ def test_a_dask_worker_is_not_a_scheduler(cluster):
 def test_a_killed_dask_worker_loses_no_results(cluster, address):
     items = [partial(subprocess.getoutput, f"sleep 0.03; echo {number}") for number in range(60)]
     results = []
-    with DaskCluster(call, address) as engine:
+    with closing(DaskCluster(call, address)) as engine:
         for result in engine.map(items):
             results.append(result)
             if len(results) == 10:
@@ -93,7 +93,7 @@ def test_a_killed_dask_worker_loses_no_results(cluster, address):
 
 
 def test_dask_names_the_item_that_kills_even_if_it_blames_others(address):
-    with DaskCluster(call, address) as engine:
+    with closing(DaskCluster(call, address)) as engine:
         items = [*SQUARES[:20], partial(os._exit, 9), *SQUARES[20:60]]
         results, message = map_until_refused(engine, items)
     item = "functools.partial(<built-in function _exit>, 9)"
@@ -130,7 +130,7 @@ def test_a_dask_cluster_without_workers(make_cluster, impatient):
 
 def test_dask_workers_without_this_package(make_cluster):
     cluster = make_cluster(1, preload=["import sys; sys.modules['tn_fairseq'] = None"])
-    with DaskCluster(call, cluster.scheduler_address) as engine:
+    with closing(DaskCluster(call, cluster.scheduler_address)) as engine:
         message = map_until_refused(engine, SQUARES)[1]
     assert "a worker cannot load tn_fairseq (" in message and "start the workers in an environment like" in message
 
@@ -145,7 +145,7 @@ def scaled(cluster, *workers: int):
 
 def test_no_dask_workers_are_left_until_a_new_one_gets_the_work(make_cluster, impatient, capsys):
     cluster = make_cluster(1)
-    with DaskCluster(call, cluster.scheduler_address) as engine:
+    with closing(DaskCluster(call, cluster.scheduler_address)) as engine:
         assert list(engine.map(scaled(cluster, 0, 1))) == squares(100)
         capsys.readouterr()
         message = map_until_refused(engine, scaled(cluster, 0))[1]
@@ -162,7 +162,7 @@ def test_the_dask_scheduler_is_lost(make_cluster, impatient, capfd):
     cluster = make_cluster(1)
     address = cluster.scheduler_address
     capfd.readouterr()
-    with DaskCluster(call, address) as engine:
+    with closing(DaskCluster(call, address)) as engine:
         message = map_until_refused(engine, items())[1]
         assert message == f"--dask {address}: lost the scheduler; restart the cluster and run this again"
         assert "Error" not in capfd.readouterr().err

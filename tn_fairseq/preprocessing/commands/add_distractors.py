@@ -33,7 +33,7 @@ from ...errors import InputError, one_line_errors
 from ...formats.squad import SquadExample, read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
-from ..engines.chunks import map_chunks
+from ..engines import map_chunks
 
 
 def get_parser() -> argparse.ArgumentParser:

@@ -35,8 +35,9 @@ def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = binarizing_parser("binarize", __doc__, "DATA_BIN")
     for split, use in (("train", "train"), ("valid", "validate"), ("test", "test")):
-        flags = {"nargs": "+", "type": Path, "required": split != "test", "metavar": "FILE"}
-        parser.add_argument(f"--{split}", help=f"text to {use} on", **flags)
+        parser.add_argument(
+            f"--{split}", nargs="+", type=Path, required=split != "test", metavar="FILE", help=f"text to {use} on"
+        )
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     text = "use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786"

@@ -55,10 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     """The tasks to write; prints which are missing, and raises InputError if all are."""
-    if args.from_hub or "all" not in args.task:
-        there = TASKS.keys()  # the files of a named task are missed when they are read
-    else:
-        there = {name for name in TASKS if (args.glue_dir / name).is_dir()}
+    there = list(TASKS)  # the files of a named task are missed when they are read
+    if args.glue_dir and "all" in args.task:
+        there = [name for name in TASKS if (args.glue_dir / name).is_dir()]
     tasks = choose_tasks(args.task, there, str(args.glue_dir), "give the folder of the GLUE download")
     missing = [name for name in TASKS if name not in there]
     if missing:

@@ -55,7 +55,7 @@ from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.swords import VERDICTS, Target, read_swords
 from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
-from ..engines.chunks import map_chunks
+from ..engines import map_chunks
 
 PLACES = ("context", "question")
 

@@ -11,6 +11,7 @@ tokens, so it is the size of the model's dictionary. The same input always gives
 import argparse
 import io
 import json
+import math
 import re
 import time
 from collections import Counter
@@ -20,7 +21,6 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 from tokenizers import Tokenizer, models, trainers
-from tqdm import tqdm
 
 from ...dictionary import MASK
 from ...errors import InputError, one_line_errors
@@ -28,7 +28,8 @@ from ...files import publish, write_folder
 from ...tokenizers import load_tokenizer
 from ...tokenizers.base import BERT_SPECIAL_TOKENS
 from ...tokenizers.wordpiece import wordpiece_tokenizer
-from ..binarization import corpus_bytes, read_chunks
+from ..options import command_parser
+from ..text import read_chunks, text_bytes
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
 # The most frequent characters are pieces, all others are unknown. BERT has the same limit in the tokenizers library.
@@ -43,16 +44,11 @@ SENTENCEPIECE_LINE_BYTES = 1 << 24
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing train-tokenizer",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("train-tokenizer", __doc__)
     parser.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to train on")
     parser.add_argument("--type", choices=("wordpiece", "sentencepiece"), required=True, help="kind of tokenizer")
-    parser.add_argument(
-        "--vocab-size", type=int, required=True, metavar="N", help="number of pieces, including special tokens"
-    )
+    text = "number of pieces, including special tokens"
+    parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help=text)
     parser.add_argument("--cased", action="store_true", help="WordPiece only: keep uppercase and accents")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the tokenizer's files")
     return parser
@@ -66,13 +62,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.cased and args.type == "sentencepiece":
         parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
     start = time.perf_counter()
-    size = corpus_bytes(args.input)
-    characters = _count_characters(args.input, size)
+    size = text_bytes(args.input)
+    characters = _count_characters(args.input)
     if args.type == "wordpiece":
-        files = train_wordpiece(_lines(args.input, size), characters, args.vocab_size, lowercase=not args.cased)
+        files = train_wordpiece(_lines(args.input), characters, args.vocab_size, lowercase=not args.cased)
     else:
-        files = train_sentencepiece(_lines(args.input, size), args.vocab_size)
-    _write(args.output, files)
+        files = train_sentencepiece(_lines(args.input), args.vocab_size)
+    with write_folder(args.output, "--output") as staging:
+        for name, content in files.items():
+            (staging / name).write_bytes(content)
+        # tokenizer.json before vocab.txt: a tokenizer read from vocab.txt alone would have another description
+        publish(staging, args.output, last=next(iter(files)), old=[args.output / name for name in FILES])
     seconds = time.perf_counter() - start
     print(f"trained on {size / 1e6:,.1f} MB in {seconds:.1f} s: {load_tokenizer(args.output).description}")
     print(f"wrote {', '.join(files)} to {args.output}")
@@ -90,8 +90,7 @@ def train_wordpiece(
     # As special tokens they come first, in the same order in every run.
     alphabet = _alphabet(blank, characters)
     pieces = [*BERT_SPECIAL_TOKENS, *alphabet]
-    if vocab_size < len(pieces):
-        raise InputError(f"--vocab-size {vocab_size} is too small for this corpus; its characters need {len(pieces)}")
+    _check_size(vocab_size, least=len(pieces))
     initial = [piece for piece in alphabet if len(piece) == 1]
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
@@ -105,9 +104,8 @@ def train_wordpiece(
     learner.normalizer, learner.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
     learner.train_from_iterator(lines, trainer)
     vocabulary = learner.get_vocab()
-    if len(vocabulary) < vocab_size:
-        raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {len(vocabulary)} pieces")
-    pieces = sorted(vocabulary, key=vocabulary.get)
+    _check_size(vocab_size, most=len(vocabulary))
+    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
     config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
     config |= {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIAL_TOKENS}
     return {
@@ -138,61 +136,52 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> dict[str, byte
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise InputError(_vocab_size_error(vocab_size, str(error))) from None
+        # translate the errors of the library's C++ code
+        message = " ".join(str(error).split())
+        if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+            _check_size(vocab_size, least=int(least[1]))
+        if most := re.search(r"Please set it to a value <= (\d+)", message):
+            _check_size(vocab_size, most=int(most[1]))
+        raise InputError(f"--vocab-size {vocab_size}: sentencepiece cannot train on this corpus: {message}") from None
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     rows = (f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(len(processor)))
     return {"sentencepiece.model": model.getvalue(), "sentencepiece.vocab": "".join(rows).encode()}
 
 
-def _vocab_size_error(vocab_size: int, message: str) -> str:
-    """Translate an error of SentencePiece's C++ code into one line."""
-    if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
-        return f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least[1]}"
-    if most := re.search(r"Please set it to a value <= (\d+)", message):
-        return f"--vocab-size {vocab_size} is too large for this corpus; it has {most[1]} pieces"
-    reason = " ".join(message.split())
-    return f"sentencepiece cannot train with --vocab-size {vocab_size} on this corpus: {reason}"
+def _check_size(vocab_size: int, least: int = 0, most: float = math.inf) -> None:
+    if vocab_size < least:
+        raise InputError(f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least}")
+    if vocab_size > most:
+        raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {most} pieces")
 
 
-def _count_characters(paths: Sequence[Path], size: int) -> dict[str, int]:
+def _count_characters(paths: Sequence[Path]) -> dict[str, int]:
     """How often each character occurs; raises InputError for text that is empty or not UTF-8, before any training."""
     counts = np.zeros(0x110000, dtype=np.int64)
-    with tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None) as progress:
-        for chunk in read_chunks(paths):
-            codes = np.frombuffer("\n".join(chunk.lines()).encode("utf-32-le"), dtype="<u4")
-            counts += np.bincount(codes, minlength=len(counts))
-            progress.update(len(chunk.data))
+    for chunk in read_chunks(paths, "reading"):
+        codes = np.frombuffer("\n".join(chunk.lines()).encode("utf-32-le"), dtype="<u4")
+        counts += np.bincount(codes, minlength=len(counts))
     characters = {chr(code): int(counts[code]) for code in np.flatnonzero(counts)}
     if all(character.isspace() for character in characters):
         raise InputError(f"{', '.join(map(str, paths))}: no line with text; give a corpus with one sentence per line")
     return characters
 
 
-def _lines(paths: Sequence[Path], size: int) -> Iterator[str]:
-    with tqdm(total=size, unit="B", unit_scale=True, desc="loading", disable=None) as progress:
-        for chunk in read_chunks(paths):
-            yield from chunk.lines()
-            progress.update(len(chunk.data))
+def _lines(paths: Sequence[Path]) -> Iterator[str]:
+    for chunk in read_chunks(paths, "loading"):
+        yield from chunk.lines()
     print("learning the pieces ...", flush=True)  # the libraries print nothing until they are done
 
 
 def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
     """The most frequent characters after normalization, sorted, then "##" plus each that can continue a word."""
-    counts, inside = Counter(), set()
+    counts: Counter[str] = Counter()
+    inside: set[str] = set()
     for character, count in characters.items():
         normal = tokenizer.normalizer.normalize_str("a" + character)
         words = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal)]
         inside.update(*(word[1:] for word in words))
         for normal_character in "".join(words)[1:]:
             counts[normal_character] += count
-    kept = sorted(sorted(counts), key=counts.get, reverse=True)[:MAX_CHARACTERS]
+    kept = sorted(sorted(counts), key=counts.__getitem__, reverse=True)[:MAX_CHARACTERS]
     return sorted(kept) + sorted(f"##{character}" for character in inside.intersection(kept))
-
-
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    """Write all files, and delete those of an earlier tokenizer."""
-    with write_folder(folder, "--output") as staging:
-        for name, content in files.items():
-            (staging / name).write_bytes(content)
-        # tokenizer.json before vocab.txt: a tokenizer read from vocab.txt alone would have another description
-        publish(staging, folder, last=next(iter(files)), old=[folder / name for name in FILES])

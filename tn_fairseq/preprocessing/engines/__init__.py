@@ -5,18 +5,45 @@ on the engine. Only a few items are in flight at a time, and the items of a kill
 item says where it comes from.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import chain
 
-from .base import Engine, Item, Result
+from tqdm import tqdm
+
+from .base import Item, Result
 from .dask import DaskCluster
 from .local import LocalProcesses
 
+CHUNK = 64  # items of map_chunks that a worker gets at a time
 
-def open_engine(function: Callable[[Item], Result], workers: int = 1, dask: str | None = None) -> Engine[Item, Result]:
-    """Open the engine for a number of local processes, or for the address of a Dask scheduler.
 
-    Raises InputError as ``DaskCluster`` does.
+@contextmanager
+def open_engine(
+    function: Callable[[Item], Result], workers: int = 1, dask: str | None = None
+) -> Iterator[Callable[[Iterable[Item]], Iterator[Result]]]:
+    """Open the engine for a number of local processes, or for the address of a Dask scheduler; yields its ``map``.
+
+    An error of the function is raised when its item's turn comes. Raises InputError for an item that kills its workers,
+    and as ``LocalProcesses`` and ``DaskCluster`` do.
     """
-    if dask is not None:
-        return DaskCluster(function, dask)
-    return LocalProcesses(function, workers) if workers > 1 else Engine(function)
+    if workers == 1 and dask is None:
+        yield partial(map, function)
+        return
+    with closing(LocalProcesses(function, workers) if dask is None else DaskCluster(function, dask)) as engine:
+        yield engine.map
+
+
+def map_chunks(
+    function: Callable[[Item], Result], items: Sequence[Item], workers: int, title: str, unit: str
+) -> list[Result]:
+    """The function's results for all items, in order, from local processes that get many items at a time."""
+    chunks = [range(start, min(start + CHUNK, len(items))) for start in range(0, len(items), CHUNK)]
+    with open_engine(partial(_do, function, items), workers) as map_all:
+        results = chain.from_iterable(map_all(chunks))
+        return list(tqdm(results, title, len(items), unit=f" {unit}", disable=None))
+
+
+def _do(function: Callable[[Item], Result], items: Sequence[Item], places: range) -> list[Result]:
+    return [function(items[place]) for place in places]

@@ -9,16 +9,16 @@ import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cache, lru_cache, partial, reduce
 from importlib import metadata
 from itertools import islice
-from typing import Any
+from typing import Any, Generic
 
 from ...errors import InputError, first_line
-from .base import LOOK_AHEAD, Engine, Item, Result, killed_each_time, warn
+from .base import LOOK_AHEAD, Item, Result, killed_each_time, warn
 
 CONNECT_SECONDS = 10  # to connect to a scheduler, and for a first worker to appear
 ANSWER_SECONDS = 20  # longer than CONNECT_SECONDS, because a connection timeout has the better error message
@@ -26,9 +26,10 @@ PATIENCE_SECONDS = 600  # for a new worker if none is left
 POLL_SECONDS = 5
 # Scheduler and client spend a few milliseconds per task; this much text takes half a second.
 ITEMS_PER_TASK = 8
+SAME_ENVIRONMENT = "start the workers in an environment like this one"
 
 
-class DaskCluster(Engine):
+class DaskCluster(Generic[Item, Result]):
     """The workers of an existing Dask cluster; items and results are sent, so workers need no access to the files.
 
     Raises InputError if there is no scheduler, if it has no workers, if workers lack tn_fairseq or have other versions
@@ -40,7 +41,8 @@ class DaskCluster(Engine):
             import distributed
         except ImportError:
             raise InputError("--dask needs Dask: pip install 'tn_fairseq[dask]'") from None
-        self._dask, self._address, self._client = distributed, address, None
+        self._dask, self._address = distributed, address
+        self._client: Any = None
         self._threads, self._warned, self._counted = 0, False, -math.inf
         self._log_level = logging.root.manager.disable
         logging.disable()  # our one-line error is enough
@@ -56,7 +58,8 @@ class DaskCluster(Engine):
             self.close()
             raise
 
-    def map(self, items):
+    def map(self, items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the results in the order of the items; raises InputError for an item that kills its workers."""
         items = iter(items)
         pending: deque[tuple[list[Item], Any]] = deque()
         while batch := list(islice(items, ITEMS_PER_TASK)):
@@ -67,7 +70,8 @@ class DaskCluster(Engine):
         while pending:
             yield from self._next(pending)
 
-    def close(self):
+    def close(self) -> None:
+        """Close the connection."""
         if self._client is not None:
             self._client.close()
         logging.disable(self._log_level)
@@ -91,9 +95,8 @@ class DaskCluster(Engine):
             workers = asyncio.run(find())
         except Exception as error:  # there are many kinds of invalid addresses
             reason = "no answer" if isinstance(error, TimeoutError) else first_line(error)
-            raise self._error(
-                f"no Dask scheduler there ({reason}); give the address that `dask scheduler` prints"
-            ) from None
+            advice = "give the address that `dask scheduler` prints"
+            raise self._error(f"no Dask scheduler there ({reason}); {advice}") from None
         if not workers:
             raise self._error(f"the cluster has no workers; start some with: dask worker {self._address}")
 
@@ -116,10 +119,8 @@ class DaskCluster(Engine):
             except TimeoutError:
                 self._count_threads()
             except ImportError as error:
-                reason = first_line(error)
-                raise self._error(
-                    f"a worker cannot load tn_fairseq ({reason}); start the workers in an environment like this one"
-                ) from None
+                problem = f"a worker cannot load tn_fairseq ({first_line(error)})"
+                raise self._error(f"{problem}; {SAME_ENVIRONMENT}") from None
             except (CancelledError, OSError):
                 raise self._lost() from None
 
@@ -170,7 +171,7 @@ class _Shared:
     def __init__(self, content: bytes):
         self._content = content
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return _load_shared, (self._content,)
 
 
@@ -181,9 +182,7 @@ def _load_shared(content: bytes) -> Callable[[bytes], list]:
     other = [name for name in here if here[name] != expected[name]]
     if other:
         there, expected = (", ".join(f"{name} {of[name]}" for name in other) for of in (here, expected))
-        raise InputError(
-            f"a Dask worker has {there}, but this machine has {expected}; start workers in an environment like this one"
-        )
+        raise InputError(f"a Dask worker has {there}, but this machine has {expected}; {SAME_ENVIRONMENT}")
     return partial(_map_pickled, function)
 
 

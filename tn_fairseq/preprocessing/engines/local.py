@@ -5,78 +5,80 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from typing import Any, Generic
 
 from ...errors import InputError
-from .base import ATTEMPTS, LOOK_AHEAD, Engine, Item, Result, killed_each_time, warn
+from .base import LOOK_AHEAD, Item, Result, killed_each_time, warn
+
+ATTEMPTS = 3  # an item that kills this many workers is an error
 
 _function: Callable  # set in each worker
 
 
-class LocalProcesses(Engine):
-    """A pool of local processes; if one of them is killed, all are restarted."""
+class LocalProcesses(Generic[Item, Result]):
+    """A pool of local processes; if one of them is killed, all are restarted.
+
+    Raises InputError if the machine does not allow so many.
+    """
 
     def __init__(self, function: Callable[[Item], Result], workers: int):
-        super().__init__(function)
-        self._workers = workers
-        self._pool = self._new_pool()
+        self._function, self._workers = function, workers
+        self._start()
 
-    def map(self, items):
+    def map(self, items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the results in the order of the items; raises InputError for an item that kills its workers."""
         items = iter(items)
-        pending: deque[tuple[Item, Future]] = deque()
+        pending: deque[Item] = deque()
+        futures: deque[Future[Result]] = deque()
         while True:
-            for item in islice(items, LOOK_AHEAD * self._workers - len(pending)):
-                pending.append((item, self._submit(item)))
+            pending.extend(islice(items, LOOK_AHEAD * self._workers - len(pending)))
             if not pending:
                 return
             try:
-                result = pending[0][1].result()
+                while len(futures) < len(pending):
+                    futures.append(self._pool.submit(_work, pending[len(futures)]))
+                result = futures[0].result()
             except BrokenProcessPool:
                 # All pending items are lost, and any of them may be the one that kills: run each alone.
                 self._restart()
-                yield from map(self._do_alone, [item for item, _ in pending])
+                yield from map(self._do_alone, pending)
                 pending.clear()
+                futures.clear()
             else:
                 pending.popleft()
+                futures.popleft()
                 yield result
 
-    def close(self):
+    def close(self) -> None:
+        """Stop the processes."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _new_pool(self) -> ProcessPoolExecutor:
-        # send the function to each process once, not with every item
+    def _start(self) -> None:
+        pool = None
         try:
-            return ProcessPoolExecutor(self._workers, initializer=_prepare_worker, initargs=(self._function,))
+            # This sends the function to each process once, and not with every item.
+            pool = ProcessPoolExecutor(self._workers, initializer=_prepare_worker, initargs=(self._function,))
+            pool.submit(int)  # starts the processes
         except OSError as error:
-            raise self._cannot_start(error) from None
+            for process in pool._processes.values() if pool else ():  # the pool does not stop those that did start
+                process.kill()
+            problem = f"{self._workers} processes cannot be started ({error.strerror})"
+            raise InputError(f"{problem}; reduce --workers") from None
+        self._pool = pool
 
     def _restart(self) -> None:
         warn("a worker was killed (out of memory?); its work is retried")
         self.close()
-        self._pool = self._new_pool()
-
-    def _submit(self, item: Item) -> Future:
-        try:
-            return self._pool.submit(_work, item)
-        except BrokenProcessPool as error:
-            lost: Future = Future()
-            lost.set_exception(error)
-            return lost
-        except OSError as error:
-            for process in self._pool._processes.values():  # the pool does not stop those that did start
-                process.kill()
-            raise self._cannot_start(error) from None
-
-    def _cannot_start(self, error: OSError) -> InputError:
-        return InputError(f"{self._workers} processes cannot be started ({error.strerror}); reduce --workers")
+        self._start()
 
     def _do_alone(self, item: Item) -> Result:
         for _ in range(1, ATTEMPTS):
             try:
-                return self._submit(item).result()
+                return self._pool.submit(_work, item).result()
             except BrokenProcessPool:
                 self._restart()
         raise killed_each_time(item, f"use fewer than {self._workers} --workers")
@@ -89,14 +91,16 @@ def _prepare_worker(function: Callable) -> None:
     # The pool ends its workers with this signal if one of them was killed. If it was killed while it wrote a result,
     # the others wait for a lock that nobody releases, and a handler of the parent would let them wait forever.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Without this, a worker would wait forever for work from a parent that was killed.
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _work(item: Item) -> Result:
+def _work(item: Any) -> Any:
     return _function(item)
 
 
 def _exit_with_parent() -> None:
-    # Without this, a worker would wait forever for work from a parent that was killed.
-    multiprocessing.parent_process().join()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
     os._exit(1)
