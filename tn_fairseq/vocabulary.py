@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Collection
 
 from fairseq.data import Dictionary
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
@@ -53,19 +53,18 @@ def whole_words(dictionary: Dictionary, encoder_json: str | Path | None = None) 
     fairseq's dictionaries for GPT-2 contain numbers; ``encoder_json`` (GPT-2's ``encoder.json``) maps them to pieces.
     Raises InputError for such a dictionary without ``encoder_json``, and for an ``encoder_json`` that does not match.
     """
-    pieces = _pieces(dictionary, encoder_json)
-    marker = _marker(pieces.values())
-    words = {}
-    for index, piece in pieces.items():
-        if marker == WORDPIECE_CONTINUATION:
-            word = "" if piece.startswith(marker) else piece
-        else:
-            word = piece.removeprefix(marker) if piece.startswith(marker) else ""
-        if marker == GPT2_WORD:
-            word = _decode_bytes(word)
-        if _is_word(word):
-            words[index] = word
-    return words
+    forms = _forms(dictionary, encoder_json)
+    return {index: form[1:] for index, form in forms.items() if form.startswith(" ") and _is_word(form[1:])}
+
+
+def word_finder(words: Mapping[int, str]) -> Callable[[str], int | None]:
+    """A function that gives the id of a word, or None if it is not one of ``words``, the ``whole_words``.
+
+    If all of them are lower-case, so is what is looked up.
+    """
+    ids = {word: index for index, word in words.items()}
+    is_uncased = all(word == word.lower() for word in ids)
+    return lambda word: ids.get(word.lower() if is_uncased else word)
 
 
 def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None) -> list[str]:
@@ -74,18 +73,10 @@ def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None
     The text of a sequence of tokens is the concatenation of their forms. Special symbols add nothing, except the
     unknown word. Raises InputError as ``whole_words`` does.
     """
-    pieces = _pieces(dictionary, encoder_json)
-    marker = _marker(pieces.values())
     forms = [""] * len(dictionary)
     forms[dictionary.unk()] = f" {dictionary.unk_word}"
-    for index, piece in pieces.items():
-        if marker == GPT2_WORD:
-            forms[index] = _decode_bytes(piece, errors="replace")
-        elif marker == SENTENCEPIECE_WORD:
-            forms[index] = piece.replace(marker, " ")
-        else:
-            continues = marker and piece.startswith(marker)
-            forms[index] = piece.removeprefix(marker) if continues else f" {piece}"
+    for index, form in _forms(dictionary, encoder_json).items():
+        forms[index] = form
     return forms
 
 
@@ -119,8 +110,8 @@ def casing(word: str) -> str:
     return "UPPER" if word == word.upper() else "mixed"
 
 
-def _pieces(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int, str]:
-    """Map ids to pieces, without special symbols; GPT-2's numbers are replaced by their pieces."""
+def _forms(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int, str]:
+    """Map the ids of all entries but special symbols to what they add to a text."""
     pieces = {
         index: dictionary[index]
         for index in range(dictionary.nspecial, len(dictionary))
@@ -129,45 +120,48 @@ def _pieces(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int
     are_numbers = bool(pieces) and all(piece.isascii() and piece.isdigit() for piece in pieces.values())
     if are_numbers and encoder_json is None:
         raise InputError("the dictionary contains numbers (GPT-2 BPE); give GPT-2's encoder.json with --encoder-json")
-    if encoder_json is not None and not are_numbers:
-        raise InputError("--encoder-json is only for dictionaries of numbers, but this one contains text; omit it")
-    if not are_numbers:
-        return pieces
-    assert encoder_json is not None  # because the pieces are numbers
-    names = _read_encoder_json(encoder_json)
-    unknown = next((number for number in pieces.values() if int(number) not in names), None)
-    if unknown is not None:
-        raise InputError(f"{encoder_json}: has no piece {unknown} of the dictionary; give the matching encoder.json")
-    return {index: names[int(number)] for index, number in pieces.items()}
-
-
-def _marker(pieces: Collection[str]) -> str:
-    """The marker of most pieces, or "" in a plain list of words: more than one piece in a hundred must have it."""
+    if encoder_json is not None:
+        if not are_numbers:
+            raise InputError("--encoder-json is only for dictionaries of numbers, but this one contains text; omit it")
+        pieces = _read_encoder_json(encoder_json, pieces)
     counts = {
-        marker: sum(piece.startswith(marker) for piece in pieces)
+        marker: sum(piece.startswith(marker) for piece in pieces.values())
         for marker in (WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD)
     }
     marker = max(counts, key=counts.__getitem__)
-    return marker if counts[marker] > len(pieces) / 100 else ""
+    if counts[marker] <= len(pieces) / 100:  # a plain list of words
+        return {index: f" {piece}" for index, piece in pieces.items()}
+    if marker == WORDPIECE_CONTINUATION:
+        return {
+            index: piece.removeprefix(marker) if piece.startswith(marker) else f" {piece}"
+            for index, piece in pieces.items()
+        }
+    if marker == SENTENCEPIECE_WORD:
+        return {index: piece.replace(marker, " ") for index, piece in pieces.items()}
+    return {index: _decode_bytes(piece) for index, piece in pieces.items()}
 
 
-def _is_word(word: str) -> bool:
-    # No word contains an underscore: WordNet uses it in phrases.
-    return word[:1].isalnum() and any(map(str.isalpha, word)) and "_" not in word
-
-
-def _read_encoder_json(path: str | Path) -> dict[int, str]:
-    """Number -> byte-level piece, from GPT-2's ``encoder.json``."""
+def _read_encoder_json(path: str | Path, numbers: Mapping[int, str]) -> dict[int, str]:
+    """Replace the numbers of a dictionary by the byte-level pieces of GPT-2's ``encoder.json``."""
     remedy = "--encoder-json needs GPT-2's encoder.json"
     pieces = read_json_object(path, remedy)
     if not all(type(number) is int for number in pieces.values()):
         raise InputError(f"{path}: does not map pieces to numbers; {remedy}")
-    return {number: piece for piece, number in pieces.items()}
+    names = {number: piece for piece, number in pieces.items()}
+    unknown = next((number for number in numbers.values() if int(number) not in names), None)
+    if unknown is not None:
+        raise InputError(f"{path}: has no piece {unknown} of the dictionary; give the matching encoder.json")
+    return {index: names[int(number)] for index, number in numbers.items()}
 
 
-def _decode_bytes(piece: str, errors: str = "strict") -> str:
-    """The text of a byte-level piece; "" if its bytes are not valid UTF-8 and ``errors`` is "strict"."""
+def _is_word(text: str) -> bool:
+    # No word contains an underscore: WordNet uses it in phrases. \ufffd replaces bytes that are not UTF-8.
+    return text[:1].isalnum() and any(map(str.isalpha, text)) and not set("_\ufffd ") & set(text)
+
+
+def _decode_bytes(piece: str) -> str:
+    """The text of a byte-level piece; "" if it is not one."""
     try:
-        return bytes(_BYTE_OF_CHARACTER[character] for character in piece).decode(errors=errors)
-    except (KeyError, UnicodeDecodeError):
+        return bytes(_BYTE_OF_CHARACTER[character] for character in piece).decode(errors="replace")
+    except KeyError:
         return ""

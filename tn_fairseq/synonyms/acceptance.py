@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ..vocabulary import match_case
+from ..vocabulary import match_case, word_finder
 from .inflection import Relation, readings, relation
-from .swords import VERDICTS, Substitute, Target, verdict
-from .words import word_finder
+from .swords import ACCEPTABLE, VERDICTS, Substitute, Target, verdict
 
 
 class TableQuality(NamedTuple):
@@ -52,19 +51,16 @@ def judged_synonyms(
     part of speech (*polls*).
     """
     substitutes = {substitute.text.lower(): substitute for substitute in target.substitutes}
-    found = {}
+    found: dict[int, Substitute] = {}
     for synonym in row:
-        spellings = [words[synonym].lower()] if synonym in words else []
-        if by_lemma:
-            spellings += [lemma for word in spellings for lemma in _lemmas(word, target.part_of_speech)]
-        judged = [substitutes[spelling] for spelling in spellings if spelling in substitutes]
-        if judged:
-            found[synonym] = judged[0]
+        if synonym not in words:
+            continue
+        word = words[synonym].lower()
+        lemmas = [reading.lemma for reading in readings(word) if reading.part_of_speech == target.part_of_speech]
+        for spelling in (word, *sorted(lemmas if by_lemma else ())):
+            if spelling in substitutes:
+                found.setdefault(synonym, substitutes[spelling])
     return found
-
-
-def _lemmas(word: str, part_of_speech: str) -> list[str]:
-    return sorted(reading.lemma for reading in readings(word) if reading.part_of_speech == part_of_speech)
 
 
 def table_quality(
@@ -91,7 +87,7 @@ def table_quality(
         verdicts.update(verdict(substitute.score) for substitute in judged.values())
         for substitute in target.substitutes:
             is_one_piece = find(match_case(substitute.text, like=target.word)) is not None
-            if is_one_piece and verdict(substitute.score) == "acceptable":
+            if is_one_piece and substitute.score >= ACCEPTABLE:
                 all_acceptable += 1
                 held += substitute in judged.values()
     acceptable, doubtful, rejected = (verdicts[name] for name in VERDICTS)

@@ -21,7 +21,7 @@ from ..files import write_atomically
 from .wordnet import FETCH, DownloadFailed, ensure_wordnet, report, wordnet_version
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
-DEBIAN_PACKAGES = ("wordnet-base", "wordnet-sense-index")
+DEBIAN_PACKAGES = "wordnet-base wordnet-sense-index"
 
 # lexnames(5WN), in order: the lexicographer files that the numbers in data.* refer to. Debian does not ship it.
 _LEXICOGRAPHER_FILES = """
@@ -30,8 +30,8 @@ noun.communication noun.event noun.feeling noun.food noun.group noun.location no
 noun.phenomenon noun.plant noun.possession noun.process noun.quantity noun.relation noun.shape noun.state noun.substance
 noun.time verb.body verb.change verb.cognition verb.communication verb.competition verb.consumption verb.contact
 verb.creation verb.emotion verb.motion verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl
-"""
-_SYNTACTIC_CATEGORY = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+""".split()
+_SYNTACTIC_CATEGORIES = ("", "noun", "verb", "adj", "adv")
 
 
 @one_line_errors()
@@ -58,39 +58,31 @@ def fetch_wordnet() -> WordNetCorpusReader:
 
 
 def install_debian_packages() -> None:
-    """Install Debian's WordNet unless it is already complete; raises InputError if that is impossible."""
+    """Install Debian's WordNet unless it is already complete; raises InputError if that fails, as without root."""
     if _debian_files_complete():
         return
-    packages = " ".join(DEBIAN_PACKAGES)
-    if shutil.which("apt-get") is None or os.geteuid() != 0:
-        raise InputError(
-            "no WordNet: Debian's packages need apt-get and root; get it with python -m nltk.downloader wordnet, or as "
-            f"root with apt-get install {packages}, and run this again"
-        )
-    apt_get = ["apt-get", "-o", "DPkg::Lock::Timeout=60", "-qq"]
-    install = [*apt_get, "install", "--yes", "--no-install-recommends", *DEBIAN_PACKAGES]
-    # A fresh container has no package lists: update them, but only if the first attempt fails.
-    for command in (install, [*apt_get, "update"], install):
-        finished = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-        )
-        if _debian_files_complete():
-            return
-    last_line = (finished.stdout.strip().splitlines() or ["no output"])[-1]
-    raise InputError(
-        f"no WordNet: apt-get install {packages} failed ({last_line}); connect to the internet and run this again, or "
-        "get it with python -m nltk.downloader wordnet"
+    apt_get = "apt-get -o DPkg::Lock::Timeout=60 -qq"
+    install = f"{apt_get} install --yes --no-install-recommends {DEBIAN_PACKAGES}"
+    # a fresh container has no package lists: update them, but only if the first attempt fails
+    finished = subprocess.run(
+        f"{install} || {{ {apt_get} update; {install}; }}",
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
     )
+    if not _debian_files_complete():
+        last_line = (finished.stdout.strip().splitlines() or ["no output"])[-1]
+        raise InputError(
+            f"no WordNet: apt-get install {DEBIAN_PACKAGES} failed ({last_line}); run this again as root and connected "
+            "to the internet, or get WordNet with python -m nltk.downloader wordnet"
+        )
 
 
 def _debian_files_complete() -> bool:
-    files = [name for name in WordNetCorpusReader._FILES if name != "lexnames"]
-    return all((DEBIAN_FOLDER / name).is_file() for name in files)
+    return all((DEBIAN_FOLDER / name).is_file() for name in WordNetCorpusReader._FILES if name != "lexnames")
 
 
 def copy_debian_files() -> Path:
@@ -104,7 +96,8 @@ def copy_debian_files() -> Path:
         if not (_make_private(root) and _make_private(folder.parent)):
             continue
         try:
-            _copy_to(folder)
+            with write_atomically(folder, "WordNet needs 40 MB of space there") as temporary:
+                _copy_to(temporary)
         except InputError:
             if not folder.exists():  # otherwise another process was faster
                 raise
@@ -116,19 +109,17 @@ def copy_debian_files() -> Path:
 
 
 def _copy_to(folder: Path) -> None:
-    with write_atomically(folder, "WordNet needs 40 MB of space there") as temporary:
-        temporary.mkdir()
-        for name in WordNetCorpusReader._FILES:
-            if name == "lexnames":
-                lines = (
-                    f"{number:02d}\t{name}\t{_SYNTACTIC_CATEGORY[name.split('.')[0]]}\n"
-                    for number, name in enumerate(_LEXICOGRAPHER_FILES.split())
-                )
-                (temporary / "lexnames").write_text("".join(lines))
-            else:
-                shutil.copyfile(DEBIAN_FOLDER / name, temporary / name)
-            (temporary / name).chmod(0o644)
-        temporary.chmod(0o755)
+    folder.mkdir()
+    for name in WordNetCorpusReader._FILES:
+        if name != "lexnames":
+            shutil.copyfile(DEBIAN_FOLDER / name, folder / name)
+    categories = (_SYNTACTIC_CATEGORIES.index(name.partition(".")[0]) for name in _LEXICOGRAPHER_FILES)
+    lines = zip(_LEXICOGRAPHER_FILES, categories, strict=True)
+    lexnames = "".join(f"{number:02d}\t{name}\t{category}\n" for number, (name, category) in enumerate(lines))
+    (folder / "lexnames").write_text(lexnames)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    folder.chmod(0o755)
 
 
 def _make_private(folder: Path) -> bool:

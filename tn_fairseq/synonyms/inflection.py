@@ -60,10 +60,7 @@ def relation(word: str, other: str) -> Relation:
 @cache
 def readings(word: str) -> frozenset[Reading]:
     """All readings of a lowercase word; at least one. Words that are not in the dictionary are read by rules."""
-    found = set(_known_readings(word))
-    if not found:
-        found.update(_readings_by_rules(word))
-    return frozenset(found)
+    return frozenset(_known_readings(word)) or frozenset(_readings_by_rules(word))
 
 
 def lemmas(word: str) -> frozenset[str]:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError, first_line
 from ..files import read_bytes
-from .words import is_unicode
 
 ACCEPTABLE, REJECTED = 0.5, 0.1  # acceptable: at least half of the judges; rejected: fewer than one in ten
 VERDICTS = ("acceptable", "doubtful", "rejected")
@@ -43,6 +42,11 @@ class Target(NamedTuple):
     def word(self) -> str:
         """The word as it stands in the context."""
         return self.context[self.start : self.end]
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is valid Unicode; JSON can hold half a surrogate pair, which no tokenizer accepts."""
+    return text == text.encode(errors="replace").decode()
 
 
 def verdict(score: float) -> str:
@@ -102,13 +106,9 @@ def _score(labels: list[Any], place: str) -> float | None:
 def _read(path: str | Path) -> Any:
     content = read_bytes(path, _REMEDY)
     try:
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        return json.loads(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: damaged ({first_line(error)}); download it again") from None
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise InputError(f"{path}: not valid JSON ({first_line(error)}); {_REMEDY}") from None
+        return json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged, or not valid JSON ({first_line(error)}); {_REMEDY}") from None
 
 
 def _member(parent: Any, key: str, kind: type, place: str) -> Any:

@@ -46,7 +46,8 @@ def read_vectors(path: str | Path, wanted: Sequence[str]) -> tuple[Vectors, int]
             f"{path}: contains none of the dictionary's whole words; give vectors of its language with --vectors"
         )
     matrix = np.stack([rows[form][0] for form in forms.values()]).astype(np.float64)
-    lengths = np.linalg.norm(matrix, axis=1)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(matrix, axis=1)
     for form, length in zip(forms.values(), lengths, strict=True):
         if not 0 < length < np.inf:
             fault = "all numbers are zero" if length == 0 else "contains a number that is not finite"

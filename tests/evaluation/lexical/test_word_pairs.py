@@ -8,7 +8,7 @@ import torch
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.lexical.word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
-from tn_fairseq.synonyms.words import word_finder
+from tn_fairseq.vocabulary import word_finder
 
 SIMLEX = "word1\tword2\tPOS\tSimLex999\tconc(w1)\tSD(SimLex)\nold\tnew\tA\t1.58\t2.72\t0.41\n\nhard\tsoft\tA\t2\t3\t1\n"
 

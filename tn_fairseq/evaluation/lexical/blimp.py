@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from ...errors import InputError, first_line
 from ...models.loading import Loaded
-from ...synonyms.words import is_unicode
+from ...synonyms.swords import is_unicode
 from ...tokenizers.base import Tokenizer
 from .scoring import Place, log_probabilities
 

@@ -19,9 +19,8 @@ from ...reporting.report import draw_if_possible, list_files, report_folder
 from ...synonym_table import load_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.swords import Target, read_swords
-from ...synonyms.words import word_finder
 from ...tokenizers import load_tokenizer
-from ...vocabulary import whole_words
+from ...vocabulary import whole_words, word_finder
 from ..finetuning import default_name, split_name
 from .blimp import by_group, prefers_good, read_blimp
 from .plot import draw_measures

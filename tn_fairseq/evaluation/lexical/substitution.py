@@ -14,9 +14,8 @@ from ...synonym_table import PADDING
 from ...synonyms.acceptance import judged_synonyms
 from ...synonyms.inflection import inflect, readings
 from ...synonyms.swords import ACCEPTABLE, REJECTED, Target
-from ...synonyms.words import word_finder
 from ...tokenizers.base import Tokenizer
-from ...vocabulary import match_case
+from ...vocabulary import match_case, word_finder
 from .scoring import Place, log_probabilities, max_length, replaced_token_logits
 
 MAX_CONTEXT = 128  # tokens of a context, <s> and </s> included, so that models of different lengths see the same
