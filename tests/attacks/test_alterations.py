@@ -4,80 +4,65 @@ from collections import Counter
 
 import pytest
 
-from tn_fairseq.attacks.alterations import (
-    Names,
-    altered,
-    antonyms,
-    co_hyponyms,
-    name_kinds,
-    names_of,
-    near_numbers,
-    near_roman_numbers,
-)
+from tn_fairseq.attacks.alterations import Names, altered, antonyms, co_hyponyms, name_kinds, names_of, near_numbers
 from tn_fairseq.attacks.declarative import spelled, tokens
 from tn_fairseq.attacks.tagging import tag
 
 
 @pytest.mark.parametrize(
-    ("number", "near", "count"),
+    ("number", "near"),
     [
-        ("1880", ["1871", "1889"], 18),
-        ("50", ["41", "59"], 18),
-        ("4", ["2", "7"], 5),
-        ("100", ["110", "190"], 9),
-        ("1,234", ["1,034", "2,134"], 10),
-        ("4.5", ["2.5", "7.5"], 5),
-        ("19th", ["15th", "23rd"], 8),
-        ("1980s", ["1950s", "2010s"], 6),
-        ("16th-century", ["12th-century", "20th-century"], 8),
-        ("2011-2012", ["2002-2003", "2020-2021"], 18),
-        ("four", ["two", "seven"], 5),
-        ("Third", ["Second", "Sixth"], 4),
+        ("1880", "1876 1877 1878 1879 1881 1882 1883 1884"),
+        ("50", "46 47 48 49 51 52 53 54"),
+        ("4", "2 3 5 6 7 8"),
+        ("100", "110 120 130 140"),
+        ("1,234", "1,034 1,134 1,334 1,434 1,534 1,634"),
+        ("4.5", "2.5 3.5 5.5 6.5 7.5 8.5"),
+        ("19th", "15th 16th 17th 18th 20th 21st 22nd 23rd"),
+        ("12th", "10th 11th 13th 14th 15th 16th"),
+        ("1980s", "1940s 1950s 1960s 1970s 1990s 2000s 2010s 2020s"),
+        ("2nd-century", "1st-century 3rd-century 4th-century 5th-century 6th-century"),
+        ("2011-2012", "2007-2008 2008-2009 2009-2010 2010-2011 2012-2013 2013-2014 2014-2015 2015-2016"),
+        ("four", "two three five six seven eight"),
+        ("Third", "Second Fourth Fifth Sixth Seventh"),
+        ("May", "January February March April June July August September"),
+        *((text, "") for text in ("CO2", "x", "F-16A", "1a", "may", "first")),
     ],
 )
-def test_near_numbers(number, near, count):
-    found = near_numbers(number)
-    assert [found[0], found[-1]] == near and len(found) == len(set(found)) == count and number not in found
-
-
-def test_what_is_no_number():
-    assert [near_numbers(text) for text in ("CO2", "x", "F-16A", "1a")] == [[]] * 4
-    assert near_roman_numbers("XLIX") == ["XLVI", "XLVII", "XLVIII", "L", "LI", "LII"]
-    assert near_roman_numbers("II") == ["I", "III", "IV", "V"]
-    assert near_roman_numbers("I") == near_roman_numbers("IIII") == []
+def test_near_numbers(number, near):
+    assert " ".join(near_numbers(number)) == near
 
 
 def test_antonyms_have_the_form_of_the_word():
-    pairs = {("larger", "JJR"): "smaller", ("women", "NNS"): "men", ("won", "VBD"): "lost", ("public", "JJ"): "private"}
+    pairs = {("larger", "JJR"): "smaller", ("women", "NNS"): "men", ("public", "JJ"): "private"}
     assert {pair: antonyms(*pair) for pair in pairs} == {pair: (word,) for pair, word in pairs.items()}
-    assert antonyms("was", "VBD") == antonyms("the", "DT") == ()
-
-
-def test_antonyms_that_negate_are_the_last_resort():
-    known = "unpopular women small"
-    assert change("he saw large popular men", known=known) == "he saw small popular women"
-    assert change("he saw popular cats") == "he saw unpopular cats"
+    assert antonyms("other", "JJ") == ()
 
 
 def test_nouns_with_the_same_hypernym():
-    assert {"nitrogen", "carbon"} <= set(co_hyponyms("oxygen", "NN", 1))
+    assert {"nitrogen", "carbon"} <= set(co_hyponyms("oxygen", "NN", 1)) and "pens" in co_hyponyms("pencils", "NNS", 1)
     assert "nitrogen" not in co_hyponyms("oxygen", "NNS", 1) and co_hyponyms("thing", "NN", 1) == ()
-    assert "brook" in co_hyponyms("river", "NN", 1)
+    assert "brook" in co_hyponyms("river", "NN", 1) and "river" not in co_hyponyms("river", "NN", 1)
     assert "lake" not in co_hyponyms("oxygen", "NN", 2) and "metal" not in co_hyponyms("oxygen", "NN", 1)
 
 
 def test_kinds_of_names():
-    assert name_kinds("France") == ("country.n.02",) and name_kinds("the Rhine")[0].endswith(", the")
-    assert name_kinds("Warsaw") == name_kinds("Newcastle") == ("city.n.01",)
-    assert name_kinds("Harvard University")[:2] == ("2 words, university", "university")
-    assert name_kinds("Albert Speer")[0] == "person, 2 words"
-    assert name_kinds("BBC") == ("acronym",)
-    assert name_kinds("Xyzzy Plugh") == ("unknown, 2 words, singular",)
+    kinds = {name: name_kinds(name) for name in ("France", "Warsaw", "Rhine", "Albert Einstein", "BBC", "Xyzzy Plughs")}
+    assert {name: [kind.split(",")[0] for kind in found] for name, found in kinds.items()} == {
+        "France": ["noun.location"],
+        "Warsaw": ["noun.location"],
+        "Rhine": ["noun.object"],
+        "Albert Einstein": ["noun.person"],
+        "BBC": ["acronym"],
+        "Xyzzy Plughs": ["2 words"],
+    }
+    assert name_kinds("Harvard University")[0].startswith("university") and len(name_kinds("Harvard University")) == 2
+    assert not set(name_kinds("the Rhine")) & {*name_kinds("Rhine"), *name_kinds("the Rhines")}
 
 
 def test_names_in_a_text():
-    text = "the Rhine and the Apollo program of Doctor Who, Charles de Gaulle and Louis XIV"
-    assert names_of(tokens(text, tag(text))) == ["the Rhine", "Apollo", "Doctor Who", "Charles de Gaulle", "Louis"]
+    text = "the Rhine and the Apollo program of Doctor Who, J.P. Morgan's son and Louis XIV"
+    assert names_of(tokens(text, tag(text))) == ["the Rhine", "Apollo", "Doctor Who", "J.P. Morgan", "Louis XIV"]
 
 
 def change(text: str, names: dict[str, int] | None = None, known: str = "", excluded: str = "") -> str | None:
@@ -90,10 +75,12 @@ def change(text: str, names: dict[str, int] | None = None, known: str = "", excl
 
 
 def test_names_become_names_of_their_kind():
-    names = dict.fromkeys(["France", "Italy", "Spain", "Poland", "Paris", "Rome", "the Rhine"], 2)
-    assert change("he left France and Paris", names) == "he left Italy and Paris"  # there is one other city
-    assert change("he left France", names, excluded="italy poland") == "he left Spain"
+    names = dict.fromkeys(["France", "Italy", "Spain", "Jesus", "A", "the Rhine", "the Nile"], 2)
+    assert change("he left France and Jesus", names) == "he left Italy and Jesus"  # there is no other such name
+    assert change("he left France", names, excluded="italy") == "he left Spain"
+    assert change("he left the Rhine", names) == "he left the Nile"
     assert change("he left France", dict.fromkeys(names, 1)) is None
+    assert change("he left France", names, known="france") is None  # more often a word
     assert change("he saw France and France", names) == "he saw Italy and Italy"
 
 
@@ -102,11 +89,14 @@ def test_months_and_weekdays():
     assert change("he left on Friday", excluded="monday") == "he left on Tuesday"
 
 
-def test_verbs_and_nouns_change_only_if_nothing_else_can():
-    known = "lost losses private nitrogen carbon"
-    assert change("they won the public oxygen in 1880", known=known) == "they won the private oxygen in 1871"
-    assert change("they won the oxygen", known=known) == "they lost the oxygen"
-    assert change("they saw the oxygen", known=known) == "they saw the carbon"
-    assert change("they saw the oxygen", known=known, excluded="carbon") == "they saw the nitrogen"
-    assert change("they saw the oxygen") is None
-    assert change("it was there", known=known) is None
+def test_other_nouns_and_rare_antonyms_are_the_last_resort():
+    known = "private nitrogen carbon women cat cats mouse mice"
+    assert change("he saw the public oxygen in 1880", known=known) == "he saw the private oxygen in 1876"
+    assert change("he saw popular men", known=known) == "he saw popular women"
+    assert change("he saw popular oxygen", known=known) == "he saw unpopular carbon"
+    assert change("he saw the oxygen", known=known, excluded="carbon") == "he saw the nitrogen"
+    assert change("he saw the oxygen") is None and change("it was there", known=known) is None
+    nouns = "carbon nitrogen pen"
+    assert (
+        change("the oxygen has oxygen, hydrogen and pencil", known=nouns) == "the carbon has carbon, carbon and pencil"
+    )

@@ -42,57 +42,25 @@ def first(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "other", "expected"),
+    ("question", "answer", "other", "fake", "expected"),
     [
-        (
-            "What city did Tesla move to in 1880?",
-            "Prague",
-            ("What city won?", "Chicago"),
-            "Tesla moved to Chicago in 1871.",
-        ),
-        ("Who designed the garden in 1563?", "John", ("Who ran?", "Ada King"), "Ada King designed the garden in 1554."),
-        ("When did the public museum open?", "1999", ("When?", "1850"), "The private museum opened in 1850."),
-        (
-            "When was the new museum opened?",
-            "May 3, 1999",
-            ("When?", "6 June 1850"),
-            "The old museum was opened on 6 June 1850.",
-        ),
-        ("Where is the large library?", "Rome", ("Where is he?", "Paris"), "The small library is in Paris."),
-        ("Where did the 12 women go?", "Rome", ("Where is he?", "Paris"), "The 10 women went to Paris."),
-        ("How many men died in the riot?", "100", ("How many?", "38"), "38 women died in the riot."),
-        ("How much did the 3 clubs pay?", "$4 million", ("How much?", "$7"), "The 2 clubs paid $7."),
-        (
-            "Why did the men leave in May?",
-            "the rain",
-            ("Why?", "the war"),
-            "The women left in January because of the war.",
-        ),
-        (
-            "How did the 4 men travel?",
-            "taking a bus",
-            ("How?", "using a car"),
-            "The 2 women traveled by using a car.",
-        ),
-        (
-            "How long did the 2nd war last?",
-            "five days",
-            ("How long?", "six weeks"),
-            "The 1st war lasted for six weeks.",
-        ),
-        ("How old was the 5th king?", "20 years", ("How old?", "three months"), "The 1st king was three months old."),
-        (
-            "What does oxygen cause in fires?",
-            "the heat",
-            ("What?", "the winter"),
-            "Nitrogen causes the winter in fires.",
-        ),
-        ("The team won when?", "1999", ("When?", "1950"), "The team lost in 1950."),
-        ("What was the name of the 1st ship?", "Tiber", ("What?", "Rhine"), "The name of the 2nd ship was Rhine."),
+        ("What city won in 1880?", "Prague", "What city?", "Chicago", "The city that won in 1876 was Chicago."),
+        ("Who won in 1563?", "John", "Who ran?", "Ada King", "Ada King won in 1559."),
+        ("When did the public museum open?", "1999", "When?", "1850", "The private museum opened in 1850."),
+        ("When was the new law made?", "May 3", "When?", "6 June 1850", "The old law was made on 6 June 1850."),
+        ("Where is the large library?", "Rome", "Where is he?", "Paris", "The small library is in Paris."),
+        ("Where did the 12 women go?", "Rome", "Where is he?", "Paris", "The 10 women went to Paris."),
+        ("How many men died?", "100", "How many?", "38", "The number of women that died was 38."),
+        ("How much did the 3 clubs pay?", "$4 million", "How much?", "$7", "What the 2 clubs paid was $7."),
+        ("Why did the men leave?", "the rain", "Why?", "the war", "The women left because of the war."),
+        ("How did the 4 men go?", "taking a bus", "How?", "using a car", "The 2 women went by using a car."),
+        ("What causes oxygen?", "the heat", "What?", "the winter", "The winter causes nitrogen."),
+        ("The ship of 1963 sank when?", "1999", "When?", "1950", "The ship of 1959 sank in 1950."),
+        ("What was the name of the 1st ship?", "Tiber", "What?", "Rhine", "The name of the 2nd ship was Rhine."),
     ],
 )
-def test_distractors(first, question, answer, other, expected):
-    assert attack(question, answer, other) == (expected, "")
+def test_distractors(first, question, answer, other, fake, expected):
+    assert attack(question, answer, (other, fake)) == (expected, "")
 
 
 def test_the_reasons_for_no_distractor():
@@ -110,14 +78,14 @@ def test_a_fake_answer_is_neither_in_the_context_nor_like_an_answer():
 
 
 def test_new_words_are_not_in_the_context():
-    numbers = {n for n in range(1981, 2000) if n not in (1990, 1987)}
+    numbers = {n for n in range(1980, 2000) if n not in (1990, 1987)}
     context = " ".join(map(str, sorted(numbers)))
     assert attack("Who won in 1990?", "John", ("Who?", "Ada"), context=context) == ("Ada won in 1987.", "")
 
 
 def test_draws_depend_on_the_seed_and_the_question_only():
     draws = [Draw(1, "a").choice(range(1000)), Draw(1, "a").choice(range(1000))]
-    assert draws == [421, 421]  # on any machine
+    assert draws == [714, 714]  # on any machine
     others = {Draw(2, "a").choice(range(1000)), Draw(1, "b").choice(range(1000))}
     assert len(others | set(draws)) == 3
     draw = Draw(1, "a")

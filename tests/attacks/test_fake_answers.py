@@ -2,7 +2,7 @@
 
 import pytest
 
-from tn_fairseq.attacks.declarative import Statement, Token, tokens
+from tn_fairseq.attacks.declarative import Statement, tokens
 from tn_fairseq.attacks.fake_answers import FakeAnswers, answer_form, filled, fitting_form, inside_sentence
 from tn_fairseq.attacks.tagging import tag
 
@@ -24,12 +24,13 @@ from tn_fairseq.attacks.tagging import tag
         "the noun": ["a private member", "the red book of the king"],
         "the nouns": ["the red books of the king"],
         "nouns": ["red books", "cause and effect"],
+        "noun": ["red book"],
         "adjective": ["magnetic"],
+        "adverb": ["slowly"],
         "gerund": ["taking a bus"],
         "infinitive": ["to become rich"],
         "prepositional": ["by taking a bus"],
-        "clause": ["he won"],
-        "other": ["", "1950s"],
+        "other": ["", "1950s", "he won"],
     }.items(),
 )
 def test_forms(form, texts):
@@ -59,15 +60,21 @@ def test_the_most_specific_kind_with_enough_answers_comes_first():
 
 def test_answers_that_say_nothing_without_their_text_are_not_drawn():
     fakes = FakeAnswers()
-    for text in ("his army", "one two three four five six seven", "war (1850)", "king of", "the second one who ran"):
+    for text in (
+        "his army",
+        "one two three four five six seven",
+        "war (1850)",
+        "king of",
+        "the second one who ran",
+        "",
+    ):
         fakes.add("what", "the noun", text, "a")
-    fakes.add("what", "clause", "he ran", "a")
-    assert not fakes.answers
+    assert fakes.candidates("what", "the noun", "b", lambda text: True) == []
 
 
-def made(role: str, before: str = "it lasted", after: str = "", **options) -> Statement:
+def made(role: str, before: str = "it lasted", after: str = "") -> Statement:
     sides = [tuple(token._replace(space=True) for token in tokens(side, tag(side))) for side in (before, after)]
-    return Statement(*sides, role, "what", **options)
+    return Statement(*sides, role, "what")
 
 
 @pytest.mark.parametrize(
@@ -79,17 +86,15 @@ def made(role: str, before: str = "it lasted", after: str = "", **options) -> St
         (made("place"), "name", "Rome", "It lasted in Rome."),
         (made("place", "they moved"), "name", "Rome", "They moved to Rome."),
         (made("place"), "prepositional", "On the hill", "It lasted on the hill."),
-        (made("duration"), "quantity", "six weeks", "It lasted for six weeks."),
-        (made("duration", "it lasted for"), "quantity", "six weeks", "It lasted for six weeks."),
         (made("reason"), "the noun", "the war", "It lasted because of the war."),
         (made("reason"), "infinitive", "to win", "It lasted to win."),
         (made("manner"), "gerund", "using a car", "It lasted by using a car."),
         (made("manner"), "the noun", "a war", "It lasted through a war."),
-        (made("extent tall", "it was"), "quantity", "30 feet", "It was 30 feet tall."),
-        (made("extent far", "it was", "from Rome"), "quantity", "30 miles", "It was 30 miles away from Rome."),
+        (made("manner"), "adverb", "slowly", "It lasted slowly."),
         (made("thing", "", "ran"), "the noun", "the cat", "The cat ran."),
         (made("thing", "it is a"), "name", "Irish city", "It is an Irish city."),
         (made("thing", "it is an"), "name", "Roman city", "It is a Roman city."),
+        (made("thing", "", "is an FCC rule, they say"), "the noun", "A cat", "A cat is an FCC rule, they say."),
         (made("thing", "it is"), "name", "Star Inc.", "It is Star Inc."),
     ],
 )
@@ -97,16 +102,20 @@ def test_sentences(statement, form, answer, expected):
     assert filled(statement, form, answer) == expected
 
 
-def test_the_form_fits_the_statement():
-    assert fitting_form(made("time"), "the noun") == "year"
-    assert fitting_form(made("thing", "it used"), "clause") == "the noun"
-    assert fitting_form(made("thing", "it used"), "noun") == "nouns"
-    assert fitting_form(made("thing", "it is called"), "noun") == "noun"
-    assert fitting_form(made("thing", "it was"), "adjective") == "adjective"
-    assert fitting_form(made("thing", "it used"), "adjective") == "the noun"
-    for verb, form in (("was", "the noun"), ("were", "the nouns")):
-        subject = Statement((), (Token(verb, "VBD"), Token("used", "VBN")), "thing", "what", is_subject=True)
-        assert fitting_form(subject, "the noun") == fitting_form(subject, "the nouns") == form
+@pytest.mark.parametrize(
+    ("statement", "form", "expected"),
+    [
+        (made("time"), "the noun", "year"),
+        (made("time"), "date", "date"),
+        (made("amount"), "other", "percent"),
+        (made("thing", "it used"), "noun", "the noun"),
+        (made("thing", "it was"), "adjective", "adjective"),
+        (made("thing", "it used"), "adjective", "the noun"),
+        (made("manner", "it was"), "adjective", "gerund"),
+    ],
+)
+def test_the_form_fits_the_statement(statement, form, expected):
+    assert fitting_form(statement, form) == expected
 
 
 def test_answers_inside_a_sentence():

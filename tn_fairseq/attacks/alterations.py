@@ -1,140 +1,88 @@
 """Words that a sentence can have in the place of others, so that it says something else.
 
 The kinds of changes are those of Jia and Liang (2017): antonyms of WordNet, near numbers, and near names. Near names
-are other names of the same kind in the data. Verbs and nouns change only if nothing else can: verbs into antonyms,
-nouns into nouns that share a hypernym.
+are other names of the same kind in the data. Only if nothing else can change, nouns become others with the same
+hypernym, and adjectives become rare antonyms.
 """
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 from nltk.corpus.reader.wordnet import Synset
 
 from ..synonyms.inflection import inflect, readings
 from ..synonyms.wordnet import process_reader
-from .declarative import AUXILIARIES, Token, spelled
+from ..vocabulary import match_case
+from .declarative import Token, spelled
 
 MONTHS = "January February March April May June July August September October November December".split()
-_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_CARDINALS = "two three four five six seven eight nine ten eleven twelve".split()
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-_MAGNITUDES = "hundred thousand million billion trillion".split()
-_SERIES = [_CARDINALS, _ORDINALS, _MAGNITUDES, [word + "s" for word in _MAGNITUDES]]
-_ROMAN_TENS = ["", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC"]
-_ROMAN_ONES = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"]
-_ROMAN_NUMBERS = [tens + ones for tens in _ROMAN_TENS for ones in _ROMAN_ONES]  # the item at i is the number i
+_SERIES = (
+    MONTHS,
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
+    "two three four five six seven eight nine ten eleven twelve".split(),
+    "second third fourth fifth sixth seventh eighth ninth tenth".split(),
+)
+_NEAR = [step for step in range(-4, 5) if step]
 _NUMBER = re.compile(r"(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<suffix>st|nd|rd|th|s)?")
-_WORDNET_TAGS = {"JJ": "a", "RB": "r", "NN": "n", "VB": "v"}
-_PARTS_OF_SPEECH = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
-_KINDS_OF_PLACES = (
-    "country.n.02",
-    "city.n.01",
-    "state.n.01",
-    "river.n.01",
-    "sea.n.01",
-    "continent.n.01",
-    "mountain.n.01",
-)
-# words whose antonyms seldom fit
+_PART = rf"({re.sub('[?]P<[a-z]+>', '', _NUMBER.pattern)}|[^\W\d]+)"
+_NUMBERS = re.compile(rf"{_PART}([-–/:]{_PART})*")  # 2011-2012, 19th-century
+# words whose antonyms and co-hyponyms seldom fit
 _FIXED = set(
-    "be have do other same many much few such own not no now then here there well so too very also just even one ones "
-    "last former latter right left free kind type way part thing day name term example use number amount time".split()
+    "other same many much few such own one last former latter right left free kind type way part thing day name term "
+    "example use number amount time".split()
 )
-_NEGATIONS = set("un in im ir il non dis mis ab de anti counter".split())
-_PERSON = "18"  # the number of noun.person in WordNet's files
-_PARTICLES = set("de von van der den la le y al bin ibn du da".split())
-_UNKNOWN = "unknown"  # a name of which only the form is known
-_ENOUGH = 3  # candidates of a kind
+_PARTS_OF_SPEECH = {"n": "NOUN", "a": "ADJ"}
 _GENERIC_NOUNS = 3  # the highest hypernyms of WordNet are no kinds of things
 
 
 def near_numbers(text: str) -> list[str]:
-    """Other numbers in the format of a number; none if the text is not a number, or a sign such as *CO2*."""
-    lower = text.lower()
+    """Numbers, months or weekdays near ``text``, in its format; none if it is something else, such as *CO2*."""
     for series in _SERIES:
-        if lower in series:
-            place = series.index(lower)
-            near = [word for index, word in enumerate(series) if 0 < abs(index - place) <= 3]
-            near = [word for word in near if word != "first"]  # not the first largest city
-            return [word.capitalize() if text[0].isupper() else word for word in near]
-    parts = re.split(r"([-–/:])", text)
-    if not all(index % 2 or _NUMBER.fullmatch(part) or part.isalpha() for index, part in enumerate(parts)):
+        word = text if text in series else text.lower()  # not the verb "may"
+        if word in series:
+            place = series.index(word)
+            near = [series[place + step] for step in _NEAR if 0 <= place + step < len(series)]
+            return [match_case(other, like=text) for other in near]
+    if not _NUMBERS.fullmatch(text):
         return []
-    choices = [_near_number(part) if index % 2 == 0 else [] for index, part in enumerate(parts)]
-    count = max(map(len, choices))
-    if not count:
-        return []
-    picks = [[near[pick % len(near)] if near else part for near, part in zip(choices, parts)] for pick in range(count)]
-    return ["".join(pick) for pick in picks]
+    found = (_NUMBER.sub(partial(_shifted, step), text) for step in _NEAR)
+    return [number for number in found if number != text]
 
 
-def _near_number(text: str) -> list[str]:
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        return []
-    digits, decimals, suffix = match["digits"], match["decimals"] or "", match["suffix"] or ""
+def _shifted(step: int, match: re.Match[str]) -> str:
+    """A number of the same length, or else the same; the second digit changes, unless it is a year or an ordinal."""
+    digits, suffix = match["digits"], match["suffix"] or ""
     value = int(digits.replace(",", ""))
-    if suffix == "s":
-        steps = [10, 20, 30] if value % 10 == 0 else []
-    elif len(digits) == 4 and 1000 <= value <= 2100:
-        steps = list(range(1, 10))
-    elif suffix:
-        steps = [1, 2, 3, 4]
-    else:
-        step = max(1, 10 ** (len(digits.replace(",", "")) - 2)) if value > 9 else 1
-        steps = [step * times for times in range(1, 10 if value > 9 else 4)]
-    near = []
-    for other in sorted(value + sign * step for step in steps for sign in (-1, 1)):
-        if (
-            (other > 1 or suffix)
-            and other > 0
-            and len(str(other)) == len(str(value))
-            and not (1000 <= value <= 2030 < other < 2100)
-        ):
-            spelling = f"{other:,}" if "," in digits else str(other)
-            near.append(spelling + decimals + (_ordinal_suffix(other) if suffix not in ("", "s") else suffix))
-    return near
+    is_year = len(digits) == 4 and 1000 <= value <= 2100
+    unit = 10 if suffix == "s" else 1 if suffix or is_year else 10 ** max(len(str(value)) - 2, 0)
+    other = value + step * unit
+    if other < (1 if suffix else 2) or len(str(other)) != len(str(value)):
+        return match[0]
+    if suffix and suffix != "s":
+        suffix = {1: "st", 2: "nd", 3: "rd"}.get(other % 10 if other // 10 % 10 != 1 else 0, "th")
+    return (f"{other:,}" if "," in digits else str(other)) + (match["decimals"] or "") + suffix
 
 
-def _ordinal_suffix(number: int) -> str:
-    if number % 100 in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-
-
-def synsets(name: str, part_of_speech: str | None = None) -> tuple[Synset, ...]:
+def synsets(name: str, part_of_speech: str | None = None) -> list[Synset]:
     """WordNet's synsets of a name, the most frequent sense first."""
-    return _synsets(os.getpid(), name, part_of_speech)
-
-
-@cache
-def _synsets(process: int, name: str, part_of_speech: str | None) -> tuple[Synset, ...]:
-    # For each process, because a synset reads the files of its reader.
-    return tuple(process_reader().synsets(name, part_of_speech))
+    return process_reader().synsets(name, part_of_speech)
 
 
 @cache
 def antonyms(word: str, tag: str) -> tuple[str, ...]:
-    """The antonyms of a word in its two most frequent senses, in the form of the Penn tag ``tag``."""
-    part_of_speech = _WORDNET_TAGS.get(tag[:2])
-    found: set[str] = set()
-    for lemma in _base_forms(word.lower(), part_of_speech, tag) if part_of_speech else ():
-        for synset in synsets(lemma, part_of_speech)[:2] if lemma not in _FIXED else ():
-            for own in synset.lemmas():
-                if own.name().lower() == lemma:
-                    for antonym in own.antonyms():
-                        if antonym.synset() in synsets(antonym.name(), part_of_speech)[:2]:
-                            found.update(_as(antonym.name(), part_of_speech, tag))
-    return tuple(sorted(found - {word.lower()}))
-
-
-def _is_derived(word: str, other: str) -> bool:
-    """Whether one negates the other, as *unofficial* and *colorless* do; such antonyms are seldom used."""
-    short, long = sorted((word.lower(), other.lower()), key=len)
-    return long.endswith(short) and long.removesuffix(short) in _NEGATIONS or long.startswith(f"{short}less")
+    """The antonyms of a noun or adjective in its two most frequent senses, in the form of the Penn tag ``tag``."""
+    part_of_speech = "a" if tag.startswith("JJ") else "n"
+    found = {
+        antonym.name()
+        for base in _base_forms(word, part_of_speech, tag)
+        for synset in synsets(base, part_of_speech)[:2]
+        for own in synset.lemmas()
+        for antonym in own.antonyms()
+        if own.name() == base and antonym.synset() in synsets(antonym.name(), part_of_speech)[:2]
+    }
+    return _inflected(found, part_of_speech, tag)
 
 
 @cache
@@ -144,41 +92,28 @@ def co_hyponyms(word: str, tag: str, distance: int) -> tuple[str, ...]:
     Only the most frequent sense of each noun counts.
     """
     found: set[str] = set()
-    for lemma in _base_forms(word.lower(), "n", tag):
-        for synset in synsets(lemma, "n")[:1] if lemma not in _FIXED else ():
-            above = {synset}
-            for _ in range(distance):
-                above = {hypernym for one in above for hypernym in one.hypernyms()}
-            below = {hypernym for hypernym in above if hypernym.min_depth() > _GENERIC_NOUNS}
-            for _ in range(distance):
-                below = {hyponym for one in below for hyponym in one.hyponyms()}
-            for sibling in below - {synset}:
-                name = sibling.lemma_names()[0]
-                if name.isalpha() and name.islower() and synsets(name, "n")[:1] == (sibling,):
-                    found.update(_as(name, "n", tag))
-    return tuple(sorted(found - {word.lower()}))
+    for base in _base_forms(word, "n", tag):
+        related = set(synsets(base, "n")[:1])
+        for _ in range(distance):
+            related = {hypernym for one in related for hypernym in one.hypernyms()}
+        related = {hypernym for hypernym in related if hypernym.min_depth() > _GENERIC_NOUNS}
+        for _ in range(distance):
+            related = {hyponym for one in related for hyponym in one.hyponyms()}
+        names = {one.lemma_names()[0]: one for one in related}
+        found.update(name for name, one in names.items() if name != base and synsets(name, "n")[:1] == [one])
+    return _inflected(found, "n", tag)
 
 
-def near_roman_numbers(text: str) -> list[str]:
-    """Other Roman numerals below 100, for one of at least 2 letters."""
-    if len(text) < 2 or text not in _ROMAN_NUMBERS:
-        return []
-    place = _ROMAN_NUMBERS.index(text)
-    return [_ROMAN_NUMBERS[other] for other in range(max(place - 3, 1), min(place + 4, 100)) if other != place]
-
-
-@cache
-def _base_forms(word: str, part_of_speech: str, tag: str) -> tuple[str, ...]:
+def _base_forms(word: str, part_of_speech: str, tag: str) -> list[str]:
     kind = _PARTS_OF_SPEECH[part_of_speech]
-    form = "VB" if tag == "VBP" else {"NNP": "NN", "NNPS": "NNS"}.get(tag, tag)
-    return tuple(sorted(r.lemma for r in readings(word) if r.part_of_speech == kind and r.form == form))
+    return sorted({reading.lemma for reading in readings(word) if reading[1:] == (kind, tag)} - _FIXED)
 
 
-def _as(name: str, part_of_speech: str, tag: str) -> tuple[str, ...]:
-    """A lemma in the form of a Penn tag; nothing if it is several words or a name."""
-    if not name.isalpha() or not name.islower():
-        return ()
-    return inflect(name, _PARTS_OF_SPEECH[part_of_speech], "VB" if tag == "VBP" else tag)[:1]
+def _inflected(names: Iterable[str], part_of_speech: str, tag: str) -> tuple[str, ...]:
+    """The lemmas that are no phrases or names, in the form of a Penn tag, in order."""
+    kind = _PARTS_OF_SPEECH[part_of_speech]
+    words = (name for name in names if name.isalpha() and name.islower())
+    return tuple(sorted({form for word in words for form in inflect(word, kind, tag)[:1]}))
 
 
 class Names:
@@ -190,92 +125,43 @@ class Names:
 
     def __init__(self, counts: Mapping[str, int], frequencies: Mapping[str, int]):
         self._frequencies = frequencies
-        kinds = defaultdict(list)
+        self._kinds = defaultdict(list)
         for name in sorted(counts):
             if counts[name] > 1 and self._is_name(name):
                 for kind in name_kinds(name):
-                    kinds[kind].append(name)
-        self._kinds = dict(kinds)
+                    self._kinds[kind].append(name)
 
-    def near(self, name: str, by_form: bool) -> list[list[str]]:
-        """Other names of the same kinds, those of the most specific kind first; ``by_form`` includes unknown kinds."""
-        if not self._is_name(name):
-            return []
-        kinds = [kind for kind in name_kinds(name) if by_form or not kind.startswith(_UNKNOWN)]
+    def near(self, name: str) -> list[list[str]]:
+        """Other names of the same kinds, those of the most specific kind first."""
+        kinds = name_kinds(name) if self._is_name(name) else ()
         return [[other for other in self._kinds.get(kind, ()) if other != name] for kind in kinds]
 
     def _is_name(self, name: str) -> bool:
-        words = name.removeprefix("the ").split()
-        if len(words) == 1 and len(words[0].strip(".")) < 2:
-            return False
-        return len(words) > 1 or self._frequencies[words[0].lower()] < self._frequencies[words[0]]
+        first, *others = name.removeprefix("the ").split()
+        is_capitalized = self._frequencies[first.lower()] < self._frequencies[first]
+        return bool(others) or len(first.strip(".")) > 1 and is_capitalized
 
 
 @cache
 def name_kinds(name: str) -> tuple[str, ...]:
-    """What a name is, the most specific kind first: by its last word, by WordNet, and by its form."""
+    """What a name is, the most specific kind first: by its last word (*University*), and by WordNet or its form."""
     bare = name.removeprefix("the ")
     words = bare.split()
-    last = words[-1]
-    number = "plural" if _is_plural(last) else "singular"
-    kinds = []
-    if len(words) > 1 and is_common_noun(last):
-        kinds += [f"{len(words)} words, {last.lower()}", last.lower()]
-    is_acronym = bare.isupper() and len(words) == 1 and len(bare) > 1
+    number = "plural" if words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is")) else "singular"
+    form = f", {number}, {'without' if bare == name else 'with'} the"
     found = synsets(bare.replace(" ", "_"))
-    senses = [synset for synset in found if any(lemma[0].isupper() for lemma in synset.lemma_names())]
-    known = [_kind_of_sense(synset, len(words), number) for synset in senses]
-    if len(words) == 1:  # Newcastle is a city rather than a person of that name
-        known.sort(key=lambda kind: kind not in _KINDS_OF_PLACES)
-    kinds += ["acronym"] if is_acronym and known[:1] not in [[place] for place in _KINDS_OF_PLACES] else known[:1]
-    if number == "singular" and not is_acronym and not (known and len(words) == 1):
-        given, family = _names_of_people()
-        if len(words) in (2, 3) and words[0].lower() in given and last.lower() not in kinds:
-            kinds += [f"person, {len(words)} words", "person, 2 words"]
-        elif len(words) == 1 and last.lower() in family and not found:
-            kinds.append("person, 1 words")
-    article = "" if bare == name else ", the"
-    if not kinds or kinds[-1] == last.lower():
-        kinds.append(f"{_UNKNOWN}, {len(words)} words, {number}")
-    return tuple(kind + article for kind in dict.fromkeys(kinds))
+    senses = [one.lexname() for one in found if any(lemma[0].isupper() for lemma in one.lemma_names())]
+    senses.sort(key=lambda sense: sense == "noun.person")  # Newcastle is a city rather than a person of that name
+    last = [words[-1].lower() + form] if len(words) > 1 and is_common_noun(words[-1]) else []
+    kind = "acronym" if bare.isupper() else senses[0] if senses else f"{len(words)} words"
+    return (*last, kind + form)
 
 
-def _kind_of_sense(synset: Synset, words: int, number: str) -> str:
-    if synset.pos() in ("a", "s", "r"):
-        return "adjective"
-    above = {hypernym.name() for one in synset.instance_hypernyms() for hypernym in (one, *one.hypernyms())}
-    for kind in _KINDS_OF_PLACES:
-        if kind in above:
-            return kind
-    if synset.instance_hypernyms() and synset.lexname() == "noun.person" and number == "singular":
-        return f"person, {words} words"
-    return f"{synset.lexname()}, {number}"
-
-
+@cache
 def is_common_noun(word: str) -> bool:
     """Whether the most frequent sense of a noun, in any spelling, has a name without a capital."""
     found = synsets(word.lower(), "n")
     return bool(found) and found[0].lemma_names()[0][0].islower()
-
-
-def _is_plural(word: str) -> bool:
-    return word.endswith("s") and not word.endswith(("ss", "us", "is"))
-
-
-@cache
-def _names_of_people() -> tuple[frozenset[str], frozenset[str]]:
-    """The given names and family names of the people in WordNet, in lower case."""
-    given, family = set(), set()
-    with process_reader().open("data.noun") as lines:  # much faster than all_synsets
-        for line in lines:
-            fields = line.split()
-            if len(fields) > 1 and fields[1] == _PERSON and "@i" in fields:
-                for name in fields[4 : 4 + 2 * int(fields[3], 16) : 2]:
-                    words = name.lower().split("_")
-                    if len(words) in (2, 3):
-                        given.add(words[0])
-                    family.add(words[-1])
-    return frozenset(given), frozenset(family)
 
 
 def names_of(words: Sequence[Token]) -> list[str]:
@@ -284,20 +170,22 @@ def names_of(words: Sequence[Token]) -> list[str]:
 
 
 def _name_runs(words: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """The start and end of each run of name words."""
+    """The start and end of each run of name words, such as *Doctor Who*."""
     start = None
     for index, token in enumerate([*words, Token("", "")]):
         is_name = token.tag in ("NNP", "NNPS") and any(map(str.isalpha, token.text))
-        if start is not None and not is_name:  # Doctor Who, Charles de Gaulle
-            following = words[index + 1 : index + 2]
-            is_particle = token.text in _PARTICLES and following and following[0].tag in ("NNP", "NNPS")
-            is_name = token.text[:1].isupper() or is_particle
-        is_name = is_name and token.text not in _ROMAN_NUMBERS
-        if start is not None and (not is_name or not token.space):
+        if start is not None and not (token.space and (is_name or token.text[:1].isupper())):
             yield start, index
             start = None
         if is_name and start is None:
             start = index
+
+
+def _with_article(words: Sequence[Token], start: int, end: int) -> str:
+    """The name words[start:end], with *the* if that is its article: *the Rhine*, but *FCC* in *the FCC report*."""
+    name = spelled(words[start:end])
+    is_modifier = end < len(words) and (words[end].tag in ("NN", "NNS", "CD", "JJ") or words[end].lower == "'s")
+    return f"the {name}" if start and words[start - 1].lower == "the" and not is_modifier else name
 
 
 def altered(
@@ -310,75 +198,47 @@ def altered(
 ) -> tuple[list[Token], list[Token]] | None:
     """The words before and after the ``gap`` with other numbers, names and antonyms.
 
-    If there are none of these, a verb becomes its antonym, or up to two nouns become other nouns. ``frequencies`` are
-    those of the words in the data: most new words occur more than once. No new word is one of the lowercase words in
-    ``excluded``. ``choose`` chooses from sorted candidates. Returns None if nothing can be altered.
+    If there are none of these, up to two words become co-hyponyms or rare antonyms. ``frequencies`` are those of the
+    words in the data: all other new words occur more than once.
+    No new word is one of the lowercase words in ``excluded``. ``choose`` chooses from sorted candidates. Returns None
+    if nothing can be altered.
     """
 
-    def pick(candidates: Iterable[str]) -> str | None:
-        fitting = [word for word in candidates if not excluded & set(re.findall(r"\w+", word.lower()))]
-        return choose(fitting) if fitting else None
-
     def known(candidates: Iterable[str]) -> list[str]:
-        return sorted(word for word in candidates if frequencies[word] > 1)
+        return [word for word in candidates if frequencies[word] > 1]
 
-    def change(replacement: Callable[[str, Token | None], str | None], most: int) -> bool:
-        """Replace names, as ``replacement(name, None)``, and other words; the ``most`` first. Whether any changed."""
-        new: dict[str, str | None] = {}
-        changes = 0
+    def simple_changes(text: str, tag: str) -> list[list[str]]:
+        near = near_numbers(text)
+        if near or tag.startswith("NNP"):
+            return [near] if near else names.near(text)
+        return [known(antonyms(text, tag))] if text.islower() and tag[:2] in ("JJ", "NN") else []
+
+    def other_changes(text: str, tag: str) -> list[list[str]]:
+        if tag.startswith("JJ"):
+            return [list(antonyms(text, tag))]
+        is_noun = text.islower() and tag in ("NN", "NNS")
+        return [known(co_hyponyms(text, tag, distance)) for distance in (1, 2)] if is_noun else []
+
+    sides = [list(words[:gap]), list(words[gap:])]
+    for candidates, most in ((simple_changes, len(words)), (other_changes, 2)):
+        new: dict[str, str] = {}  # the same word becomes the same word
         for number, side in enumerate(sides):
             runs, result, index = dict(_name_runs(side)), [], 0
             while index < len(side):
                 end = runs.get(index, index + 1)
-                is_name = index in runs
-                key = _with_article(side, index, end) if is_name else side[index].text
-                if key not in new:
-                    new[key] = replacement(key, None if is_name else side[index]) if changes < most else None
-                    changes += new[key] is not None
-                if (other := new[key]) is None:
-                    result.extend(side[index:end])
+                text = _with_article(side, index, end) if index in runs else side[index].text
+                if text not in new and len(new) < most:
+                    for group in candidates(text, side[index].tag):
+                        fitting = [word for word in group if not excluded & set(re.findall(r"\w+", word.lower()))]
+                        if fitting:
+                            new[text] = choose(fitting)
+                            break
+                if text in new:
+                    result.append(Token(new[text].removeprefix("the "), side[end - 1].tag, side[index].space))
                 else:
-                    result.append(Token(other.removeprefix("the "), side[end - 1].tag, side[index].space))
+                    result += side[index:end]
                 index = end
             sides[number] = result
-        return changes > 0
-
-    sides = [list(words[:gap]), list(words[gap:])]
-    tiers = (
-        (lambda name, token: _simple_change(token, pick, known) if token else _near_name(name, names, False, pick), 99),
-        (lambda name, token: None if token else _near_name(name, names, True, pick), 99),
-        (lambda _, token: pick(known(antonyms(token.text, token.tag))) if _has_tag(token, "VB") else None, 1),
-        (lambda _, token: pick(antonyms(token.text, token.tag)) if _has_tag(token, "JJ") else None, 1),
-        (lambda _, token: pick(known(co_hyponyms(token.text, token.tag, 1))) if _has_tag(token, "NN") else None, 2),
-        (lambda _, token: pick(known(co_hyponyms(token.text, token.tag, 2))) if _has_tag(token, "NN") else None, 2),
-    )
-    return (sides[0], sides[1]) if any(change(replacement, most) for replacement, most in tiers) else None
-
-
-def _has_tag(token: Token | None, tag: str) -> bool:
-    return token is not None and token.tag[:2] == tag and token.text.islower() and token.text not in AUXILIARIES
-
-
-def _with_article(words: Sequence[Token], start: int, end: int) -> str:
-    """The name words[start:end], with *the* if that is its article: *the Rhine*, but *FCC* in *the FCC report*."""
-    name = spelled(words[start:end])
-    is_modifier = end < len(words) and (words[end].tag in ("NN", "NNS", "CD", "JJ") or words[end].lower == "'s")
-    return f"the {name}" if start and words[start - 1].lower == "the" and not is_modifier else name
-
-
-def _near_name(name: str, names: Names, by_form: bool, pick) -> str | None:
-    for series in (MONTHS, _WEEKDAYS):
-        if name in series:
-            return pick(other for other in series if other != name)
-    for candidates in names.near(name, by_form):
-        if len(candidates) >= _ENOUGH and (other := pick(candidates)) is not None:
-            return other
-    return None
-
-
-def _simple_change(token: Token, pick, known) -> str | None:
-    if token.tag == "CD" or token.text[0].isdigit() or token.lower in _ORDINALS or token.text in _ROMAN_NUMBERS:
-        return pick(near_numbers(token.text) or near_roman_numbers(token.text))
-    if token.text.islower() and (token.tag[:2] in ("JJ", "NN") or token.tag[:2] == "RB" and token.text.endswith("ly")):
-        return pick(known(other for other in antonyms(token.text, token.tag) if not _is_derived(token.text, other)))
+        if new:
+            return sides[0], sides[1]
     return None

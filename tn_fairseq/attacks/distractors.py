@@ -4,7 +4,6 @@ Such a sentence is the statement of the altered question with a fake answer, and
 the kinds of rules are those of AddSent (Jia and Liang 2017); the rules are our own.
 """
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,8 @@ from ..errors import InputError
 from ..formats.squad import SquadExample
 from .alterations import Names, altered, names_of
 from .declarative import Statement, spelled, statement, tokens
-from .fake_answers import FakeAnswers, answer_form, content_words, filled, fits, fitting_form, inside_sentence
+from .fake_answers import FakeAnswers, answer_form, content_words, filled, fitting_form, inside_sentence
+from .synonym_swaps import drawn
 from .tagging import tag
 
 POSITIONS = ("end", "start", "before-answer", "random")
@@ -31,14 +31,12 @@ class Draw:
     """Draws that depend only on the seed and the id of a question, on any machine and in any version of Python."""
 
     def __init__(self, seed: int, id: str):
-        self._key = f"{seed} {id}"
-        self._count = 0
+        self._seed, self._id, self._count = seed, id, 0
 
     def choice(self, items: Sequence[_Item]) -> _Item:
         """One of the items, all with the same probability."""
         self._count += 1
-        digest = hashlib.sha256(f"{self._key} {self._count}".encode()).digest()
-        return items[int.from_bytes(digest[:8], "big") % len(items)]
+        return items[drawn(self._seed, self._id, self._count) % len(items)]
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,11 @@ class Distractors:
             return None, NO_STATEMENT
         example, draw = question.example, Draw(seed, question.example.id)
         used = frozenset(re.findall(r"\w+", f"{example.context} {example.question}".lower()))
-        changed = _altered(question.statement, self._names, self._frequencies, used, draw)
-        if changed is None:
+        before, after = question.statement.before, question.statement.after
+        sides = altered([*before, *after], len(before), self._names, self._frequencies, used, draw.choice)
+        if sides is None:
             return None, NO_ALTERATION
+        changed = replace(question.statement, before=tuple(sides[0]), after=tuple(sides[1]))
         form = fitting_form(changed, question.form)
         golds = frozenset().union(*(content_words(text) for text, _ in example.answers))
         excluded = golds | content_words(spelled([*changed.before, *changed.after]))
@@ -111,21 +111,12 @@ class Distractors:
 
         def is_fake(text: str) -> bool:
             words = content_words(text)
-            return bool(words) and not words & excluded and fits(changed, form, text) and text.lower() not in context
+            return bool(words) and not words & excluded and text.lower() not in context
 
         candidates = self._fakes.candidates(changed.asked, form, question.article, is_fake)
         if not candidates:
             return None, NO_FAKE_ANSWER
         return filled(changed, form, draw.choice(candidates)), ""
-
-
-def _altered(
-    made: Statement, names: Names, frequencies: Counter, excluded: frozenset[str], draw: Draw
-) -> Statement | None:
-    """The statement with altered words on both sides of its gap."""
-    words = [*made.before, *made.after]
-    sides = altered(words, len(made.before), names, frequencies, excluded, draw.choice)
-    return None if sides is None else replace(made, before=tuple(sides[0]), after=tuple(sides[1]))
 
 
 def articles(examples: Sequence[SquadExample]) -> list[str]:

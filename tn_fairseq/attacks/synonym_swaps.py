@@ -106,9 +106,9 @@ def choose_swaps(reader: WordNetCorpusReader, text: Text, swapping: Swapping) ->
     words, found = candidates(reader, text.text, swapping.inflection, swapping.senses)
     open_to_swaps = [candidate for candidate in found if not _is_protected(candidate.word, text)]
     count = min(max(int(swapping.share * words), 1), swapping.most)
-    drawn = sorted(open_to_swaps, key=lambda candidate: _draw(swapping.seed, text.name, candidate.word.start))[:count]
-    swaps = []
-    for candidate in sorted(drawn, key=lambda candidate: candidate.word.start):
+    first = sorted(open_to_swaps, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
+    swaps: list[Swap] = []
+    for candidate in sorted(first, key=lambda candidate: candidate.word.start):
         swaps += _swap(candidate, text, swapping)
     return swaps
 
@@ -146,7 +146,7 @@ def changed_sentences(text: str, swaps: Sequence[Swap]) -> list[tuple[str, str]]
 
 def sample(attacked: Sequence[tuple[Text, Sequence[Swap]]], count: int, seed: int) -> list[tuple[Text, Sequence[Swap]]]:
     """Texts with their swaps, drawn at random."""
-    return sorted(attacked, key=lambda pair: _draw(seed, pair[0].name, "sample"))[:count]
+    return sorted(attacked, key=lambda pair: drawn(seed, pair[0].name, "sample"))[:count]
 
 
 def judge_swaps(
@@ -261,17 +261,18 @@ def _swap(candidate: Candidate, text: Text, swapping: Swapping) -> Iterator[Swap
     if swapping.inflection == "any":
         article = None
     if article and _is_protected(article, text):
-        synonyms = tuple(other for other in synonyms if _article(other) == article.text.lower())
+        synonyms = tuple(other for other in synonyms if article_of(other) == article.text.lower())
         article = None
     if not synonyms:
         return
-    new = synonyms[_draw(swapping.seed, text.name, word.start, "synonym") % len(synonyms)]
-    if article and _article(new) != article.text.lower():
-        yield Swap(article.start, article.text, match_case(_article(new), like=article.text))
+    new = synonyms[drawn(swapping.seed, text.name, word.start, "synonym") % len(synonyms)]
+    if article and article_of(new) != article.text.lower():
+        yield Swap(article.start, article.text, match_case(article_of(new), like=article.text))
     yield Swap(word.start, word.text, match_case(new, like=word.text))
 
 
-def _article(word: str) -> str:
+def article_of(word: str) -> str:
+    """*a* or *an*, as fits a lowercase word."""
     return "an" if _VOWEL.match(word) else "a"
 
 
@@ -279,6 +280,6 @@ def _is_protected(word: Word, text: Text) -> bool:
     return any(word.start < end and start < word.end for start, end in text.protected)
 
 
-def _draw(seed: int, *names: object) -> int:
+def drawn(seed: int, *names: object) -> int:
     """A number that looks random and depends only on the arguments, not on the platform or the version of Python."""
     return int.from_bytes(hashlib.sha256("\0".join(map(str, (seed, *names))).encode()).digest()[:8], "big")
