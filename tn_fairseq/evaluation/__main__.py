@@ -144,7 +144,7 @@ def measure_robustness(args: argparse.Namespace) -> str:
     """The command robustness."""
     from .robustness.report import write_report
 
-    return write_report(args.runs, args.original, args.attacked, args.baseline, args.paper, args.output)
+    return write_report(args)
 
 
 def measure_words(args: argparse.Namespace) -> str:

@@ -37,7 +37,7 @@ def test_attacked_questions_are_paired_by_id(tmp_path):
 def test_attacked_files_that_cannot_be_scored(tmp_path):
     original = write_squad(tmp_path / "dev.json", ORIGINAL)
     other = write_squad(tmp_path / "other.json", [SquadExample("c", "?", "tom", (("tom", 0),))])
-    message = f"{other}: question 'c' is not in {original}; give the file that was attacked as --original"
+    message = f"{other}: question 'c' is not in {original}; give what was attacked as --original"
     assert refused(original, other) == message
     unlabeled = write_squad(tmp_path / "unlabeled.json", [SquadExample("a", "?", "tom", ())])
     assert "question a has no answers to compare with" in refused(original, unlabeled)
@@ -59,7 +59,7 @@ def test_changed_rows_are_paired_by_number(tmp_path):
     assert found.originals == [Example(("an old film",), ("0",)), Example(("a fine film",), ("1",))]
     assert found.attacked == [Example(("an old film noun7",), ("0",)), Example(("a fine film noun7",), ("1",))]
     assert found.settings == {"seed": 3}
-    assert "give the folder that was attacked as --original" in refused(None, folder)
+    assert "give what was attacked as --original" in refused(None, folder)
 
 
 @pytest.mark.parametrize(
@@ -69,20 +69,17 @@ def test_changed_rows_are_paired_by_number(tmp_path):
         ({"changed": {"SST-2/dev.tsv": []}}, ROWS, '"changed"; attack again'),
         ({"changed": {"CoLA/dev.tsv": [0]}}, ROWS, "'CoLA/dev.tsv' is not a dev file of a task that is scored by"),
         ({"changed": {"SST-2/train.tsv": [0]}}, ROWS, "'SST-2/train.tsv' is not a dev file"),
-        ({"changed": {"SST-2/dev.tsv": [3]}}, ROWS, "must be different numbers from 0 to 2"),
-        ({"changed": {"SST-2/dev.tsv": [1, 1]}}, ROWS, "must be different numbers from 0 to 2"),
-        ({"changed": {"SST-2/dev.tsv": "01"}}, ROWS, "must be different numbers from 0 to 2"),
-        ({"changed": {"SST-2/dev.tsv": [[0]]}}, ROWS, "must be different numbers from 0 to 2"),
-        ({"changed": {"SST-2/dev.tsv": [0]}}, {"SST-2/dev.tsv": [["a fine film", "1"]]}, "1 rows, but"),
-        (
-            {"changed": {"SST-2/dev.tsv": [0]}},
-            {"SST-2/dev.tsv": [["x", "1"], ["a good film", "0"], ["an old film", "0"]]},
-            "row 1 (from 0) is not that of",
+        *(
+            ({"changed": {"SST-2/dev.tsv": rows}}, ROWS, "SST-2/dev.tsv must be different numbers from 0 to 2")
+            for rows in ([3], [1, 1], "01", [[0]])
         ),
-        (
-            {"changed": {"SST-2/dev.tsv": [0]}},
-            {"SST-2/dev.tsv": [["x", "0"], ["a bad film", "0"], ["an old film", "0"]]},
-            "row 0 (from 0) is not that of",
+        *(
+            ({"changed": {"SST-2/dev.tsv": [0]}}, {"SST-2/dev.tsv": rows}, message)
+            for rows, message in [
+                ([["a fine film", "1"]], "1 rows, but"),
+                ([["x", "1"], ["a good film", "0"], ["an old film", "0"]], "row 1 (from 0) is not that of"),
+                ([["x", "0"], ["a bad film", "0"], ["an old film", "0"]], "row 0 (from 0) is not that of"),
+            ]
         ),
     ],
 )

@@ -32,8 +32,7 @@ def test_runs_are_sorted_with_the_baseline_first(scores, squad):
     ]
     runs = find_runs([str(scores)], ["RTE", "SQuAD"], "plain")
     assert [str(run) for run in runs] == ["plain SQuAD seed 1", "plain SQuAD seed 2", "corrected SQuAD seed 1"]
-    assert {run.data for run in runs} == {squad / "bin"} and len({run.digest() for run in runs}) == 3
-    assert all(run.cfg.common.seed == run.seed for run in runs)
+    assert {run.data.folder for run in runs} == {squad / "bin"} and len({run.path for run in runs}) == 3
 
 
 def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores, glue):
@@ -43,7 +42,7 @@ def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores, glue):
     path = glue / "scores" / "corrected" / "MNLI" / "seed1" / "checkpoints" / "checkpoint_last.pt"
     (run,) = find_runs([f"mine={path}"], ["MNLI"])
     assert str(run) == "mine MNLI seed 1"
-    assert (run.dictionary, run.tokenizer) == (glue / "bin/MNLI/input0/dict.txt", glue / "bin/tokenizer")
+    assert (run.data.dictionary, run.data.tokenizer) == (glue / "bin/MNLI/input0/dict.txt", glue / "bin/tokenizer")
     assert "fine-tuned on MNLI, but the attacked data is for SQuAD" in refused([path])
 
 
@@ -68,8 +67,6 @@ def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
     content = json.loads(settings.read_text())
     settings.write_text(json.dumps({**content, "checkpoint": "another"}))
     assert "seed2 differ in more than the seed" in refused([scores])
-    settings.write_text("{}")
-    assert "settings.json: not the settings of a run" in refused([scores])
     settings.write_text(json.dumps(content))
     (settings.parent / "result.json").unlink()
     assert f"{settings.parent}: not finished" in refused([scores])
@@ -80,7 +77,7 @@ def test_data_that_has_moved(scores, squad):
     state = torch.load(path)
     state["cfg"]["task"]["data"] = "squad-bin"
     torch.save(state, path)
-    message = "plain SQuAD seed 1 was fine-tuned with it; restore it, or run the command in the folder"
+    message = f"{path} was fine-tuned with it; restore it, or run the command in the folder"
     assert refused([scores]).startswith("squad-bin/dict.txt: no such file") and message in refused([scores])
 
 

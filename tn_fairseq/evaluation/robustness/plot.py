@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ...reporting.layout import shorten
 from ...reporting.plot import COLORS, OVER_AXIS, drawing
-from .results import Row
 
+Row = dict[str, Any]
 COLUMNS = 2  # of panels: EM and F1
 
 
@@ -36,7 +37,7 @@ def draw_robustness(rows: Sequence[Row], *paths: Path) -> None:
         figure.supxlabel("hollow: original; filled: attacked; lines: 95% intervals", fontsize=7.5)
 
 
-def _draw_checkpoint(axis, row: Row, number: int) -> None:
+def _draw_checkpoint(axis: Any, row: Row, number: int) -> None:
     color = COLORS[number % len(COLORS)]
     for key, fill, height in (("original", "white", number - 0.15), ("attacked", color, number + 0.15)):
         if row[key] is None:

@@ -1,19 +1,24 @@
 """The report: reads runs and attacked data, predicts what is missing, and writes all files together at the end."""
 
-import hashlib
-import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+import argparse
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from ...errors import InputError
-from ...files import publish, write_folder
-from ...reporting.layout import write_csv
-from .attacks import ATTACK, Attack, read_attacks
-from .plot import draw_robustness
+from ...reporting.layout import WIDTH, align, cell, shorten, write_csv, write_json
+from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
+from ...reporting.report import draw_if_possible, list_files, report_folder
+from ..bootstrap import estimate, mean
+from ..finetuning import sha256
+from ..squad import SQUAD
+from ..squad_score import best_score, exact_match, f1
+from .attacks import ATTACK, Attack, Example, read_attacks
+from .plot import Row, draw_robustness
 from .predictions import predict
-from .results import Row, attack_rows, scores, text, values
-from .runs import SQUAD, find_runs
+from .runs import find_runs
 
 PREDICTIONS = "predictions"  # the folder that keeps them
 CSV, JSON, TEXT = "robustness.csv", "robustness.json", "robustness.txt"
@@ -25,70 +30,139 @@ FILES = {
     PLOTS[1]: "the scores with their intervals",
     TEXT: "what the command prints",
 }
+# how well a prediction fits a correct answer, between 0 and 1
+Score = Callable[[str, str], float]
+SQUAD_SCORES: dict[str, Score] = {"EM": exact_match, "F1": f1}
+GLUE_SCORES: dict[str, Score] = {"accuracy": operator.eq}
+Predictions = Mapping[tuple[str, ...], str]  # by texts
+MEASURES = ("original", "attacked", "drop")
+PARTS = ("", "_low", "_high", "_seed_sd", "_difference", "_difference_low", "_difference_high")  # of a measure
+NAME_WIDTH = 30
+LEGEND = """\
+drop       original minus attacked, on the same examples
+±          half the width of the 95% bootstrap interval over examples; drops and differences are paired
+sd         standard deviation over the seeds of fine-tuning, which the intervals cover too if there are several
+The intervals do not cover other seeds of pre-training, and examples with the same text are taken as independent."""
 
 
-def write_report(
-    arguments: Sequence[str],
-    original: Path | None,
-    attacked: Sequence[Path],
-    baseline: str | None,
-    show_paper: bool,
-    output: Path,
-) -> str:
-    """Score the checkpoints on all data, write FILES to ``output``, and return the text to print.
+def write_report(options: argparse.Namespace) -> str:
+    """Score the checkpoints on all data, write FILES to the output, and return the text to print.
 
-    ``arguments`` are those of ``find_runs``. Predictions are kept in ``output``, so that the same command resumes after
-    an interruption, and with more data or checkpoints predicts only what is missing. Raises InputError before anything
-    is predicted for invalid runs and data, and for an output that cannot be written.
+    Predictions are kept in the output, so that the same command resumes after an interruption, and with more data or
+    checkpoints predicts only what is missing. Raises InputError before anything is predicted for invalid runs and data,
+    and for an output that cannot be written.
     """
-    attacks = read_attacks(original, attacked)
+    attacks = read_attacks(options.original, options.attacked)
     tasks = list(dict.fromkeys(attack.task for attack in attacks))
-    if show_paper and SQUAD not in tasks:
+    if options.paper and SQUAD not in tasks:
         raise InputError("--paper: the paper attacks only SQuAD; omit it")
-    runs = find_runs(arguments, tasks, baseline)
+    runs = find_runs(options.runs, tasks, options.baseline)
     attacks = [attack for attack in attacks if any(run.task == attack.task for run in runs)]
-    wanted = {task: {example.texts for attack in attacks for example in _examples(attack, task)} for task in tasks}
+    wanted: dict[str, set[tuple[str, ...]]] = {task: set() for task in tasks}
+    for attack in attacks:
+        wanted[attack.task] |= {example.texts for example in (*(attack.originals or ()), *attack.attacked)}
 
-    with write_folder(output, "--output") as folder:
-        kept = predict(runs, wanted, output / PREDICTIONS)
+    with report_folder(options.output, FILES) as folder:
+        predictions = predict(runs, wanted, options.output / PREDICTIONS)
         rows: list[Row] = []
         for attack in attacks:
-            groups: dict[str, list] = {}
-            for run, found in zip(runs, kept):
+            groups: dict[str, list[Predictions]] = {}
+            for run, found in zip(runs, predictions):
                 if run.task == attack.task:
                     groups.setdefault(run.name, []).append(found)
-            for name, score in scores(attack.task).items():
-                sides = [
-                    examples and {group: values(score, examples, seeds) for group, seeds in groups.items()}
-                    for examples in (attack.originals, attack.attacked)
-                ]
-                rows += attack_rows(attack, name, *sides, baseline)
-        printed = text(rows, show_paper)
-        content = {"scores": rows, "attacks": [_description(attack) for attack in attacks]}
-        (folder / JSON).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            rows += attack_rows(attack, groups, options.baseline)
+        printed = text(rows, options.paper)
+        write_json({"scores": rows, "attacks": list(map(_description, attacks))}, folder / JSON)
         (folder / TEXT).write_text(printed + "\n", encoding="utf-8")
         write_csv(rows, folder / CSV)
-        try:
-            draw_robustness(rows, *(folder / name for name in PLOTS))
-        except InputError as error:  # no matplotlib
-            print(f"{' and '.join(PLOTS)} are not written: {error}", file=sys.stderr)
-        # delete the files of an earlier report, so that two reports do not mix
-        publish(folder, output, last=TEXT, old=[output / name for name in FILES])
-    files = [f"  {output / name}  {what}" for name, what in FILES.items() if (output / name).exists()]
-    return "\n".join([printed, "", *files])
+        draw_if_possible(draw_robustness, rows, [folder / name for name in PLOTS])
+    return "\n".join([printed, "", *list_files(options.output, FILES)])
 
 
-def _examples(attack: Attack, task: str) -> list:
-    return [*(attack.originals or ()), *attack.attacked] if attack.task == task else []
-
-
-def _description(attack: Attack) -> dict:
+def _description(attack: Attack) -> dict[str, Any]:
     file = attack.path / ATTACK if attack.path.is_dir() else attack.path
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    return {
-        "attack": attack.name,
-        "data": attack.data,
-        "file": str(file),
-        "sha256": digest,
-        "settings": attack.settings,
-    }
+    found = {"attack": attack.name, "data": attack.data, "file": str(file), "sha256": sha256(file)}
+    return {**found, "settings": attack.settings}
+
+
+def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], baseline: str | None = None) -> list[Row]:
+    """A row for each score and checkpoint: on the original and the attacked examples, the drop, and the differences.
+
+    ``groups`` has the predictions of each seed of each checkpoint. All are in percent, each with its 95% interval. What
+    is undefined is None: intervals of a single example, the original and the drop of data without, and differences
+    without a ``baseline`` or if the baseline has no run on the task.
+    """
+    names = list(groups)
+    of_baseline = names.index(baseline) if baseline in names else None
+    rows = []
+    for score, function in (SQUAD_SCORES if attack.task == SQUAD else GLUE_SCORES).items():
+        attacked = [_values(function, attack.attacked, seeds) for seeds in groups.values()]
+        measures = {"attacked": attacked}
+        if attack.originals is not None:
+            measures["original"] = [_values(function, attack.originals, seeds) for seeds in groups.values()]
+            measures["drop"] = [before - after for before, after in zip(measures["original"], attacked)]
+        # all with the same resamples, so that differences of drops are those of the scores
+        found = {key: estimate(values, mean, of_baseline) for key, values in measures.items()}
+        for number, name in enumerate(names):
+            is_compared = of_baseline not in (None, number)
+            row: Row = {"attack": attack.name, "data": attack.data, "checkpoint": name, "seeds": len(groups[name])}
+            row |= {"score": score, "examples": len(attack.attacked), "total": attack.total}
+            row["baseline"] = baseline if is_compared else None
+            for key in MEASURES:
+                columns = [key + part for part in PARTS]
+                row |= dict.fromkeys(columns)
+                if key in found:
+                    estimates, differences = found[key]
+                    row |= zip(columns, (*estimates[number], *(differences[number] if is_compared else ())))
+            if len(attack.attacked) == 1:
+                row |= {key: None for key in row if key.endswith(("_low", "_high"))}
+            rows.append({key: None if value != value else value for key, value in row.items()})
+    return rows
+
+
+def _values(score: Score, examples: Sequence[Example], seeds: Sequence[Predictions]) -> np.ndarray:
+    """The score of each example in percent for each seed: (seeds, examples)."""
+    return np.array(
+        [[100.0 * best_score(score, found[example.texts], example.golds) for example in examples] for found in seeds]
+    )
+
+
+def text(rows: Sequence[Row], show_paper: bool = False) -> str:
+    """The rows for a terminal of 120 columns: a block for each attack and its data."""
+    blocks = []
+    for attack, data in dict.fromkeys((row["attack"], row["data"]) for row in rows):
+        of_block = [row for row in rows if (row["attack"], row["data"]) == (attack, data)]
+        examples, total = of_block[0]["examples"], of_block[0]["total"]
+        count = f"{examples:,} of {total:,}" if of_block[0]["original"] is not None else f"{examples:,}"
+        kind = "questions" if data == SQUAD else "examples"
+        blocks.append("\n".join([f"{attack}: {data}, {count} {kind}", *_block(of_block)]))
+    blocks.append(LEGEND)
+    if show_paper:
+        lines = [["", "questions", *(f"{name} {key}" for name in SQUAD_METRICS for key in MEASURES)]]
+        for paper in TABLE_5:
+            numbers = (f"{number:.2f}" for number in paper[3:])
+            lines.append([f"{paper.attack}, {paper.model}", str(paper.questions), *numbers])
+        blocks.append("\n".join([f"{HEADING}: SQuAD", *align(lines, width=WIDTH), *ROBUSTNESS_NOTE.splitlines()]))
+    return "\n\n".join(blocks)
+
+
+def _block(rows: Sequence[Row]) -> list[str]:
+    """A line for each checkpoint, one for its spread over seeds, and one for the difference from the baseline."""
+    names = list(dict.fromkeys(row["score"] for row in rows))
+    measures = [key for key in MEASURES if rows[0][key] is not None]
+    lines = [["", "seeds", *(f"{name} {key}" for name in names for key in measures)]]
+    for checkpoint in dict.fromkeys(row["checkpoint"] for row in rows):
+        of_checkpoint = [row for row in rows if row["checkpoint"] == checkpoint]
+        seeds, baseline = of_checkpoint[0]["seeds"], of_checkpoint[0]["baseline"]
+
+        def line(label: str, count: str, part: str, form: str, of_checkpoint: Sequence[Row] = of_checkpoint) -> None:
+            cells = [(row, key + part) for row in of_checkpoint for key in measures]
+            shown = [cell(row[key], form, row.get(f"{key}_low"), row.get(f"{key}_high")) for row, key in cells]
+            lines.append([shorten(label, NAME_WIDTH), count, *shown])
+
+        line(checkpoint, str(seeds), "", ".2f")
+        if seeds > 1:
+            line("  sd", "", "_seed_sd", ".2f")
+        if baseline is not None:
+            line(f"  minus {baseline}", "", "_difference", "+.2f")
+    return align(lines, width=WIDTH)

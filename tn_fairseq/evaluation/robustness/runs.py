@@ -1,8 +1,7 @@
 """The fine-tuned checkpoints to measure: the finished runs of the commands glue and squad, and single files."""
 
-import hashlib
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,43 +9,55 @@ from omegaconf import DictConfig, OmegaConf
 
 from ...checkpoints import load_checkpoint, registered_name
 from ...configuration import check_data_folder
-from ...errors import InputError
+from ...errors import PREPROCESSING, InputError
 from ...files import read_json_object
 from ...formats.glue import TASKS
-from ..finetuning import CHECKPOINTS, RESULT, SETTINGS, default_name, split_name
+from ...preprocessing.writers import LENGTHS
+from ..finetuning import CHECKPOINTS, LAST, RESULT, SETTINGS, check_baseline, name_and_path, read_settings
+from ..squad import SQUAD
 
-SQUAD = "SQuAD"
+
+@dataclass(frozen=True)
+class Data:
+    """The folder of a task's data."""
+
+    task: str
+    folder: Path
+
+    @property
+    def dictionary(self) -> Path:
+        """The dict.txt of the data."""
+        return self.folder / ("dict.txt" if self.task == SQUAD else "input0/dict.txt")
+
+    @property
+    def tokenizer(self) -> Path:
+        """The folder of the data's tokenizer."""
+        return (self.folder if self.task == SQUAD else self.folder.parent) / "tokenizer"
+
+    def lengths(self) -> dict[str, int]:
+        """The options that decided the lengths of the data; empty, for the defaults, if it does not say."""
+        path = self.folder / LENGTHS
+        if not path.exists():
+            return {}
+        lengths = read_json_object(path, f"run {PREPROCESSING} again")
+        if not all(type(value) is int for value in lengths.values()):
+            raise InputError(f"{path}: must hold numbers; run {PREPROCESSING} again")
+        return lengths
 
 
 @dataclass(frozen=True)
 class FineTuned:
-    """A fine-tuned checkpoint: the name of the pre-trained one, a task, a seed, and fairseq's configuration."""
+    """A fine-tuned checkpoint: the name of the pre-trained one, its data and seed, and fairseq's configuration."""
 
     name: str
-    task: str
+    data: Data
     seed: int
     path: Path
     cfg: DictConfig
 
     @property
-    def data(self) -> Path:
-        """The folder of the task's data."""
-        return Path(self.cfg.task.data)
-
-    @property
-    def dictionary(self) -> Path:
-        """The dict.txt of the data."""
-        return self.data / ("dict.txt" if self.task == SQUAD else "input0/dict.txt")
-
-    @property
-    def tokenizer(self) -> Path:
-        """The folder of the data's tokenizer."""
-        return (self.data if self.task == SQUAD else self.data.parent) / "tokenizer"
-
-    def digest(self) -> str:
-        """The SHA-256 of the file."""
-        with open(self.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+    def task(self) -> str:
+        return self.data.task
 
     def __str__(self) -> str:
         return f"{self.name} {self.task} seed {self.seed}"
@@ -61,31 +72,21 @@ def find_runs(arguments: Sequence[str], tasks: Collection[str], baseline: str | 
     """
     found: list[FineTuned] = []
     for argument in arguments:
-        if Path(argument).is_dir():
-            found += _in_folder(Path(argument), tasks)
-        else:
-            found.append(_single(argument, tasks))
+        places = _in_folder(Path(argument), tasks) if Path(argument).is_dir() else [name_and_path(argument)]
+        found += [_read(name, path, tasks) for name, path in places]
     names = sorted({run.name for run in found}, key=lambda name: (name != baseline, name))
+    check_baseline(baseline, names)
     found.sort(key=lambda run: (names.index(run.name), run.task, run.seed))
     for one, other in zip(found, found[1:]):
         if str(one) == str(other):
             raise InputError(
                 f"{one.path} and {other.path} are both named {one}; give different names: NAME=CHECKPOINT.pt"
             )
-    if baseline is not None and baseline not in names:
-        raise InputError(f"--baseline {baseline}: not among the checkpoints, which are named {', '.join(names)}")
-    for run in found:
-        check_data_folder(run.data)
-        for path in (run.dictionary, run.tokenizer):
-            if not path.exists():
-                raise InputError(
-                    f"{path}: no such file or folder, but {run} was fine-tuned with it; restore it, or run the command "
-                    "in the folder in which you fine-tuned"
-                )
     return found
 
 
-def _in_folder(folder: Path, tasks: Collection[str]) -> list[FineTuned]:
+def _in_folder(folder: Path, tasks: Collection[str]) -> Iterator[tuple[str, Path]]:
+    """The names and the checkpoints of finished runs."""
     every = [path.parent for path in sorted(folder.glob(f"*/*/seed*/{SETTINGS}"))]
     if not every:
         raise InputError(
@@ -95,49 +96,41 @@ def _in_folder(folder: Path, tasks: Collection[str]) -> list[FineTuned]:
     if not runs:
         others = ", ".join(dict.fromkeys(run.parent.name for run in every))
         raise InputError(f"{folder}: has runs on {others}, but the attacked data is for {', '.join(tasks)}")
-    found, without = [], []
+    without = []
     recipes: dict[Path, tuple[Path, object]] = {}
     for run in runs:
-        settings = read_json_object(run / SETTINGS, "delete the folder of the run")
+        digest, flags = read_settings(run)
         if not (run / RESULT).exists():
             raise InputError(f"{run}: not finished; run the command that fine-tunes again, or delete the folder")
-        path = run / CHECKPOINTS / "checkpoint_last.pt"
+        path = run / CHECKPOINTS / LAST
         if not path.exists():
             without.append(str(run))
             continue
-        seed, recipe = _seed_and_recipe(settings, run)
+        recipe = digest, flags[:-1]  # the last one is the seed
         other, other_recipe = recipes.setdefault(run.parent, (run, recipe))
         if recipe != other_recipe:
             raise InputError(f"{other} and {run} differ in more than the seed; move one of them to another folder")
-        found.append(FineTuned(run.parent.parent.name, run.parent.name, seed, path, _configuration(path)))
-    if not found:
+        yield run.parent.parent.name, path
+    if not recipes:
         raise InputError(f"{folder}: has no checkpoints of finished runs; fine-tune with --keep-checkpoints")
     if without:
         print(f"without a checkpoint, and left out: {', '.join(without)}", file=sys.stderr)
-    return found
 
 
-def _seed_and_recipe(settings: dict, run: Path) -> tuple[int, object]:
-    """The seed, and everything else that identifies a run."""
-    flags = list(settings.get("flags", ()))
-    try:
-        place = flags.index("--seed")
-        return int(flags[place + 1]), (settings["checkpoint"], flags[:place] + flags[place + 2 :])
-    except (ValueError, IndexError, KeyError):
-        raise InputError(f"{run / SETTINGS}: not the settings of a run; delete the folder of the run") from None
-
-
-def _single(argument: str, tasks: Collection[str]) -> FineTuned:
-    name, path = split_name(argument)
-    cfg = _configuration(Path(path))
-    kind, data = registered_name(cfg.task, "task"), cfg.task.get("data") or ""
-    task = {"squad": SQUAD, "sentence_prediction": Path(data).name}.get(kind)
-    if task not in (SQUAD, *TASKS):
+def _read(name: str, path: Path, tasks: Collection[str]) -> FineTuned:
+    cfg = OmegaConf.create(load_checkpoint(path)["cfg"], flags={"allow_objects": True})
+    kind, folder = registered_name(cfg.task, "task"), Path(cfg.task.get("data") or "")
+    task = SQUAD if kind == "squad" else folder.name
+    if kind not in ("squad", "sentence_prediction") or task not in (SQUAD, *TASKS):
         raise InputError(f"{path}: was trained with --task {kind}; give a checkpoint fine-tuned on SQuAD or GLUE")
     if task not in tasks:
         raise InputError(f"{path}: fine-tuned on {task}, but the attacked data is for {', '.join(tasks)}")
-    return FineTuned(default_name(Path(path)) if name is None else name, task, cfg.common.seed, Path(path), cfg)
-
-
-def _configuration(path: Path) -> DictConfig:
-    return OmegaConf.create(load_checkpoint(path)["cfg"], flags={"allow_objects": True})
+    data = Data(task, folder)
+    check_data_folder(folder)
+    for needed in (data.dictionary, data.tokenizer):
+        if not needed.exists():
+            raise InputError(
+                f"{needed}: no such file or folder, but {path} was fine-tuned with it; restore it, or run the command "
+                "in the folder in which you fine-tuned"
+            )
+    return FineTuned(name, data, cfg.common.seed, path, cfg)
