@@ -110,20 +110,20 @@ def refusal(path, dictionary):
     return message
 
 
-def test_without_a_table_the_error_names_the_flag(dictionary):
+def test_missing_and_other_files_are_refused(dictionary, tmp_path):
     assert "--synonym-table" in refusal(None, dictionary)
-
-
-def test_a_missing_file_and_a_folder_are_refused(dictionary, tmp_path):
-    assert "no such file" in refusal(tmp_path / "missing.safetensors", dictionary)
+    assert "No such file" in refusal(tmp_path / "missing.safetensors", dictionary)
     assert "folder" in refusal(tmp_path, dictionary)
+    save_file({"synonyms": torch.zeros(3)}, tmp_path / "model.safetensors")
+    assert "not a synonym table" in refusal(tmp_path / "model.safetensors", dictionary)
 
 
-def test_a_table_of_another_dictionary_is_refused(dictionary, saved):
+def test_a_table_of_another_dictionary_or_version_is_refused(dictionary, saved, monkeypatch):
+    assert "another dictionary" in refusal(saved(), dictionary_of(*reversed(WORDS.values())))
+    monkeypatch.setattr("tn_fairseq.synonym_table.FORMAT_VERSION", "2")
     path = saved()
-    other = dictionary_of(*reversed(WORDS.values()))
-    assert len(other) == len(dictionary)
-    assert "another dictionary" in refusal(path, other)
+    monkeypatch.undo()
+    assert "has format version 2, but this tn_fairseq reads 1" in refusal(path, dictionary)
 
 
 def test_a_pickle_is_never_opened(dictionary, tmp_path):
@@ -145,28 +145,6 @@ def test_a_truncated_table_is_refused(dictionary, saved, kept):
     assert "truncated" in refusal(path, dictionary)
 
 
-def test_another_safetensors_file_is_refused(dictionary, tmp_path):
-    path = tmp_path / "model.safetensors"
-    save_file({"synonyms": torch.zeros(3)}, path)
-    assert "not a synonym table" in refusal(path, dictionary)
-
-
-def test_another_format_version_is_refused(dictionary, saved, monkeypatch):
-    monkeypatch.setattr("tn_fairseq.synonym_table.FORMAT_VERSION", "2")
-    path = saved()
-    monkeypatch.undo()
-    assert "has format version 2, but this tn_fairseq reads 1" in refusal(path, dictionary)
-
-
-def with_first_synonym(of, synonym):
-    def change(table):
-        changed = table.clone()
-        changed[of, 0] = synonym
-        return changed
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -174,37 +152,31 @@ def with_first_synonym(of, synonym):
         (lambda table: table[:-1].clone(), "of shape"),
         (lambda table: table[:, :0].clone(), "of shape"),
         (lambda table: table.flatten(), "of shape"),
-        (with_first_synonym(of=4, synonym=10_000), "ids outside"),
-        (with_first_synonym(of=4, synonym=10), "ids outside the dictionary's 0 to 9"),
-        (with_first_synonym(of=4, synonym=-2), "ids outside"),
-        (with_first_synonym(of=4, synonym=4), "own synonyms"),
-        (with_first_synonym(of=4, synonym=3), "special symbol"),
-        (with_first_synonym(of=3, synonym=4), "special symbol"),
-        (with_first_synonym(of=4, synonym=9), "special symbol"),
         (lambda table: torch.cat([torch.full_like(table, PADDING), table], dim=1), "padding between"),
+        ((4, 10_000), "ids outside"),
+        ((4, 10), "ids outside the dictionary's 0 to 9"),
+        ((4, -2), "ids outside"),
+        ((4, 4), "own synonyms"),
+        ((4, 3), "special symbol"),
+        ((3, 4), "special symbol"),
+        ((4, 9), "special symbol"),
     ],
 )
 def test_invalid_rows_are_refused(dictionary, saved, change, reason):
     table = rows_to_table(dictionary, ROWS)
-    path = saved(change(table))
+    if callable(change):
+        table = change(table)
+    else:
+        word, synonym = change
+        table[word, 0] = synonym
+    path = saved(table)
     message = refusal(path, dictionary)
     assert reason in message and str(path) in message
 
 
-NUMBERS = {"Ġmer": 5, "le": 6, "Ġdog": 7, ".": 8}
-
-
-@pytest.fixture
-def encoder_json(tmp_path):
-    path = tmp_path / "encoder.json"
-    path.write_text(json.dumps(NUMBERS), encoding="utf-8")
-    return path
-
-
 def without_continuations(path, dictionary):
     """A table as version 0.1 wrote it."""
-    metadata = {**read_description(path)}
-    save_file({"synonyms": load_synonym_table(path, dictionary)}, path, metadata)
+    save_file({"synonyms": load_synonym_table(path, dictionary)}, path, read_description(path))
     return path
 
 
@@ -215,16 +187,17 @@ def without_continuations(path, dictionary):
 def test_a_table_says_which_pieces_continue_a_word(tmp_path, pieces, version_01):
     dictionary = dictionary_of(*pieces)
     path = tmp_path / "synonyms.safetensors"
-    save_synonym_table(path, torch.full((len(dictionary), 1), PADDING, dtype=torch.int32), dictionary, {})
+    save_synonym_table(path, rows_to_table(dictionary, {}), dictionary, {})
     if version_01:
         without_continuations(path, dictionary)
     assert load_continuations(path, dictionary).tolist() == [False] * 5 + [True] + [False] * 3
 
 
-def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, encoder_json, caplog):
-    dictionary = dictionary_of(*map(str, NUMBERS.values()))
-    table = torch.full((len(dictionary), 1), PADDING, dtype=torch.int32)
-    path = tmp_path / "synonyms.safetensors"
+def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, caplog):
+    path, encoder_json = tmp_path / "synonyms.safetensors", tmp_path / "encoder.json"
+    encoder_json.write_text(json.dumps({"Ġmer": 5, "le": 6, "Ġdog": 7, ".": 8}), encoding="utf-8")
+    dictionary = dictionary_of("5", "6", "7", "8")
+    table = rows_to_table(dictionary, {})
     with pytest.raises(InputError, match="--encoder-json"):
         save_synonym_table(path, table, dictionary, {})
     assert not path.exists()

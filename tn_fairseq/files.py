@@ -74,10 +74,10 @@ def write_atomically(path: str | Path, advice: str = "name another place with --
     the same path. Raises InputError with the ``advice`` if it cannot be written.
     """
     path = Path(path).absolute()  # "." has no name
-    lock, temporary = (path.with_name(f".{path.name}.{suffix}") for suffix in ("lock", "tmp"))
     with _one_line(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(lock), replacing(path, temporary, advice):
+        temporary = path.with_name(f".{path.name}.tmp")
+        with _locked(path.with_name(f".{path.name}.lock")), replacing(path, temporary, advice):
             yield temporary
 
 
@@ -117,19 +117,17 @@ def write_folder(folder: Path, flag: str) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder / LOCK, refusal):
             _remove(staging)
+            staging.mkdir()
             try:
-                staging.mkdir()
                 yield staging
             finally:
                 _remove(staging)
     except OSError as error:
         place = Path(error.filename or folder)
-        if not _one_holds_the_other(place.absolute(), folder.absolute()):
+        theirs, ours = place.absolute(), folder.absolute()
+        if not (theirs.is_relative_to(ours) or ours.is_relative_to(theirs)):
             raise
-        advice = f"give a {flag} you can write to"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            advice = f"make room there, or give another {flag}"
-        raise InputError(f"{place}: {error.strerror}; {advice}") from None
+        raise InputError(f"{place}: {error.strerror}; give a {flag} you can write to, with enough room") from None
     finally:
         if is_new:
             with suppress(OSError):
@@ -216,10 +214,6 @@ def _one_line(path: Path, advice: str) -> Iterator[None]:
         cause = error if isinstance(error, OSError) else error.__context__
         reason = getattr(cause, "strerror", None) or first_line(error)
         raise InputError(f"{path}: cannot be written ({reason}); {advice}") from None
-
-
-def _one_holds_the_other(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def _remove(path: Path) -> None:

@@ -134,8 +134,6 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
                     f"{path}: has format version {version}, but this tn_fairseq reads {FORMAT_VERSION}; {_REMEDY}"
                 )
             return {name: file.get_tensor(name) for name in tensors}, description
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; {_REMEDY}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error}); {_REMEDY}") from None
     except SafetensorError as error:

@@ -146,7 +146,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synon
     assert "no such checkpoint" in refused(path=tmp_path / "checkpoint_9*.pt")
     assert "holds no model" in refused(path=tmp_path / "list.pt")
     assert "file: File exists; give a --output you can write to" in refused(output=tmp_path / "file")
-    assert "no such file" in refused(synonym_table=tmp_path / "none.safetensors")
+    assert "No such file" in refused(synonym_table=tmp_path / "none.safetensors")
     assert "dict.txt" in refused(data=tmp_path / "nowhere")
     run = analysis(data_bin, "--path", tmp_path / "list.pt", *["--synonym-table", synonym_table, "--output", tmp_path])
     assert "list.pt: holds no model" in run.error()

@@ -280,7 +280,7 @@ def test_only_files_must_be_synced_and_a_failure_does_not_change_earlier_output(
     monkeypatch.setattr(os, "fsync", fsync)
     if kind is stat.S_ISREG:
         message = refused(binarize, new, bert, tmp_path / "out")
-        assert "No space left on device; make room there, or give another --destdir" in message
+        assert "No space left on device; give a --destdir you can write to, with enough room" in message
         assert contents(tmp_path / "out") == before
     else:  # not every file system supports this
         binarize(new, bert, tmp_path / "out")
