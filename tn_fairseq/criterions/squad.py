@@ -1,11 +1,14 @@
 """Fine-tuning on SQuAD: ``--criterion squad``, the likelihood of an answer's first and last token."""
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch.nn.functional as F
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
+from torch import Tensor, nn
 
 from ..tasks.squad import HEAD
 
@@ -14,11 +17,13 @@ from ..tasks.squad import HEAD
 class SquadCriterion(FairseqCriterion):
     """Mean cross-entropy of the answer's start and end over the positions of a window."""
 
-    def __init__(self, cfg, task):
+    def __init__(self, cfg: FairseqDataclass, task: Any):
         super().__init__(task)
         self.padding_index = task.source_dictionary.pad()
 
-    def forward(self, model, sample, reduce=True):
+    def forward(
+        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
         """The summed loss of a batch of windows, the number of windows, and what to log."""
         logits, _ = model(**sample["net_input"], classification_head_name=HEAD)
         padding = sample["net_input"]["src_tokens"].eq(self.padding_index)
@@ -36,7 +41,7 @@ class SquadCriterion(FairseqCriterion):
         return loss, windows, logging_output
 
     @staticmethod
-    def reduce_metrics(logging_outputs) -> None:
+    def reduce_metrics(logging_outputs: Sequence[Mapping[str, Any]]) -> None:
         """Log the loss in bits, and the percentage of windows with correct start and end."""
         loss, correct, windows = (
             float(sum(log.get(key, 0) for log in logging_outputs)) for key in ("loss", "correct", "sample_size")

@@ -3,9 +3,11 @@
 import logging
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from fairseq.data import (
+    Dictionary,
     IdDataset,
     NestedDictionaryDataset,
     NumelDataset,
@@ -44,18 +46,18 @@ class SquadTask(FairseqTask):
 
     cfg: SquadTaskConfig
 
-    def __init__(self, cfg: SquadTaskConfig, dictionary):
+    def __init__(self, cfg: SquadTaskConfig, dictionary: Dictionary):
         super().__init__(cfg)
         self.dictionary = dictionary
 
     @classmethod
     @one_line_errors()
-    def setup_task(cls, cfg: SquadTaskConfig, **kwargs):
+    def setup_task(cls, cfg: SquadTaskConfig, **kwargs: Any) -> "SquadTask":
         """Raises InputError (as a one-line exit) if the folder has no dict.txt."""
         return cls(cfg, load_dictionary(os.path.join(cfg.data, "dict.txt")))
 
     @one_line_errors()
-    def load_dataset(self, split, combine=False, **kwargs):
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         """Load one split as batches of windows, shuffled with the seed.
 
         Raises InputError (as a one-line exit) if the split is missing or its files do not belong together.
@@ -99,7 +101,7 @@ class SquadTask(FairseqTask):
         logger.info(f"{split}: {len(windows):,} windows of at most {longest} tokens from {path}")
 
     @one_line_errors()
-    def build_model(self, cfg, from_checkpoint=False):
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """One of our models with a head that finds answers."""
         model = super().build_model(cfg, from_checkpoint)
         if not hasattr(model, "register_answer_head"):
@@ -107,13 +109,13 @@ class SquadTask(FairseqTask):
         model.register_answer_head(HEAD)
         return model
 
-    def max_positions(self):
+    def max_positions(self) -> int:
         return self.cfg.max_positions
 
     @property
-    def source_dictionary(self):
+    def source_dictionary(self) -> Dictionary:
         return self.dictionary
 
     @property
-    def target_dictionary(self):
+    def target_dictionary(self) -> None:
         return None
