@@ -5,6 +5,7 @@ Also the data before and after attacks.
 
 import json
 import random
+from argparse import Namespace
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.evaluation import glue, squad
-from tn_fairseq.evaluation.finetuning import SETTINGS, Evaluation, Pretrained, Run
+from tn_fairseq.evaluation.__main__ import get_parser
+from tn_fairseq.evaluation.finetuning import SETTINGS, Pretrained, Run
 from tn_fairseq.formats.glue import TASKS
 from tn_fairseq.formats.squad import SquadExample, squad_json
 
@@ -39,12 +41,13 @@ def random_questions(count: int, seed: int) -> list[SquadExample]:
 
 def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: int = 1) -> Run:
     """Write a finished run with its checkpoint, and the scores and predictions of the data's splits."""
-    evaluation = Evaluation([], data, output, [seed], max_update=8)
+    words = ["--data", str(data), "--output", str(output), "--seeds", str(seed), "--max-update", "8"]
+    options = Namespace(**vars(get_parser().parse_args(["squad", "model.pt", *words])), more_flags=())
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
     if task == "SQuAD":
-        (run,), score = squad.squad_runs(evaluation, [model]), squad.score
+        (run,), score = squad.squad_runs(options, [model]), squad.score
     else:
-        (run,), score = glue.glue_runs(evaluation, [model], TASKS[task]), glue.score
+        (run,), score = glue.glue_runs(options, [model], TASKS[task]), glue.score
     save_fine_tuned(run.checkpoint, run.flags, f"{name} {seed}")
     run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
     run.finish(score(run), keep_checkpoints=True)

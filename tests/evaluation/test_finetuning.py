@@ -2,6 +2,7 @@ import io
 import os
 import re
 import sys
+from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.__main__ import get_parser, main
 from tn_fairseq.evaluation.finetuning import (
     LAST,
-    Evaluation,
     Pretrained,
     Run,
     check_flags,
@@ -28,26 +28,43 @@ def pretrained(layers=12, hidden_size=256, digest="0", name="small"):
 
 
 def options(folder=Path("folder"), **more):
-    return Evaluation([], folder, folder, [1], **more)
+    found = get_parser().parse_args(["squad", "model.pt", "--data", str(folder), "--output", str(folder)])
+    return Namespace(**{**vars(found), "more_flags": (), "seeds": [1], **more})
+
+
+def planned(model, examples=100, epochs=3, **more) -> Run:
+    (run,) = plan(options(**more), [model], "SQuAD", Path("data"), ["--task", "squad"], examples, epochs)
+    return run
+
+
+def pairs(run: Run) -> dict[str, str]:
+    return dict(zip(run.flags, run.flags[1:]))
 
 
 @pytest.mark.parametrize(
     "layers, size, lr, decay", [(12, 256, "0.0003", "0.8"), (12, 768, "0.0001", "0.8"), (24, 1024, "5e-05", "0.9")]
 )
 def test_learning_rates_depend_on_the_model_size(layers, size, lr, decay):
-    flags = options().flags(pretrained(layers, size), 100)
-    assert [flags[flags.index(flag) + 1] for flag in ("--lr", "--layerwise-lr-decay")] == [lr, decay]
+    flags = pairs(planned(pretrained(layers, size)))
+    assert (flags["--lr"], flags["--layerwise-lr-decay"]) == (lr, decay)
 
 
-def test_the_number_of_updates_includes_a_smaller_last_batch():
-    assert options().updates(examples=8_551, epochs=3) == 3 * 268
-    assert options(batch_size=16, epochs=2).updates(8_551, 3) == 2 * 535
-    assert options(max_update=100).updates(8_551, 3) == 100
-    assert options(max_update=10_000).updates(8_551, 3) == 804
-    flags = options(lr=1e-5, more_flags=("--fp16",)).flags(pretrained(), 804)
-    pairs = dict(zip(flags, flags[1:]))
-    assert (pairs["--warmup-updates"], pairs["--max-update"], pairs["--total-num-update"]) == ("80", "804", "804")
-    assert pairs["--lr"] == "1e-05" and pairs["--batch-size"] == "32" and flags[-1] == "--fp16"
+@pytest.mark.parametrize(
+    "more, updates",
+    [
+        ({}, 3 * 268),  # with a smaller last batch
+        ({"batch_size": 16, "epochs": 2}, 2 * 535),
+        ({"max_update": 100}, 100),
+        ({"max_update": 10_000}, 804),
+    ],
+)
+def test_the_number_of_updates(more, updates):
+    run = planned(pretrained(), 8_551, lr=1e-5, more_flags=("--fp16",), **more)
+    flags = pairs(run)
+    assert run.updates == updates and flags["--warmup-updates"] == str(updates // 10)
+    assert flags["--max-update"] == flags["--total-num-update"] == str(updates)
+    assert (flags["--lr"], flags["--batch-size"]) == ("1e-05", str(more.get("batch_size", 32)))
+    assert flags["--fp16"] == "--seed" and run.flags[-2:] == ("--seed", "1")
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +138,7 @@ def test_a_model_that_is_not_ours(data_bin, tmp_path):
 )
 def test_flags_that_would_break_a_run_are_rejected_before_any_run_starts(checkpoint, tmp_path, capsys, flags, message):
     more_flags = tuple(flags.split())
-    task = ["--task", "squad", "--criterion", "squad"]
-    evaluation = options(tmp_path, more_flags=more_flags)
-    (run,) = plan(evaluation, [read_pretrained(str(checkpoint))], "SQuAD", tmp_path, task, 10, 2)
+    run = planned(read_pretrained(str(checkpoint)), more_flags=more_flags)
     with pytest.raises(InputError, match=message) if message else nullcontext():
         check_flags([run], more_flags)
     assert not capsys.readouterr().err and not any(tmp_path.iterdir())

@@ -14,15 +14,25 @@ would accept with what people accept. The command robustness scores fine-tuned c
 """
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 from ..arguments import positive
 from ..errors import PREPROCESSING, InputError, one_line_errors
+
+# The module and the function of each command, which are imported when they are used: fairseq takes seconds to import.
+COMMANDS = {
+    "glue": (".glue", "evaluate_glue"),
+    "squad": (".squad", "evaluate_squad"),
+    "squad-score": (".squad_score", "score_files"),
+    "robustness": (".robustness.report", "write_report"),
+    "lexical": (".lexical.report", "write_report"),
+    "judge": (".lexical.judge", "judge_report"),
+}
+TRAINS = ("glue", "squad")
 
 
 @one_line_errors()
@@ -31,16 +41,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     argv = list(sys.argv[1:] if argv is None else argv)
     own, more_flags = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     parser = get_parser()
-    args, unknown = parser.parse_known_args(own)
+    options, unknown = parser.parse_known_args(own)
     if unknown:
-        hint = '; flags for fairseq-train go last, after "--"' if args.run is fine_tune else ""
+        hint = '; flags for fairseq-train go last, after "--"' if options.command in TRAINS else ""
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-    if more_flags and args.run is not fine_tune:
-        raise InputError(f"{args.command} takes no flags for fairseq-train")
-    args.more_flags = tuple(more_flags)
+    if more_flags and options.command not in TRAINS:
+        raise InputError(f"{options.command} takes no flags for fairseq-train")
+    options.more_flags = tuple(more_flags)
     logging.disable(logging.INFO)
+    module, function = COMMANDS[options.command]
     try:
-        print(args.run(args))
+        print(getattr(import_module(module, __package__), function)(options))
     except KeyboardInterrupt:
         sys.exit("error: interrupted; run the same command again")
 
@@ -66,7 +77,6 @@ def get_parser() -> argparse.ArgumentParser:
             epilog='Flags for fairseq-train go after "--": -- --dropout 0.2',
             parents=[with_paper],
         )
-        command.set_defaults(run=fine_tune)
         command.add_argument("checkpoints", nargs="+", metavar="[NAME=]CHECKPOINT.pt", help="checkpoints to fine-tune")
         data = f"output of {PREPROCESSING} {name}"
         command.add_argument("--data", type=Path, required=True, metavar="DIR", help=data)
@@ -80,14 +90,12 @@ def get_parser() -> argparse.ArgumentParser:
         command.add_argument("--keep-checkpoints", action="store_true", help="also of finished runs")
 
     scoring = commands.add_parser("squad-score", help="exact match and F1 of a file of predictions")
-    scoring.set_defaults(run=score)
     scoring.add_argument("data", type=Path, metavar="DATA.json", help="data in the format of SQuAD 1.1")
     scoring.add_argument("predictions", type=Path, metavar="PREDICTIONS.json", help="an object that maps ids to texts")
 
     robustness = commands.add_parser(
         "robustness", help="score fine-tuned checkpoints on attacked data", parents=[with_paper]
     )
-    robustness.set_defaults(run=measure_robustness)
     runs = "--output of glue or squad, or [NAME=]CHECKPOINT.pt of one run"
     robustness.add_argument("runs", nargs="+", metavar="SCORES", help=runs)
     original = "what was attacked: a file in the format of SQuAD 1.1, or a GLUE folder"
@@ -100,7 +108,6 @@ def get_parser() -> argparse.ArgumentParser:
     lexical = commands.add_parser(
         "lexical", help="measure substitutes, word similarities and minimal pairs", parents=[compared]
     )
-    lexical.set_defaults(run=measure_words)
     checkpoints = "checkpoints; with a name, a quoted pattern of its seeds"
     lexical.add_argument("checkpoints", nargs="*", metavar="[NAME=]CKPT", help=checkpoints)
     lexical.add_argument("--swords", type=Path, metavar="FILE", help=swords)
@@ -116,7 +123,6 @@ def get_parser() -> argparse.ArgumentParser:
     )
 
     judge = commands.add_parser("judge", help="compare a judge of corrections with people")
-    judge.set_defaults(run=measure_judge)
     judge.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="the file for --correction-judge")
     judge.add_argument("--swords", type=Path, required=True, metavar="FILE", help=swords)
     judge.add_argument("--synonym-table", nargs="+", type=Path, required=True, metavar="TABLE", help=table)
@@ -125,52 +131,6 @@ def get_parser() -> argparse.ArgumentParser:
         command.add_argument("--data", type=Path, required=True, metavar="DATA_BIN", help=data)
         command.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     return parser
-
-
-# The modules are imported when they are used, because fairseq takes seconds to import.
-
-
-def fine_tune(args: argparse.Namespace) -> str:
-    """The commands glue and squad."""
-    from .finetuning import Evaluation
-    from .glue import evaluate_glue
-    from .squad import evaluate_squad
-
-    evaluation = Evaluation(**{field.name: getattr(args, field.name) for field in fields(Evaluation)})
-    return evaluate_glue(evaluation, args.tasks) if args.command == "glue" else evaluate_squad(evaluation)
-
-
-def measure_robustness(args: argparse.Namespace) -> str:
-    """The command robustness."""
-    from .robustness.report import write_report
-
-    return write_report(args)
-
-
-def measure_words(args: argparse.Namespace) -> str:
-    """The command lexical."""
-    from .lexical.report import write_report
-
-    return write_report(args)
-
-
-def measure_judge(args: argparse.Namespace) -> str:
-    """The command judge."""
-    from .lexical.judge import judge_report
-
-    return judge_report(args)
-
-
-def score(args: argparse.Namespace) -> str:
-    """The command squad-score, in the format of the official script; missing predictions go to standard error."""
-    from ..formats.squad import read_labeled_squad
-    from .squad_score import read_predictions, squad_score
-
-    answers = {example.id: [text for text, _ in example.answers] for example in read_labeled_squad(args.data)}
-    found = squad_score(answers, read_predictions(args.predictions, answers))
-    if found.missing:
-        print(f"{found.missing:,} of {found.questions:,} questions have no prediction and count as 0", file=sys.stderr)
-    return json.dumps({"exact_match": found.exact_match, "f1": found.f1})
 
 
 def _seeds(text: str) -> list[int]:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -59,42 +60,6 @@ class Pretrained:
         if self.hidden_size < 768:
             return 3e-4
         return 1e-4 if self.layers < 24 else 5e-5
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The options of the commands glue and squad; ``lr`` and ``epochs`` have defaults of the model and the task.
-
-    ``checkpoints`` are arguments of ``read_pretrained``; ``baseline`` is the name of the one to compare with;
-    ``more_flags`` are the user's flags for fairseq-train.
-    """
-
-    checkpoints: Sequence[str]
-    data: Path
-    output: Path
-    seeds: Sequence[int]
-    baseline: str | None = None
-    paper: bool = False
-    epochs: int | None = None
-    max_update: int | None = None
-    batch_size: int = 32
-    lr: float | None = None
-    keep_checkpoints: bool = False
-    more_flags: tuple[str, ...] = ()
-
-    def updates(self, examples: int, epochs: int) -> int:
-        """The number of updates for a task with this number of examples and this default number of epochs."""
-        updates = math.ceil(examples / self.batch_size) * (self.epochs or epochs)
-        return min(updates, self.max_update or updates)
-
-    def flags(self, model: Pretrained, updates: int) -> list[str]:
-        """The flags for fairseq-train (Clark et al. 2020, table 7, and their released code)."""
-        decay = 0.9 if model.layers >= 24 else 0.8
-        flags = ["--optimizer", "electra_adamw", "--lr", self.lr or model.lr, "--layerwise-lr-decay", decay]
-        flags += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", updates // 10]
-        flags += ["--total-num-update", updates, "--max-update", updates, "--clip-norm", 1.0]
-        flags += ["--batch-size", self.batch_size, "--required-batch-size-multiple", 1]
-        return [*map(str, flags), *self.more_flags]
 
 
 @dataclass(frozen=True)
@@ -203,22 +168,31 @@ def _with_values(flags: Sequence[str]) -> list[str]:
 
 
 def plan(
-    evaluation: Evaluation,
+    options: Namespace,
     models: Sequence[Pretrained],
     task: str,
     data: Path,
     task_flags: Sequence[str],
-    rows: int,
+    examples: int,
     epochs: int,
 ) -> list[Run]:
-    """A run for each checkpoint and seed on a task with this number of training examples and of epochs."""
-    updates = evaluation.updates(rows, epochs)
+    """A run for each checkpoint and seed on a task with this number of training examples and, by default, epochs.
+
+    The other flags for fairseq-train are those of Clark et al. (2020, table 7, and their released code).
+    """
+    updates = math.ceil(examples / options.batch_size) * (options.epochs or epochs)
+    updates = min(updates, options.max_update or updates)
     runs = []
     for model in models:
-        flags = [as_argument(data), *task_flags, *model.model_flags, *evaluation.flags(model, updates)]
-        for seed in evaluation.seeds:
-            folder = evaluation.output / model.name / task / f"seed{seed}"
-            runs.append(Run(model, task, seed, folder, updates, (*flags, "--seed", str(seed))))
+        decay = 0.9 if model.layers >= 24 else 0.8
+        flags: list[object] = [as_argument(data), *task_flags, *model.model_flags]
+        flags += ["--optimizer", "electra_adamw", "--lr", options.lr or model.lr, "--layerwise-lr-decay", decay]
+        flags += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", updates // 10]
+        flags += ["--total-num-update", updates, "--max-update", updates, "--clip-norm", 1.0]
+        flags += ["--batch-size", options.batch_size, "--required-batch-size-multiple", 1, *options.more_flags]
+        for seed in options.seeds:
+            folder = options.output / model.name / task / f"seed{seed}"
+            runs.append(Run(model, task, seed, folder, updates, tuple(map(str, [*flags, "--seed", seed]))))
     return runs
 
 
@@ -305,15 +279,13 @@ def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
         raise InputError(f"--baseline {baseline}: not among the checkpoints, which are named {', '.join(names)}")
 
 
-def run_all(
-    evaluation: Evaluation, runs: Sequence[Run], score: Callable[[Run], dict[str, Any]]
-) -> list[dict[str, Any]]:
+def run_all(options: Namespace, runs: Sequence[Run], score: Callable[[Run], dict[str, Any]]) -> list[dict[str, Any]]:
     """Train and score the runs that are not finished; return the results of all runs in order.
 
     Shows a progress bar over all updates on a terminal; otherwise prints a line to standard error per finished run.
     Raises InputError if the user's flags or an earlier run with other settings are in the way.
     """
-    check_flags(runs, evaluation.more_flags)
+    check_flags(runs, options.more_flags)
     results = {run: found for run in runs if (found := run.result()) is not None}
     finished = sum(run.updates for run in results)
     with tqdm(total=sum(run.updates for run in runs), unit="update", disable=None, initial=finished) as bar:
@@ -325,7 +297,7 @@ def run_all(
                 bar.set_postfix_str(f"{run}, loss {loss}")
                 bar.update(before + updates - bar.n)
             results[run] = score(run)
-            run.finish(results[run], evaluation.keep_checkpoints)
+            run.finish(results[run], options.keep_checkpoints)
             bar.update(before + run.updates - bar.n)
             if bar.disable:  # standard error is not a terminal
                 scores = ", ".join(f"{name} {value:.2f}" for name, value in results[run]["valid"].items())

@@ -1,5 +1,6 @@
 """Fine-tuning on GLUE: every checkpoint, task and seed, and the table of results."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from ..errors import PREPROCESSING
 from ..files import write_text
 from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
 from ..reporting.paper import AVERAGE, GLUE_NOTE, GLUE_ROWS, GLUE_TASKS
-from .finetuning import Evaluation, Pretrained, Run, plan, read_checkpoints, run_all, write_report
+from .finetuning import Pretrained, Run, plan, read_checkpoints, run_all, write_report
 from .metrics import metric
 from .prediction import Predictor
 from .tables import score_table
@@ -22,37 +23,37 @@ HEAD = "sentence_classification_head"
 SUBMISSIONS = {("MNLI", "test"): "MNLI-m.tsv", ("MNLI", "test1"): "MNLI-mm.tsv"}
 
 
-def evaluate_glue(evaluation: Evaluation, tasks: str) -> str:
+def evaluate_glue(options: Namespace) -> str:
     """Finish all runs, write ``glue.json`` and ``glue.txt``, and return the table.
 
-    Raises InputError for invalid checkpoints, tasks, data and flags.
+    ``options`` are the command's. Raises InputError for invalid checkpoints, tasks, data and flags.
     """
-    models = read_checkpoints(evaluation.checkpoints, evaluation.baseline)
-    there = {name for name in TASKS if (evaluation.data / name / "input0" / "dict.txt").exists()}
+    models = read_checkpoints(options.checkpoints, options.baseline)
+    there = {name for name in TASKS if (options.data / name / "input0" / "dict.txt").exists()}
     remedy = f"create it with {PREPROCESSING} glue"
-    chosen = choose_tasks(tasks.split(","), there, f"--data {evaluation.data}", remedy)
-    runs = [run for task in chosen for run in glue_runs(evaluation, models, task)]
-    results = run_all(evaluation, runs, score)
+    chosen = choose_tasks(options.tasks.split(","), there, f"--data {options.data}", remedy)
+    runs = [run for task in chosen for run in glue_runs(options, models, task)]
+    results = run_all(options, runs, score)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
         main = TASKS[run.task].metrics[0]
         scores.setdefault(run.model.name, {}).setdefault(run.task, []).append(result["valid"][main])
-    paper = GLUE_ROWS if evaluation.paper else None
-    table = score_table(scores, (*GLUE_TASKS, AVERAGE), evaluation.baseline, paper, GLUE_NOTE)
-    write_report(evaluation.output / "glue", runs, results, table)
+    paper = GLUE_ROWS if options.paper else None
+    table = score_table(scores, (*GLUE_TASKS, AVERAGE), options.baseline, paper, GLUE_NOTE)
+    write_report(options.output / "glue", runs, results, table)
     return table
 
 
-def glue_runs(evaluation: Evaluation, models: Sequence[Pretrained], task: GlueTask) -> list[Run]:
+def glue_runs(options: Namespace, models: Sequence[Pretrained], task: GlueTask) -> list[Run]:
     """The runs on a task, with fairseq's task and criterion; raises InputError if any split is damaged."""
-    folder = evaluation.data / task.name
+    folder = options.data / task.name
     flags = ["--task", "sentence_prediction", "--init-token", "0"]
     flags += ["--num-classes", str(len(task.labels) or 1), "--criterion", "sentence_prediction"]
     flags += [] if task.labels else ["--regression-target"]
     rows = len(load_sentences(folder / "input0" / "train", "glue"))
     for index in sorted(folder.glob("*/*.idx")):  # training reads only the first split
         load_sentences(index.with_suffix(""), "glue")
-    return plan(evaluation, models, task.name, folder, flags, rows, task.epochs)
+    return plan(options, models, task.name, folder, flags, rows, task.epochs)
 
 
 def score(run: Run) -> dict[str, Any]:

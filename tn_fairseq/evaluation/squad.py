@@ -1,6 +1,7 @@
 """Fine-tuning on SQuAD: every checkpoint and seed, and the table of results."""
 
 import json
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from ..formats.squad import SPLITS, SquadExample, read_squad
 from ..reporting.paper import SCORES_NOTE, SQUAD_METRICS, SQUAD_ROWS
 from ..tasks.squad import HEAD
 from .answers import best_answers
-from .finetuning import Evaluation, Pretrained, Run, plan, read_checkpoints, run_all, write_report
+from .finetuning import Pretrained, Run, plan, read_checkpoints, run_all, write_report
 from .prediction import Predictor
 from .squad_score import squad_score
 from .tables import score_table
@@ -23,31 +24,31 @@ SQUAD = "SQuAD"  # the task's name in results
 EPOCHS = 2
 
 
-def evaluate_squad(evaluation: Evaluation) -> str:
+def evaluate_squad(options: Namespace) -> str:
     """Finish all runs, write ``squad.json`` and ``squad.txt``, and return the table.
 
-    Raises InputError for invalid checkpoints, data and flags.
+    ``options`` are the command's. Raises InputError for invalid checkpoints, data and flags.
     """
-    models = read_checkpoints(evaluation.checkpoints, evaluation.baseline)
-    runs = squad_runs(evaluation, models)
-    results = run_all(evaluation, runs, score)
+    models = read_checkpoints(options.checkpoints, options.baseline)
+    runs = squad_runs(options, models)
+    results = run_all(options, runs, score)
     scores: dict[str, dict[str, list[float]]] = {}
     for run, result in zip(runs, results):
         for name in SQUAD_METRICS:
             scores.setdefault(run.model.name, {}).setdefault(name, []).append(result["valid"][name])
-    paper = SQUAD_ROWS if evaluation.paper else None
-    table = score_table(scores, SQUAD_METRICS, evaluation.baseline, paper, SCORES_NOTE)
-    write_report(evaluation.output / "squad", runs, results, table)
+    paper = SQUAD_ROWS if options.paper else None
+    table = score_table(scores, SQUAD_METRICS, options.baseline, paper, SCORES_NOTE)
+    write_report(options.output / "squad", runs, results, table)
     return table
 
 
-def squad_runs(evaluation: Evaluation, models: Sequence[Pretrained]) -> list[Run]:
+def squad_runs(options: Namespace, models: Sequence[Pretrained]) -> list[Run]:
     """The runs, with our task and criterion; raises InputError if any split is damaged."""
-    data = evaluation.data
+    data = options.data
     splits = [split for split in SPLITS if split != "test" or (data / "test.bin").exists()]
     windows = {split: len(load_sentences(data / split, "squad")) for split in splits}
     flags = ["--task", "squad", "--criterion", "squad"]
-    return plan(evaluation, models, SQUAD, data, flags, windows["train"], EPOCHS)
+    return plan(options, models, SQUAD, data, flags, windows["train"], EPOCHS)
 
 
 def score(run: Run) -> dict[str, Any]:

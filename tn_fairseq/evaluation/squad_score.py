@@ -1,7 +1,10 @@
 """Exact match and F1 of SQuAD 1.1, with exactly the same results as the official script."""
 
+import json
 import re
 import string
+import sys
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..files import read_json_object
+from ..formats.squad import read_labeled_squad
 
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -22,6 +26,18 @@ class SquadScore:
     f1: float
     questions: int
     missing: int
+
+
+def score_files(options: Namespace) -> str:
+    """The scores in the format of the official script; says on standard error how many predictions are missing.
+
+    ``options`` are those of the command squad-score. Raises InputError for invalid files.
+    """
+    answers = {example.id: [text for text, _ in example.answers] for example in read_labeled_squad(options.data)}
+    found = squad_score(answers, read_predictions(options.predictions, answers))
+    if found.missing:
+        print(f"{found.missing:,} of {found.questions:,} questions have no prediction and count as 0", file=sys.stderr)
+    return json.dumps({"exact_match": found.exact_match, "f1": found.f1})
 
 
 def normalize_answer(text: str) -> str:

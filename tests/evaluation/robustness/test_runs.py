@@ -56,8 +56,8 @@ def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsy
 
 
 def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
-    assert "contains no runs; give the --output of" in refused([tmp_path / "scores" / "plain"])
-    assert "has runs on SQuAD, but the attacked data is for RTE, QQP" in refused([scores], ["RTE", "QQP"])
+    assert "contains no runs on SQuAD, whose data is attacked; give the --output" in refused([scores / "plain"])
+    assert "contains no runs on RTE, QQP, whose" in refused([scores], ["RTE", "QQP"])
     assert "No such file" in refused([tmp_path / "nowhere"])
     message = "--baseline other: not among the checkpoints, which are named corrected, plain"
     assert refused([scores], baseline="other") == message

@@ -87,15 +87,12 @@ def find_runs(arguments: Sequence[str], tasks: Collection[str], baseline: str | 
 
 def _in_folder(folder: Path, tasks: Collection[str]) -> Iterator[tuple[str, Path]]:
     """The names and the checkpoints of finished runs."""
-    every = [path.parent for path in sorted(folder.glob(f"*/*/seed*/{SETTINGS}"))]
-    if not every:
-        raise InputError(
-            f"{folder}: contains no runs; give the --output of python -m tn_fairseq.evaluation glue or squad"
-        )
-    runs = [run for run in every if run.parent.name in tasks]
+    runs = [path.parent for path in sorted(folder.glob(f"*/*/seed*/{SETTINGS}")) if path.parent.parent.name in tasks]
     if not runs:
-        others = ", ".join(dict.fromkeys(run.parent.name for run in every))
-        raise InputError(f"{folder}: has runs on {others}, but the attacked data is for {', '.join(tasks)}")
+        raise InputError(
+            f"{folder}: contains no runs on {', '.join(tasks)}, whose data is attacked; give the --output of "
+            "python -m tn_fairseq.evaluation glue or squad"
+        )
     without = []
     recipes: dict[Path, tuple[Path, object]] = {}
     for run in runs:
