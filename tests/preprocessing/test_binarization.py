@@ -155,20 +155,6 @@ def test_invalid_utf8_is_reported_with_file_and_offset(tmp_path, bert, bad, work
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("text", ["", "\n \n\x07\n\u200b\n"])
-def test_a_corpus_without_text_is_refused(tmp_path, bert, splits, text):
-    splits["valid"] = [write(tmp_path / "empty.txt", text)]
-    assert "empty.txt: no line with text for valid" in refused(binarize, splits, bert, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_file_is_reported_before_any_work(tmp_path, bert):
-    splits = {"train": [write(tmp_path / "a", b"\xff")], "test": [tmp_path / "no.txt"]}
-    assert "no.txt: No such file" in refused(binarize, splits, bert, tmp_path / "out")
-    assert "is a folder" in refused(binarize, {"train": [tmp_path]}, bert, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_splits_of_another_dictionary_are_deleted(tmp_path, bert):
     text = [write(tmp_path / "a", "the cat")]
     binarize({"train": text, "test": text}, bert, tmp_path / "out")
@@ -217,15 +203,20 @@ def test_shards_are_about_equally_large(tmp_path, bert):
     assert all(abs(tokens - counts.tokens / 4) <= 2 * longest for tokens in counts.shard_tokens), counts.shard_tokens
 
 
-def test_invalid_shards_are_refused(tmp_path, bert):
-    text = [write(tmp_path / "text", "the\n\ncat\nthe\n")]
-    os.mkfifo(tmp_path / "pipe")
-    for paths, out, shards, message in (
-        (text, "out", 3, "text: 2 documents are too few for 3 shards; reduce --shards"),
-        (text, "a:b", 2, "contains ':', which separates shards; give another --destdir"),
-        ([tmp_path / "pipe"], "out", 2, "pipe: not a regular file, but --shards needs the file size"),
+def test_what_is_refused(tmp_path, bert):
+    good, invalid = write(tmp_path / "good", "the\n\ncat\nthe\n"), write(tmp_path / "invalid", b"\xff")
+    blank, pipe = write(tmp_path / "blank", "\n \n\x07\n\u200b\n"), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for train, valid, out, shards, message in (
+        (good, blank, "out", None, "blank: no line with text for valid"),
+        (invalid, tmp_path / "no.txt", "out", None, "no.txt: No such file"),  # before any work
+        (good, tmp_path, "out", None, "is a folder"),
+        (good, good, "out", 3, "good: 2 documents are too few for 3 shards; reduce --shards"),
+        (good, good, "a:b", 2, "contains ':', which separates shards; give another --destdir"),
+        (pipe, good, "out", 2, "pipe: not a regular file, but --shards needs the file size"),
     ):
-        assert message in refused(binarize, {"train": paths}, bert, tmp_path / out, shards=shards)
+        splits = {"train": [train], "valid": [valid]}
+        assert message in refused(binarize, splits, bert, tmp_path / out, shards=shards)
         assert not (tmp_path / out).exists()
 
 

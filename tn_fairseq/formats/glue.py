@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..files import read_text
-from .hub import load_from_hub
+from . import load_from_hub
 
 HUB_DATASET = "nyu-mll/glue"
 HIGHEST_SCORE = 5.0  # of a regression; targets are scores divided by it, as in Google's code

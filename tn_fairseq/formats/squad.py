@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..files import read_json
-from .hub import load_from_hub
+from . import load_from_hub
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")

@@ -30,11 +30,10 @@ from .writers import BinaryWriter, TextWriter, Vocabulary
 
 @dataclass(frozen=True)
 class EncodedChunk:
-    """The sentences of a chunk: dictionary indices with each ``</s>``, (tokens,), and lengths, (lines,).
+    """The sentences of a chunk: dictionary indices, each with its ``</s>``, (tokens,), and lengths, (sentences,).
 
-    A length of 1 is a boundary between two documents. ``starts`` are the byte positions in the chunk at which its
-    documents start, and ``blanks`` the numbers of blank lines before them, both (documents,). The first document may
-    have started in an earlier chunk.
+    ``starts`` are their byte positions in the chunk, and ``blanks`` the numbers of blank lines before them, both
+    (sentences,).
     """
 
     ids: np.ndarray
@@ -83,14 +82,12 @@ def encode_chunk(vocabulary: Vocabulary, chunk: Chunk) -> EncodedChunk:
     lengths = lengths[kept]
     # The number of blank lines before each kept sentence tells where documents end, even if lines between were dropped.
     blanks = np.diff(np.cumsum(blank)[~blank][kept], prepend=0)
-    firsts = np.union1d([0], np.flatnonzero(blanks))[: len(blanks)]  # the first sentence of each document
-    ends = np.cumsum(lengths)
     line_starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(chunk.data, dtype=np.uint8) == ord("\n")) + 1])
     return EncodedChunk(
-        ids=np.insert(ids, np.concatenate([ends, ends[firsts[1:] - 1]]), vocabulary.eos),
-        lengths=np.insert(lengths + 1, firsts[1:], 1).astype(np.int32),
-        starts=line_starts[: len(lines)][~blank][kept][firsts],
-        blanks=blanks[firsts],
+        ids=np.insert(ids, np.cumsum(lengths), vocabulary.eos),
+        lengths=(lengths + 1).astype(np.int32),
+        starts=line_starts[: len(lines)][~blank][kept],
+        blanks=blanks,
         trailing_blanks=int(blank.sum() - blanks.sum()),
         starts_file=chunk.offset == 0,
         nbytes=len(chunk.data),
@@ -167,7 +164,7 @@ class _SplitWriter:
         self._counts = SplitCounts()
         self._open_writers = open_writers
         self._total = total
-        self._boundary = np.array([eos]), np.array([1])  # between two documents
+        self._eos = eos
         self._writers: list[BinaryWriter | TextWriter] = []  # the last one is open
         self._blanks, self._new_file = 0, False  # since the last sentence
         self._position = 0  # of the next chunk, in bytes
@@ -193,37 +190,40 @@ class _SplitWriter:
     def _add_sentences(self, chunk: EncodedChunk) -> None:
         blanks = chunk.blanks.copy()
         blanks[0] += self._blanks
-        begins = not self._writers or blanks[0] > 0 or self._new_file  # a document; else it continues one
-        openings = self._openings(self._position + chunk.starts, 0 if begins else 1)
+        begins = blanks > 0  # a document
+        begins[0] |= self._new_file
         if not self._writers:
             self._counts.outer_blanks += int(blanks[0])
             blanks[0] = 0
-        elif begins and openings[:1] != [0]:
-            self._append(*self._boundary)
+        documents = np.flatnonzero(begins)  # their first sentences
+        opening = documents[self._openings(self._position + chunk.starts[documents])]
+        separated = np.setdiff1d(documents, opening)  # by a lone </s>; none ends a shard
         self._counts.repeated_blanks += int((blanks - 1).clip(min=0).sum())
-        self._counts.outer_blanks += int(blanks[openings].clip(max=1).sum())  # no boundary ends a shard
-        self._counts.documents += len(blanks) - (not begins)
-        self._counts.sentences += len(chunk.lengths) - (len(blanks) - 1)
+        self._counts.outer_blanks += int(blanks[opening].clip(max=1).sum())
+        self._counts.documents += len(documents)
+        self._counts.sentences += len(blanks)
 
-        firsts = np.concatenate([[0], np.flatnonzero(chunk.lengths == 1) + 1])  # the first sentence of each document
         ends = np.concatenate([[0], np.cumsum(chunk.lengths)])
-        written = 0
-        for first in firsts[openings]:
-            if first > 0:
-                self._append(chunk.ids[ends[written] : ends[first - 1]], chunk.lengths[written : first - 1])
-            if self._writers:
-                self._writers[-1].close()
-            self._writers.append(self._open_writers[len(self._writers)]())
-            self._counts.shard_tokens.append(0)
-            written = first
-        self._append(chunk.ids[ends[written] :], chunk.lengths[written:])
+        moved = np.searchsorted(separated, opening)
+        ids = np.split(np.insert(chunk.ids, ends[separated], self._eos), ends[opening] + moved)
+        lengths = np.split(np.insert(chunk.lengths, separated, 1), opening + moved)
+        for number, (shard_ids, shard_lengths) in enumerate(zip(ids, lengths)):
+            if number > 0:
+                if self._writers:
+                    self._writers[-1].close()
+                self._writers.append(self._open_writers[len(self._writers)]())
+                self._counts.shard_tokens.append(0)
+            if len(shard_ids):
+                self._writers[-1].append(shard_ids, shard_lengths)
+                self._counts.shard_tokens[-1] += len(shard_ids)
 
-    def _openings(self, starts: np.ndarray, document: int) -> list[int]:
-        """The documents, from ``document`` on, that open a shard: the first at or after the shard's share of the bytes.
+    def _openings(self, starts: np.ndarray) -> list[int]:
+        """The documents that open a shard: the first one at or after the shard's share of the bytes.
 
         ``starts``, (documents,), are the byte positions at which the documents start.
         """
-        shards, found = len(self._open_writers), []
+        shards, document = len(self._open_writers), 0
+        found: list[int] = []
         for shard in range(len(self._writers), shards):
             document += int(np.searchsorted(starts[document:] * shards, self._total * shard))
             if document == len(starts):
@@ -231,10 +231,6 @@ class _SplitWriter:
             found.append(document)
             document += 1
         return found
-
-    def _append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        self._writers[-1].append(ids, lengths)
-        self._counts.shard_tokens[-1] += len(ids)
 
 
 def _check_counts(split: str, paths: Sequence[Path], counts: SplitCounts, shards: int) -> None:

@@ -121,7 +121,7 @@ def binarize_squad(
         write_lengths(staging, **lengths)
         counts = {}
         for split, examples in splits.items():
-            counts[split] = _write_split(staging / split, examples, vocabulary, **lengths)
+            counts[split] = _write_split(staging / split, examples, vocabulary, lengths)
             if split != "train":
                 text = json.dumps(squad_json(examples), ensure_ascii=False)
                 (staging / f"{split}.json").write_text(text + "\n", encoding="utf-8")
@@ -146,15 +146,10 @@ def _check_lengths(max_length: int, doc_stride: int, max_question_length: int) -
 
 
 def _write_split(
-    prefix: Path,
-    examples: Sequence[SquadExample],
-    vocabulary: Vocabulary,
-    max_length: int,
-    doc_stride: int,
-    max_question_length: int,
+    prefix: Path, examples: Sequence[SquadExample], vocabulary: Vocabulary, lengths: Mapping[str, int]
 ) -> SquadCounts:
     """Write ``prefix``.bin, .idx and .safetensors."""
-    eos = [vocabulary.eos]
+    eos, longest_question = [vocabulary.eos], lengths["max_question_length"]
     counts = SquadCounts(questions=len(examples))
     writer = BinaryWriter(prefix, vocabulary.dictionary)
     tensors: dict[str, list] = {"example": [], "context_start": [], "answer": []}
@@ -173,10 +168,10 @@ def _write_split(
             context = example.context
             context_ids, offsets = encode(context)
         question_ids, _ = encode(example.question)
-        counts.questions_cut += len(question_ids) > max_question_length
-        question_ids = question_ids[:max_question_length]
+        counts.questions_cut += len(question_ids) > longest_question
+        question_ids = question_ids[:longest_question]
         answer = answer_tokens(offsets, *example.answers[0]) if example.answers else None
-        shown = windows(len(question_ids), len(context_ids), answer, max_length, doc_stride)
+        shown = windows(len(question_ids), len(context_ids), answer, lengths["max_length"], lengths["doc_stride"])
         if example.answers:
             counts.answers_in_no_window += all(window.answer == (0, 0) for window in shown)
         if answer is not None:

@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
@@ -21,6 +22,7 @@ BERT_NAMES = dict(zip(ROBERTA_SPECIAL_TOKENS, ("[CLS]", "[PAD]", "[SEP]", "[UNK]
 ROBERTA_NAMES = {symbol: symbol for symbol in ROBERTA_SPECIAL_TOKENS}
 
 
+@dataclass(eq=False, repr=False)
 class Tokenizer(ABC):
     """A trained tokenizer.
 
@@ -30,20 +32,11 @@ class Tokenizer(ABC):
     every other token id to its symbol in ``dict.txt``, in the order of the ids.
     """
 
-    def __init__(
-        self,
-        description: str,
-        files: dict[str, bytes],
-        pieces: dict[int, str],
-        special_ids: dict[str, int],
-        symbols: dict[int, str],
-    ):
-        self.description = description
-        self.files = files
-        self.pieces = [pieces[index] for index in sorted(pieces)]
-        self.special_ids = special_ids
-        self.symbols = dict(sorted(symbols.items()))
-        self._size = max(pieces) + 1
+    description: str
+    files: dict[str, bytes]
+    pieces: list[str]
+    special_ids: dict[str, int]
+    symbols: dict[int, str]
 
     @abstractmethod
     def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -97,6 +90,11 @@ class Tokenizer(ABC):
         ids = self.special_ids | {symbol: token for token, symbol in self.symbols.items()}
         new_ids = count(self._size)
         return np.array([ids[s] if s in ids else next(new_ids) for s in dictionary.symbols], dtype=np.int64)
+
+    @property
+    def _size(self) -> int:
+        """The highest token id plus 1."""
+        return max([*self.symbols, *self.special_ids.values()]) + 1
 
     def _check_symbols(self, dictionary: Dictionary) -> None:
         missing = [symbol for symbol in self.symbols.values() if symbol not in dictionary]

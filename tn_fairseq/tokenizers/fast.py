@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,17 @@ from ..files import read_bytes, read_json_object, read_text
 from .base import BERT_NAMES, REMEDY, ROBERTA_NAMES, Tokenizer, find_special_ids, find_symbols, join, one_line
 
 
+@dataclass(eq=False, repr=False)
 class FastTokenizer(Tokenizer):
     """A wrapper of a tokenizer of the ``tokenizers`` library, the ``backend``."""
 
-    def __init__(self, backend: tokenizers.Tokenizer, *described: Any):
-        super().__init__(*described)
+    backend: tokenizers.Tokenizer
+
+    def __post_init__(self) -> None:
         # A tokenizer.json can enable both, which would silently truncate and pad lines.
-        backend.no_truncation()
-        backend.no_padding()
-        backend.encode_special_tokens = True  # a literal "[MASK]" is text
-        self.backend = backend
+        self.backend.no_truncation()
+        self.backend.no_padding()
+        self.backend.encode_special_tokens = True  # a literal "[MASK]" is text
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state
@@ -77,7 +79,7 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
         backend = tokenizers.Tokenizer.from_str(content.decode())
     except Exception as error:  # the library raises plain Exception
         raise InputError(f"{path}: not a tokenizer.json ({first_line(error)}); save the tokenizer again") from None
-    pieces = {index: piece for piece, index in backend.get_vocab(with_added_tokens=True).items()}
+    pieces = dict(sorted((index, piece) for piece, index in backend.get_vocab(with_added_tokens=True).items()))
     known = set(pieces.values())
     names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
     special_ids = find_special_ids(pieces, names, path)
@@ -91,7 +93,7 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
-    return FastTokenizer(backend, description, files, pieces, special_ids, symbols)
+    return FastTokenizer(description, files, list(pieces.values()), special_ids, symbols, backend)
 
 
 def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
@@ -115,5 +117,5 @@ def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
     backend.decoder = decoders.ByteLevel()
     files = {"encoder.json": read_bytes(path, REMEDY), "vocab.bpe": read_bytes(merges_path, remedy)}
     description = f"GPT-2 byte-level BPE of {path.name}, {len(vocabulary):,} pieces, numbers in dict.txt"
-    pieces = {index: piece for piece, index in vocabulary.items()}
-    return FastTokenizer(backend, description, files, pieces, {}, {index: str(index) for index in ids})
+    symbols = {index: str(index) for index in sorted(ids)}
+    return FastTokenizer(description, files, sorted(vocabulary, key=vocabulary.__getitem__), {}, symbols, backend)

@@ -1,9 +1,9 @@
 """Models of the ``sentencepiece`` library."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -18,12 +18,11 @@ from .base import REMEDY, Tokenizer, find_symbols, join, one_line
 _NO_DUMMY_PREFIX = b"\x1a\x02\x18\x00"
 
 
+@dataclass(eq=False, repr=False)
 class SentencePieceTokenizer(Tokenizer):
     """A wrapper of a model of the ``sentencepiece`` library."""
 
-    def __init__(self, processor: sentencepiece.SentencePieceProcessor, *described: Any):
-        super().__init__(*described)
-        self._processor = processor
+    _processor: sentencepiece.SentencePieceProcessor
 
     def encode_chunk(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return join(self._processor.encode(lines, out_type=int, num_threads=1))
@@ -88,4 +87,4 @@ def load_sentencepiece(path: Path) -> Tokenizer:
     symbols = find_symbols(pieces, special_ids, path, "piece {}".format)
     description = f"SentencePiece of {path.name}, {len(pieces):,} pieces"
     files = {"sentencepiece.model": content}
-    return SentencePieceTokenizer(processor, description, files, pieces, special_ids, symbols)
+    return SentencePieceTokenizer(description, files, list(pieces.values()), special_ids, symbols, processor)

@@ -60,4 +60,4 @@ def load_bert_vocabulary(path: Path) -> Tokenizer:
     }
     casing = "uncased" if lowercase else "cased"
     description = f"BERT WordPiece of {path.name}, {len(pieces):,} pieces, {casing} ({reason})"
-    return FastTokenizer(backend, description, files, pieces, special_ids, symbols)
+    return FastTokenizer(description, files, lines, special_ids, symbols, backend)
