@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from engine_checks import SQUARES, Consumed, call, map_until_refused, running, squares, wait_until
+from preprocessed import write
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.preprocessing.engines import open_engine
@@ -43,11 +44,18 @@ def test_an_error_is_raised_at_its_turn(workers):
     assert workers == 1 or "in _work" in str(caught.value.__cause__)  # where it happened in the worker
 
 
-def kill_once(flag: Path, number: int) -> int:
-    if number == 7 and not flag.exists():
-        flag.touch()
+def killed_at_7(kills: Path, times: int, number: int) -> int:
+    """The square of a number, but the first ``times`` workers that get the number 7 are killed."""
+    if number == 7 and len(kills.read_text()) < times:
+        with open(kills, "a") as file:
+            file.write("x")
         os.kill(os.getpid(), signal.SIGKILL)
     return slow_first(number)
+
+
+@pytest.fixture
+def kills(tmp_path) -> Path:
+    return write(tmp_path / "kills", "")
 
 
 def children() -> list[int]:
@@ -55,10 +63,10 @@ def children() -> list[int]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_killed_workers_lose_no_results(tmp_path, workers, capsys):
-    with closing(LocalProcesses(partial(kill_once, tmp_path / "killed"), workers)) as engine:
+def test_killed_workers_lose_no_results(kills, workers, capsys):
+    with closing(LocalProcesses(partial(killed_at_7, kills, 1), workers)) as engine:
         assert list(engine.map(range(30))) == squares(30)
-        assert (tmp_path / "killed").exists()
+        assert kills.read_text() == "x"
         assert capsys.readouterr().err == "warning: a worker was killed (out of memory?); its work is retried\n"
         results = []
         for result in engine.map(range(40)):
@@ -69,21 +77,13 @@ def test_killed_workers_lose_no_results(tmp_path, workers, capsys):
     assert results == squares(40)
 
 
-def kill_always(tries: Path, number: int) -> int:
-    if number == 7:
-        with open(tries, "a") as file:
-            file.write("x")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number**2
-
-
-def test_an_item_that_always_kills_is_reported(tmp_path):
-    with closing(LocalProcesses(partial(kill_always, tmp_path / "tries"), 2)) as engine:
+def test_an_item_that_always_kills_is_reported(kills):
+    with closing(LocalProcesses(partial(killed_at_7, kills, 99), 2)) as engine:
         results, message = map_until_refused(engine, range(30))
     assert message.startswith("7: every worker that processed it was killed ")
     assert message.endswith(" fewer than 2 --workers")
     assert results == squares(7)
-    assert len((tmp_path / "tries").read_text()) == ATTEMPTS
+    assert len(kills.read_text()) == ATTEMPTS
 
 
 def start_process(function) -> tuple[multiprocessing.Process, object]:
