@@ -71,15 +71,20 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     except Exception as error:  # a damaged file can raise almost anything in torch or zipfile
         if trusted and isinstance(error, (ImportError, AttributeError)):
             raise InputError(f"{path}: holds Python objects that cannot be imported here ({error})") from None
-        name = _refused_object(error)
-        if name is None or archive_damage(path) is not None:
+        refused = re.search(r"GLOBAL (\S+) (?:was not an allowed|whose module)", str(error))
+        if not refused or not isinstance(error, pickle.UnpicklingError) or archive_damage(path) is not None:
             raise InputError(f"{path}: damaged, or not a checkpoint; name a checkpoint of fairseq-train") from None
         raise RefusedObjects(
-            f"{path}: holds Python objects that torch's safe loader refuses ({name}); if you trust the file, set "
+            f"{path}: holds Python objects that torch's safe loader refuses ({refused[1]}); if you trust the file, set "
             f"{_TRUST}=1, which lets the file run any code"
         ) from None
     if isinstance(state, dict) and not state.get("cfg") and isinstance(state.get("args"), Namespace):
-        state = _upgrade(state, path)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                state = checkpoint_utils._upgrade_state_dict(state)
+        except Exception as error:  # fairseq does not check what it reads
+            raise InputError(f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r})") from None
     if not isinstance(state, dict) or not state.get("cfg") or not isinstance(state.get("model"), dict):
         raise InputError(f"{path}: holds no model with a configuration; name a checkpoint of fairseq-train")
     return state
@@ -94,21 +99,6 @@ def archive_damage(path: str | Path) -> object | None:
             return archive.testzip()
     except (zipfile.BadZipFile, OSError) as error:
         return error
-
-
-def _refused_object(error: Exception) -> str | None:
-    """The class or function for which torch's safe loader refused a file, or None for any other error."""
-    found = re.search(r"GLOBAL (\S+) (?:was not an allowed|whose module)", str(error))
-    return found[1] if found and isinstance(error, pickle.UnpicklingError) else None
-
-
-def _upgrade(state: dict[str, Any], path: str | Path) -> dict[str, Any]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return checkpoint_utils._upgrade_state_dict(state)
-    except Exception as error:  # fairseq does not check what it reads
-        raise InputError(f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r})") from None
 
 
 def registered_name(cfg: Any, older: str) -> str | None:

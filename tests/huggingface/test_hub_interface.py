@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from fairseq.data.data_utils import collate_tokens
-from helpers import Bomb
 from huggingface_models import PIECES, write_vocabulary
 
 from tn_fairseq import from_pretrained
@@ -121,24 +120,14 @@ def test_a_checkpoint_of_an_earlier_version(name, folder, tmp_path, dictionary, 
 # Invalid input
 
 
-@pytest.fixture
-def bert(folder):
-    return from_pretrained(folder / "bert")
-
-
-@pytest.mark.parametrize("masks", [0, 2, 3])
-def test_fill_mask_needs_exactly_one_mask(bert, masks):
-    with pytest.raises(InputError, match=f"^the text has {masks} masks; give exactly one <mask>.*$"):
-        bert.fill_mask("noun1 " + "<mask> [MASK] <mask>"[: 7 * masks])
-
-
-@pytest.mark.parametrize("topk", [0, -1, len(PIECES) + 1])
-def test_topk_must_be_at_most_the_size_of_the_dictionary(bert, topk):
-    with pytest.raises(InputError, match=f"topk must be between 1 and {len(PIECES)}, .*, not {topk}"):
-        bert.fill_mask(TEXT, topk)
-
-
-def test_a_text_longer_than_the_model(bert):
+def test_texts_and_numbers_that_do_not_fit(folder):
+    bert = from_pretrained(folder / "bert")
+    for masks in (0, 2):
+        with pytest.raises(InputError, match=f"^the text has {masks} masks; give exactly one <mask>.*$"):
+            bert.fill_mask("noun1 " + "<mask> [MASK]" * (masks > 0))
+    for topk in (0, len(PIECES) + 1):
+        with pytest.raises(InputError, match=f"topk must be between 1 and {len(PIECES)}, .*, not {topk}"):
+            bert.fill_mask(TEXT, topk)
     with pytest.raises(InputError, match="longer than the model's 512 positions"):
         bert.extract_features(bert.encode("noun1 " * 600))
 
@@ -160,62 +149,43 @@ def test_what_a_released_model_lacks_is_not_made_up(folder, tmp_path):
         from_pretrained(tmp_path).replaced_probabilities("noun1")
 
 
-def test_a_folder_without_a_model_is_refused(folder):
-    with pytest.raises(InputError, match="has no config.json; give a folder of save_pretrained, or the checkpoint_fi"):
+def test_arguments_that_do_not_fit_are_refused(folder):
+    with pytest.raises(InputError, match="config.json: No such file.*; give a folder of save_pretrained"):
         from_pretrained(folder)
-
-
-def test_the_methods_of_fairseq_that_unpickle_are_refused(folder):
-    for model in (BertModel, ElectraModel):
-        with pytest.raises(InputError, match=r"load the model with tn_fairseq.from_pretrained\(\.\.\.\)"):
-            model.from_pretrained(folder, "bert.pt")
-
-
-def test_arguments_that_would_be_ignored_are_refused(folder):
     with pytest.raises(InputError, match="generator: only for a folder of save_pretrained; a checkpoint has its own"):
         from_pretrained(folder, "electra.pt", generator=folder / "generator")
     with pytest.raises(InputError, match="data_name_or_path: only for a checkpoint_file; a folder of save_pretrained"):
         from_pretrained(folder / "bert", data_name_or_path=folder)
+    for model in (BertModel, ElectraModel):  # whose method in fairseq would unpickle the file
+        with pytest.raises(InputError, match=r"load the model with tn_fairseq.from_pretrained\(\.\.\.\)"):
+            model.from_pretrained(folder, "bert.pt")
 
 
-def fine_tune(state: dict) -> None:
-    state["model"]["classification_heads.a.output.bias"] = torch.zeros(2)
+HEAD = {"classification_heads.a.output.bias": torch.zeros(2)}
 
 
-def another_dictionary(state: dict) -> None:
-    state["model"]["dictionary_fingerprint"] = state["model"]["dictionary_fingerprint"].flip(0)
-
-
+# changes of the parameters, the task and the model's configuration
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("parameters", "task", "model", "expected"),
     [
+        (HEAD, {}, {}, "is fine-tuned; give a checkpoint of pre-training"),
+        ({"dictionary_fingerprint": torch.zeros(32).byte()}, {}, {}, "the model of another dictionary"),
         (
-            lambda state: state["cfg"].update(model={"_name": "roberta_base"}),
-            "holds roberta_base; give an electra_* or",
-        ),
-        (fine_tune, "is fine-tuned; give a checkpoint of pre-training"),
-        (
-            lambda state: state["cfg"]["task"].update(data="nowhere"),
+            {},
+            {"data": "nowhere"},
+            {},
             "its data, nowhere, no longer exists; give its new folder with data_name_or_path",
         ),
-        (
-            lambda state: state["cfg"]["model"].update(encoder_layers=3),
-            "encoder.layers.2.attention.output.bias is missing there",
-        ),
-        (another_dictionary, "the model of another dictionary"),
+        ({}, {}, {"encoder_layers": 3}, "changed.pt: *encoder.layers.2.attention.output.bias is missing there"),
     ],
 )
-def test_checkpoints_that_do_not_fit_raise_errors_and_never_exit(folder, tmp_path, change, expected):
+def test_checkpoints_that_do_not_fit_raise_errors_and_never_exit(folder, tmp_path, parameters, task, model, expected):
     state = load_checkpoint(folder / "bert.pt")
-    change(state)
+    state["model"].update(parameters)
+    state["cfg"]["task"].update(task)
+    state["cfg"]["model"].update(model)
     save_checkpoint(state, tmp_path / "changed.pt")
     with pytest.raises(InputError) as raised:
         from_pretrained(tmp_path, "changed.pt")
-    assert expected in str(raised.value) and "\n" not in str(raised.value)
-
-
-def test_nothing_is_unpickled(tmp_path):
-    torch.save({"cfg": Bomb(tmp_path / "marker"), "model": {}}, tmp_path / "bomb.pt")
-    with pytest.raises(InputError, match="safe loader refuses"):
-        from_pretrained(tmp_path, "bomb.pt")
-    assert not (tmp_path / "marker").exists()
+    message = str(raised.value)
+    assert all(part in message for part in expected.split("*")) and "\n" not in message

@@ -12,7 +12,6 @@ from huggingface_models import PIECES, make_bert, make_electra, refusal, write_v
 from safetensors.torch import load_file, save_file
 
 from tn_fairseq.huggingface.__main__ import main
-from tn_fairseq.huggingface.importing import Imported, import_model
 
 transformers = pytest.importorskip("transformers")
 HEAD = ["bias", "dense.bias", "dense.weight", "layer_norm.bias", "layer_norm.weight"]
@@ -21,6 +20,7 @@ DETECTOR = [f"discriminator_head.{module}.{kind}" for module in ("dense", "outpu
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 LAYER = "bert.encoder.layer.1.output.dense.weight"
 UNTIED = "cls.predictions.decoder.bias"
+BINARIZE = "python -m tn_fairseq.preprocessing binarize"
 
 
 @pytest.fixture
@@ -31,19 +31,8 @@ def folders(tmp_path, released) -> Path:
 
 
 @pytest.fixture
-def convert(wordpiece_bin, tmp_path):
-    """Import a folder; return the result and the parameters."""
-
-    def convert_one(folder: Path, **options) -> tuple[Imported, dict[str, torch.Tensor]]:
-        imported = import_model(folder, wordpiece_bin, tmp_path / "imported.pt", **options)
-        return imported, torch.load(tmp_path / "imported.pt", weights_only=True)["model"]
-
-    return convert_one
-
-
-@pytest.fixture
-def printed(wordpiece_bin, tmp_path, capsys):
-    """Import on the command line; return what is printed and the parameters."""
+def convert(wordpiece_bin, tmp_path, capsys):
+    """Import a folder; return what is printed and the parameters."""
 
     def convert_one(folder: Path, *words: object) -> tuple[str, dict[str, torch.Tensor]]:
         output = tmp_path / "imported.pt"
@@ -70,175 +59,155 @@ def differing(one: dict, other: dict) -> set[str]:
     return {name for name in one if not torch.equal(one[name], other[name])}
 
 
-def tensors(change):
-    """A damage that changes the tensors of a folder; ``change`` gets the dict."""
-
-    def damage(folder: Path) -> None:
-        path = folder / "model.safetensors"
-        content = load_file(path)
-        change(content)
-        path.unlink()  # the old file may still be memory-mapped
-        save_file(content, path, metadata={"format": "pt"})
-
-    return damage
+def fresh(names: list[str]) -> str:
+    """What is printed about tensors that no folder has."""
+    return f"newly initialized, because no folder has them: {', '.join(names)}\n"
 
 
-def tensor(name: str, value: torch.Tensor):
-    return tensors(lambda content: content.update({name: value}))
+def change(folder: Path, function=None, **tensors: torch.Tensor | None) -> None:
+    """Apply a function to the dict of a folder's tensors, and set the given ones; None deletes one."""
+    path = folder / "model.safetensors"
+    content = load_file(path)
+    if function:
+        function(content)
+    content = {name: tensor for name, tensor in (content | tensors).items() if tensor is not None}
+    path.unlink()  # the old file may still be memory-mapped
+    save_file(content, path, metadata={"format": "pt"})
 
 
-def config(**values):
-    def damage(folder: Path) -> None:
-        path = folder / "config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-
-    return damage
-
-
-def instead(old: str, new: str, content: object = None):
-    """A damage that deletes a file and writes another one: text, bytes, a function of the folder, or an object."""
-
-    def damage(folder: Path) -> None:
-        (folder / old).unlink()
-        if isinstance(content, (str, bytes)):
-            (folder / new).write_bytes(content.encode() if isinstance(content, str) else content)
-        elif content is not None:
-            torch.save(content(folder) if callable(content) else content, folder / new)
-
-    return damage
-
-
-def early(content: dict) -> None:
+def early(folder: Path) -> None:
     """The names of early releases, which also save an index and a tied copy."""
-    for name in list(content):
-        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
-        content[old] = content.pop(name)
-    prefix = "bert." if LAYER in content else ""
-    content[f"{prefix}embeddings.position_ids"] = torch.arange(512)[None]
-    if prefix:
-        content["cls.predictions.decoder.weight"] = content["bert.embeddings.word_embeddings.weight"].clone()
+
+    def rename(content: dict) -> None:
+        for name in list(content):
+            old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            content[old] = content.pop(name)
+        prefix = "bert." if LAYER in content else ""
+        content[f"{prefix}embeddings.position_ids"] = torch.arange(512)[None]
+        if prefix:
+            content["cls.predictions.decoder.weight"] = content["bert.embeddings.word_embeddings.weight"].clone()
+
+    change(folder, rename)
 
 
 def as_bin(folder: Path) -> None:
-    instead("model.safetensors", "pytorch_model.bin", load_file(folder / "model.safetensors"))(folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
 
 
 # Released models
 
 
-@pytest.mark.parametrize(("name", "change"), [("bert", as_bin), ("bert", tensors(early)), ("alone", tensors(early))])
-def test_other_formats_of_the_same_weights(folders, convert, name, change):
-    imported, today = convert(folders / name)
-    change(folders / name)
-    other, weights = convert(folders / name)
-    assert imported == other and not differing(today, weights)
-
-
-def test_berts_next_sentence_head_is_left_out_and_named(released, printed, tmp_path):
-    masked_lm = make_bert(len(PIECES))
-    model = transformers.BertForPreTraining(masked_lm.config)
-    model.load_state_dict(masked_lm.state_dict(), strict=False)
-    model.save_pretrained(write_vocabulary(tmp_path / "bert"))
-    said, weights = printed(tmp_path / "bert")
-    assert f"left out of {tmp_path / 'bert'}: bert.pooler.dense.bias, bert.pooler.dense.weight, cls.seq_" in said
-    assert not differing(weights, printed(released / "bert")[1])
+@pytest.mark.parametrize(("name", "rewrite"), [("bert", as_bin), ("bert", early), ("alone", early)])
+def test_other_formats_of_the_same_weights(folders, convert, name, rewrite):
+    said, today = convert(folders / name)
+    rewrite(folders / name)
+    said_again, weights = convert(folders / name)
+    assert said_again == said and not differing(today, weights)
 
 
 def test_half_precision_becomes_float32(folders, convert):
-    tensors(lambda content: content.update({n: t.half() for n, t in content.items()}))(folders / "bert")
+    change(folders / "bert", lambda content: content.update({n: t.half() for n, t in content.items()}))
     assert {t.dtype for n, t in convert(folders / "bert")[1].items() if "." in n} == {torch.float32}
 
 
 # Encoders without their head of pre-training
 
 
-def test_a_sentence_encoder_gets_a_new_head_and_loses_its_pooler(folders, convert, printed):
+def test_a_sentence_encoder_gets_a_new_head_and_loses_its_pooler(folders, convert):
     folder = folders / "alone"
-    (folder / "1_Pooling").mkdir()
     (folder / "modules.json").write_text('[{"idx": 0, "type": "sentence_transformers.models.Transformer"}]')
-    said, new = printed(folder)
-    assert f"left out of {folder}: pooler.dense.bias, pooler.dense.weight\n" in said
-    assert f"newly initialized, because no folder has them: {', '.join(MASKED_LM_HEAD)}\n" in said
-    complete, old = convert(folders / "bert")
-    assert complete.fresh == [] and complete.left_out == {}
-    assert differing(new, old) == set(MASKED_LM_HEAD)
+    said, new = convert(folder)
+    assert f"left out of {folder}: pooler.dense.bias, pooler.dense.weight\n" in said and fresh(MASKED_LM_HEAD) in said
+    said, old = convert(folders / "bert")
+    assert "left out" not in said and "newly" not in said and differing(new, old) == set(MASKED_LM_HEAD)
     head = {name: new[f"masked_lm_head.{name}"] for name in HEAD}
     assert not head["bias"].any() and not head["dense.bias"].any() and not head["layer_norm.bias"].any()
     assert head["layer_norm.weight"].eq(1).all() and head["dense.weight"].std() == pytest.approx(0.0176, rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["alone", "discriminator"])
-def test_what_is_new_neither_depends_on_nor_changes_the_global_random_state(released, convert, tmp_path, name):
+def test_what_is_new_neither_depends_on_nor_changes_the_global_random_state(released, convert, tmp_path):
     written = []
     for seed in (5, 6):
         torch.manual_seed(seed)
         later = torch.rand(3)
         torch.manual_seed(seed)
-        assert convert(released / name)[0].fresh and torch.equal(torch.rand(3), later)
+        assert "newly" in convert(released / "alone")[0] and torch.equal(torch.rand(3), later)
         written.append((tmp_path / "imported.pt").read_bytes())
     assert written[0] == written[1]
 
 
 @pytest.mark.parametrize(
-    ("kind", "left_out"),
+    ("kind", "source", "left_out", "new"),
     [
-        ("BertForSequenceClassification", {"bert.pooler.dense", "classifier"}),
-        ("BertForTokenClassification", {"classifier"}),
-        ("BertForQuestionAnswering", {"qa_outputs"}),
-        ("ElectraModel", set()),
-        ("ElectraForSequenceClassification", {"classifier.dense", "classifier.out_proj"}),
+        ("BertForPreTraining", "bert", "bert.pooler.dense*, cls.seq_relationship*", []),
+        ("BertForQuestionAnswering", "bert", "qa_outputs*", MASKED_LM_HEAD),
+        ("ElectraForSequenceClassification", "discriminator", "classifier.dense*, classifier.out_proj*", DETECTOR),
     ],
 )
-def test_heads_of_tasks_are_left_out_and_named(released, convert, tmp_path, kind, left_out):
-    name, head = ("bert", MASKED_LM_HEAD) if kind.startswith("Bert") else ("discriminator", DETECTOR)
-    getattr(transformers, kind).from_pretrained(released / name).save_pretrained(write_vocabulary(tmp_path / kind))
-    imported, one = convert(tmp_path / kind)
-    assert {name.rpartition(".")[0] for name in imported.left_out.get(tmp_path / kind, [])} == left_out
-    assert [name for name in imported.fresh if not name.startswith("generator")] == head
-    assert differing(one, convert(released / name)[1]) <= set(imported.fresh)
+def test_other_heads_are_left_out_and_named(released, convert, tmp_path, kind, source, left_out, new):
+    getattr(transformers, kind).from_pretrained(released / source).save_pretrained(write_vocabulary(tmp_path / kind))
+    said, weights = convert(tmp_path / kind)
+    names = ", ".join(f"{name[:-1]}.bias, {name[:-1]}.weight" for name in left_out.split(", "))
+    assert f"left out of {tmp_path / kind}: {names}\n" in said and (not new or fresh(new) in said)
+    found = {name for name in differing(weights, convert(released / source)[1]) if not name.startswith("generator")}
+    assert found <= set(new)
 
 
 def test_what_there_is_of_a_head_is_kept(folders, convert):
     _, complete = convert(folders / "bert")
-
-    def damage(content):
-        content.pop("cls.predictions.transform.dense.bias")
-        content[UNTIED] = content.pop("cls.predictions.bias")  # only under its other name
-
-    tensors(damage)(folders / "bert")
-    imported, partial = convert(folders / "bert")
-    assert imported.fresh == ["masked_lm_head.dense.bias"] and imported.left_out == {}
+    rest = {"cls.predictions.transform.dense.bias": None}
+    # the bias of the symbols is there, but only under its other name
+    change(folders / "bert", lambda t: t.update({UNTIED: t.pop("cls.predictions.bias")}), **rest)
+    said, partial = convert(folders / "bert")
+    assert fresh(["masked_lm_head.dense.bias"]) in said and "left out" not in said
     assert differing(complete, partial) == {"masked_lm_head.dense.bias"}
 
 
-# BERT as the discriminator of ELECTRA
+# ELECTRA, and BERT as its discriminator
 
 
-def test_a_new_generator_is_a_quarter_as_wide(convert, printed, tmp_path):
+def test_a_new_generator_is_a_quarter_as_wide(convert, tmp_path):
     make_bert(len(PIECES), num_attention_heads=4).bert.save_pretrained(write_vocabulary(tmp_path / "bert"))
-    said, state = printed(tmp_path / "bert", "--as", "electra")
-    assert "new generator, because there is no --generator: 31 tensors" in said
-    assert f"newly initialized, because no folder has them: {', '.join(DETECTOR)}\n" in said
+    said, state = convert(tmp_path / "bert", "--as", "electra")
+    assert "new generator, because there is no --generator: 31 tensors" in said and fresh(DETECTOR) in said
     assert "--embedding-size 32" in said and "--generator-embed-dim 8" in said
     bert = {name: t for name, t in convert(tmp_path / "bert")[1].items() if not name.startswith("masked_lm_head")}
     assert not differing(bert, {name: state.get(name.replace("encoder.", "discriminator.")) for name in bert})
     assert state["generator.layers.1.ffn_in.weight"].shape == (12, 8)
 
 
+def test_a_new_generator_has_the_size_of_its_architecture(convert, tmp_path):
+    tiny = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512, "embedding_size": 128}
+    discriminator, _ = make_electra(len(PIECES), **tiny)
+    discriminator.save_pretrained(write_vocabulary(tmp_path / "tiny"))
+    said, state = convert(tmp_path / "tiny")
+    assert "--arch electra_tiny --finetune-from-model" in said  # without sizes
+    assert state["generator.layers.1.ffn_out.weight"].shape == (128, 512)
+
+
+def test_without_a_generator_a_new_one_uses_the_discriminators_embeddings(released, convert):
+    _, one = convert(released / "discriminator")
+    said, both = convert(released / "discriminator", "--generator", released / "generator")
+    assert "newly" not in said and "new generator" not in said
+    assert not differing({name: t for name, t in one.items() if not name.startswith("generator")}, both)
+    weights = one["generator.layers.0.ffn_in.weight"]
+    assert weights.shape != both["generator.layers.0.ffn_in.weight"].shape
+    assert weights.std() == pytest.approx(0.0176, rel=0.1)  # normal of deviation 0.02, truncated at two deviations
+    assert not differing(one, convert(released / "discriminator", "--as", "electra")[1])
+
+
 def test_the_same_folder_as_generator_is_a_copy(released, convert):
     same = released / "generator" / ".." / "bert"  # another spelling
-    imported, state = convert(released / "bert", generator=same, as_electra=True)
-    assert imported.left_out == {} and imported.fresh == DETECTOR
+    said, state = convert(released / "bert", "--as", "electra", "--generator", same)
+    assert "left out" not in said and fresh(DETECTOR) in said
     layers = [name for name in state if name.startswith("generator.")]
     assert len(layers) == 24
     assert all(torch.equal(state[name], state[name.replace("generator.", "discriminator.")]) for name in layers)
     _, bert = convert(released / "bert")
     assert all(torch.equal(state[f"generator_head.{name}"], bert[f"masked_lm_head.{name}"]) for name in HEAD)
-
-
-def test_a_copy_of_an_encoder_without_a_head_gets_a_new_head(released, printed):
-    said, _ = printed(released / "alone", "--as", "electra", "--generator", released / "alone")
-    assert f", {', '.join(f'generator_head.{name}' for name in HEAD)}\n" in said and "new generator" not in said
+    said, _ = convert(released / "alone", "--as", "electra", "--generator", released / "alone")
+    assert fresh([*DETECTOR, *(f"generator_head.{name}" for name in HEAD)]) in said and "new generator" not in said
 
 
 def test_another_bert_with_the_same_embeddings_as_generator(released, convert, tmp_path):
@@ -246,58 +215,28 @@ def test_another_bert_with_the_same_embeddings_as_generator(released, convert, t
     bert.bert.encoder.layer = bert.bert.encoder.layer[:1]
     bert.config.num_hidden_layers, bert.config.hidden_dropout_prob = 1, 0.3
     bert.save_pretrained(tmp_path / "shallow")
-    imported, state = convert(released / "bert", generator=tmp_path / "shallow", as_electra=True)
-    assert imported.left_out.keys() == {released / "bert"}  # its masked-LM head
-    flags = dict(zip(imported.size_flags[::2], imported.size_flags[1::2]))
-    assert flags["--generator-layers"] == "1" and "--dropout" not in flags
+    said, state = convert(released / "bert", "--as", "electra", "--generator", tmp_path / "shallow")
+    assert f"left out of {released / 'bert'}: cls." in said and "left out of {tmp_path" not in said
+    assert "--generator-layers 1 " in said and "--dropout" not in said
     assert torch.equal(state["generator_head.dense.weight"], bert.cls.predictions.transform.dense.weight)
-
-
-def test_electra_stays_electra(released, convert):
-    (one, weights), (other, same) = (convert(released / "discriminator", as_electra=flag) for flag in (False, True))
-    assert one == other and not differing(weights, same)
 
 
 def test_an_untied_head_matters_only_where_it_is_used(folders, convert, refused):
     folder = folders / "bert"
-    tensor(UNTIED, torch.zeros(len(PIECES)))(folder)
-    assert UNTIED in convert(folder, as_electra=True)[0].left_out[folder]
+    change(folder, **{UNTIED: torch.zeros(len(PIECES))})
+    assert UNTIED in convert(folder, "--as", "electra")[0]
     assert f"{UNTIED} is not tied" in refused(folder, "--as", "electra", "--generator", folder)
 
 
-# Options
-
-
-def test_without_a_generator_a_new_one_uses_the_discriminators_embeddings(released, convert, printed):
-    said, one = printed(released / "discriminator")
-    assert "new generator, because there is no --generator: " in said
-    imported, both = convert(released / "discriminator", generator=released / "generator")
-    assert imported.fresh == []
-    assert not differing({name: t for name, t in one.items() if not name.startswith("generator")}, both)
-    fresh = one["generator.layers.0.ffn_in.weight"]
-    assert fresh.shape != both["generator.layers.0.ffn_in.weight"].shape  # a quarter of the discriminator's heads
-    assert fresh.std() == pytest.approx(0.0176, rel=0.1)  # normal of deviation 0.02, truncated at two deviations
-
-
-def test_a_new_generator_has_the_size_of_its_architecture(convert, tmp_path):
-    small = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024, "num_hidden_layers": 12}
-    discriminator, _ = make_electra(len(PIECES), embedding_size=128, **small)
-    discriminator.save_pretrained(write_vocabulary(tmp_path / "small"))
-    imported, state = convert(tmp_path / "small")
-    assert (imported.arch, imported.size_flags) == ("electra_small", [])
-    assert state["generator.layers.11.ffn_out.weight"].shape == (64, 256)
-
-
 def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_path):
-    imported, state = convert(released / "bert", max_positions=100)
-    assert imported.cut_positions == 412
-    flags = dict(zip(imported.size_flags[::2], imported.size_flags[1::2]))
-    assert flags["--max-positions"] == "100" and flags["--encoder-ffn-embed-dim"] == "48"
+    said, state = convert(released / "bert", "--max-positions", 100)
+    assert "removed: the last 412 position" in said and "--max-positions 100 " in said
+    assert "--encoder-ffn-embed-dim 48" in said
     cfg = torch.load(tmp_path / "imported.pt", weights_only=True)["cfg"]["model"]
-    assert cfg["encoder_embed_dim"] == 32 and cfg["max_positions"] == 100
+    assert cfg["encoder_embed_dim"] == 32 and cfg["max_positions"] == 100 == state["trained_positions"]
     theirs = load_file(released / "bert" / "model.safetensors")["bert.embeddings.position_embeddings.weight"]
     assert torch.equal(state["embeddings.position_embeddings.weight"], theirs[:100])
-    for wrong in (513, 0, -1):
+    for wrong in (513, 0):
         error = refused(released / "bert", "--max-positions", wrong)
         assert f"--max-positions {wrong}" in error and "512" in error
 
@@ -305,123 +244,101 @@ def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_
 # Invalid input
 
 
-def resize(folder: Path) -> None:
+ADAPTER = "encoder.layer.0.adapter.weight"
+NAN, INFINITE = torch.full((32, 48), torch.nan), torch.full((32, 32), -torch.inf)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "expected"),
+    [
+        (LAYER, None, f"lacks {LAYER};"),
+        (f"bert.{ADAPTER}", torch.zeros(1), f"also has bert.{ADAPTER};"),
+        (ADAPTER, torch.zeros(1), f"also has {ADAPTER};"),
+        (LAYER, torch.zeros(3, 3), f"{LAYER} has shape (3, 3)"),
+        (QUERY, torch.zeros(3, 3), f"{QUERY} has shape (3, 3)"),  # not that of the key
+        (LAYER, torch.zeros(32, 48, dtype=torch.int8), f"{LAYER} is int8, not floating point; give the model before"),
+        ("cls.predictions.bias", torch.tensor(1.0), "cls.predictions.bias has shape ()"),
+        (LAYER, NAN, f"{LAYER} has values that are NaN or infinite"),
+        (QUERY, INFINITE, f"{QUERY} has values that are NaN or infinite"),
+        (UNTIED, torch.zeros(len(PIECES)), f"{UNTIED} is not tied"),
+    ],
+)
+def test_tensors_that_do_not_fit(folders, refused, name, tensor, expected):
+    folder = folders / ("alone" if name == ADAPTER else "bert")
+    change(folder, **{name: tensor})
+    assert f"{folder}: {expected}" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("model_type", "roberta", "'roberta'; import supports bert and electra"),
+        ("model_type", ["bert"], "['bert']"),
+        ("hidden_act", "gelu_new", "hidden_act is 'gelu_new'; import supports only 'gelu'"),
+        ("position_embedding_type", "relative_key", "position_embedding_type"),
+        ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05"),
+        ("num_hidden_layers", 1, "also has bert.encoder.layer.1.*and 13 more tensors"),
+        ("hidden_size", "32", "hidden_size '32' must"),
+        ("hidden_size", 0, "hidden_size 0 must"),
+        ("num_attention_heads", 5, "num_attention_heads 5"),
+        ("hidden_dropout_prob", 10, "hidden_dropout_prob 10"),
+        ("hidden_dropout_prob", "0.1", "hidden_dropout_prob '0.1'"),
+    ],
+)
+def test_sizes_and_options_that_do_not_fit(folders, refused, key, value, expected):
+    path = folders / "bert" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    error = refused(folders / "bert")
+    assert all(part in error for part in [str(folders / "bert"), *expected.split("*")]), error
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+
+
+@pytest.mark.parametrize(
+    ("missing", "written", "content", "expected"),
+    [
+        ("config.json", None, b"", "config.json: No such file"),
+        ("model.safetensors", None, b"", "has no model.safetensors or pytorch_model.bin but no weights"),
+        ("model.safetensors", "model.safetensors.index.json", b"{}", "but model.safetensors.index.json*max_shard_size"),
+        ("model.safetensors", "model.safetensors", LFS, "model.safetensors: damaged or cut short*git lfs pull"),
+        ("model.safetensors", "pytorch_model.bin", pickle.dumps({"weight": 1}), "pytorch_model.bin: damaged, or refu"),
+        ("vocab.txt", None, b"", "vocab.txt"),
+        ("tokenizer_config.json", "tokenizer_config.json", b'{"do_lower_case": false}', "lower case"),
+    ],
+)
+def test_files_that_are_missing_or_damaged(folders, refused, missing, written, content, expected):
+    (folders / "bert" / missing).unlink()
+    if written:
+        (folders / "bert" / written).write_bytes(content)
+    error = refused(folders / "bert")
+    assert all(part in error for part in [str(folders / "bert"), *expected.split("*")]), error
+
+
+def test_a_bin_file_with_more_than_tensors_is_refused_and_not_run(folders, refused):
+    folder = folders / "bert"
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": "text"}, folder / "pytorch_model.bin")
+    assert "pytorch_model.bin: does not contain" in refused(folder)
+    for write in (torch.save, lambda bomb, path: path.write_bytes(pickle.dumps(bomb))):
+        write({"weight": Bomb(folder / "it ran")}, folder / "pytorch_model.bin")
+        assert "pytorch_model.bin: damaged, or refused" in refused(folder)
+    assert not (folder / "it ran").exists()
+
+
+def test_another_vocabulary(folders, refused):
+    folder = folders / "bert"
+    write_vocabulary(folder, [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]])
+    error = refused(folder)
+    assert f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'" in error and BINARIZE in error
+    write_vocabulary(folder, [*PIECES, "surplus"])
+    assert f"token {len(PIECES)} is 'surplus'" in refused(folder)
+    write_vocabulary(folder)
     model = transformers.BertForMaskedLM.from_pretrained(folder)
     model.resize_token_embeddings(len(PIECES) + 6)
     model.save_pretrained(folder)
-
-
-def shard(folder: Path) -> None:
-    instead("model.safetensors", "model.safetensors.index.json", '{"weight_map": {}}')(folder)
-
-
-def cut(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-1000])
-
-
-def weights(new: str, content: object = None):
-    return instead("model.safetensors", new, content)
-
-
-LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-SWAPPED = [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]]
-BINARIZE = "python -m tn_fairseq.preprocessing binarize"
-# folder, what is done to it, and what the error says
-DAMAGE = {
-    "another architecture": ("bert", config(model_type="roberta"), ["'roberta'", "bert and electra"]),
-    "no architecture": ("bert", config(model_type=None), ["None"]),
-    "an architecture that is a list": ("bert", config(model_type=["bert"]), ["['bert']"]),
-    "a missing tensor": ("bert", tensors(lambda t: t.pop(LAYER)), [f"lacks {LAYER};"]),
-    "a missing tensor without a prefix": (
-        "alone",
-        tensors(lambda t: t.pop("embeddings.LayerNorm.bias")),
-        ["lacks embeddings.LayerNorm.bias;"],
-    ),
-    "another part of an encoder": (
-        "bert",
-        tensor("bert.encoder.layer.0.adapter.weight", torch.zeros(1)),
-        ["also has bert.encoder.layer.0.adapter.weight;"],
-    ),
-    "another part without a prefix": (
-        "alone",
-        tensor("encoder.layer.0.adapter.weight", torch.zeros(1)),
-        ["also has encoder.layer.0.adapter.weight;"],
-    ),
-    "more layers than in config.json": ("bert", config(num_hidden_layers=1), ["layer.1.", "more"]),
-    "a tensor with another shape": ("bert", tensor(LAYER, torch.zeros(3, 3)), ["(3, 3)", LAYER]),
-    "a query with another shape than its key": ("bert", tensor(QUERY, torch.zeros(3, 3)), ["(3, 3)", QUERY]),
-    "a quantized tensor": (
-        "bert",
-        tensors(lambda t: t.update({LAYER: t[LAYER].mul(50).to(torch.int8)})),
-        [f"{LAYER} is int8", "before quantization"],
-    ),
-    "a tensor that is a number": (
-        "bert",
-        tensor("cls.predictions.bias", torch.tensor(1.0)),
-        ["cls.predictions.bias has shape ()"],
-    ),
-    "a value that is NaN": ("bert", tensor(LAYER, torch.full((32, 48), torch.nan)), [f"{LAYER} has", "NaN"]),
-    "an infinite value": (
-        "bert",
-        tensors(lambda t: t[QUERY].view(-1)[:1].fill_(-torch.inf)),
-        [f"{QUERY} has values that are NaN or infinite"],
-    ),
-    "a head that is not tied": ("bert", tensor(UNTIED, torch.zeros(len(PIECES))), [UNTIED, "tied"]),
-    "another activation": ("bert", config(hidden_act="gelu_new"), ["hidden_act", "'gelu_new'"]),
-    "relative positions": ("bert", config(position_embedding_type="relative_key"), ["position_embedding_type"]),
-    "another epsilon": ("bert", config(layer_norm_eps=1e-5), ["layer_norm_eps", "1e-05"]),
-    "no size": ("bert", config(hidden_size=None), ["hidden_size"]),
-    "a size that is text": ("bert", config(hidden_size="32"), ["hidden_size", "'32'"]),
-    "heads that do not divide": ("bert", config(num_attention_heads=5), ["num_attention_heads 5"]),
-    "a rate above one": ("bert", config(hidden_dropout_prob=10), ["hidden_dropout_prob"]),
-    "config.json is missing": ("bert", instead("config.json", ""), ["config.json"]),
-    "config.json is cut": ("bert", instead("config.json", "config.json", '{"model_type": '), ["config.json", "JSON"]),
-    "config.json is a list": ("bert", instead("config.json", "config.json", "[]"), ["config.json", "list"]),
-    "weights are missing": ("bert", weights(""), ["model.safetensors"]),
-    "weights are cut short": ("bert", cut, ["model.safetensors", "cut short"]),
-    "weights are sharded": ("bert", shard, ["index.json", "max_shard_size"]),
-    "an incomplete download": ("bert", weights("model.safetensors.part", b""), ["model.safetensors.part"]),
-    "weights are a pointer": ("bert", weights("model.safetensors", LFS), ["git lfs pull"]),
-    "weights are TensorFlow's": ("bert", weights("tf_model.h5", b""), ["tf_model.h5"]),
-    "weights are a pickle": (
-        "bert",
-        lambda f: weights("pytorch_model.bin", pickle.dumps(Bomb(f / "it ran")))(f),
-        ["pytorch_model.bin"],
-    ),
-    "weights are a pickle made by torch": (
-        "bert",
-        weights("pytorch_model.bin", lambda f: {"weight": Bomb(f / "it ran")}),
-        ["pytorch_model.bin", "refused"],
-    ),
-    "weights are not tensors": ("bert", weights("pytorch_model.bin", {"weight": "text"}), ["pytorch_model.bin"]),
-    "another order of the pieces": (
-        "bert",
-        lambda f: write_vocabulary(f, SWAPPED),
-        [f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'", BINARIZE],
-    ),
-    "one more piece": (
-        "bert",
-        lambda f: write_vocabulary(f, [*PIECES, "surplus"]),
-        [f"token {len(PIECES)} is 'surplus'"],
-    ),
-    "pieces that split text differently": (
-        "bert",
-        instead("tokenizer_config.json", "tokenizer_config.json", '{"do_lower_case": false}'),
-        ["lower case"],
-    ),
-    "no tokenizer": ("bert", instead("vocab.txt", ""), ["vocab.txt"]),
-    "more rows than pieces": ("bert", resize, [str(len(PIECES) + 6), "resize_token_embeddings"]),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_folder_gets_one_line(name, folders, refused):
-    folder, damage, expected = DAMAGE[name]
-    damage(folders / folder)
-    error = refused(folders / folder)
-    assert [words for words in [str(folders / folder), *expected] if words not in error] == [], error
-    assert not (folders / folder / "it ran").exists()
+    error = refused(folder)
+    assert f"({len(PIECES) + 6}, 32)" in error and f"resize_token_embeddings({len(PIECES)})" in error
 
 
 def test_a_data_bin_without_a_tokenizer(released, data_bin, refused):
@@ -435,28 +352,22 @@ def strangers(released, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("strangers") / "released"
     shutil.copytree(released, folder)
     make_electra(len(PIECES), seed=7)[1].save_pretrained(folder / "stranger")
-    make_electra(len(PIECES), max_position_embeddings=64)[1].save_pretrained(folder / "short")
-    make_bert(len(PIECES), hidden_size=64, max_position_embeddings=100).save_pretrained(folder / "wide")
+    make_bert(len(PIECES), max_position_embeddings=100).save_pretrained(folder / "short")
     shutil.copytree(folder / "generator", folder / "damaged")
-    tensor("generator_predictions.dense.weight", torch.zeros(3, 3))(folder / "damaged")
+    change(folder / "damaged", **{"generator_predictions.dense.weight": torch.zeros(3, 3)})
     return folder
 
 
 @pytest.mark.parametrize(
     ("source", "generator", "expected"),
     [
-        ("generator", None, "is ELECTRA's generator, because it has generator_*give the folder of the discriminator"),
-        (
-            "discriminator",
-            "discriminator",
-            "is ELECTRA's discriminator, because it has discriminator_predictions.dense.bias",
-        ),
+        ("generator", None, "/generator: is ELECTRA's generator, because it has generator_*--generator"),
+        ("discriminator", "discriminator", "is ELECTRA's discriminator, because it has discriminator_predictions"),
         ("bert", "generator", "--generator /generator: BERT has no generator*--as electra"),
-        ("discriminator", "bert", "embedding size 32, but 16"),
-        ("discriminator", "stranger", "electra.embeddings*share"),
-        ("discriminator", "short", "max positions 64, but 512"),
+        ("discriminator", "bert", "/bert/config.json: embedding size 32, but 16 in the discriminator"),
+        ("discriminator", "stranger", "/stranger: electra.embeddings*share"),
         ("discriminator", "damaged", "/damaged: generator_predictions.dense.weight has shape (3, 3)"),
-        ("bert --as electra", "wide", "/wide/config.json: max positions 100, but 512 in the discriminator"),
+        ("bert --as electra", "short", "/short/config.json: max positions 100, but 512 in the discriminator"),
     ],
 )
 def test_a_generator_that_does_not_fit(strangers, refused, source, generator, expected):
@@ -466,9 +377,5 @@ def test_a_generator_that_does_not_fit(strangers, refused, source, generator, ex
     assert all(part in error for part in expected.split("*")), error
 
 
-@pytest.mark.parametrize("output", ["file/out.pt", "folder", "."])
-def test_an_output_that_cannot_be_written(released, wordpiece_bin, tmp_path, output, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_text("text")
-    (tmp_path / "folder").mkdir()
-    assert "--output" in refusal("import", released / "bert", "--data", wordpiece_bin, "--output", output)
+def test_an_output_that_cannot_be_written(released, wordpiece_bin, tmp_path):
+    assert "--output" in refusal("import", released / "bert", "--data", wordpiece_bin, "--output", tmp_path)

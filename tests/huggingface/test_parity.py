@@ -6,10 +6,9 @@ import pytest
 import torch
 from fairseq import tasks
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu, load_model_ensemble
-from helpers import FAMILIES, fairseq_train
+from helpers import FAMILIES, prepare_training
 from huggingface_models import PIECES, make_bert, make_electra, save_models
 from omegaconf import OmegaConf
-from safetensors.torch import load_file
 
 from tn_fairseq.huggingface.exporting import export_model
 from tn_fairseq.huggingface.importing import import_model
@@ -50,13 +49,6 @@ def differences(data_bin: Path, checkpoint: Path, masked_lm=None, detector=None,
     return {name: (one - other)[is_token].abs().max().item() for name, (one, other) in pairs.items()}
 
 
-def assert_same_tensors(one: Path, other: Path) -> None:
-    ours, theirs = load_file(one / "model.safetensors"), load_file(other / "model.safetensors")
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        assert torch.equal(ours[name], theirs[name]), name
-
-
 def assert_same_parameters(one: Path, other: Path) -> None:
     ours, theirs = (torch.load(path, weights_only=True)["model"] for path in (one, other))
     assert ours.keys() == theirs.keys()
@@ -77,6 +69,7 @@ def assert_loads_alike(exported: Path, model) -> None:
 
 def round_trip(folder: Path, data_bin: Path, models: dict) -> dict[str, float]:
     """Convert theirs -> ours -> theirs -> ours, check that no tensor changes, and return the differences of logits."""
+    save_models(folder, models)
     checkpoint = folder / "imported.pt"
     if "bert" in models:
         import_model(folder / "bert", data_bin, checkpoint)
@@ -86,28 +79,30 @@ def round_trip(folder: Path, data_bin: Path, models: dict) -> dict[str, float]:
         found = differences(data_bin, checkpoint, models["generator"], models["discriminator"])
     export_model(checkpoint, folder / "exported")
     for name, model in models.items():
-        exported = folder / "exported" / ("" if name == "bert" else name)
-        assert_same_tensors(exported, folder / name)
-        assert_loads_alike(exported, model)
+        assert_loads_alike(folder / "exported" / ("" if name == "bert" else name), model)
     generator = folder / "exported" / "generator" if "generator" in models else None
     import_model(folder / "exported" / ("discriminator" if generator else ""), data_bin, folder / "again.pt", generator)
     assert_same_parameters(checkpoint, folder / "again.pt")
     return found
 
 
-@pytest.mark.parametrize("embedding_size", [16, 32])
-def test_electra_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, embedding_size):
-    """Embeddings that each tower projects, and embeddings of the same size as the discriminator."""
-    models = dict(zip(("discriminator", "generator"), make_electra(len(PIECES), embedding_size=embedding_size)))
-    save_models(tmp_path, models)
+# the widths of google/electra-small and bert-base-uncased, with fewer layers and pieces
+SMALL = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128}
+SMALL["generator_sizes"] = {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 256}
+BASE = {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072, "num_hidden_layers": 1}
+
+
+@pytest.mark.parametrize("sizes", [{"embedding_size": 16}, {"embedding_size": 32}, SMALL])
+def test_electra_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, sizes):
+    """Embeddings that each tower projects, embeddings of the same size as the discriminator, and real sizes."""
+    models = dict(zip(("discriminator", "generator"), make_electra(len(PIECES), **sizes)))
     found = round_trip(tmp_path, wordpiece_bin, models)
     assert found.keys() == {"masked LM", "detection"} and max(found.values()) < TOLERANCE, found
 
 
-def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin):
-    models = {"bert": make_bert(len(PIECES))}
-    save_models(tmp_path, models)
-    found = round_trip(tmp_path, wordpiece_bin, models)
+@pytest.mark.parametrize("sizes", [{}, BASE])
+def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, sizes):
+    found = round_trip(tmp_path, wordpiece_bin, {"bert": make_bert(len(PIECES), **sizes)})
     assert found.keys() == {"masked LM"} and max(found.values()) < TOLERANCE, found
 
 
@@ -131,12 +126,6 @@ def test_a_frozen_generator_is_exported_with_its_own_embeddings(tmp_path, wordpi
     assert max(found.values()) < TOLERANCE, found
 
 
-def test_an_encoder_alone_has_the_features_of_transformers(tmp_path, wordpiece_bin, released):
-    import_model(released / "alone", wordpiece_bin, tmp_path / "imported.pt")
-    bert = transformers.BertModel.from_pretrained(released / "alone").eval()
-    assert differences(wordpiece_bin, tmp_path / "imported.pt", encoder=bert)["features"] < TOLERANCE
-
-
 def test_bert_as_electra_has_the_features_and_logits_of_bert(tmp_path, wordpiece_bin, released):
     """The discriminator has BERT's features, the copy BERT's logits, and so have both in transformers after export."""
     checkpoint, folder = tmp_path / "imported.pt", released / "bert"
@@ -152,35 +141,11 @@ def test_bert_as_electra_has_the_features_and_logits_of_bert(tmp_path, wordpiece
     assert found.keys() == {"masked LM", "features", "detection"} and max(found.values()) < TOLERANCE, found
 
 
-def test_the_comparison_detects_a_small_change(tmp_path, wordpiece_bin, released):
-    """Changing one weight of the first layer by 0.01 is enough."""
-    import_model(released / "bert", wordpiece_bin, tmp_path / "imported.pt")
-    model = transformers.BertForMaskedLM.from_pretrained(released / "bert").eval()
-    with torch.no_grad():
-        model.bert.encoder.layer[0].attention.self.key.weight[0, 0] += 0.01
-    assert max(differences(wordpiece_bin, tmp_path / "imported.pt", model).values()) > TOLERANCE
-
-
-# the shapes of released models with fewer layers and pieces: the full sizes need 3 GB
-@pytest.mark.parametrize("shape", ["google/electra-small", "bert-base-uncased"])
-def test_released_shapes(tmp_path, wordpiece_bin, shape):
-    if shape == "bert-base-uncased":
-        models = {"bert": make_bert(len(PIECES), hidden_size=768, num_attention_heads=12, intermediate_size=3072)}
-    else:
-        small = {"num_hidden_layers": 12, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
-        generator_sizes = {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 256}
-        made = make_electra(len(PIECES), **small, embedding_size=128, generator_sizes=generator_sizes)
-        models = dict(zip(("discriminator", "generator"), made))
-    save_models(tmp_path, models)
-    found = round_trip(tmp_path, wordpiece_bin, models)
-    assert max(found.values()) < TOLERANCE, found
-
-
 @pytest.mark.parametrize("family", ["electra", "bert"])
 def test_our_models_survive_a_round_trip(tmp_path, wordpiece_bin, family):
     """A model of fairseq-train gives the same logits in ``transformers``, and the same checkpoint after import."""
     flags = [*FAMILIES[family].split(), "--task", "electra", "--criterion", "electra", "--max-update", 2]
-    assert fairseq_train(wordpiece_bin, tmp_path / "save", *flags).code == 0
+    prepare_training(wordpiece_bin, tmp_path / "save", *flags, "--num-workers", 0)()
     checkpoint = tmp_path / "save" / "checkpoint_last.pt"
     folder, *generator = export_model(checkpoint, tmp_path / "exported")
     masked_lm = transformers.AutoModelForMaskedLM.from_pretrained((generator or [folder])[0]).eval()

@@ -3,7 +3,10 @@ import re
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.models import MODEL_DATACLASS_REGISTRY
 from helpers import WORDS, first_batch
+
+SIZES = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
 
 
 def test_another_vocabulary_of_the_same_size_is_refused(build):
@@ -46,34 +49,34 @@ def test_heads_must_divide_the_hidden_size(build):
 
 @pytest.mark.parametrize("family", ["bert", "electra"])
 @pytest.mark.parametrize("flag", ["--dropout", "--attention-dropout"])
-@pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, "nan"])
+@pytest.mark.parametrize("value", [-0.1, 1.0, "nan"])
 def test_dropout_is_a_probability(build, family, flag, value):
     with pytest.raises(SystemExit, match=rf"^error: {flag} must be in \[0, 1\), not {value}$"):
         build(family, flag, value)
 
 
 @pytest.mark.parametrize("fine_tuning", [False, True])
-def test_a_checkpoint_of_another_architecture_is_refused(build, fine_tuning):
-    models = [build(family)[1] for family in ("bert", "electra", "roberta")]
-    states = [model.state_dict() for model in models]
-    for model, others in ((models[0], (1, 2)), (models[1], (0, 2))):
-        if fine_tuning:
-            model.register_classification_head("sentences", 2)
-        for other in others:
-            with pytest.raises(SystemExit, match=r"holds another model: \S+ is .*; give the --arch and the sizes"):
-                model.load_state_dict(states[other])
-
-
-def test_a_checkpoint_of_another_model_is_refused_with_the_first_different_parameter(build):
-    _, model, _ = build("bert")
-    _, other, _ = build("bert", "--max-positions", 64)
-    with pytest.raises(SystemExit, match=r"position_embeddings.weight is \(64, 128\) there, but \(512, 128\) with"):
-        model.load_state_dict(other.state_dict())
-    _, deeper, _ = build("bert", "--encoder-layers", 3)
-    with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is \(\S+\) there, but missing with"):
-        model.load_state_dict(deeper.state_dict())
-    with pytest.raises(SystemExit, match=r"layers\.2\.\S+ is missing there"):
-        deeper.load_state_dict(model.state_dict())
+@pytest.mark.parametrize(
+    ("own", "other", "difference"),
+    [
+        ("bert", "electra", r"discriminator\S+ is \(.*\) there, but missing"),
+        ("bert", "roberta", r"\S+ is missing there, but \(.*\)"),
+        ("electra", "bert", r"discriminator\S+ is missing there, but \(.*\)"),
+        ("bert", "bert --max-positions 64", r"\S+position_embeddings.weight is \(64, 128\) there, but \(512, 128\)"),
+        ("bert", "bert --encoder-layers 3", r"\S+layers\.2\.\S+ is \(.*\) there, but missing"),
+        ("bert --encoder-layers 3", "bert", r"\S+layers\.2\.\S+ is missing there, but \(.*\)"),
+    ],
+)
+def test_a_checkpoint_of_another_model_is_refused_with_a_different_parameter(
+    build, own, other, difference, fine_tuning
+):
+    (_, model, _), (_, stranger, _) = (build(*words.split()) for words in (own, other))
+    if fine_tuning:
+        model.register_classification_head("sentences", 2)
+    with pytest.raises(
+        SystemExit, match=rf"another model: {difference} with these flags; give the --arch and the size"
+    ):
+        model.load_state_dict(stranger.state_dict())
 
 
 def test_depths_for_layer_wise_learning_rates(build):
@@ -121,3 +124,43 @@ def test_the_initial_weights_are_scaled(build, family):
 def test_the_deviation_of_the_initial_weights_is_positive(build, value):
     with pytest.raises(SystemExit, match=f"^error: --init-std must be positive, not {value}$"):
         build("bert", "--init-std", value)
+
+
+# layers, hidden size, heads and feed-forward size of BERT or the discriminator, embedding size, and the generator
+@pytest.mark.parametrize(
+    ("name", "encoder", "embedding", "generator"),
+    [
+        ("bert_base", (12, 768, 12, 3072), None, None),
+        ("bert_large", (24, 1024, 16, 4096), None, None),
+        ("electra_small", (12, 256, 4, 1024), 128, (12, 64, 1, 256)),
+        ("electra_base", (12, 768, 12, 3072), 768, (12, 256, 4, 1024)),
+        ("electra_large", (24, 1024, 16, 4096), 1024, (24, 256, 4, 1024)),
+    ],
+)
+def test_sizes_of_the_papers(name, encoder, embedding, generator):
+    cfg = MODEL_DATACLASS_REGISTRY[name]()
+    assert tuple(getattr(cfg, f"encoder_{size}") for size in SIZES) == encoder
+    if generator:
+        assert cfg.embedding_size == embedding
+        assert tuple(getattr(cfg, f"generator_{size}") for size in SIZES) == generator
+
+
+def test_only_masked_positions_are_projected_and_they_equal_the_full_projection(build):
+    task, model, _ = build("bert")
+    model.eval()
+    batch = first_batch(task)
+    tokens, masked = batch["net_input"]["src_tokens"], batch["target"].ne(task.dictionary.pad())
+    everywhere, _ = model(tokens)
+    at_masked, _ = model(tokens, masked_tokens=masked)
+    assert everywhere.shape == (*tokens.shape, len(task.dictionary))
+    assert at_masked.shape == (masked.sum(), len(task.dictionary))
+    torch.testing.assert_close(at_masked, everywhere[masked])
+
+
+def test_parameters_are_initialized_like_berts(build):
+    _, model, _ = build("bert")
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1:
+            assert parameter.abs().max() <= 0.04 and parameter.std().item() == pytest.approx(0.0176, abs=0.002), name
+        else:
+            assert parameter.eq(1.0 if "layer_norm.weight" in name else 0.0).all(), name

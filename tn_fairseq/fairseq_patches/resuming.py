@@ -18,7 +18,7 @@ from fairseq.trainer import Trainer
 
 from ..errors import InputError, naming, one_line_errors
 from ..models.electra import ElectraModel
-from ..models.generator_checkpoint import load_generator
+from ..models.loading import load_generator
 from .bf16 import SAVED
 from .replacing import replaces
 from .settings import is_ours

@@ -82,8 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"newly initialized, because no folder has them: {', '.join(heads)}")
     parameters = sum(parameter.numel() for parameter in imported.model.parameters())
     print(f"wrote {args.output}: {imported.arch}, {parameters:,} parameters")
-    words = ["fairseq-train", as_argument(args.data), "--user-dir", "tn_fairseq"]
-    words += ["--task", "electra", "--arch", imported.arch, *imported.size_flags]
+    words = ["fairseq-train", as_argument(args.data), "--user-dir", "tn_fairseq", *imported.flags]
     words += ["--finetune-from-model", as_argument(args.output)]
     print(f"continue with: {shlex.join(words)} ...")
 

@@ -39,13 +39,11 @@ def read_folder(path: Path) -> PretrainedFolder:
         raise InputError(f"{path / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
     tensors = {
         # early releases use the names of TensorFlow
-        re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)): tensor
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
         for name, tensor in _read_tensors(path).items()
         if not re.fullmatch(_BUFFERS, name)
     }
-    has_prefix = any(name.startswith(f"{model_type}.embeddings.") for name in tensors)
-    is_bare = not has_prefix and any(name.startswith("embeddings.") for name in tensors)
-    prefix = "" if is_bare else f"{model_type}."
+    prefix = "" if any(name.startswith("embeddings.") for name in tensors) else f"{model_type}."
     for copy, original in tied_copies(prefix).items():
         # some releases have the copy only
         if copy in tensors and (original not in tensors or torch.equal(tensors[copy], tensors[original])):

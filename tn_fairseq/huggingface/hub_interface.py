@@ -195,22 +195,14 @@ def from_pretrained(
         raise InputError("data_name_or_path: only for a checkpoint_file; a folder of save_pretrained has a vocabulary")
     if checkpoint_file is not None:
         data_bin = None if data_name_or_path is None else Path(data_name_or_path)
-        return _interface(*read_checkpoint(folder / checkpoint_file, data_bin, "data_name_or_path")[:3])
-    if not (folder / "config.json").exists():
-        raise InputError(
-            f"{folder}: has no config.json; give a folder of save_pretrained, or the checkpoint_file in it, such as "
-            "checkpoint_last.pt"
-        )
-    towers = read_towers(folder, Path(generator) if generator else None)
-    tokenizer = load_tokenizer(folder)
-    dictionary = tokenizer.dictionary()
-    dictionary.add_symbol(MASK)
-    read = read_model(towers, dictionary, tokenizer)
-    for part in {name.split(".")[0] for name in read.fresh}:
-        delattr(read.model, part)  # newly initialized, so its output would be meaningless
-    return _interface(read.model, dictionary, tokenizer)
-
-
-def _interface(model: EncoderModel, dictionary: Dictionary, tokenizer: Tokenizer) -> HubInterface:
-    kind = ElectraHubInterface if isinstance(model, ElectraModel) else HubInterface
-    return kind(model, dictionary, tokenizer)
+        model, dictionary, tokenizer, _ = read_checkpoint(folder / checkpoint_file, data_bin, "data_name_or_path")
+    else:
+        towers = read_towers(folder, Path(generator) if generator else None)
+        tokenizer = load_tokenizer(folder)
+        dictionary = tokenizer.dictionary()
+        dictionary.add_symbol(MASK)
+        read = read_model(towers, dictionary, tokenizer)
+        model = read.model
+        for part in {name.split(".")[0] for name in read.fresh}:
+            delattr(model, part)  # newly initialized, so its output would be meaningless
+    return (ElectraHubInterface if isinstance(model, ElectraModel) else HubInterface)(model, dictionary, tokenizer)

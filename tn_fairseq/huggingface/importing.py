@@ -1,7 +1,7 @@
 """Convert folders of ``save_pretrained`` to a checkpoint for ``fairseq-train``."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ _NOT_SHARED = (
 class Imported:
     """A model, the ``fairseq-train`` flags for it, and what differs from the original."""
 
-    model: EncoderModel = field(compare=False)
+    model: EncoderModel
     arch: str
-    size_flags: list[str]
+    flags: list[str]
     fresh: list[str]  # our names of the parameters that no folder has
     left_out: dict[Path, list[str]]  # folder -> its tensors that were not imported
     cut_positions: int
@@ -61,9 +61,9 @@ def import_model(
     dictionary, tokenizer = read_data_bin(data_bin)
     check_tokenizer(folder, dictionary, tokenizer, data_bin)
     imported = read_model(towers, dictionary, tokenizer, max_positions)
-    flags = [as_argument(data_bin), "--task", "electra", "--arch", imported.arch, *imported.size_flags]
-    flags += ["--criterion", "electra", "--optimizer", "electra_adamw"]
-    cfg = training_config([*flags, "--tokens-per-sample", min(128, imported.model.cfg.max_positions)])
+    flags = ["--criterion", "electra", "--optimizer", "electra_adamw"]
+    flags += ["--tokens-per-sample", str(min(128, imported.model.cfg.max_positions))]
+    cfg = training_config([as_argument(data_bin), *imported.flags, *flags])
     # a run before its first update: it starts at update 0 with or without fairseq's reset options
     history = {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
     position = {"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True}
@@ -137,10 +137,11 @@ def read_model(
         left_out[source.path] = unused.difference(*names.values())
     state[_POSITIONS] = state[_POSITIONS][: sizes["max_positions"]]
     model.load_state_dict(made | state)
+    size_flags = [word for name, size in differing.items() for word in (f"--{name.replace('_', '-')}", str(size))]
     return Imported(
         model,
         arch,
-        [word for name, size in differing.items() for word in (f"--{name.replace('_', '-')}", str(size))],
+        ["--task", "electra", "--arch", arch, *size_flags],
         sorted(name for name, _ in model.named_parameters() if name not in state),
         {path: sorted(unused) for path, unused in left_out.items() if unused},
         available - sizes["max_positions"],

@@ -62,7 +62,7 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
     if described := getattr(CRITERION_REGISTRY.get(criterion["_name"]), "objective", None):
         objective = f"{described} ({objective})"
     options = {
-        key: _last_part(value) if key == "correction_judge" else value
+        key: Path(value).name if key == "correction_judge" else value
         for key, value in criterion.items()
         if key not in ("_name", "synonym_table") and value is not None and value is not False
     }
@@ -76,7 +76,7 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
         "its options": ", ".join(f"{key} {value}" for key, value in options.items()) or "none",
         "synonym table": _synonym_table(criterion.get("synonym_table")),
         "architecture": architecture,
-        "data": _last_part(task["data"]),
+        "data": Path(task["data"]).name,
         "steps": f"{_steps(state):,}",
         "batch": f"{', '.join(limits)} x {accumulated} accumulated x {workers} workers",
         "sequence length": f"{task['tokens_per_sample']} tokens" if "tokens_per_sample" in task else "?",
@@ -85,7 +85,7 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
     }
     start = cfg["checkpoint"].get("finetune_from_model") or cfg["checkpoint"].get("restore_file")
     if start and start != "checkpoint_last.pt":
-        rows["continued from"] = _last_part(start)
+        rows["continued from"] = Path(start).name
     return rows
 
 
@@ -100,10 +100,6 @@ def _synonym_table(path: str | None) -> str:
     try:
         description = read_description(path)
     except InputError:  # was moved or deleted
-        return _last_part(path)
+        return Path(path).name
     source = " ".join(description[key] for key in ("source", "source_version") if key in description)
-    return f"{_last_part(path)} ({source})" if source else _last_part(path)
-
-
-def _last_part(path: str) -> str:
-    return Path(path).name
+    return f"{Path(path).name} ({source})" if source else Path(path).name

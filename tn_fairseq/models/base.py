@@ -54,6 +54,7 @@ class EncoderConfig(FairseqDataclass):
 class EncoderModel(BaseFairseqModel):
     """A model with one set of embeddings and a fingerprint of its dictionary."""
 
+    owners: tuple[str, ...] = ("encoder",)  # what the names of the encoders' sizes start with
     pretraining_only: tuple[str, ...] = ()  # modules that a head for fine-tuning deletes
 
     def __init__(self, cfg: EncoderConfig, dictionary: Dictionary):
@@ -96,7 +97,12 @@ class EncoderModel(BaseFairseqModel):
 
     @classmethod
     def check_sizes(cls, cfg: EncoderConfig) -> None:
-        check_heads(cfg, "encoder")
+        for owner in cls.owners:
+            hidden_size, heads = getattr(cfg, f"{owner}_embed_dim"), getattr(cfg, f"{owner}_attention_heads")
+            if heads < 1 or hidden_size % heads:
+                raise InputError(
+                    f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}"
+                )
         for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
             if not 0 <= share < 1:
                 raise InputError(f"{flag} must be in [0, 1), not {share}")
@@ -227,12 +233,6 @@ def build_encoder(cfg: EncoderConfig, owner: str, embedding_size: int) -> Transf
     """An encoder with the sizes ``encoder_*`` or ``generator_*`` of the configuration."""
     layers, hidden_size, heads, ffn_size = (getattr(cfg, f"{owner}_{name}") for name in SIZES)
     return TransformerEncoder(embedding_size, hidden_size, layers, heads, ffn_size, cfg.dropout, cfg.attention_dropout)
-
-
-def check_heads(cfg: EncoderConfig, owner: str) -> None:
-    hidden_size, heads = getattr(cfg, f"{owner}_embed_dim"), getattr(cfg, f"{owner}_attention_heads")
-    if heads < 1 or hidden_size % heads:
-        raise InputError(f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}")
 
 
 def tag_layer_depth(module: nn.Module, depth: int) -> None:

@@ -20,7 +20,6 @@ from .base import (
     EncoderConfig,
     EncoderModel,
     build_encoder,
-    check_heads,
     encoder_sizes,
     initialize,
     register_sizes,
@@ -57,6 +56,7 @@ class ElectraOutput(NamedTuple):
 class ElectraModel(EncoderModel):
     """Generator and discriminator over shared embeddings; fine-tuning uses only the discriminator."""
 
+    owners = ("encoder", "generator")
     frozen = ("generator", "generator_head", "generator_embeddings")  # with --freeze-generator
     pretraining_only = (*frozen, "discriminator_head")
 
@@ -78,7 +78,6 @@ class ElectraModel(EncoderModel):
     @classmethod
     def check_sizes(cls, cfg: ElectraConfig) -> None:
         super().check_sizes(cfg)
-        check_heads(cfg, "generator")
         if cfg.generator_embedding_size not in (None, cfg.embedding_size) and not cfg.freeze_generator:
             raise InputError(
                 f"--generator-embedding-size {cfg.generator_embedding_size} differs from --embedding-size "
@@ -156,21 +155,20 @@ class ElectraModel(EncoderModel):
         return ElectraOutput(logits, drawn_tokens, is_replaced, self.discriminator_head(hidden))
 
 
-def _sizes(embedding: int, discriminator: tuple[int, ...], generator: tuple[int, ...]) -> dict[str, int]:
-    return {
-        **encoder_sizes("encoder", *discriminator),
-        "embedding_size": embedding,
-        **encoder_sizes("generator", *generator),
-    }
-
-
 register_sizes(
     ElectraModel,
     ElectraConfig,
     {
-        "electra_tiny": _sizes(128, (2, 128, 2, 512), (2, 128, 2, 512)),
-        "electra_small": _sizes(128, (12, 256, 4, 1024), (12, 64, 1, 256)),
-        "electra_base": _sizes(768, (12, 768, 12, 3072), (12, 256, 4, 1024)),
-        "electra_large": _sizes(1024, (24, 1024, 16, 4096), (24, 256, 4, 1024)),
+        name: {
+            "embedding_size": size,
+            **encoder_sizes("encoder", *discriminator),
+            **encoder_sizes("generator", *generator),
+        }
+        for name, size, discriminator, generator in (
+            ("electra_tiny", 128, (2, 128, 2, 512), (2, 128, 2, 512)),
+            ("electra_small", 128, (12, 256, 4, 1024), (12, 64, 1, 256)),
+            ("electra_base", 768, (12, 768, 12, 3072), (12, 256, 4, 1024)),
+            ("electra_large", 1024, (24, 1024, 16, 4096), (24, 256, 4, 1024)),
+        )
     },
 )

@@ -1,4 +1,7 @@
-"""The checkpoints of models: found by name or pattern, checked before anything runs, and loaded one at a time."""
+"""The checkpoints of models: found by name or pattern, checked before anything runs, and loaded one at a time.
+
+``load_generator`` is for ``--generator-checkpoint``: ELECTRA with an existing generator.
+"""
 
 import filecmp
 import glob
@@ -14,10 +17,12 @@ from fairseq.models.roberta import RobertaModel
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
+from torch import Tensor, nn
 
 from ..checkpoints import check_dictionary, load_checkpoint, registered_name
 from ..errors import InputError, first_line
-from .base import EncoderModel
+from .base import SIZES, EncoderModel
+from .electra import ElectraModel
 
 
 class Checkpoint(NamedTuple):
@@ -42,7 +47,11 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
     """
     paths: dict[Path, Path] = {}
     for pattern in patterns:
-        matches = _matches(pattern)
+        folder = Path(pattern)  # the deepest one of the pattern that exists, whose name may look like a pattern
+        while not folder.exists():
+            folder = folder.parent
+        rest = Path(pattern).relative_to(folder)
+        matches = sorted(map(Path, glob.glob(str(Path(glob.escape(str(folder)), rest)), recursive=True)))
         if not matches:
             raise InputError(f"{pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
         for path in matches:
@@ -72,32 +81,19 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
             f"{checkpoint.path}: was trained with an option that this tn_fairseq does not have ({first_line(error)}); "
             "use the version that trained it"
         ) from None
-    try:
-        model.load_state_dict(state["model"], strict=True, model_cfg=cfg.model)
-    except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
-        raise InputError(f"{checkpoint.path}: its parameters do not match its configuration ({reason})") from None
+    _load_parameters(model, state["model"], checkpoint.path, model_cfg=cfg.model)
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return Loaded(model, task, cfg.dataset)
 
 
-def load_ours(path: Path) -> tuple[dict[str, Any], type[EncoderModel]]:
-    """Read a checkpoint of BERT or ELECTRA, and say which; raises InputError for another kind of model."""
+def load_ours(path: str | Path) -> tuple[dict[str, Any], type[EncoderModel]]:
+    """A checkpoint of our BERT or ELECTRA, and its class; raises InputError for another kind of model."""
     state = load_checkpoint(path)
     arch = registered_name(state["cfg"]["model"], "arch")
     model = ARCH_MODEL_REGISTRY.get(arch, object)
     if not issubclass(model, EncoderModel):
         raise InputError(f"{path}: holds {arch}; give an electra_* or bert_* model")
     return state, model
-
-
-def _matches(pattern: str) -> list[Path]:
-    """The file of this name, or the files that match the pattern below the deepest folder of it that exists."""
-    folder = Path(pattern)
-    while not folder.exists():
-        folder = folder.parent
-    rest = Path(pattern).relative_to(folder)
-    return sorted(map(Path, glob.glob(str(Path(glob.escape(str(folder)), rest)), recursive=True)))
 
 
 def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
@@ -113,3 +109,49 @@ def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
     check_dictionary(path, state, dictionary)
     history = state.get("optimizer_history") or [{}]
     return Checkpoint(path, history[-1].get("num_updates"))
+
+
+def load_generator(model: ElectraModel, path: str | Path, dictionary: Dictionary) -> None:
+    """Copy the weights of ELECTRA's generator, or of BERT, from a checkpoint to the generator and its embeddings.
+
+    If the checkpoint has more positions than the model, the first ones are copied. Raises InputError for a checkpoint
+    of another kind of model, without a masked-LM head, with another dictionary, or with sizes that do not fit.
+    """
+    state, model_class = load_ours(path)
+    check_dictionary(path, state, dictionary)
+    theirs, cfg = state["cfg"]["model"], model.cfg
+    owner, head = "encoder", "masked_lm_head"
+    if issubclass(model_class, ElectraModel):
+        owner, head = "generator", "generator_head"
+    embeddings = "generator_embeddings" if theirs.get("freeze_generator") else "embeddings"
+    found: dict[str, dict[str, Tensor]] = {embeddings: {}, owner: {}, head: {}}
+    for name, tensor in state["model"].items():
+        part, _, parameter = name.partition(".")
+        if part in found:
+            found[part][parameter] = tensor
+    for part, parameters in found.items():
+        if not parameters:
+            raise InputError(f"{path}: has no {part}; give a checkpoint of pre-training")
+
+    positions, words = (found[embeddings][f"{kind}_embeddings.weight"] for kind in ("position", "word"))
+    own = {f"generator_{size}": getattr(cfg, f"generator_{size}") for size in SIZES}
+    wanted = {f"generator_{size}": theirs[f"{owner}_{size}"] for size in SIZES}
+    embedding_size = "generator_embedding_size" if cfg.freeze_generator else "embedding_size"
+    own |= {embedding_size: cfg.generator_embedding_size or cfg.embedding_size, "max_positions": cfg.max_positions}
+    wanted |= {embedding_size: words.size(1), "max_positions": min(len(positions), cfg.max_positions)}
+    fitting = [f"--{name.replace('_', '-')} {size}" for name, size in wanted.items() if size != own[name]]
+    if fitting:
+        raise InputError(f"{path}: its generator has other sizes; give {' '.join(fitting)}")
+
+    found[embeddings]["position_embeddings.weight"] = positions[: cfg.max_positions]
+    modules = model.embeddings_of(model.generator), model.generator, model.generator_head
+    for module, parameters in zip(modules, found.values(), strict=True):
+        _load_parameters(module, parameters, path)
+
+
+def _load_parameters(module: nn.Module, parameters: dict[str, Any], path: str | Path, **options: Any) -> None:
+    try:
+        module.load_state_dict(parameters, **options)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise InputError(f"{path}: its parameters do not match its configuration ({reason})") from None
