@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from preprocessed import offline, refused, serve_hub, write
+from tokenizer_folders import REAL_DATA, with_real_data
 
 from tn_fairseq.formats.glue import TASKS, Examples, choose_tasks, examples_from_hub, read_examples, read_task
 
@@ -139,6 +140,20 @@ def test_only_test_splits_may_be_missing(tmp_path):
     assert list(read_task(tmp_path, mnli)) == ["train", "valid", "valid1"]
     write_split(tmp_path, "MNLI", "test1", f"{MNLI_COLUMNS}\n{MNLI_ROW}\n")
     assert list(read_task(tmp_path, mnli)) == ["train", "valid", "valid1", "test1"]
+
+
+@with_real_data
+@pytest.mark.parametrize(
+    ("task", "train", "valid"),
+    [
+        *(("CoLA", 8_551, 1_043), ("SST-2", 67_349, 872), ("MRPC", 3_668, 408)),
+        *(("STS-B", 5_749, 1_500), ("RTE", 2_490, 277)),
+    ],
+)
+def test_official_numbers_of_examples(task, train, valid):
+    splits = read_task(REAL_DATA / "glue" / task, TASKS[task])
+    numbers = {split: len(column) for split, examples in splits.items() for column in examples.sentences}
+    assert (numbers["train"], numbers["valid"]) == (train, valid)
 
 
 class FakeDataset(list):

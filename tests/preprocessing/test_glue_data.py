@@ -5,10 +5,10 @@ import pytest
 from fairseq import tasks
 from fairseq.data import indexed_dataset
 from preprocessed import contents, refused, released_dictionary, sentences
-from tokenizer_folders import REAL_DATA, bert_folder, sentencepiece_folder, with_real_data
+from tokenizer_folders import bert_folder, sentencepiece_folder
 
 from tn_fairseq.configuration import training_config
-from tn_fairseq.formats.glue import TASKS, Examples, read_task
+from tn_fairseq.formats.glue import TASKS, Examples
 from tn_fairseq.preprocessing.glue_data import binarize_task, truncate
 from tn_fairseq.tokenizers import load_tokenizer
 
@@ -142,20 +142,3 @@ def test_an_earlier_folder_is_replaced_completely_unless_it_is_of_another_tokeni
         message = refused(binarize_task, TASKS["CoLA"], {"train": ONE}, tokenizer, out, 128, dict_path)
         assert "was made with another tokenizer or --dict" in message
     assert contents(out) == before
-
-
-@with_real_data
-@pytest.mark.parametrize(
-    ("task", "train", "valid"),
-    [("CoLA", 8_551, 1_043), ("MRPC", 7_336, 408), ("STS-B", 11_498, 1_500), ("RTE", 2_490, 277)],
-)
-def test_official_numbers_of_examples(tmp_path, task, train, valid):
-    tokenizer = load_tokenizer(REAL_DATA / "vocab" / "bert-uncased.vocab.txt")
-    splits = read_task(REAL_DATA / "glue" / task, TASKS[task])
-    counts = binarize_task(TASKS[task], splits, tokenizer, tmp_path)
-    assert {split: count.examples for split, count in counts.items()} == {"train": train, "valid": valid}
-    for split, count in counts.items():
-        inputs = [f"input{number}" for number in range(len(TASKS[task].sentences))]
-        stored = sum(lengths(tmp_path / task / name / split) for name in inputs)
-        assert stored.max() <= 127 and (stored == 127).sum() >= count.truncated
-        assert count.tokens == stored.sum() and count.unknown < 1e-4 * count.tokens

@@ -52,7 +52,7 @@ class SentencePieceTokenizer(Tokenizer):
                 end = begin + 1
                 spans.append((begin, end))
             else:
-                begin, end = end, end + len(piece)
+                end += len(piece)
                 begin = end - len(piece.lstrip("▁"))
                 spans.append((begin, begin + len(piece.strip("▁"))))
         first, last = np.array(spans, dtype=np.int64).reshape(-1, 2).T
@@ -65,12 +65,11 @@ class SentencePieceTokenizer(Tokenizer):
 def load_sentencepiece(path: Path) -> Tokenizer:
     content = read_bytes(path, REMEDY)
     try:
-        # An empty model would load, and then print errors on every call.
-        processor = sentencepiece.SentencePieceProcessor(model_proto=content) if content else None
+        if not content:
+            raise OSError  # an empty model would load, and then print errors on every call
+        processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     except (RuntimeError, OSError):
-        processor = None
-    if processor is None:
-        raise InputError(f"{path}: not a SentencePiece model; train it again, or give the .model file")
+        raise InputError(f"{path}: not a SentencePiece model; train it again, or give the .model file") from None
     pieces = {index: processor.id_to_piece(index) for index in range(len(processor))}
     ids = {
         "<s>": processor.bos_id(),
