@@ -16,17 +16,14 @@ from tn_fairseq.attacks.tagging import tag
         ("50", "46 47 48 49 51 52 53 54"),
         ("4", "2 3 5 6 7 8"),
         ("100", "110 120 130 140"),
-        ("1,234", "1,034 1,134 1,334 1,434 1,534 1,634"),
-        ("4.5", "2.5 3.5 5.5 6.5 7.5 8.5"),
         ("19th", "15th 16th 17th 18th 20th 21st 22nd 23rd"),
         ("12th", "10th 11th 13th 14th 15th 16th"),
-        ("1980s", "1940s 1950s 1960s 1970s 1990s 2000s 2010s 2020s"),
         ("2nd-century", "1st-century 3rd-century 4th-century 5th-century 6th-century"),
         ("2011-2012", "2007-2008 2008-2009 2009-2010 2010-2011 2012-2013 2013-2014 2014-2015 2015-2016"),
         ("four", "two three five six seven eight"),
         ("Third", "Second Fourth Fifth Sixth Seventh"),
         ("May", "January February March April June July August September"),
-        *((text, "") for text in ("CO2", "x", "F-16A", "1a", "may", "first")),
+        *((text, "") for text in ("CO2", "1980s", "1,234", "x", "F-16A", "1a", "may", "first")),
     ],
 )
 def test_near_numbers(number, near):

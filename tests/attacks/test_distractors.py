@@ -27,7 +27,7 @@ def read(question: str, answer: str, others: list[tuple[str, str]], context: str
     own = SquadExample("own", question, f"{context} {answer}.", ((answer, len(context) + 1),), "Own")
     rows = [*others, (WORDS, "yes it is")]
     other = [SquadExample(str(n), text, fake, ((fake, 0),), "Other") for n, (text, fake) in enumerate(rows)]
-    return [read_question(example, example.title) for example in (own, *other)]
+    return [read_question((example, example.title)) for example in (own, *other)]
 
 
 def attack(question: str, answer: str, *others: tuple[str, str], **options) -> tuple[str | None, str]:
@@ -84,54 +84,39 @@ def test_new_words_are_not_in_the_context():
 
 
 def test_draws_depend_on_the_seed_and_the_question_only():
-    draws = [Draw(1, "a").choice(range(1000)), Draw(1, "a").choice(range(1000))]
-    assert draws == [714, 714]  # on any machine
-    others = {Draw(2, "a").choice(range(1000)), Draw(1, "b").choice(range(1000))}
-    assert len(others | set(draws)) == 3
+    first = {key: Draw(*key).choice(range(1000)) for key in ((1, "a"), (2, "a"), (1, "b"))}
+    assert first[1, "a"] == 714 and len(set(first.values())) == 3  # on any machine
     draw = Draw(1, "a")
     assert len({draw.choice(range(1000)) for _ in range(5)}) == 5
-    counts = [sum(Draw(seed, "a").choice("ab") == "a" for seed in range(400))]
-    assert 160 < counts[0] < 240
 
 
 CONTEXT = "Cats sleep. Dogs ran to St. Ives. Birds fly."
 EXAMPLE = SquadExample("1", "Who?", CONTEXT, (("Dogs", 12), ("Ives. Birds", 28), ("Cats", 0)), "Pets")
+QUOTED = SquadExample("1", "Who?", 'Read & Co. (which ran) won. "Cats sleep."', (("Cats", 29),))
 
 
 @pytest.mark.parametrize(
-    ("position", "expected"),
+    ("example", "position", "expected"),
     [
-        ("end", f"{CONTEXT} Mice ran."),
-        ("start", f"Mice ran. {CONTEXT}"),
-        ("before-answer", "Cats sleep. Mice ran. Dogs ran to St. Ives. Birds fly."),
+        (EXAMPLE, "end", f"{CONTEXT} Mice ran."),
+        (EXAMPLE, "start", f"Mice ran. {CONTEXT}"),
+        (EXAMPLE, "before-answer", "Cats sleep. Mice ran. Dogs ran to St. Ives. Birds fly."),
+        (replace(EXAMPLE, answers=(("Cats", 0),)), "before-answer", f"Mice ran. {CONTEXT}"),
+        (QUOTED, "before-answer", 'Read & Co. (which ran) won. Mice ran. "Cats sleep."'),
+        (replace(EXAMPLE, context="", answers=()), "end", "Mice ran."),
     ],
 )
-def test_positions(position, expected):
-    moved = with_sentence(EXAMPLE, "Mice ran.", position, Draw(1, "1"))
+def test_positions(example, position, expected):
+    moved = with_sentence(example, "Mice ran.", position, Draw(1, "1"))
     assert moved.context == expected
     assert all(moved.context.startswith(text, start) for text, start in moved.answers)
-    assert replace(moved, context=CONTEXT, answers=EXAMPLE.answers) == EXAMPLE
-    assert [text for text, _ in moved.answers] == [text for text, _ in EXAMPLE.answers]
+    assert replace(moved, context=example.context, answers=example.answers) == example
+    assert [text for text, _ in moved.answers] == [text for text, _ in example.answers]
 
 
 def test_random_positions_are_between_sentences_and_outside_of_answers():
     found = {with_sentence(EXAMPLE, "Mice ran.", "random", Draw(seed, "1")).context for seed in range(50)}
     assert found == {with_sentence(EXAMPLE, "Mice ran.", position, Draw(1, "1")).context for position in POSITIONS[:3]}
-
-
-def test_sentences_begin_with_their_quotation_marks():
-    example = SquadExample("1", "Who?", 'Read & Co. (which ran) won. "Cats sleep."', (("Cats", 29),))
-    moved = with_sentence(example, "Mice ran.", "before-answer", Draw(1, "1"))
-    assert moved.context == 'Read & Co. (which ran) won. Mice ran. "Cats sleep."'
-    assert moved.answers == (("Cats", 39),)
-
-
-def test_the_first_sentence_may_hold_the_answer_and_the_context_may_be_empty():
-    first = replace(EXAMPLE, answers=(("Cats", 0),))
-    assert with_sentence(first, "Mice ran.", "before-answer", Draw(1, "1")).context == f"Mice ran. {CONTEXT}"
-    for position in POSITIONS:
-        empty = with_sentence(replace(EXAMPLE, context="", answers=()), "Mice ran.", "end", Draw(1, position))
-        assert empty.context == "Mice ran."
 
 
 def test_articles_are_known_by_title_or_else_by_context():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tn_fairseq.attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
+from tn_fairseq.attacks.squad_file import Attacked, check_output, summary, write_attacked
 from tn_fairseq.errors import InputError
 from tn_fairseq.formats.squad import SquadExample, read_squad
 
@@ -21,26 +21,20 @@ def test_what_is_written_can_be_read(tmp_path):
     assert read_squad(tmp_path / "attacked.json") == EXAMPLES
     content = json.loads((tmp_path / "attacked.json").read_text(encoding="utf-8"))
     assert content["attack"] == {"name": "test", "seed": 1} and content["version"] == "1.1"
-    assert [(article["title"], len(article["paragraphs"])) for article in content["data"]] == [
-        ("Dogs", 2),
-        ("Katzen", 1),
-    ]
-    entries = [paragraph["qas"] for article in content["data"] for paragraph in article["paragraphs"]]
-    assert [[entry["swaps"] for entry in group] for group in entries] == [
-        [[["1", "x"]]],
-        [[["2", "x"]]],
-        [[["3", "x"]]],
-    ]
+    swaps = [[p["qas"][0]["swaps"] for p in article["paragraphs"]] for article in content["data"]]
+    assert swaps == [[[["1", "x"]], [["2", "x"]]], [[["3", "x"]]]]
 
 
-def test_nothing_is_written_without_questions_or_with_a_misplaced_answer(tmp_path):
-    misplaced = SquadExample("1", "Who?", "The cats ran.", (("The dog", 0),))
-    for questions, message in (
-        ([], "no question can be attacked"),
-        ([Attacked(misplaced)], "'1': the answer 'The dog'"),
-    ):
-        with pytest.raises(InputError, match=message):
-            write_attacked(tmp_path / "attacked.json", questions, {})
+MISPLACED = SquadExample("1", "Who?", "The cats ran.", (("The dog", 0),))
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [([], "no question can be attacked"), ([Attacked(MISPLACED)], "'1': the answer 'The dog'")],
+)
+def test_nothing_is_written_without_questions_or_with_a_misplaced_answer(tmp_path, questions, message):
+    with pytest.raises(InputError, match=message):
+        write_attacked(tmp_path / "attacked.json", questions, {})
     assert not list(tmp_path.iterdir())
 
 
@@ -60,10 +54,3 @@ def test_the_summary_counts_every_question():
         "left out because no answers: 2",
         "left out because nothing to do: 1",
     ]
-
-
-def test_sha256_of_a_file(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc")
-    assert sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    with pytest.raises(InputError, match="missing"):
-        sha256(tmp_path / "missing")

@@ -15,10 +15,8 @@ from tn_fairseq.attacks.synonym_swaps import (
     judge_swaps,
     moved,
     occurrences,
-    sample,
 )
 from tn_fairseq.synonyms.swords import Substitute, Target
-from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 STORY = (
     "Doctors met near an automobile. The sailors wanted food, and the car stopped. He quickly purchased a ticket. "
@@ -27,14 +25,9 @@ STORY = (
 ARTICLES = Text("articles", "He saw an automobile and a lawyer.")
 
 
-@pytest.fixture(scope="module")
-def reader():
-    return ensure_wordnet()
-
-
-def synonyms(reader, text: str, inflection: str = "keep", senses: str = "all") -> dict[str, tuple[str, ...]]:
+def synonyms(text: str, inflection: str = "keep", senses: str = "all") -> dict[str, tuple[str, ...]]:
     """The synonyms of each word of a text that can be swapped."""
-    return {found.word.text: found.synonyms for found in candidates(reader, text, inflection, senses)[1]}
+    return {found.word.text: found.synonyms for found in candidates(text, inflection, senses)[1]}
 
 
 @pytest.mark.parametrize(
@@ -54,11 +47,11 @@ def synonyms(reader, text: str, inflection: str = "keep", senses: str = "all") -
         ("The sailors wanted food.", "sailors", "crewmen", "crewman"),
     ],
 )
-def test_synonyms_keep_the_form_of_the_word(reader, text, word, kept, lemma):
-    assert kept in synonyms(reader, text)[word] and lemma in synonyms(reader, text, "any")[word]
-    assert kept == lemma or lemma not in synonyms(reader, text)[word]
-    assert word not in synonyms(reader, text)[word]
-    assert list(synonyms(reader, text)[word]) == sorted(synonyms(reader, text)[word])
+def test_synonyms_keep_the_form_of_the_word(text, word, kept, lemma):
+    assert kept in synonyms(text)[word] and lemma in synonyms(text, "any")[word]
+    assert kept == lemma or lemma not in synonyms(text)[word]
+    assert word not in synonyms(text)[word]
+    assert list(synonyms(text)[word]) == sorted(synonyms(text)[word])
 
 
 @pytest.mark.parametrize(
@@ -74,65 +67,62 @@ def test_synonyms_keep_the_form_of_the_word(reader, text, word, kept, lemma):
         ("I left the left car.", ["left", "left", "car"]),
     ],
 )
-def test_what_can_be_swapped(reader, text, swapped):
-    assert [found.word.text for found in candidates(reader, text, "keep", "all")[1]] == swapped
+def test_what_can_be_swapped(text, swapped):
+    assert [found.word.text for found in candidates(text, "keep", "all")[1]] == swapped
 
 
-def test_synonyms_have_the_part_of_speech_of_the_word(reader):
-    left = [found.synonyms for found in candidates(reader, "He left the left car.", "keep", "all")[1]][:2]
+def test_synonyms_have_the_part_of_speech_of_the_word():
+    left = [found.synonyms for found in candidates("He left the left car.", "keep", "all")[1]][:2]
     assert "departed" in left[0] and "departed" not in left[1] and "leftover" in left[1]
-    assert (
-        "found" not in synonyms(reader, "He found the car.")
-        or "established" not in synonyms(reader, "He found the car.")["found"]
-    )
+    assert "found" not in synonyms("He found the car.") or "established" not in synonyms("He found the car.")["found"]
 
 
-def test_the_first_sense_has_some_of_all_synonyms(reader):
-    first, everything = (synonyms(reader, STORY, senses=senses) for senses in ("first", "all"))
+def test_the_first_sense_has_some_of_all_synonyms():
+    first, everything = (synonyms(STORY, senses=senses) for senses in ("first", "all"))
     assert set(first) < set(everything) and all(set(first[word]) <= set(everything[word]) for word in first)
     assert "gondola" in everything["car"] and set(first["car"]) == {"auto", "automobile", "machine", "motorcar"}
 
 
-def test_a_word_is_not_swapped_for_a_form_of_itself(reader):
-    for word, others in synonyms(reader, "The bacteria favour cancelled programmes.").items():
+def test_a_word_is_not_swapped_for_a_form_of_itself():
+    for word, others in synonyms("The bacteria favour cancelled programmes.").items():
         assert not {"bacterias", "bacterium", "canceled"} & set(others), word
 
 
-def test_a_possessive_keeps_its_ending(reader):
-    assert set(synonyms(reader, "the people's car")["people"]) == {"citizenry", "multitude"}
+def test_a_possessive_keeps_its_ending():
+    assert set(synonyms("the people's car")["people"]) == {"citizenry", "multitude"}
 
 
 @pytest.mark.parametrize(("share", "most", "count"), [(0.1, 10, 3), (0.001, 10, 1), (0.5, 3, 3), (1, 100, None)])
-def test_how_many_words_are_swapped(reader, share, most, count):
-    words, found = candidates(reader, STORY, "keep", "all")
+def test_how_many_words_are_swapped(share, most, count):
+    words, found = candidates(STORY, "keep", "all")
     assert words == len(re.findall(r"\w+", STORY)) == 38
-    swaps = choose_swaps(reader, Text("a", STORY), Swapping(share, most))
+    swaps = choose_swaps(Swapping(share, most), Text("a", STORY))
     assert sum(not swap.is_article for swap in swaps) == (count or len(found))
 
 
-def test_a_larger_share_makes_the_same_swaps_and_more(reader):
-    sets = [set(choose_swaps(reader, Text("a", STORY), Swapping(share, 100))) for share in (0.1, 0.2, 0.3)]
+def test_a_larger_share_makes_the_same_swaps_and_more():
+    sets = [set(choose_swaps(Swapping(share, 100), Text("a", STORY))) for share in (0.1, 0.2, 0.3)]
     assert sets[0] < sets[1] < sets[2]
 
 
-def test_the_swaps_depend_on_the_seed_and_the_name(reader):
+def test_the_swaps_depend_on_the_seed_and_the_name():
     def swaps(name, seed):
-        return tuple(choose_swaps(reader, Text(name, STORY), Swapping(0.2, seed=seed)))
+        return tuple(choose_swaps(Swapping(0.2, seed=seed), Text(name, STORY)))
 
     assert swaps("a", 1) == swaps("a", 1)
     assert len({swaps(name, seed) for name in "abc" for seed in (1, 2, 3)}) == 9
 
 
-def test_draws_are_the_same_on_every_machine(reader):
-    assert choose_swaps(reader, Text("a", STORY), Swapping(senses="first")) == [
+def test_draws_are_the_same_on_every_machine():
+    assert choose_swaps(Swapping(senses="first"), Text("a", STORY)) == [
         Swap(89, "purchased", "bought"),
         Swap(120, "autumn", "fall"),
         Swap(137, "problem", "job"),
     ]
 
 
-def test_only_words_change_and_capitals_stay(reader):
-    swaps = choose_swaps(reader, Text("a", STORY), Swapping(1, 100))
+def test_only_words_change_and_capitals_stay():
+    swaps = choose_swaps(Swapping(1, 100), Text("a", STORY))
     assert all(STORY[swap.start : swap.end] == swap.old for swap in swaps)
     old, new = STORY.split(), apply_swaps(STORY, swaps).split()
     assert len(old) == len(new) and old != new
@@ -141,32 +131,32 @@ def test_only_words_change_and_capitals_stay(reader):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_articles_fit_the_word_after_them(reader, seed):
+def test_articles_fit_the_word_after_them(seed):
     text = "An automobile hit a problem. A big house and an honest lawyer"
-    new = apply_swaps(text, choose_swaps(reader, Text("a", text), Swapping(1, 100, seed=seed)))
+    new = apply_swaps(text, choose_swaps(Swapping(1, 100, seed=seed), Text("a", text)))
     assert not re.search(r"\ban [^aeioh]|\ba [aeio]", new, re.IGNORECASE), new
     assert new.startswith(("A ", "An "))
-    kept = apply_swaps(text, choose_swaps(reader, Text("a", text), Swapping(1, 100, "any", seed=seed)))
+    kept = apply_swaps(text, choose_swaps(Swapping(1, 100, "any", seed=seed), Text("a", text)))
     assert [word for word in kept.split() if word.lower() in ("a", "an")] == ["An", "a", "A", "an"]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_protected_article_stays_and_chooses_the_word(reader, seed):
+def test_a_protected_article_stays_and_chooses_the_word(seed):
     start = ARTICLES.text.index("an ")
-    swaps = choose_swaps(reader, ARTICLES._replace(protected=((start, start + 2),)), Swapping(1, 100, seed=seed))
+    swaps = choose_swaps(Swapping(1, 100, seed=seed), ARTICLES._replace(protected=((start, start + 2),)))
     assert "an auto " in apply_swaps(ARTICLES.text, swaps)
 
 
-def test_protected_words_stay(reader):
+def test_protected_words_stay():
     for start in range(len(STORY)):
         if STORY[start : start + 3] in ("car", "foo", "cke"):
-            swaps = choose_swaps(reader, Text("a", STORY, ((start, start + 2),)), Swapping(1, 100))
+            swaps = choose_swaps(Swapping(1, 100), Text("a", STORY, ((start, start + 2),)))
             assert not any(swap.start <= start + 1 and start < swap.end for swap in swaps)
-    assert choose_swaps(reader, Text("a", STORY, ((0, len(STORY)),)), Swapping(1, 100)) == []
+    assert choose_swaps(Swapping(1, 100), Text("a", STORY, ((0, len(STORY)),))) == []
 
 
-def test_offsets_move_with_the_text(reader):
-    swaps = choose_swaps(reader, Text("a", STORY), Swapping(1, 100))
+def test_offsets_move_with_the_text():
+    swaps = choose_swaps(Swapping(1, 100), Text("a", STORY))
     new, changed = apply_swaps(STORY, swaps), {i for swap in swaps for i in range(swap.start, swap.end)}
     for offset in set(range(len(STORY))) - changed:
         assert new[moved(offset, swaps)] == STORY[offset]
@@ -186,17 +176,10 @@ def test_changed_sentences():
     ]
 
 
-def test_a_sample_depends_only_on_the_seed():
-    attacked = [(Text(str(name), ""), []) for name in range(50)]
-    names = [text.name for text, _ in sample(attacked, 5, seed=1)]
-    assert len(set(names)) == 5 and names == [text.name for text, _ in sample(attacked[::-1], 5, seed=1)]
-    assert names != [text.name for text, _ in sample(attacked, 5, seed=2)]
-
-
-def test_judged_swaps(reader):
+def test_judged_swaps():
     judged = (Substitute("auto", 0.9), Substitute("machine", 0.2), Substitute("gondola", 0.0), Substitute("boat", 1.0))
     targets = [Target("1", "Two cars stopped.", 4, 8, "NOUN", "car", judged)]
     targets.append(Target("2", "Two cars stopped.", 0, 3, "NOUN", "two", judged))
-    keep = judge_swaps(reader, targets, "keep", "all")
+    keep = judge_swaps(targets, "keep", "all")
     assert keep[0] == 1 and keep[2] == {"acceptable": 1, "doubtful": 1, "rejected": 1}
-    assert judge_swaps(reader, targets, "any", "first") == (1, 4, {"acceptable": 1, "doubtful": 1})
+    assert judge_swaps(targets, "any", "first") == (1, 4, {"acceptable": 1, "doubtful": 1})

@@ -25,9 +25,8 @@ _SERIES = (
     "second third fourth fifth sixth seventh eighth ninth tenth".split(),
 )
 _NEAR = [step for step in range(-4, 5) if step]
-_NUMBER = re.compile(r"(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<suffix>st|nd|rd|th|s)?")
-_PART = rf"({re.sub('[?]P<[a-z]+>', '', _NUMBER.pattern)}|[^\W\d]+)"
-_NUMBERS = re.compile(rf"{_PART}([-–/:]{_PART})*")  # 2011-2012, 19th-century
+_NUMBER = re.compile(r"(\d+)(st|nd|rd|th)?")
+_NUMBERS = re.compile(rf"{_NUMBER.pattern}([-–/:](\d+|[^\W\d]+))*")  # 2011-2012, 19th-century, but not 4x4
 # words whose antonyms and co-hyponyms seldom fit
 _FIXED = set(
     "other same many much few such own one last former latter right left free kind type way part thing day name term "
@@ -53,16 +52,14 @@ def near_numbers(text: str) -> list[str]:
 
 def _shifted(step: int, match: re.Match[str]) -> str:
     """A number of the same length, or else the same; the second digit changes, unless it is a year or an ordinal."""
-    digits, suffix = match["digits"], match["suffix"] or ""
-    value = int(digits.replace(",", ""))
-    is_year = len(digits) == 4 and 1000 <= value <= 2100
-    unit = 10 if suffix == "s" else 1 if suffix or is_year else 10 ** max(len(str(value)) - 2, 0)
+    value, suffix = int(match[1]), match[2] or ""
+    unit = 1 if suffix or 1000 <= value <= 2100 else 10 ** max(len(match[1]) - 2, 0)
     other = value + step * unit
-    if other < (1 if suffix else 2) or len(str(other)) != len(str(value)):
+    if other < (1 if suffix else 2) or len(str(other)) != len(match[1]):
         return match[0]
-    if suffix and suffix != "s":
+    if suffix:
         suffix = {1: "st", 2: "nd", 3: "rd"}.get(other % 10 if other // 10 % 10 != 1 else 0, "th")
-    return (f"{other:,}" if "," in digits else str(other)) + (match["decimals"] or "") + suffix
+    return f"{other}{suffix}"
 
 
 def synsets(name: str, part_of_speech: str | None = None) -> list[Synset]:

@@ -56,8 +56,9 @@ class Question:
     words: tuple[str, ...]
 
 
-def read_question(example: SquadExample, article: str) -> Question:
-    """Tag a question and its first answer; ``article`` identifies the article of its context."""
+def read_question(labeled: tuple[SquadExample, str]) -> Question:
+    """Tag a question and its first answer, for an example and what identifies its article."""
+    example, article = labeled
     text = example.question.strip()
     question = tokens(text, tag(text))
     first, _ = example.answers[0]

@@ -13,12 +13,11 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from nltk.corpus.reader.wordnet import Synset, WordNetCorpusReader
-
 from ..synonyms.acceptance import judged_synonyms
 from ..synonyms.contrasts import is_name, is_number
 from ..synonyms.inflection import Relation, inflect, lemmas, readings, relation
 from ..synonyms.swords import Target, verdict
+from ..synonyms.wordnet import process_reader
 from ..vocabulary import STOP_WORDS, match_case
 from .tagging import Word, tag
 
@@ -97,13 +96,13 @@ class Swap(NamedTuple):
         return self.old.lower() in ARTICLES
 
 
-def choose_swaps(reader: WordNetCorpusReader, text: Text, swapping: Swapping) -> list[Swap]:
+def choose_swaps(swapping: Swapping, text: Text) -> list[Swap]:
     """The swaps of a text, in order; none if no word can be swapped.
 
     Which words are swapped for what depends only on the seed, the text and its name. A larger share makes the same
     swaps, and more.
     """
-    words, found = candidates(reader, text.text, swapping.inflection, swapping.senses)
+    words, found = candidates(text.text, swapping.inflection, swapping.senses)
     open_to_swaps = [candidate for candidate in found if not _is_protected(candidate.word, text)]
     count = min(max(int(swapping.share * words), 1), swapping.most)
     first = sorted(open_to_swaps, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
@@ -144,14 +143,7 @@ def changed_sentences(text: str, swaps: Sequence[Swap]) -> list[tuple[str, str]]
     return found
 
 
-def sample(attacked: Sequence[tuple[Text, Sequence[Swap]]], count: int, seed: int) -> list[tuple[Text, Sequence[Swap]]]:
-    """Texts with their swaps, drawn at random."""
-    return sorted(attacked, key=lambda pair: drawn(seed, pair[0].name, "sample"))[:count]
-
-
-def judge_swaps(
-    reader: WordNetCorpusReader, targets: Iterable[Target], inflection: str, senses: str
-) -> tuple[int, int, Counter[str]]:
+def judge_swaps(targets: Iterable[Target], inflection: str, senses: str) -> tuple[int, int, Counter[str]]:
     """How people judge the swaps of SWORDS's targets, by lemma; see ``judged_synonyms``.
 
     Returns the number of targets that can be swapped, that of their swaps, and how many of these have which verdict.
@@ -159,7 +151,7 @@ def judge_swaps(
     found = swaps = 0
     verdicts: Counter[str] = Counter()
     for target in targets:
-        words = candidates(reader, target.context, inflection, senses)[1]
+        words = candidates(target.context, inflection, senses)[1]
         for synonyms in (word.synonyms for word in words if word.word.start == target.start):
             found += 1
             swaps += len(synonyms)
@@ -169,16 +161,14 @@ def judge_swaps(
 
 
 @lru_cache(maxsize=64)  # the questions about a context follow each other
-def candidates(
-    reader: WordNetCorpusReader, text: str, inflection: str, senses: str
-) -> tuple[int, tuple[Candidate, ...]]:
+def candidates(text: str, inflection: str, senses: str) -> tuple[int, tuple[Candidate, ...]]:
     """The number of words of a text, and the words that can be swapped, in order.
 
     Left out are names, numbers, stop words, words of more than 15 senses, words in phrases of WordNet (*oil painting*,
     *carried out*), verbs before a particle, and words that are written together with others (*km/h*).
     """
     words = tag(text)
-    in_phrases = set(_in_phrases(reader, words))
+    in_phrases = set(_in_phrases(words))
     names = {word.text for word in words if word.tag.startswith("NNP") and not word.begins_sentence}
     found = []
     for index, word in enumerate(words):
@@ -192,7 +182,7 @@ def candidates(
             or not _AFTER.fullmatch(text[word.end : word.end + 1])
         ):
             continue
-        others = _synonyms(reader, word.text.lower(), word.tag, inflection, senses)
+        others = _synonyms(word.text.lower(), word.tag, inflection, senses)
         if after == "POS":  # people's, but not humans's
             others = tuple(other for other in others if other.endswith("s") == word.text.lower().endswith("s"))
         if others:
@@ -202,8 +192,9 @@ def candidates(
 
 
 @cache
-def _synonyms(reader: WordNetCorpusReader, word: str, penn: str, inflection: str, senses: str) -> tuple[str, ...]:
+def _synonyms(word: str, penn: str, inflection: str, senses: str) -> tuple[str, ...]:
     """The one-word synonyms of a lowercase word with a tag of the Penn Treebank, in alphabetical order."""
+    reader = process_reader()
     if penn not in _SWAPPED or word in STOP_WORDS or is_name(reader, word) or is_number(reader, word):
         return ()
     part_of_speech, letter, form = _SWAPPED[penn]
@@ -212,12 +203,20 @@ def _synonyms(reader: WordNetCorpusReader, word: str, penn: str, inflection: str
         return ()
     names: set[str] = set()
     for base in bases:
-        synsets = [synset for synset in reader.synsets(base, letter) if _has(synset, base)]
+        synsets = reader.synsets(base, letter)  # also those of words with such a form (found)
+        synsets = [synset for synset in synsets if base in map(str.lower, synset.lemma_names())]
         if len(synsets) <= _MOST_SENSES:
             names.update(
                 name for synset in synsets[: 1 if senses == "first" else None] for name in synset.lemma_names()
             )
-    names = {name for name in names if _is_swappable(reader, name, letter)}
+    names = {
+        name
+        for name in names
+        if _LEMMA.fullmatch(name)
+        and name not in STOP_WORDS
+        and not is_number(reader, name)
+        and len(reader.synsets(name, letter)) <= _MOST_SENSES
+    }
     if inflection == "keep":
         if form in ("JJR", "JJS", "RBR", "RBS"):
             names = {name for name in names if _COMPARED.fullmatch(name)}
@@ -225,21 +224,9 @@ def _synonyms(reader: WordNetCorpusReader, word: str, penn: str, inflection: str
     return tuple(sorted(name for name in names if relation(word, name) != Relation.OWN_WORD))
 
 
-def _is_swappable(reader: WordNetCorpusReader, name: str, letter: str) -> bool:
-    """Whether a lemma of WordNet is a good synonym as far as this can be told without its context."""
-    if not _LEMMA.fullmatch(name) or name in STOP_WORDS or is_number(reader, name):
-        return False
-    return len(reader.synsets(name, letter)) <= _MOST_SENSES
-
-
-def _has(synset: Synset, base: str) -> bool:
-    """Whether a synset has a word itself; WordNet also finds the senses of words with a form like it (*found*)."""
-    return base in map(str.lower, synset.lemma_names())
-
-
-def _in_phrases(reader: WordNetCorpusReader, words: Sequence[Word]) -> Iterator[int]:
+def _in_phrases(words: Sequence[Word]) -> Iterator[int]:
     """The indices of the words that are part of a phrase of WordNet, such as *prime ministers*."""
-    phrases = _phrases(reader)
+    phrases = _phrases()
     for start in range(len(words)):
         for length in range(2, _LONGEST_PHRASE + 1):
             part = [word.text.lower() for word in words[start : start + length]]
@@ -251,8 +238,8 @@ def _in_phrases(reader: WordNetCorpusReader, words: Sequence[Word]) -> Iterator[
 
 
 @cache
-def _phrases(reader: WordNetCorpusReader) -> frozenset[str]:
-    return frozenset(name.lower() for name in reader.all_lemma_names() if "_" in name)
+def _phrases() -> frozenset[str]:
+    return frozenset(name.lower() for name in process_reader().all_lemma_names() if "_" in name)
 
 
 def _swap(candidate: Candidate, text: Text, swapping: Swapping) -> Iterator[Swap]:

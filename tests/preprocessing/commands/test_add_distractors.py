@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import sys
 from pathlib import Path
 
@@ -19,20 +18,14 @@ PEOPLE = ["Ada King", "Max Planck", "Marie Curie", "Alan Turing", "Isaac Newton"
 @pytest.fixture
 def squad(tmp_path) -> Path:
     """Two articles with three contexts each; each context has a question with a distractor and one without."""
-    draw, data = random.Random(1), []
-    for article in range(2):
-        paragraphs = []
-        for number, name in enumerate(PEOPLE[3 * article : 3 * article + 3]):
-            year = draw.randrange(1800, 1900)
-            context = f"Here is a story. In {year} the prize went to {name} of Rome. It rained."
-            answers = [
-                {"text": name, "answer_start": context.index(name)},
-                {"text": "Rome", "answer_start": context.index("Rome")},
-            ]
-            rows = [(f"Who won the prize in {year}?", answers), ("Did it rain?", answers[:1])]
-            qas = [{"id": f"{article}-{number}-{n}", "question": q, "answers": a} for n, (q, a) in enumerate(rows)]
-            paragraphs.append({"context": context, "qas": qas})
-        data.append({"title": f"article {article}", "paragraphs": paragraphs})
+    data = [{"title": f"article {number}", "paragraphs": []} for number in range(2)]
+    for number, name in enumerate(PEOPLE):
+        year = 1800 + 13 * number
+        context = f"Here is a story. In {year} the prize went to {name} of Rome. It rained."
+        answers = [{"text": text, "answer_start": context.index(text)} for text in (name, "Rome")]
+        rows = [(f"Who won the prize in {year}?", answers), ("Did it rain?", answers[:1])]
+        qas = [{"id": f"{number}-{n}", "question": q, "answers": a} for n, (q, a) in enumerate(rows)]
+        data[number // 3]["paragraphs"].append({"context": context, "qas": qas})
     path = tmp_path / "dev.json"
     path.write_text(json.dumps({"version": "1.1", "data": data}))
     return path
@@ -88,51 +81,37 @@ def test_questions_without_answers_are_left_out(squad, capsys):
     assert "left out because they have no answers: 1" in capsys.readouterr().out
 
 
-def refusal(*words: object, capsys) -> str:
-    with pytest.raises(SystemExit) as caught:
-        main([str(word) for word in words])
-    return caught.value.code if isinstance(caught.value.code, str) else capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("flags", "message"),
     [
-        ("{}", "data: "),
-        ("?", "line 1: not valid JSON"),
-        ('{"data": []}', "contains no questions"),
+        (["--squad", "list.json"], "list.json: data: "),
+        (["--squad", "missing.json"], "missing.json: No such file"),
+        (["--squad", "unlabeled.json"], "unlabeled.json: no question has an answer"),
+        (["--squad", "one.json"], "at least 2 articles"),
+        (["--output", "dev.json"], "is the input"),
+        (["--seed", "x"], "--seed: invalid int value"),
+        (["--position", "middle"], "--position: invalid choice"),
+        (["--workers", "0"], "--workers: must be a positive integer"),
     ],
 )
-def test_a_file_that_is_not_squad(tmp_path, content, message, capsys):
-    (tmp_path / "dev.json").write_text(content)
-    error = refusal("--squad", tmp_path / "dev.json", "--output", tmp_path / "out.json", capsys=capsys)
-    assert error.startswith("error: ") and message in error and "\n" not in error
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.json"]
-
-
-def test_wrong_input(squad, capsys):
-    flags = ["--squad", squad, "--output", squad.with_name("out.json")]
+def test_wrong_input_is_one_line_and_writes_nothing(squad, monkeypatch, capsys, flags, message):
+    monkeypatch.chdir(squad.parent)
     content = json.loads(squad.read_text())
-    content["data"].pop()
-    one = squad.with_name("one.json")
-    one.write_text(json.dumps(content))
-    for words, message in (
-        ([*flags, "--output", squad], "is the input"),
-        ([*flags, "--squad", squad.with_name("missing.json")], "missing.json: No such file"),
-        ([*flags, "--seed", "x"], "--seed: invalid int value"),
-        ([*flags, "--position", "middle"], "--position: invalid choice"),
-        ([*flags, "--workers", "0"], "--workers: must be a positive integer"),
-    ):
-        assert message in refusal(*words, capsys=capsys)
-        assert not squad.with_name("out.json").exists()
-    # one title: each context counts as an article
-    main([str(word) for word in (*flags, "--squad", one)])
+    content["data"] = content["data"][:1]
     content["data"][0]["paragraphs"] = content["data"][0]["paragraphs"][:1]
-    one.write_text(json.dumps(content))
-    squad.with_name("out.json").unlink()
-    unlabeled = squad.with_name("unlabeled.json")
-    unlabeled.write_text(
-        json.dumps({"data": [{"paragraphs": [{"context": "", "qas": [{"id": "1", "question": ""}]}]}]})
-    )
-    assert "unlabeled.json: no question has an answer" in refusal(*flags, "--squad", unlabeled, capsys=capsys)
-    assert "at least 2 articles" in refusal(*flags, "--squad", one, capsys=capsys)
-    assert not squad.with_name("out.json").exists()
+    Path("one.json").write_text(json.dumps(content))
+    content["data"][0]["paragraphs"][0]["qas"] = [{"id": "1", "question": ""}]
+    Path("unlabeled.json").write_text(json.dumps(content))
+    Path("list.json").write_text("{}")
+    before = {path: path.read_bytes() for path in squad.parent.iterdir()}
+    with pytest.raises(SystemExit) as caught:
+        main(["--squad", "dev.json", "--output", "out.json", *flags])
+    error = caught.value.code if isinstance(caught.value.code, str) else capsys.readouterr().err.splitlines()[-1]
+    assert message in error and "\n" not in error
+    assert {path: path.read_bytes() for path in squad.parent.iterdir()} == before
+
+
+def test_with_one_title_each_context_is_an_article(squad):
+    content = json.loads(squad.read_text())
+    squad.write_text(json.dumps({"data": content["data"][:1]}))
+    assert len(read_squad(attack(squad))) == 3

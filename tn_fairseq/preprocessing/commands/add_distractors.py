@@ -30,7 +30,7 @@ from ...attacks.distractors import (
 from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
-from ...formats.squad import SquadExample, read_squad
+from ...formats.squad import read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
 from ..engines import map_chunks
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     pairs = [pair for pair in zip(examples, articles(examples)) if pair[0].answers]
     if not pairs:
         raise InputError(f"{args.squad}: no question has an answer; give a labeled file")
-    questions: list[Question] = map_chunks(_read, pairs, args.workers, "read", "questions")
+    questions: list[Question] = map_chunks(read_question, pairs, args.workers, "read", "questions")
     distractors = Distractors(questions)
     attacked: list[Attacked] = []
     attack_one = partial(_attack, distractors, args.seed, args.position)
@@ -94,10 +94,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"  answer:     {shown.example.answers[0][0]}\n  distractor: {shown.record['distractor']}")
     write_attacked(args.output, attacked, attack)
     print(f"wrote {args.output}")
-
-
-def _read(pair: tuple[SquadExample, str]) -> Question:
-    return read_question(*pair)
 
 
 def _attack(distractors: Distractors, seed: int, position: str, question: Question) -> tuple[Attacked | None, str]:

@@ -43,10 +43,10 @@ from ...attacks.synonym_swaps import (
     apply_swaps,
     changed_sentences,
     choose_swaps,
+    drawn,
     judge_swaps,
     moved,
     occurrences,
-    sample,
 )
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
@@ -54,7 +54,7 @@ from ...formats.squad import SquadExample, read_squad
 from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.swords import VERDICTS, Target, read_swords
-from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
+from ...synonyms.wordnet import ensure_wordnet, wordnet_version
 from ..engines import map_chunks
 
 PLACES = ("context", "question")
@@ -122,18 +122,29 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _swap_squad(args: argparse.Namespace, place: str, swapping: Swapping, attack: dict[str, Any]) -> None:
     examples = read_squad(args.squad)
     check_output(args.squad, args.output)
-    attack |= {"in": place, "wordnet": _wordnet(), "input": args.squad.name, "sha256": sha256(args.squad)}
+    attack |= {
+        "in": place,
+        "wordnet": wordnet_version(ensure_wordnet()),
+        "input": args.squad.name,
+        "sha256": sha256(args.squad),
+    }
     answered = [example for example in examples if example.answers]
     skipped = {example.id: "they have no answers" for example in examples if not example.answers}
     texts = [_protected_text(example, place) for example in answered]
-    swaps = _choose_all(texts, swapping, args.workers)
+    swaps = map_chunks(partial(choose_swaps, swapping), texts, args.workers, "swap", "texts")
     questions = []
-    for example, found in zip(answered, swaps):
-        if found:
-            record = [[swap.old, swap.new] for swap in found if not swap.is_article]
-            questions.append(Attacked(_swap_example(example, place, found), {"swaps": record}))
-        else:
+    for example, text, found in zip(answered, texts, swaps):
+        if not found:
             skipped[example.id] = "no word outside of their answers can be swapped"
+            continue
+        answers = tuple((answer, moved(start, found)) for answer, start in example.answers)
+        changed = apply_swaps(text.text, found)
+        is_context = place == "context"
+        swapped = (
+            replace(example, context=changed, answers=answers) if is_context else replace(example, question=changed)
+        )
+        record = [[swap.old, swap.new] for swap in found if not swap.is_article]
+        questions.append(Attacked(swapped, {"swaps": record}))
     print(*summary(len(questions), skipped), sep="\n")
     _report(texts, swaps, swapping, args.show)
     write_attacked(args.output, questions, attack)
@@ -147,13 +158,6 @@ def _protected_text(example: SquadExample, place: str) -> Text:
     return Text(example.id, text, tuple(sorted(protected)))
 
 
-def _swap_example(example: SquadExample, place: str, swaps: Sequence[Swap]) -> SquadExample:
-    if place == "question":
-        return replace(example, question=apply_swaps(example.question, swaps))
-    answers = tuple((text, moved(start, swaps)) for text, start in example.answers)
-    return replace(example, context=apply_swaps(example.context, swaps), answers=answers)
-
-
 def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, Any]) -> None:
     files = [
         file
@@ -161,14 +165,17 @@ def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, A
         for file in read_dev_files(args.glue_dir, task)
     ]
     check_folder(args.glue_dir, args.output)
-    attack |= {"wordnet": _wordnet(), "sha256": {file.name: sha256(args.glue_dir / file.name) for file in files}}
+    attack |= {
+        "wordnet": wordnet_version(ensure_wordnet()),
+        "sha256": {file.name: sha256(args.glue_dir / file.name) for file in files},
+    }
     texts = [
         Text(f"{file.name} {row} {column}", sentence)
         for file in files
         for row, sentences in enumerate(file.sentences)
         for column, sentence in enumerate(sentences)
     ]
-    swaps = _choose_all(texts, swapping, args.workers)
+    swaps = map_chunks(partial(choose_swaps, swapping), texts, args.workers, "swap", "texts")
     swapped = iter([apply_swaps(text.text, found) for text, found in zip(texts, swaps)])
     contents, changed = {}, {}
     for file in files:
@@ -180,24 +187,13 @@ def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, A
     write_attacked_glue(args.output, contents, attack, changed)
 
 
-def _choose_all(texts: Sequence[Text], swapping: Swapping, workers: int) -> list[list[Swap]]:
-    return map_chunks(partial(_choose, swapping), texts, workers, "swap", "texts")
-
-
-def _choose(swapping: Swapping, text: Text) -> list[Swap]:
-    return choose_swaps(process_reader(), text, swapping)
-
-
-def _wordnet() -> str:
-    return wordnet_version(ensure_wordnet())
-
-
 def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], swapping: Swapping, show: int) -> None:
     """Print how many words were swapped, and some texts before and after."""
     attacked = [(text, found) for text, found in zip(texts, swaps) if found]
     words = sum(not swap.is_article for _, found in attacked for swap in found)
     print(f"swapped words: {words:,}, {words / max(len(attacked), 1):.1f} in an attacked text")
-    for text, found in sample(attacked, show, swapping.seed):
+    attacked.sort(key=lambda pair: drawn(swapping.seed, pair[0].name, "sample"))
+    for text, found in attacked[:show]:
         print(f"\n{text.name}")
         for old, new in changed_sentences(text.text, found):
             print(f"  - {old}\n  + {new}")
@@ -206,10 +202,9 @@ def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], swapping: Sw
 def _judgments(targets: Sequence[Target]) -> list[str]:
     """What people say about all swaps that would be possible at SWORDS's targets, one row for each variant."""
     rows: list[Sequence[str]] = [("--inflection", "--senses", "targets", "swaps", "judged", *VERDICTS)]
-    reader = ensure_wordnet()
     for inflection in INFLECTIONS:
         for senses in SENSES:
-            found, swaps, verdicts = judge_swaps(reader, targets, inflection, senses)
+            found, swaps, verdicts = judge_swaps(targets, inflection, senses)
             judged = verdicts.total()
             shares = [f"{100 * verdicts[name] / max(judged, 1):.1f}%" for name in VERDICTS]
             rows.append((inflection, senses, f"{found:,}", f"{swaps:,}", f"{judged:,}", *shares))
