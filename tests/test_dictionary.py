@@ -27,6 +27,7 @@ def test_the_fingerprint_depends_on_symbols_and_order_but_not_on_counts(tmp_path
 @pytest.mark.parametrize(
     "content, said",
     [
+        (None, "No such file"),
         (b"one 5\nb\xffd 3\n", "line 2: not UTF-8 .byte 7.;"),
         (b"", "no symbols"),
         (b"one\n", "not a fairseq dictionary"),
@@ -35,12 +36,7 @@ def test_the_fingerprint_depends_on_symbols_and_order_but_not_on_counts(tmp_path
     ],
 )
 def test_invalid_files_are_named_in_one_line(tmp_path, content, said):
-    path = write(tmp_path, content)
+    path = tmp_path / "dict.txt" if content is None else write(tmp_path, content)
     with pytest.raises(InputError, match=said) as error:
         load_dictionary(path)
     assert str(path) in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_missing_file(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
-        load_dictionary(tmp_path / "dict.txt")

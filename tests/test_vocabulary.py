@@ -44,7 +44,7 @@ def encoder_json(tmp_path):
     [
         ("[unused12] main ##ing chief ##s [SEP]", "main chief"),
         ("▁ ▁main ing ▁Chief s ▁1 ▁, <0x0A>", "main Chief"),
-        ("Ġ Ġmain ing ĠChief ĠcafÃ© Ġ1 Ġâ Ġaâ ĠaĠb", "main Chief café"),  # â is half a character
+        ("Ġ Ġmain ing ĠChief ĠcafÃ© Ġ1 Ġâ Ġaâ ĠaĠb Ġ東", "main Chief café"),  # â is half a character, 東 is no byte
         ("main 1999 , 1980s -- e-mail madeupword0000 café main_street", "main 1980s e-mail café"),
         ("main 's -ish (a) $us #1st 3rd", "main 3rd"),
         ("٣ ४ ²", ""),  # digits that are not GPT-2's numbers

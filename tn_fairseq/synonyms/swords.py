@@ -63,7 +63,11 @@ def read_swords(path: str | Path) -> list[Target]:
     are those that are the target itself or its lemma. Raises InputError, with the place in the file, for a file that is
     missing, damaged or of another format, and for an offset at which the context does not contain the target.
     """
-    content = _read(path)
+    content: Any = read_bytes(path, _REMEDY)
+    try:
+        content = json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged, or not valid JSON ({first_line(error)}); {_REMEDY}") from None
     contexts, targets, substitutes, labels = (_member(content, name, dict, f"{path}: ") for name in _TABLES)
     judged: dict[str, list[Substitute]] = defaultdict(list)
     for key, entry in substitutes.items():
@@ -71,9 +75,14 @@ def read_swords(path: str | Path) -> list[Target]:
         target = _member(entry, "target_id", str, place)
         if target not in targets:
             raise InputError(f"{place}target_id: no target {target!r}; {_REMEDY}")
-        score = _score(_member(labels, key, list, f"{path}: substitute_labels."), f"{path}: substitute_labels[{key!r}]")
-        if score is not None:
-            judged[target].append(Substitute(_member(entry, "substitute", str, place), score))
+        votes = _member(labels, key, list, f"{path}: substitute_labels.")
+        for vote in votes:
+            if vote not in ("TRUE", "FALSE", "UNSURE"):
+                raise InputError(
+                    f"{path}: substitute_labels[{key!r}]: {vote!r} is not TRUE, FALSE or UNSURE; {_REMEDY}"
+                )
+        if judges := len(votes) - votes.count("UNSURE"):
+            judged[target].append(Substitute(_member(entry, "substitute", str, place), votes.count("TRUE") / judges))
     found = [_target(path, key, entry, contexts, judged[key]) for key, entry in targets.items()]
     if not any(target.substitutes for target in found):
         raise InputError(f"{path}: contains no judged substitutes; {_REMEDY}")
@@ -92,23 +101,6 @@ def _target(path: str | Path, key: str, entry: Any, contexts: Mapping[str, Any],
     lemma = lemma if isinstance(lemma, str) else word.lower()
     others = tuple(substitute for substitute in judged if substitute.text.lower() not in (lemma.lower(), word.lower()))
     return Target(key, context, start, start + len(word), _member(entry, "pos", str, place), lemma, others)
-
-
-def _score(labels: list[Any], place: str) -> float | None:
-    """The share of TRUE among the judgments, or None without any."""
-    unknown = next((label for label in labels if label not in ("TRUE", "FALSE", "UNSURE")), None)
-    if unknown is not None:
-        raise InputError(f"{place}: {unknown!r} is not TRUE, FALSE or UNSURE; {_REMEDY}")
-    judges = len(labels) - labels.count("UNSURE")
-    return labels.count("TRUE") / judges if judges else None
-
-
-def _read(path: str | Path) -> Any:
-    content = read_bytes(path, _REMEDY)
-    try:
-        return json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: damaged, or not valid JSON ({first_line(error)}); {_REMEDY}") from None
 
 
 def _member(parent: Any, key: str, kind: type, place: str) -> Any:

@@ -2,31 +2,24 @@
 
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet \\
         --output synonyms.safetensors
-    python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet --lang fra \\
-        --stop-words french.txt --output synonyms.safetensors
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet vectors \\
         --combine union --vectors glove.6B.300d.txt --path checkpoint_last.pt --filter model=0.3 --same-inflection \\
         --no-contrasts --output synonyms.safetensors
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --table synonyms.safetensors \\
         --show primary stay
 
-Row i of the table contains the ids of the synonyms of symbol i of the dictionary; training reads it with
---synonym-table. Keys and values are whole words of the dictionary, and never stop words (closed-class words). From
-WordNet: all lemmas of all synsets of the word. From vectors: the nearest words by cosine. From a model: the nearest
-words by the cosine of its own input word embeddings, after their common directions are removed. Near words are used in
-similar ways, but need not mean the same: large is near small. The file is safetensors and describes itself: source and
-version, the dictionary's fingerprint, options, counts.
+Keys and values are whole words of the dictionary, and never stop words (closed-class words). From WordNet: all lemmas
+of all synsets of the word. From vectors: the nearest words by cosine. From a model: the nearest words by the cosine of
+its own input word embeddings, after their common directions are removed. Near words are used in similar ways, but need
+not mean the same: large is near small. The file describes itself: source and version, options, counts.
 
-Several sources are combined with --combine: the union has the synonyms of any source, the intersection those of all
-sources. In both, the words that more sources offer come first, then those with a better mean rank. Filters then drop
-pairs of a word and a synonym: --filter, pairs that are not similar; --same-inflection, pairs in different forms
-(election for elections), while WordNet's lemmas are also offered in the form of the word (polls for elections);
---no-contrasts, pairs of names, numbers or antonyms (april for november, small for large).
+With --combine, the union has the synonyms of any source, the intersection those of all sources. In both, the words that
+more sources offer come first, then those with a better mean rank. Filters then drop pairs of a word and a synonym. With
+--same-inflection, WordNet's lemmas are also offered in the form of the word.
 
 The lemmas of other languages (--lang) come from the Open Multilingual WordNet, which does not have every language. Base
 forms are known only for English; words of other languages are looked up as they are, ignoring case. Accented words
-need a vocabulary with accents (train-tokenizer --cased). The built-in stop words are English: with --lang, no words
-are left out unless --stop-words gives a list.
+need a vocabulary with accents (train-tokenizer --cased).
 
 The paper reports that 62.51% of a 30,522-piece uncased vocabulary "have synonyms found in WordNet". With WordNet 3.0
 and BERT's vocabulary we get this figure (62.50%) if we count every piece that WordNet knows, including numbers and
