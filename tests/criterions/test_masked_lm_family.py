@@ -4,15 +4,18 @@ import math
 
 import pytest
 import torch
+from criterion_steps import outputs
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.criterions.masked_lm import MaskedLmLoss
 from fairseq.logging import metrics
 from fairseq.utils import apply_to_sample
-from helpers import CRITERIA, FAMILIES, first_batch
+from helpers import CRITERIA, FAMILIES, first_batch, prepare_training
 
 from tn_fairseq import corruption
 from tn_fairseq.criterions.base import MaskedLMCriterion
 from tn_fairseq.models.electra import ElectraOutput
 
+TABLE = ("mlm_hard_correction", "mlm_synonym_marginal", "rtd_graded")  # need a synonym table
 families = pytest.mark.parametrize("family", FAMILIES)
 
 
@@ -49,7 +52,7 @@ def fairseqs_masked_lm(task, model, batch):
 def test_degenerate_criteria_are_bitwise_equal_to_fairseqs_masked_lm(
     build, empty_table, synonym_table, family, criterion, flags
 ):
-    if criterion in ("mlm_hard_correction", "mlm_synonym_marginal", "rtd_graded"):
+    if criterion in TABLE:
         has_weight = {"--hard-correction-weight", "--synonym-weight"} & set(flags)
         flags = ["--synonym-table", synonym_table if has_weight else empty_table, *flags]
     task, model, ours = build(family, "--criterion", criterion, *flags)
@@ -183,45 +186,56 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
 
 
 @pytest.mark.parametrize(
-    "criterion, name",
+    "criterion, name, allowed, refused, limits",
     [
-        *[(criterion, f"--{tower}-loss-weight") for criterion in CRITERIA for tower in ("generator", "discriminator")],
-        ("mlm_soft_reg", "--soft-reg-weight"),
-        ("mlm_sent_kl", "--sent-kl-weight"),
-        ("rtd_focal", "--rtd-focal-gamma"),
+        *[("electra", f"--{tower}-loss-weight", 0, -1.5, "non-negative") for tower in ("generator", "discriminator")],
+        ("mlm_soft_reg", "--soft-reg-weight", 0, -1.5, "non-negative"),
+        ("mlm_sent_kl", "--sent-kl-weight", 0, -1.5, "non-negative"),
+        ("rtd_focal", "--rtd-focal-gamma", 0, -1.5, "non-negative"),
+        ("electra", "--generator-temperature", 0.5, 0, "positive"),
+        ("mlm_sent_kl", "--sent-kl-temperature", 0.5, 0, "positive"),
+        ("mlm_temperature", "--mlm-temperature", 0.5, 0, "positive"),
+        ("mlm_hard_correction", "--hard-correction-weight", 1, 2, "between 0 and 1"),
+        ("mlm_hard_correction", "--correction-judge-threshold", 0, 1.5, "between 0 and 1"),
+        ("mlm_synonym_marginal", "--synonym-weight", 0, -0.5, "between 0 and 1"),
+        ("rtd_graded", "--rtd-synonym-grade", 1, math.inf, "between 0 and 1"),
     ],
 )
-def test_a_negative_weight_is_refused(build, synonym_table, criterion, name):
+def test_options_out_of_range_are_refused(build, synonym_table, criterion, name, allowed, refused, limits):
     flags = ["--criterion", criterion, "--synonym-table", synonym_table]
-    build("electra", *flags, name, 0)
-    with pytest.raises(SystemExit, match=f"^error: {name} must be non-negative, not -1.5$"):
-        build("electra", *flags, name, -1.5)
+    build("bert", *flags, name, allowed)
+    with pytest.raises(SystemExit, match=f"^error: {name} must be {limits}, not {float(refused)}$"):
+        build("bert", *flags, name, refused)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_every_criterion_checks_the_shared_options_and_its_table(build, criterion):
+    kind = CRITERION_REGISTRY[criterion]
+    for limits in ("weights", "temperatures"):
+        assert set(getattr(MaskedLMCriterion, limits)) <= set(getattr(kind, limits))
+    if criterion in TABLE:
+        with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs --synonym-table"):
+            build("bert", "--criterion", criterion)
+    else:
+        build("bert", "--criterion", criterion)
 
 
 @families
 @pytest.mark.parametrize("criterion", [*CRITERIA, "mlm_sent_kl --sent-kl-positions masked"])
-def test_a_batch_without_a_masked_token_has_loss_zero_and_finite_gradients(build, synonym_table, family, criterion):
+def test_a_batch_without_a_masked_token_has_loss_zero_finite_gradients_and_the_same_log(
+    build, synonym_table, family, criterion
+):
     task, model, criterion = build(family, "--criterion", *criterion.split(), "--synonym-table", synonym_table)
     batch = first_batch(task)
-    batch = without_masks(task, batch)
-    loss, sample_size, log = step(task, model, criterion, batch)
+    usual = step(task, model, criterion, batch)[2]
+    loss, sample_size, log = step(task, model, criterion, without_masks(task, batch))
     assert loss.item() == 0 and sample_size == 0
     loss.backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     assert gradients and all(torch.isfinite(gradient).all() for gradient in gradients)
+    assert list(log) == list(usual)
+    assert all(torch.is_tensor(log[key]) == torch.is_tensor(usual[key]) for key in log)
     show(criterion, [log])
-
-
-@families
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_logs_have_the_same_keys_and_types_at_every_step(build, synonym_table, family, criterion):
-    task, model, criterion = build(family, "--criterion", criterion, "--synonym-table", synonym_table)
-    batch = first_batch(task)
-    empty = without_masks(task, batch)
-    logs = [step(task, model, criterion, b)[2] for b in (batch, empty)]
-    assert [list(log) for log in logs][0] == list(logs[1])
-    for key in logs[0]:
-        assert torch.is_tensor(logs[0][key]) == torch.is_tensor(logs[1][key]), key
 
 
 def show(criterion, logs) -> dict:
@@ -293,10 +307,8 @@ def test_predictions_are_the_most_likely_token_or_a_draw(build, family):
         task, model, criterion = build(family, "--criterion", "electra", "--prediction-mode", mode)
         model.eval()
         batch = first_batch(task)
-        masked = batch["target"].ne(task.dictionary.pad())
-        inputs = {**batch["net_input"], "masked_tokens": masked, "target_tokens": batch["target"]}
         draws = batch.get("uniform_draws")
-        output = model(**inputs, uniform_draws=draws)
+        _, output = outputs((task, model, criterion), batch)
         predictions = criterion.predict(output, draws)
         if mode == "argmax":
             assert torch.equal(predictions, output[0].argmax(-1))
@@ -306,11 +318,6 @@ def test_predictions_are_the_most_likely_token_or_a_draw(build, family):
             assert not torch.equal(predictions, output[0].argmax(-1))
         if mode == "sample" and draws is not None:  # the draws of a batch do not depend on earlier draws
             assert torch.equal(predictions, corruption.draw_replacements(output[0], uniform=draws))
-
-
-def test_a_temperature_must_be_positive(build):
-    with pytest.raises(SystemExit, match="^error: --generator-temperature must be positive, not 0"):
-        build("bert", "--criterion", "electra", "--generator-temperature", 0)
 
 
 def test_losses_in_half_precision_are_computed_in_float32(build, synonym_table):
@@ -325,3 +332,11 @@ def test_losses_in_half_precision_are_computed_in_float32(build, synonym_table):
             torch.testing.assert_close(loss, exact, rtol=0.05, atol=0)
             loss.backward()
             assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+def test_a_run_of_electra_resumes_as_mlm(data_bin, tmp_path, caplog):
+    flags = ["--task", "electra", "--arch", "bert_tiny"]
+    prepare_training(data_bin, tmp_path, *flags, "--criterion", "electra", "--max-update", 1)()
+    with caplog.at_level("INFO"):
+        prepare_training(data_bin, tmp_path, *flags, "--criterion", "mlm", "--max-update", 2)()
+    assert "(epoch 1 @ 1 updates)" in caplog.text

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from criterion_steps import outputs, step
 from fairseq import tasks
 from helpers import FAMILIES, WORDS, first_batch, synonyms_of, write_data_bin, write_table
 from omegaconf import OmegaConf
@@ -10,10 +11,9 @@ from tn_fairseq.configuration import training_config
 from tn_fairseq.judge import judge_scores
 
 
-def run(built, seed=5):
-    task, model, criterion = built
-    torch.manual_seed(seed)
-    return criterion(model.eval(), first_batch(task, size=24))
+def run(built):
+    built[1].eval()
+    return step(built, size=24)
 
 
 @pytest.fixture
@@ -42,30 +42,21 @@ def expectation(built):
     return objectives.masked_lm(logits, targets), is_synonym
 
 
-def test_false_negatives_are_dropped_from_numerator_and_denominator(sure_of_noun3, synonym_table):
-    built = sure_of_noun3("--synonym-table", synonym_table)
+@pytest.mark.parametrize("weight", [0, 0.25, 1])
+@pytest.mark.parametrize("divisor", ["kept", "masked"])
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_the_weight_of_false_negatives_in_numerator_and_denominator(
+    sure_of_noun3, synonym_table, family, divisor, weight
+):
+    flags = ["--hard-correction-weight", weight, "--hard-correction-divisor", divisor, "--discriminator-loss-weight", 0]
+    built = sure_of_noun3("--synonym-table", synonym_table, *flags, family=family)
     nll, is_synonym = expectation(built)
+    weights = torch.where(is_synonym, weight, 1.0)
+    divided_by = weights.sum() if divisor == "kept" else len(nll)
     loss, sample_size, log = run(built)
-    torch.testing.assert_close(loss, nll[~is_synonym].sum())
-    assert sample_size == (~is_synonym).sum()
+    torch.testing.assert_close(loss / sample_size, (weights * nll).sum() / divided_by)
+    assert sample_size == (divided_by if family == "bert" else len(nll))
     assert log["false_negatives"] == is_synonym.sum() and log["masked"] == len(nll)
-
-
-def test_divisor_masked_keeps_the_denominator(sure_of_noun3, synonym_table):
-    built = sure_of_noun3("--synonym-table", synonym_table, "--hard-correction-divisor", "masked")
-    nll, is_synonym = expectation(built)
-    loss, sample_size, _ = run(built)
-    torch.testing.assert_close(loss, nll[~is_synonym].sum())
-    assert sample_size == len(nll)
-
-
-@pytest.mark.parametrize("weight", [0.25, 1.0])
-def test_weight_counts_in_numerator_and_denominator(sure_of_noun3, synonym_table, weight):
-    built = sure_of_noun3("--synonym-table", synonym_table, "--hard-correction-weight", weight)
-    nll, is_synonym = expectation(built)
-    loss, sample_size, _ = run(built)
-    torch.testing.assert_close(loss, nll[~is_synonym].sum() + weight * nll[is_synonym].sum())
-    assert sample_size == (~is_synonym).sum() + weight * is_synonym.sum()
 
 
 @pytest.mark.parametrize("family", ["bert", "electra"])
@@ -95,26 +86,12 @@ def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3,
         assert log["rtd_tokens"] == tokens - is_synonym.sum()
 
 
-@pytest.mark.parametrize("divisor", ["kept", "masked"])
-def test_electras_generator_loss_has_the_same_divisor(sure_of_noun3, synonym_table, divisor):
-    flags = ["--discriminator-loss-weight", 0, "--hard-correction-divisor", divisor]
-    built = sure_of_noun3("--synonym-table", synonym_table, *flags, family="electra")
-    nll, is_synonym = expectation(built)
-    loss, sample_size, _ = run(built)
-    kept = (~is_synonym).sum() if divisor == "kept" else len(nll)
-    torch.testing.assert_close(loss / sample_size, nll[~is_synonym].sum() / kept)
-
-
 @pytest.mark.parametrize("family", ["bert", "electra"])
-def test_a_batch_with_only_false_negatives(build, tmp_path, dictionary, family):
+def test_a_batch_with_only_false_negatives(sure_of_noun3, tmp_path, dictionary, family):
     everything = [word for word in WORDS if word != "noun3"]
     table = write_table(tmp_path / "all.safetensors", dictionary, {word: ["noun3"] for word in everything})
-    task, model, criterion = build(
-        family, "--criterion", "mlm_hard_correction", "--synonym-table", table, "--discriminator-loss-weight", 0
-    )
-    head = model.masked_lm_head if family == "bert" else model.generator_head
-    with torch.no_grad():
-        head.bias[dictionary.index("noun3")] = 30.0
+    flags = ["--synonym-table", table, "--discriminator-loss-weight", 0]
+    task, model, criterion = sure_of_noun3(*flags, family=family)
     batch = first_batch(task, size=24)
     is_masked = batch["target"].ne(dictionary.pad())
     batch["target"] = torch.where(is_masked, dictionary.index("noun4"), batch["target"])
@@ -141,22 +118,6 @@ def test_correction_does_not_change_how_much_the_discriminator_learns(build, syn
     torch.testing.assert_close(*gradients)
 
 
-def test_what_the_discriminator_should_call_a_synonym(sure_of_noun3, synonym_table):
-    logs = {}
-    for choice in ("replaced", "ignore", "original"):
-        built = sure_of_noun3("--synonym-table", synonym_table, "--rtd-false-negatives", choice, family="electra")
-        logs[choice] = run(built)[2]
-    synonyms = logs["replaced"]["false_negatives"]  # this generator always draws its prediction
-    assert synonyms > 0
-    assert logs["ignore"]["rtd_tokens"] == logs["replaced"]["rtd_tokens"] - synonyms
-    assert logs["ignore"]["rtd_replaced"] == logs["replaced"]["rtd_replaced"] - synonyms
-    assert logs["original"]["rtd_tokens"] == logs["replaced"]["rtd_tokens"]
-    assert logs["original"]["rtd_replaced"] == logs["replaced"]["rtd_replaced"] - synonyms
-    for choice in ("ignore", "original"):  # nothing else changes
-        for key in ("nll", "masked", "correct", "false_negatives"):
-            assert logs[choice][key] == logs["replaced"][key]
-
-
 @pytest.mark.parametrize("choice", ["replaced", "ignore", "original"])
 def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, choice):
     """An untrained generator draws more synonyms than its argmax has, and at other positions."""
@@ -164,9 +125,7 @@ def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, cho
     task, model, criterion = build("electra", *flags, "--generator-loss-weight", 0, "--sample-break-mode", "complete")
     batch = first_batch(task, size=40)
     targets, pad = batch["target"], task.dictionary.pad()
-    masked = targets.ne(pad)
-    inputs = {key: batch[key] for key in ("masked_indices", "uniform_draws")}
-    output = model.eval()(**batch["net_input"], masked_tokens=masked, target_tokens=targets, **inputs)
+    masked, output = outputs((task, model, criterion), batch)
     pairs = zip(targets[masked].tolist(), output.drawn_tokens.tolist())
     drawn = torch.tensor([task.dictionary[other] in synonyms_of(task.dictionary[gold]) for gold, other in pairs])
     is_synonym = torch.zeros_like(masked)
@@ -187,24 +146,6 @@ def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, cho
     )
 
 
-def test_a_missing_table_is_refused(build):
-    with pytest.raises(SystemExit, match="needs --synonym-table"):
-        build("bert", "--criterion", "mlm_hard_correction")
-
-
-def test_a_weight_outside_0_and_1_is_refused(build, synonym_table):
-    with pytest.raises(SystemExit, match="--hard-correction-weight"):
-        build(
-            "bert",
-            "--criterion",
-            "mlm_hard_correction",
-            "--synonym-table",
-            synonym_table,
-            "--hard-correction-weight",
-            2,
-        )
-
-
 def test_predicting_a_special_symbol_is_never_a_false_negative(build, synonym_table):
     """Early in training, a generator may draw padding, and synonym rows are padded."""
     task, model, criterion = build("bert", "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table)
@@ -218,13 +159,14 @@ def test_predicting_a_special_symbol_is_never_a_false_negative(build, synonym_ta
 
 
 @pytest.fixture
-def judge_file(build, data_bin, tmp_path):
-    """A function that saves a new model as a checkpoint, and returns its path."""
+def judge_file(data_bin, tmp_path):
+    """A function that saves a new model of a data-bin as a checkpoint, and returns its path."""
 
-    def save(family):
-        flags = [data_bin, *FAMILIES[family].split(), "--tokens-per-sample", 32]
-        cfg = OmegaConf.to_container(training_config(flags), resolve=True, enum_to_str=True)
-        model = build(family)[1]
+    def save(family, data=data_bin):
+        cfg = training_config([data, *FAMILIES[family].split(), "--tokens-per-sample", 32])
+        torch.manual_seed(1)
+        model = tasks.setup_task(cfg.task).build_model(cfg.model)
+        cfg = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
         save_checkpoint({"cfg": cfg, "model": model.state_dict()}, tmp_path / f"{family}.pt")
         return tmp_path / f"{family}.pt"
 
@@ -254,11 +196,10 @@ def build_judged(build, synonym_table, judge_file):
 
 def train_step(built):
     """Loss, log and gradients of one training step with dropout."""
-    task, model, criterion = built
-    torch.manual_seed(5)
-    loss, _, log = criterion(model.train(), first_batch(task, size=24))
+    built[1].train()
+    loss, _, log = step(built, size=24)
     loss.backward()
-    return loss, log, [parameter.grad for parameter in model.parameters()]
+    return loss, log, [parameter.grad for parameter in built[1].parameters()]
 
 
 @pytest.mark.parametrize("judge", JUDGES)
@@ -284,9 +225,7 @@ def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
     built = task, model, criterion = build_judged(judge, 0, "--discriminator-loss-weight", 0)
     criterion.continues_word[task.dictionary.index("noun12")] = True
     batch = first_batch(task, size=24)
-    masked = batch["target"].ne(task.dictionary.pad())
-    inputs = {key: batch[key] for key in ("masked_indices", "uniform_draws")}
-    output = model.eval()(**batch["net_input"], masked_tokens=masked, target_tokens=batch["target"], **inputs)
+    masked, output = outputs(built, batch)
     text = corruption.original_tokens(batch["net_input"]["src_tokens"], batch["target"], masked)
     words = objectives.complete_words(text, criterion.continues_word, task.dictionary.pad())
     is_synonym = torch.tensor([task.dictionary[word] in synonyms_of("noun3") for word in words[masked].tolist()])
@@ -335,25 +274,13 @@ def refusal(build, synonym_table, *flags, family="electra"):
     return str(raised.value)
 
 
-def test_invalid_judges_are_refused(build, synonym_table, judge_file, data_bin, tmp_path):
+def test_invalid_judges_are_refused(build, synonym_table, judge_file, tmp_path):
     sample = ["--prediction-mode", "sample"]
     discriminator = ["--correction-judge", "discriminator"]
     assert "needs --prediction-mode sample" in refusal(build, synonym_table, *discriminator)
     assert "needs ELECTRA" in refusal(build, synonym_table, *discriminator, *sample, family="bert")
-    threshold = ["--correction-judge-threshold", 1.5]
-    assert "--correction-judge-threshold must be between 0 and 1" in refusal(build, synonym_table, *threshold)
     missing = refusal(build, synonym_table, "--correction-judge", tmp_path / "missing.pt")
     assert missing.startswith(f"error: --correction-judge {tmp_path / 'missing.pt'}: No such file")
     assert "holds no model" in refusal(build, synonym_table, "--correction-judge", synonym_table)
-    other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
-    flags = [other, *FAMILIES["bert"].split(), "--tokens-per-sample", 32]
-    cfg = training_config(flags)
-    task = tasks.setup_task(cfg.task)
-    state = {
-        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-        "model": task.build_model(cfg.model).state_dict(),
-    }
-    save_checkpoint(state, tmp_path / "other.pt")
-    assert "the model of another dictionary" in refusal(
-        build, synonym_table, "--correction-judge", tmp_path / "other.pt"
-    )
+    other = judge_file("bert", write_data_bin(tmp_path / "other", words=["alpha", "beta"]))
+    assert "the model of another dictionary" in refusal(build, synonym_table, "--correction-judge", other)

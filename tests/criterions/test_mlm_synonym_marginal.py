@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from criterion_steps import regularization
 from helpers import FAMILIES, first_batch, synonyms_of
 
 
@@ -51,28 +52,8 @@ def test_a_part_of_a_word_has_no_synonyms(build, synonym_table):
 
 @pytest.mark.parametrize("weight", [0, 1])
 def test_the_synonyms_get_the_gradient_of_right_answers(build, synonym_table, weight):
-    task, model, criterion = build_marginal(build, "bert", synonym_table, "--synonym-weight", weight)
-    regularization = criterion.regularization
-
-    def keep(model, sample, masked):
-        masked.logits.retain_grad()
-        captured.append(masked)
-        return regularization(model, sample, masked)
-
-    captured, criterion.regularization = [], keep
-    loss, *_ = criterion(model.eval(), first_batch(task))
-    loss.backward()
-    (masked,) = captured
-    of_synonyms = masked.logits.grad.gather(1, criterion.synonyms[masked.targets].long())
+    built = _, _, criterion = build_marginal(build, "bert", synonym_table, "--synonym-weight", weight)
+    found = regularization(built)
+    found.loss.backward()
+    of_synonyms = found.masked.logits.grad.gather(1, criterion.synonyms[found.masked.targets].long())
     assert (of_synonyms < 0 if weight else of_synonyms > 0).all()  # a step raises or lowers their logits
-
-
-@pytest.mark.parametrize("weight", [-0.5, 1.5])
-def test_a_weight_outside_0_and_1_is_refused(build, synonym_table, weight):
-    with pytest.raises(SystemExit, match=f"^error: --synonym-weight must be between 0 and 1, not {weight}$"):
-        build_marginal(build, "bert", synonym_table, "--synonym-weight", weight)
-
-
-def test_a_missing_table_is_refused(build):
-    with pytest.raises(SystemExit, match="--criterion mlm_synonym_marginal needs --synonym-table"):
-        build("bert", "--criterion", "mlm_synonym_marginal")

@@ -32,8 +32,3 @@ def test_a_high_temperature_spreads_the_punishment_over_more_wrong_words():
         shares.append(logits.grad[0, 1] / logits.grad[0, 1:].sum())
     assert shares[0].item() == pytest.approx(6 / 9)
     assert shares[1].item() == pytest.approx(6**0.5 / (6**0.5 + 3))
-
-
-def test_a_temperature_must_be_positive(build):
-    with pytest.raises(SystemExit, match="^error: --mlm-temperature must be positive, not 0"):
-        build("bert", "--criterion", "mlm_temperature", "--mlm-temperature", 0)

@@ -1,18 +1,17 @@
 import pytest
 import torch
+from criterion_steps import outputs
 from helpers import first_batch
 
 
 @pytest.mark.parametrize("gamma", [0.5, 3])
 def test_the_loss_of_each_token_is_scaled_by_the_probability_of_the_wrong_answer(build, gamma):
     flags = ["--criterion", "rtd_focal", "--rtd-focal-gamma", gamma, "--generator-loss-weight", 0]
-    task, model, criterion = build("electra", *flags, "--sample-break-mode", "complete")
+    built = task, model, criterion = build("electra", *flags, "--sample-break-mode", "complete")
     batch = first_batch(task)
     with torch.no_grad():
         model.discriminator_head.output.weight.mul_(30)  # far from 50%
-    inputs = {key: batch[key] for key in ("masked_indices", "uniform_draws")}
-    masked = batch["target"].ne(task.dictionary.pad())
-    output = model.eval()(**batch["net_input"], masked_tokens=masked, target_tokens=batch["target"], **inputs)
+    _, output = outputs(built, batch)
     replaced = output.discriminator_logits.sigmoid()
     right = torch.where(output.is_replaced, replaced, 1 - replaced)
     tokens = batch["net_input"]["src_tokens"].ne(task.dictionary.pad())

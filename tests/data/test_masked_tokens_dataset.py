@@ -4,7 +4,7 @@ from tn_fairseq.data.masked_tokens_dataset import MaskedTokensDataset
 
 
 def dataset(build, *flags):
-    task, _, _ = build("electra", "--criterion", "electra", *flags)
+    task, _, _ = build("electra", *flags)
     task.load_dataset("train")
     return task, task.dataset("train")
 

@@ -87,7 +87,7 @@ def test_an_overflow_skips_and_names_the_update(build_trainer, caplog, family, c
 @pytest.mark.parametrize("half_precision", [False, True])
 @pytest.mark.parametrize("family", ["electra", "bert"])
 def test_only_weights_are_averaged(build, family, half_precision):
-    model = build(family, "--criterion", "electra")[1]
+    model = build(family)[1]
     if half_precision:
         model.half()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -103,7 +103,7 @@ def test_only_weights_are_averaged(build, family, half_precision):
 
 
 def test_fairseqs_skip_keys_are_copied(build):
-    model = build("bert", "--criterion", "electra")[1]
+    model = build("bert")[1]
     copied = "embeddings.word_embeddings.weight"
     average = EMA(model, EMAConfig(store_ema=True, ema_decay=0.75), skip_keys={copied})
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}

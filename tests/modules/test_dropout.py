@@ -7,13 +7,14 @@ from tn_fairseq.modules.dropout import Dropout, _drop, dropout, dropout_matmul
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 def test_drops_the_given_share_and_keeps_the_mean(p):
     torch.manual_seed(1)
-    x = torch.ones(1000, 1001)
+    x = 1 + torch.rand(1000, 1001)
     dropped = dropout(x, p)
     share = (dropped == 0).float().mean().item()
     assert share == pytest.approx(p, abs=4 * (p * (1 - p) / x.numel()) ** 0.5)  # four standard errors
-    kept = dropped[dropped != 0]
-    assert kept.unique().tolist() == pytest.approx([1 / (1 - p)], rel=1e-4)
-    assert dropped.mean().item() == pytest.approx(1, abs=0.01)
+    torch.testing.assert_close(dropped, torch.where(dropped == 0, 0, x / (1 - p)), rtol=1e-4, atol=0)
+    # a factor of 1 / 0.9 in bfloat16 would lower every mean by 0.16%; two standard errors are 7e-4 for 0.1
+    ratio = dropout(x.bfloat16(), 0.1).double().mean() / x.double().mean()
+    assert ratio.item() == pytest.approx(1, abs=8e-4)
 
 
 def test_elements_are_dropped_independently():
@@ -22,13 +23,6 @@ def test_elements_are_dropped_independently():
     zero = (dropout(torch.ones(400_000, 4), 0.5) == 0).float()
     correlation = torch.corrcoef(torch.cat([zero[:-1], zero[1:]], dim=1).T)
     assert (correlation - torch.eye(8))[:4].abs().max() < 0.01
-
-
-def test_the_gradient_has_the_same_mask_as_the_values():
-    x = torch.randn(30, 7, requires_grad=True)
-    dropped = dropout(x, 0.3)
-    dropped.sum().backward()
-    torch.testing.assert_close(x.grad * x.detach(), dropped.detach())
 
 
 def test_the_same_seed_drops_the_same_elements():
@@ -47,17 +41,13 @@ def test_evaluation_probabilities_0_and_1_and_empty_tensors():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_other_precisions(dtype):
-    torch.manual_seed(1)
-    dropped = dropout(torch.ones(999, dtype=dtype), 0.5)
-    assert dropped.dtype == dtype and set(dropped.tolist()) == {0, 2}
-
-
-def test_a_strided_input():
-    x = torch.arange(12.0).view(3, 4).t()
+def test_other_precisions_strided_inputs_and_the_gradient(dtype):
+    x = torch.arange(1, 1000, dtype=dtype).view(37, 27).t().requires_grad_()
     torch.manual_seed(1)
     dropped = dropout(x, 0.5)
-    assert torch.equal(dropped[dropped != 0], 2 * x[dropped != 0])
+    assert dropped.dtype == dtype and torch.equal(dropped, torch.where(dropped == 0, 0, 2 * x))
+    dropped.sum().backward()
+    assert torch.equal(x.grad, torch.where(dropped == 0, 0, 2).to(dtype))
 
 
 @pytest.mark.parametrize("p", [0.1, 1.0])
@@ -79,14 +69,6 @@ def test_dropout_matmul_under_autocast():
         product = dropout_matmul(x, values, 0.5)
     product.sum().backward()
     assert product.dtype == torch.bfloat16 and x.grad.dtype == torch.float32 and values.grad.dtype == torch.bfloat16
-
-
-def test_the_mean_is_kept_in_bfloat16():
-    """A factor of 1 / 0.9 in bfloat16 would lower every mean by 0.16%."""
-    torch.manual_seed(1)
-    x = 1 + torch.rand(1000, 1001)
-    ratio = dropout(x.bfloat16(), 0.1).double().mean() / x.double().mean()
-    assert ratio.item() == pytest.approx(1, abs=8e-4)  # two standard errors are 7e-4
 
 
 def test_dropout_matmul_does_not_save_a_dropped_copy():

@@ -9,32 +9,18 @@ from tn_fairseq.modules.linear import Linear, linear
 @pytest.mark.parametrize("outputs", [9, 15])  # fewer and more than inputs
 @pytest.mark.parametrize("shape", [(5, 12), (3, 7, 12), (0, 12), (1, 12)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_values_and_gradients_equal_torchs(shape, bias, outputs):
+@pytest.mark.parametrize("gelu", [True, False])
+def test_values_and_gradients_equal_torchs(shape, bias, gelu, outputs):
     torch.manual_seed(1)
-    ours = Linear(12, outputs, bias=bias)
-    theirs = torch.nn.Linear(12, outputs, bias=bias)
-    theirs.load_state_dict(ours.state_dict())
-    x = torch.randn(shape)
-    results = []
-    for layer in (ours, theirs):
+    layer, x, results = Linear(12, outputs, bias=bias), torch.randn(shape), []
+    for function in (linear, lambda x, weight, bias, gelu: F.linear(F.gelu(x) if gelu else x, weight, bias)):
+        layer.zero_grad()
         inputs = x.clone().requires_grad_()
-        output = layer(inputs)
+        output = function(inputs, layer.weight, layer.bias, gelu)
         (output * torch.linspace(-1, 2, outputs)).sum().backward()
         results.append([output.detach(), inputs.grad, *(parameter.grad for parameter in layer.parameters())])
     for our, their in zip(*results):
         torch.testing.assert_close(our, their, atol=1e-5, rtol=1e-5)
-
-
-def test_gelu_before_the_product():
-    torch.manual_seed(1)
-    ours, x = Linear(12, 9), torch.randn(3, 7, 12, requires_grad=True)
-    theirs, same_x = torch.nn.Linear(12, 9), x.detach().clone().requires_grad_()
-    theirs.load_state_dict(ours.state_dict())
-    ours(x, gelu=True).square().sum().backward()
-    theirs(F.gelu(same_x)).square().sum().backward()
-    torch.testing.assert_close(x.grad, same_x.grad, atol=1e-5, rtol=1e-5)
-    for our, their in zip(ours.parameters(), theirs.parameters()):
-        torch.testing.assert_close(our.grad, their.grad, atol=1e-5, rtol=1e-5)
 
 
 def test_onednn_is_used(monkeypatch):
@@ -53,13 +39,6 @@ def test_only_the_gradients_that_are_needed():
     layer(x).sum().backward()
     assert layer.weight.grad is None and layer.bias.grad.tolist() == [2, 2, 2]
     torch.testing.assert_close(x.grad, layer.weight.sum(0).expand(2, 4))
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_precisions_use_torchs_linear(dtype):
-    layer = Linear(4, 3).to(dtype)
-    x = torch.randn(2, 4, dtype=dtype)
-    assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -89,15 +68,11 @@ def test_autocast_to_another_type_uses_torchs_linear():
         assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))
 
 
-def test_without_onednn_torchs_linear_is_used(monkeypatch):
-    monkeypatch.setattr(module, "_onednn_linear", None)
-    x, weight = torch.randn(2, 4), torch.randn(3, 4)
-    assert torch.equal(linear(x, weight), F.linear(x, weight))
-
-
-def test_gelu_before_torchs_own_product(monkeypatch):
-    layer, x = Linear(4, 3).double(), torch.randn(2, 4, dtype=torch.double)
-    assert torch.equal(layer(x, gelu=True), F.linear(F.gelu(x), layer.weight, layer.bias))
-    monkeypatch.setattr(module, "_onednn_linear", None)
-    layer, x = layer.float(), x.float()
-    assert torch.equal(layer(x, gelu=True), F.linear(F.gelu(x), layer.weight, layer.bias))
+@pytest.mark.parametrize("gelu", [True, False])
+def test_other_precisions_and_machines_use_torchs_linear(gelu, monkeypatch):
+    layer, x = Linear(4, 3), torch.randn(2, 4)
+    for dtype in (torch.bfloat16, torch.float64, torch.float32):
+        layer, x = layer.to(dtype), x.to(dtype)
+        if dtype == torch.float32:
+            monkeypatch.setattr(module, "_onednn_linear", None)
+        assert torch.equal(layer(x, gelu), F.linear(F.gelu(x) if gelu else x, layer.weight, layer.bias))

@@ -11,7 +11,7 @@ from tn_fairseq.tasks.electra import ElectraTask
 
 
 def test_electras_defaults(build):
-    cfg = build("electra", "--criterion", "electra")[0].cfg
+    cfg = build("electra")[0].cfg
     assert (cfg.mask_prob, cfg.leave_unmasked_prob, cfg.random_token_prob) == (0.15, 0.15, 0.0)
     assert str(cfg.sample_break_mode) == "segments"
     assert cfg.final_mask_prob is None and not cfg.mask_whole_words and not cfg.document_attention
@@ -24,7 +24,7 @@ def test_bert_trains_with_berts_masking(build):
 
 
 def test_break_mode_none_fills_blocks_and_loses_nothing(build, data_bin):
-    task, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "none")
+    task, _, _ = build("electra", "--sample-break-mode", "none")
     task.load_dataset("train")
     blocks = task.dataset("train").blocks
     assert set(blocks.sizes[:-1]) == {32}
@@ -33,7 +33,7 @@ def test_break_mode_none_fills_blocks_and_loses_nothing(build, data_bin):
 
 
 def test_break_mode_complete_doc_keeps_documents_apart(build, dictionary):
-    task, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "complete_doc")
+    task, _, _ = build("electra", "--sample-break-mode", "complete_doc")
     task.load_dataset("train")
     blocks = task.dataset("train").blocks
     for index in range(len(blocks)):
@@ -45,7 +45,7 @@ def test_break_mode_complete_doc_keeps_documents_apart(build, dictionary):
 def test_a_sentence_longer_than_a_block_is_cut_off_with_a_warning(build, tmp_path, dictionary, caplog):
     write_data_bin(tmp_path)
     write_split(tmp_path, "train", dictionary, [["noun1"] * 100, ["noun2"] * 5])
-    task, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "complete")
+    task, _, _ = build("electra", "--sample-break-mode", "complete")
     task.cfg.data = str(tmp_path)
     task.load_dataset("train")
     assert "1 of 2 train blocks" in caplog.text and "--sample-break-mode none" in caplog.text
@@ -69,12 +69,12 @@ def test_segments_train_the_second_token_type(build, family):
 
 
 def test_blocks_have_no_token_types(build):
-    task, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "none")
+    task, _, _ = build("electra", "--sample-break-mode", "none")
     assert list(first_batch(task)["net_input"]) == ["src_tokens", "src_lengths"]
 
 
 def test_documents_of_a_block_are_numbered(build, dictionary):
-    task, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "none", "--document-attention")
+    task, _, _ = build("electra", "--sample-break-mode", "none", "--document-attention")
     task.load_dataset("train")
     blocks = task.dataset("train").blocks
     index = next(index for index in range(8) if blocks[index].eq(dictionary.bos()).sum() > 1)
@@ -83,7 +83,7 @@ def test_documents_of_a_block_are_numbered(build, dictionary):
     assert starts[0] == 0
     assert all(block[start - 1] == dictionary.eos() for start in starts[1:])
     assert documents.tolist() == [sum(start <= position for start in starts) for position in range(len(block))]
-    plain, _, _ = build("electra", "--criterion", "electra", "--sample-break-mode", "none")
+    plain, _, _ = build("electra", "--sample-break-mode", "none")
     plain.load_dataset("train")
     original = plain.dataset("train").blocks[index]
     assert block.ne(original).nonzero().squeeze(1).tolist() == starts[1:]
@@ -143,7 +143,7 @@ def test_the_share_of_masked_tokens_changes_over_the_run(build):
 def test_an_unchanged_share_is_the_plain_one(build):
     batches = []
     for flags in ([], ["--final-mask-prob", 0.15, "--max-update", 10]):
-        task, model, criterion = build("electra", "--criterion", "electra", *flags)
+        task, model, criterion = build("electra", *flags)
         criterion.forward = lambda model, sample: (torch.zeros((), requires_grad=True), 1, batches.append(sample))
         optimizer = SimpleNamespace(backward=lambda loss: None)
         task.train_step(first_batch(task), model, criterion, optimizer, update_num=3)
@@ -165,7 +165,7 @@ def test_complete_words_are_masked_in_every_kind_of_vocabulary(build, tmp_path, 
     for number in range(60):
         sentences.append([*word, pieces[3], pieces[4], pieces[5], pieces[3]] * (2 + number % 2))
     write_split(folder, "train", dictionary, sentences)
-    cfg = build("electra", "--criterion", "electra", "--mask-whole-words")[0].cfg
+    cfg = build("electra", "--mask-whole-words")[0].cfg
     cfg.data = str(folder)
     batch = first_batch(ElectraTask.setup_task(cfg), size=20)
     masked = batch["target"].ne(dictionary.pad())
@@ -193,25 +193,11 @@ def test_complete_words_are_masked_in_every_kind_of_vocabulary(build, tmp_path, 
 )
 def test_wrong_options_are_named(build, flags, said):
     with pytest.raises(SystemExit, match=said):
-        build("electra", "--criterion", "electra", *flags)
-
-
-@pytest.fixture
-def broken(tmp_path, data_bin, build):
-    """A copy of the data-bin to damage, and a function that loads it."""
-    folder = tmp_path / "data-bin"
-    shutil.copytree(data_bin, folder)
-
-    def load(split="train"):
-        task, _, _ = build("electra", "--criterion", "electra")
-        task.cfg.data = str(folder)
-        task.load_dataset(split)
-
-    return folder, load
+        build("electra", *flags)
 
 
 def test_batches_smaller_than_a_block_are_refused(build):
-    task = build("electra", "--criterion", "electra")[0]
+    task = build("electra")[0]
     task.load_dataset("train")
     dataset = task.dataset("train")
     batches = task.get_batch_iterator(dataset, max_tokens=32).next_epoch_itr()
@@ -236,47 +222,39 @@ def test_a_criterion_that_does_not_train_the_discriminator(build, criterion):
         build("electra", "--criterion", criterion)
 
 
-def test_a_missing_split(broken):
-    folder, load = broken
-    (folder / "train.idx").unlink()
-    with pytest.raises(SystemExit, match=r"train.bin .*python -m tn_fairseq\.preprocessing binarize"):
-        load()
+def truncated(size: int):
+    return lambda content: content[:size]
 
 
-def test_a_truncated_index(broken):
-    folder, load = broken
-    index = folder / "train.idx"
-    whole = index.read_bytes()
-    for size in (0, 5, 17, 20, 60, len(whole) - 1):
-        index.write_bytes(whole[:size])
-        with pytest.raises(SystemExit, match=r"train\.idx.*python -m tn_fairseq\.preprocessing binarize"):
-            load()
+@pytest.mark.parametrize(
+    "name, damage, message",
+    [
+        ("train.idx", None, r"train.bin .*"),
+        *[("train.idx", truncated(size), r"train\.idx.*") for size in (0, 5, 17, 20, 60, -1)],
+        ("train.idx", lambda content: b"something else" * 10, r"train\.idx.*"),
+        ("train.bin", truncated(-1), r"train\.bin.*"),
+        ("dict.txt", None, r"dict.txt.*"),
+    ],
+)
+def test_damaged_data(build, data_bin, tmp_path, name, damage, message):
+    task, _, _ = build("electra")
+    folder = tmp_path / "data-bin"
+    shutil.copytree(data_bin, folder)
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    if damage:
+        (folder / name).write_bytes(damage(content))
+    task.cfg.data = str(folder)
+    with pytest.raises(SystemExit, match=message + r"python -m tn_fairseq\.preprocessing binarize"):
+        ElectraTask.setup_task(task.cfg).load_dataset("train")
 
 
-def test_an_index_of_something_else(broken):
-    folder, load = broken
-    (folder / "train.idx").write_bytes(b"something else" * 10)
-    with pytest.raises(SystemExit, match=r"train\.idx.*python -m tn_fairseq\.preprocessing binarize"):
-        load()
-
-
-def test_truncated_data(broken):
-    folder, load = broken
-    data = folder / "train.bin"
-    data.write_bytes(data.read_bytes()[:-1])
-    with pytest.raises(SystemExit, match=r"train\.bin.*python -m tn_fairseq\.preprocessing binarize"):
-        load()
-
-
-def test_an_empty_split(broken, dictionary):
-    folder, load = broken
-    write_split(folder, "train", dictionary, [])
-    with pytest.raises(SystemExit, match=r"train"):
-        load()
-
-
-def test_a_folder_without_a_dictionary(build, tmp_path):
-    with pytest.raises(SystemExit, match=r"dict.txt.*python -m tn_fairseq\.preprocessing binarize"):
-        task = build("electra", "--criterion", "electra")[0]
-        task.cfg.data = str(tmp_path)
-        ElectraTask.setup_task(task.cfg)
+@pytest.mark.parametrize(
+    "text, message", [([], r"train\.idx: not a"), ([[], []], r"train\.bin holds only empty lines")]
+)
+def test_an_empty_split(build, tmp_path, text, message):
+    task, _, _ = build("electra")
+    write_split(write_data_bin(tmp_path / "bin"), "train", task.source_dictionary, text)
+    task.cfg.data = str(tmp_path / "bin")
+    with pytest.raises(SystemExit, match=message):
+        task.load_dataset("train")

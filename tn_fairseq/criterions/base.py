@@ -1,20 +1,21 @@
 """The base class of the criteria: which positions count, what divides the losses, and what is logged."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple, Optional
+from functools import partial, wraps
+from typing import Any, NamedTuple, Optional
 
 import torch
 from fairseq.criterions import FairseqCriterion
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask
 from fairseq.utils import get_perplexity
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import corruption, objectives
-from ..data.loaders import restart_loaders_each_epoch
 from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.electra import ElectraOutput
 from ..synonym_table import load_continuations, load_synonym_table
@@ -26,7 +27,7 @@ class MaskedLMCriterionConfig(FairseqDataclass):
         default=None,
         metadata={"help": "file from build-synonym-table, which is used to count false negatives"},
     )
-    prediction_mode: ChoiceEnum(["argmax", "sample"]) = field(
+    prediction_mode: ChoiceEnum(["argmax", "sample"]) = field(  # type: ignore[valid-type]
         default="argmax",
         metadata={"help": "r_k: the most likely token, or a draw (on ELECTRA, the token that the generator drew)"},
     )
@@ -42,11 +43,15 @@ class MaskedPredictions(NamedTuple):
 
     masked_tokens: Tensor  # (B, T) boolean
     targets: Tensor  # (N), w_k
-    words: Optional[Tensor]  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
+    words: Tensor  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
     predictions: Tensor  # (N), r_k
-    is_synonym: Optional[Tensor]  # (N) boolean: r_k is in V[w_k]; None without a synonym table
-    false_negative: Optional[Tensor]  # (N) boolean: the synonyms that an objective accepts; None without a table
+    is_synonym: Tensor  # (N) boolean: r_k is in V[w_k]; None without a synonym table
+    false_negative: Tensor  # (N) boolean: the synonyms that an objective accepts; None without a table
     logits: Tensor  # (N, V)
+
+    def in_place(self, values: Tensor) -> Tensor:
+        """Booleans of the masked positions, (N), in the batch: (B, T)."""
+        return corruption.fill_in(torch.zeros_like(self.masked_tokens), self.masked_tokens, values)
 
 
 BITS, PERCENT = 1 / math.log(2), 100.0
@@ -77,7 +82,7 @@ class MaskedLMCriterion(FairseqCriterion):
     shares: tuple[str, ...] = ()
 
     @one_line_errors()
-    def __init__(self, cfg: MaskedLMCriterionConfig, task):
+    def __init__(self, cfg: MaskedLMCriterionConfig, task: FairseqTask) -> None:
         super().__init__(task)
         self.cfg = cfg
         if self.needs_synonym_table and not cfg.synonym_table:
@@ -87,7 +92,7 @@ class MaskedLMCriterion(FairseqCriterion):
         self._refuse(self.weights, "non-negative", lambda value: value < 0)
         self._refuse(self.temperatures, "positive", lambda value: value <= 0)
         self._refuse(self.shares, "between 0 and 1", lambda value: not 0 <= value <= 1)
-        restart_loaders_each_epoch(task)  # fairseq's own task masked_lm needs it as well
+        restart_loaders_each_epoch(task)
         synonyms = continues_word = None
         if cfg.synonym_table:
             synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
@@ -104,7 +109,7 @@ class MaskedLMCriterion(FairseqCriterion):
 
     # Methods that an objective overrides
 
-    def confirm_false_negatives(self, sample, output, masked: MaskedPredictions) -> Tensor:
+    def confirm_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
         """Which synonyms count as false negatives: (N) boolean. Called only with a synonym table."""
         return masked.is_synonym
 
@@ -116,11 +121,15 @@ class MaskedLMCriterion(FairseqCriterion):
         """The weight of each masked position (N), None if all are equal, and the sample size that divides the loss."""
         return None, masked.masked_tokens.sum()
 
-    def regularization(self, model, sample, masked: MaskedPredictions) -> tuple[Optional[Tensor], dict[str, Tensor]]:
+    def regularization(
+        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+    ) -> tuple[Optional[Tensor], dict[str, Tensor]]:
         """A term for the masked-LM loss, summed over the masked positions, and what to log."""
         return None, {}
 
-    def detection_targets(self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor):
+    def detection_targets(
+        self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """With which probability the discriminator should call a token replaced, and which tokens count: (B, T) each.
 
         Both are boolean, or the probabilities are float32.
@@ -134,7 +143,9 @@ class MaskedLMCriterion(FairseqCriterion):
     # The training step
 
     @one_line_errors()
-    def forward(self, model, sample, reduce=True):
+    def forward(
+        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
         """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
         target_tokens = sample["target"]
         masked_tokens = target_tokens.ne(self.padding_idx)
@@ -155,7 +166,8 @@ class MaskedLMCriterion(FairseqCriterion):
 
         targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output, uniform_draws)
-        words = is_synonym = None
+        words: Any = None
+        is_synonym: Any = None
         if self.synonyms is not None:
             text = corruption.original_tokens(sample["net_input"]["src_tokens"], target_tokens, masked_tokens)
             complete = objectives.complete_words(text, self.continues_word, self.padding_idx)
@@ -200,7 +212,7 @@ class MaskedLMCriterion(FairseqCriterion):
         }
         return loss, sample_size, logging_output
 
-    def predict(self, output, uniform_draws: Optional[Tensor]) -> Tensor:
+    def predict(self, output: Any, uniform_draws: Optional[Tensor]) -> Tensor:
         """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""
         if self.cfg.prediction_mode == "argmax":
             return output[0].detach().max(dim=-1).indices  # the same as argmax, but faster in bfloat16
@@ -229,24 +241,20 @@ class MaskedLMCriterion(FairseqCriterion):
 
     def drawn_synonyms(self, output: ElectraOutput, masked: MaskedPredictions) -> Tensor:
         """Where the generator drew a synonym of the gold word: (B, T) boolean."""
-        is_synonym = objectives.false_negatives(output.drawn_tokens, masked.words, self.synonyms)
-        return corruption.fill_in(torch.zeros_like(masked.masked_tokens), masked.masked_tokens, is_synonym)
+        return masked.in_place(objectives.false_negatives(output.drawn_tokens, masked.words, self.synonyms))
 
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         if masked.false_negative is None:
             return {}
-        in_place = corruption.fill_in(
-            torch.zeros_like(masked.masked_tokens), masked.masked_tokens, masked.false_negative
-        )
         return {
             "false_negatives": masked.false_negative.sum(),
-            "false_negative_sequences": in_place.any(dim=1).sum(),
+            "false_negative_sequences": masked.in_place(masked.false_negative).any(dim=1).sum(),
         }
 
     # Logging
 
     @classmethod
-    def reduce_metrics(cls, logging_outputs) -> None:
+    def reduce_metrics(cls, logging_outputs: Sequence[Mapping[str, Any]]) -> None:
         """Log sums divided by sums, taken over workers, accumulated batches and logging intervals.
 
         Losses are in bits and shares in percent.
@@ -283,11 +291,28 @@ _DETECTION_METRICS = (
 )
 
 
-def _ratio(meters, metric: Metric) -> float:
+def _ratio(meters: Mapping[str, Any], metric: Metric) -> float:
     divisor = float(meters[f"_{metric.denominator}"].sum)
     return round(metric.factor * float(meters[f"_{metric.numerator}"].sum) / divisor, 3) if divisor else 0.0
 
 
-def _false_negative_rate(meters) -> float:
+def _false_negative_rate(meters: Mapping[str, Any]) -> float:
     mismatches = float(meters["_masked"].sum) - float(meters["_correct"].sum)
     return round(PERCENT * float(meters["_false_negatives"].sum) / mismatches, 3) if mismatches else 0.0
+
+
+def restart_loaders_each_epoch(task: FairseqTask) -> None:
+    """Make fairseq restart a task's loader processes in every epoch.
+
+    If ``--num-workers`` is above 0 (the default is 1), fairseq keeps them and their copy of the dataset. They never see
+    a later epoch: they would repeat the masks of the first epoch, and a resumed run would draw different ones.
+    """
+    build = task.get_batch_iterator
+
+    @wraps(build)
+    def get_batch_iterator(*args: Any, **options: Any) -> EpochBatchIterator:
+        iterator = build(*args, **options)
+        iterator.reuse_dataloader = False
+        return iterator
+
+    task.get_batch_iterator = get_batch_iterator

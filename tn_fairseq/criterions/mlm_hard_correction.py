@@ -2,19 +2,21 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from fairseq import utils
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
+from fairseq.tasks import FairseqTask
+from torch import Tensor
 
 from .. import corruption, objectives
 from ..errors import InputError, naming, one_line_errors
 from ..judge import judge_scores
 from ..models.electra import ElectraOutput
 from ..models.loading import check_masked_lm, load
-from .base import PERCENT, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+from .base import PERCENT, MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
 
 DISCRIMINATOR = "discriminator"
 
@@ -24,10 +26,10 @@ class HardCorrectionConfig(MaskedLMCriterionConfig):
     hard_correction_weight: float = field(
         default=0.0, metadata={"help": "weight of a false negative's loss: 0 drops it, 1 is plain masked LM"}
     )
-    hard_correction_divisor: ChoiceEnum(["kept", "masked"]) = field(
+    hard_correction_divisor: ChoiceEnum(["kept", "masked"]) = field(  # type: ignore[valid-type]
         default="kept", metadata={"help": "divide by the weights of the kept positions, or by all masked positions"}
     )
-    rtd_false_negatives: ChoiceEnum(["replaced", "ignore", "original"]) = field(
+    rtd_false_negatives: ChoiceEnum(["replaced", "ignore", "original"]) = field(  # type: ignore[valid-type]
         default="replaced",
         metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator drew"},
     )
@@ -52,7 +54,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
     shares = ("hard_correction_weight", "correction_judge_threshold")
 
     @one_line_errors()
-    def __init__(self, cfg: HardCorrectionConfig, task):
+    def __init__(self, cfg: HardCorrectionConfig, task: FairseqTask) -> None:
         if cfg.correction_judge == DISCRIMINATOR and cfg.prediction_mode != "sample":
             raise InputError(
                 "--correction-judge discriminator needs --prediction-mode sample, because the discriminator reads the "
@@ -66,13 +68,13 @@ class HardCorrectionCriterion(MaskedLMCriterion):
                 # in a list, so that it is not a part of the criterion, which fairseq would train and save
                 self.judge = [load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model]
 
-    def confirm_false_negatives(self, sample, output, masked):
+    def confirm_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
         found = masked.is_synonym
         if self.cfg.correction_judge is None:
             return found
         if self.judge is None:
             return found & (self.originality(sample, output, masked) >= self.cfg.correction_judge_threshold)
-        candidates = corruption.fill_in(torch.zeros_like(masked.masked_tokens), masked.masked_tokens, found)
+        candidates = masked.in_place(found)
         rows = candidates.any(dim=1).nonzero().squeeze(1)
         if not len(rows):
             return found
@@ -83,7 +85,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
         scores = judge_scores(judge.to(text.device), few, candidates[rows], masked.predictions[found])
         return found.masked_scatter(found, scores >= self.cfg.correction_judge_threshold)
 
-    def originality(self, sample, output, masked):
+    def originality(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
         """The probability that ELECTRA's discriminator calls each drawn token original: (N)."""
         if not isinstance(output, ElectraOutput):
             raise InputError(
@@ -92,19 +94,21 @@ class HardCorrectionCriterion(MaskedLMCriterion):
         logits = output.discriminator_logits.detach().float()
         return torch.sigmoid(-corruption.take_masked(logits, masked.masked_tokens, sample.get("masked_indices")))
 
-    def count_false_negatives(self, masked):
+    def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         counts = super().count_false_negatives(masked)
         if self.cfg.correction_judge is None:
             return counts
         return {**counts, "judged": masked.is_synonym.sum(), "judge_agreed": masked.false_negative.sum()}
 
-    def masked_lm_weights(self, masked):
+    def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Tensor, Tensor]:
         weights = objectives.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)
         if self.cfg.hard_correction_divisor == "kept":
             return weights, weights.sum()
         return weights, masked.masked_tokens.sum()
 
-    def detection_targets(self, output, masked, is_token):
+    def detection_targets(
+        self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor
+    ) -> tuple[Tensor, Tensor]:
         if self.cfg.rtd_false_negatives == "replaced":
             return output.is_replaced, is_token
         is_synonym = self.drawn_synonyms(output, masked)

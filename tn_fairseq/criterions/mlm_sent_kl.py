@@ -3,25 +3,26 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
-from torch import nn
+from torch import Tensor, nn
 
 from .. import corruption, objectives
 from ..errors import InputError
-from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
 
 
 @dataclass
 class SentenceKLConfig(MaskedLMCriterionConfig):
     sent_kl_weight: float = field(default=1.0, metadata={"help": "weight of KL(H_p || H_s)"})
     sent_kl_temperature: float = field(default=1.0, metadata={"help": "divides the hidden states before the softmax"})
-    sent_kl_positions: ChoiceEnum(["all", "masked"]) = field(
+    sent_kl_positions: ChoiceEnum(["all", "masked"]) = field(  # type: ignore[valid-type]
         default="all", metadata={"help": "mean over all tokens, or over the masked ones"}
     )
-    sent_kl_encoder: ChoiceEnum(["generator", "discriminator"]) = field(
+    sent_kl_encoder: ChoiceEnum(["generator", "discriminator"]) = field(  # type: ignore[valid-type]
         default="generator", metadata={"help": "ELECTRA: the encoder that reads both sentences"}
     )
     sent_kl_grad_target: bool = field(default=False, metadata={"help": "also pass gradients through H_s"})
@@ -37,7 +38,9 @@ class SentenceKLCriterion(MaskedLMCriterion):
     weights = (*MaskedLMCriterion.weights, "sent_kl_weight")
     temperatures = (*MaskedLMCriterion.temperatures, "sent_kl_temperature")
 
-    def regularization(self, model, sample, masked):
+    def regularization(
+        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         src_tokens = sample["net_input"]["src_tokens"]
         original = corruption.original_tokens(src_tokens, sample["target"], masked.masked_tokens)
         predicted = corruption.fill_in(src_tokens, masked.masked_tokens, masked.predictions)
@@ -57,7 +60,7 @@ class SentenceKLCriterion(MaskedLMCriterion):
         summed = mean * masked.masked_tokens.sum()
         return self.cfg.sent_kl_weight * summed, {"sent_kl": summed.detach()}
 
-    def encode(self, model, sample, tokens):
+    def encode(self, model: nn.Module, sample: dict[str, Any], tokens: Tensor) -> Tensor:
         """Last-layer hidden states: (B, T) -> (B, T, H)."""
         tower = str(self.cfg.sent_kl_encoder)  # ELECTRA has two; other models ignore it
         # dropout differs between the two passes and would dominate the divergence, even for perfect predictions

@@ -1,19 +1,21 @@
 """Soft regularization, ``--criterion mlm_soft_reg``: pull the embeddings of prediction and gold together (Eq. 3)."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
-from torch import nn
+from fairseq.models import BaseFairseqModel
+from torch import Tensor, nn
 
 from .. import objectives
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
 
 
 @dataclass
 class SoftRegularizationConfig(MaskedLMCriterionConfig):
     soft_reg_weight: float = field(default=1.0, metadata={"help": "weight of 1 - cos(e_k, e'_k)"})
-    soft_reg_detach: ChoiceEnum(["none", "target", "prediction"]) = field(
+    soft_reg_detach: ChoiceEnum(["none", "target", "prediction"]) = field(  # type: ignore[valid-type]
         default="none", metadata={"help": "which of the two embedding rows gets no gradient"}
     )
 
@@ -26,7 +28,9 @@ class SoftRegularizationCriterion(MaskedLMCriterion):
     metrics = (Metric("soft_reg", "soft_reg", "masked"),)
     weights = (*MaskedLMCriterion.weights, "soft_reg_weight")
 
-    def regularization(self, model, sample, masked):
+    def regularization(
+        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         embeddings = input_word_embeddings(model)
         target_rows, prediction_rows = embeddings(masked.targets), embeddings(masked.predictions)
         if self.cfg.soft_reg_detach == "target":
@@ -37,7 +41,7 @@ class SoftRegularizationCriterion(MaskedLMCriterion):
         return self.cfg.soft_reg_weight * distance, {"soft_reg": distance.detach()}
 
 
-def input_word_embeddings(model) -> nn.Embedding:
+def input_word_embeddings(model: BaseFairseqModel) -> nn.Embedding:
     """The model's input word embeddings, before position, type and LayerNorm: (...) -> (..., E)."""
     if hasattr(model, "embeddings"):
         return model.embeddings.word_embeddings

@@ -1,11 +1,13 @@
 """Synonym marginal, ``--criterion mlm_synonym_marginal``: the gold word or any of its synonyms is a right answer."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairseq.criterions import register_criterion
+from torch import Tensor, nn
 
 from .. import objectives
-from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
 
 
 @dataclass
@@ -25,7 +27,9 @@ class SynonymMarginalCriterion(MaskedLMCriterion):
     needs_synonym_table = True
     shares = ("synonym_weight",)
 
-    def regularization(self, model, sample, masked):
+    def regularization(
+        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         synonyms = self.synonyms[masked.words]
         gain = objectives.synonym_gain(masked.logits, masked.targets, synonyms, self.cfg.synonym_weight).sum()
         return -gain, {"synonym_gain": gain.detach()}

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 
 from fairseq.criterions import register_criterion
+from torch import Tensor
 
 from .. import objectives
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions
 
 
 @dataclass
@@ -22,7 +23,7 @@ class TemperatureCriterion(MaskedLMCriterion):
     objective = "masked language modeling with a softmax temperature"
     temperatures = (*MaskedLMCriterion.temperatures, "mlm_temperature")
 
-    def masked_lm_losses(self, masked, nll):
+    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
         if self.cfg.mlm_temperature == 1:
             return nll
         return objectives.masked_lm(masked.logits.float() / self.cfg.mlm_temperature, masked.targets)

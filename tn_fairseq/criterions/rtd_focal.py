@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from fairseq.criterions import register_criterion
+from torch import Tensor
 
 from .. import objectives
 from .base import MaskedLMCriterion, MaskedLMCriterionConfig
@@ -22,7 +23,6 @@ class FocalDetectionCriterion(MaskedLMCriterion):
     objective = "masked language modeling, and replaced token detection with the focal loss"
     weights = (*MaskedLMCriterion.weights, "rtd_focal_gamma")
 
-    def detection_losses(self, logits, targets):
-        return super().detection_losses(logits, targets) * objectives.focal_weight(
-            logits, targets, self.cfg.rtd_focal_gamma
-        )
+    def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        weights = objectives.focal_weight(logits, targets, self.cfg.rtd_focal_gamma)
+        return super().detection_losses(logits, targets) * weights

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from fairseq.criterions import register_criterion
+from torch import Tensor
 
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from ..models.electra import ElectraOutput
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions
 
 
 @dataclass
@@ -22,6 +24,8 @@ class GradedDetectionCriterion(MaskedLMCriterion):
     needs_synonym_table = True
     shares = ("rtd_synonym_grade",)
 
-    def detection_targets(self, output, masked, is_token):
+    def detection_targets(
+        self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor
+    ) -> tuple[Tensor, Tensor]:
         synonyms = self.drawn_synonyms(output, masked)
         return output.is_replaced.float().masked_fill(synonyms, self.cfg.rtd_synonym_grade), is_token

@@ -53,34 +53,31 @@ class MaskedTokensDataset(FairseqDataset):
             self.shuffled_indices = np.random.permutation(len(blocks))
 
     @property
-    def can_reuse_epoch_itr_across_epochs(self):
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
         return True  # the masks change, but not the sizes
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.blocks)
 
-    def num_tokens(self, index):
-        return self.sizes[index]
-
-    def num_tokens_vec(self, indices):
+    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
         return self.sizes[indices]
 
-    def size(self, index):
+    def size(self, index: int) -> int:
         return self.sizes[index]
 
-    def ordered_indices(self):
+    def ordered_indices(self) -> np.ndarray:
         return self.shuffled_indices
 
-    def batch_by_size(self, indices, *args, **kwargs):
+    def batch_by_size(self, indices: np.ndarray, *args: Any, **kwargs: Any) -> list[np.ndarray]:
         batches = list(super().batch_by_size(indices, *args, **kwargs))
         # fairseq drops a last batch that is not a multiple of 8, which may be an entire small validation set
         rest = indices[sum(map(len, batches)) :]
         return [*batches, rest] if len(rest) else batches
 
-    def __getitem__(self, index: int):
+    def __getitem__(self, index: int) -> tuple[int, Tensor]:
         return index, self.blocks[index]
 
     def collater(self, samples: list[Any]) -> dict[str, Any]:

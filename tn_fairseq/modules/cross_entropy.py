@@ -1,5 +1,8 @@
 """Cross-entropy of bfloat16 logits on a CPU, without float32 copies of all of them."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,7 +22,7 @@ class _CrossEntropy(torch.autograd.Function):
     """Saves the logits and one number per row, and computes the probabilities again in the backward pass."""
 
     @staticmethod
-    def forward(ctx, logits, targets):
+    def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
         log_sums = torch.empty(targets.shape)
         for some, into in _parts(logits, log_sums):
             torch.logsumexp(some.float(), dim=1, keepdim=True, out=into)
@@ -28,7 +31,7 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         result = torch.empty_like(ctx.saved_tensors[0])
         for logits, targets, log_sums, scale, into in _parts(*ctx.saved_tensors, gradient, result):
             probabilities = logits.float().sub_(log_sums).exp_()
@@ -37,6 +40,6 @@ class _CrossEntropy(torch.autograd.Function):
         return result, None
 
 
-def _parts(logits: Tensor, *others: Tensor):
+def _parts(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
     rows = max(1, _ENTRIES // logits.size(1))
     return zip(*(tensor.split(rows) for tensor in (logits, *others)))

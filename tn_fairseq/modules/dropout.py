@@ -1,5 +1,7 @@
 """Dropout with cheap random numbers on a CPU."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -49,7 +51,7 @@ class _CheapDropout(torch.autograd.Function):
     """Dropout that saves 16 bits per element for the backward pass instead of the 32 of a factor."""
 
     @staticmethod
-    def forward(ctx, x, dropped):
+    def forward(ctx: Any, x: Tensor, dropped: int) -> Tensor:
         bits = _random_bits(x.shape)
         ctx.save_for_backward(bits)
         ctx.dropped = dropped
@@ -57,7 +59,7 @@ class _CheapDropout(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (bits,) = ctx.saved_tensors
         return _drop(gradient, bits, ctx.dropped), None
 
@@ -66,7 +68,7 @@ class _CheapDropoutMatmul(torch.autograd.Function):
     """Saves the random bits and the input, which the preceding softmax saves anyway."""
 
     @staticmethod
-    def forward(ctx, x, values, dropped):
+    def forward(ctx: Any, x: Tensor, values: Tensor, dropped: int) -> Tensor:
         bits = _random_bits(x.shape)
         ctx.save_for_backward(x, values, bits)
         ctx.dropped = dropped
@@ -74,7 +76,7 @@ class _CheapDropoutMatmul(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         x, values, bits = ctx.saved_tensors
         kept, scale = _kept(bits, ctx.dropped, x.dtype), _scale(ctx.dropped)
         x_gradient = (gradient @ values.transpose(-2, -1)).mul_(kept).mul_(scale)

@@ -44,7 +44,7 @@ def in_autocast_dtype(x: Tensor) -> Tensor:
 
 class _OneDNNLinear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, weight, bias, gelu):
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor], gelu: bool) -> Tensor:
         weight = weight.to(x.dtype)
         ctx.save_for_backward(x, weight)
         ctx.gelu = gelu
@@ -52,7 +52,7 @@ class _OneDNNLinear(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias, _ = ctx.needs_input_grad
         rows = gradient.reshape(-1, gradient.size(-1))

@@ -101,7 +101,7 @@ class SelfAttention(nn.Module):
         return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
 
 
-def varlen_attn(*args) -> Any:
+def varlen_attn(*args: Any) -> Any:
     """torch's attention for packed sequences, imported in the first call because that takes two seconds."""
     from torch.nn.attention.varlen import varlen_attn
 

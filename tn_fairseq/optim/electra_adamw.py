@@ -66,7 +66,7 @@ class ElectraAdamW(FairseqOptimizer):
     """
 
     @one_line_errors()
-    def __init__(self, cfg: ElectraAdamWConfig, params):
+    def __init__(self, cfg: ElectraAdamWConfig, params: Iterable[torch.nn.Parameter]) -> None:
         super().__init__(cfg)
         params = list(params)
         if len(params) == 1 and params[0].dim() == 1:
@@ -94,10 +94,10 @@ class ElectraAdamW(FairseqOptimizer):
                     "exp_avg_sq": torch.zeros_like(parameter),
                 }
 
-    def get_lr(self):
+    def get_lr(self) -> float:
         group = self.param_groups[0]
         return group["lr"] / group["lr_scale"]
 
-    def set_lr(self, lr):
+    def set_lr(self, lr: float) -> None:
         for group in self.param_groups:
             group["lr"] = lr * group["lr_scale"]

@@ -4,22 +4,23 @@ import logging
 import os
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 from fairseq import utils
-from fairseq.criterions import CRITERION_REGISTRY
-from fairseq.data import PrependTokenDataset, TokenBlockDataset
+from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
+from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, TokenBlockDataset
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.data.shorten_dataset import TruncateDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import register_task
 from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import II, MISSING, OmegaConf
+from torch import nn
 
 from ..configuration import check_data_folder
 from ..data import load_sentences
 from ..data.documents import DocumentStartsDataset, document_inputs
-from ..data.loaders import restart_loaders_each_epoch
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset, segment_inputs
 from ..dictionary import load_dictionary
@@ -35,7 +36,7 @@ class ElectraTaskConfig(FairseqDataclass):
     data: str = field(
         default=MISSING, metadata={"help": "data-bin folders, separated by colons; one per epoch, in turn"}
     )
-    sample_break_mode: ChoiceEnum(["segments", "none", "complete", "complete_doc"]) = field(
+    sample_break_mode: ChoiceEnum(["segments", "none", "complete", "complete_doc"]) = field(  # type: ignore[valid-type]
         default="segments",
         metadata={
             "help": "segments makes pairs of segments of one document, as ELECTRA and BERT do; none fills blocks with "
@@ -65,13 +66,9 @@ class ElectraTask(MaskedLMTask):
 
     cfg: ElectraTaskConfig
 
-    def __init__(self, cfg: ElectraTaskConfig, dictionary=None):
-        super().__init__(cfg, dictionary)
-        restart_loaders_each_epoch(self)
-
     @classmethod
     @one_line_errors()
-    def setup_task(cls, cfg: ElectraTaskConfig, **kwargs):
+    def setup_task(cls, cfg: ElectraTaskConfig, **kwargs: Any) -> "ElectraTask":
         """Raises InputError (as a one-line exit) if an option is out of range or the folder has no dict.txt."""
         if OmegaConf.is_missing(cfg, "data"):
             raise InputError(f"task.data is not given; name the folder that {PREPROCESSING} binarize wrote")
@@ -99,7 +96,7 @@ class ElectraTask(MaskedLMTask):
         return super().setup_task(cfg, **kwargs)
 
     @classmethod
-    def load_dict(cls, cfg):
+    def load_dict(cls, cfg: ElectraTaskConfig) -> Dictionary:
         check_data_folder(cfg.data)
         first, *others = utils.split_paths(cfg.data)
         dictionary = load_dictionary(os.path.join(first, "dict.txt"))
@@ -114,7 +111,7 @@ class ElectraTask(MaskedLMTask):
         return dictionary
 
     @one_line_errors()
-    def load_dataset(self, split, epoch=1, combine=False, **kwargs):
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Load one split as masked blocks.
 
         Raises InputError (as a one-line exit) if the split is missing, unreadable or empty, and if the dictionary does
@@ -141,7 +138,7 @@ class ElectraTask(MaskedLMTask):
             inputs=inputs,
         )
 
-    def _starts_word(self):
+    def _starts_word(self) -> np.ndarray:
         try:
             return ~np.array(continues_word(self.source_dictionary))
         except InputError:
@@ -150,16 +147,24 @@ class ElectraTask(MaskedLMTask):
                 f"binarize the text with {PREPROCESSING} binarize --tokenizer"
             ) from None
 
-    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+    def train_step(
+        self,
+        sample: dict[str, Any],
+        model: nn.Module,
+        criterion: nn.Module,
+        optimizer: Any,
+        update_num: int,
+        **options: Any,
+    ) -> tuple:
         """With ``--final-mask-prob``, mask the share of this update."""
         if self.cfg.final_mask_prob is not None:
             done = min(update_num / self.cfg.max_update, 1.0)
             mask_prob = self.cfg.mask_prob + done * (self.cfg.final_mask_prob - self.cfg.mask_prob)
             sample = with_mask_prob(sample, mask_prob, self.source_dictionary.pad())
-        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+        return super().train_step(sample, model, criterion, optimizer, update_num, **options)
 
     @one_line_errors()
-    def build_model(self, cfg, from_checkpoint=False):
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> nn.Module:
         """Raises InputError (as a one-line exit) for a model that cannot keep attention inside documents."""
         model = super().build_model(cfg, from_checkpoint)
         if self.cfg.document_attention and not isinstance(model, EncoderModel):
@@ -167,7 +172,14 @@ class ElectraTask(MaskedLMTask):
         return model
 
     @one_line_errors()
-    def get_batch_iterator(self, dataset, max_tokens=None, max_sentences=None, num_workers=0, **options):
+    def get_batch_iterator(
+        self,
+        dataset: FairseqDataset,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        num_workers: int = 0,
+        **options: Any,
+    ) -> EpochBatchIterator:
         """Raises InputError (as a one-line exit) for invalid sizes, and if fairseq would skip all but a few blocks."""
         if max_sentences is not None and max_sentences < 1:
             raise InputError(f"--batch-size (or --batch-size-valid) must be positive, not {max_sentences}")
@@ -179,10 +191,12 @@ class ElectraTask(MaskedLMTask):
                 "it, or lower --tokens-per-sample"
             )
         sizes = {"max_tokens": max_tokens, "max_sentences": max_sentences, "num_workers": num_workers}
-        return super().get_batch_iterator(dataset, **sizes, **options)
+        iterator = super().get_batch_iterator(dataset, **sizes, **options)
+        iterator.reuse_dataloader = False  # loader processes would keep the masks of the first epoch
+        return iterator
 
     @one_line_errors()
-    def build_criterion(self, cfg, *args, **options):
+    def build_criterion(self, cfg: Any, *args: Any, **options: Any) -> FairseqCriterion:
         """Raises InputError (as a one-line exit) for fairseq's own criteria, which do not train a discriminator."""
         criterion = super().build_criterion(cfg, *args, **options)
         if type(criterion).__module__.startswith("fairseq."):
@@ -190,12 +204,10 @@ class ElectraTask(MaskedLMTask):
             raise InputError(f"--criterion {cfg._name} trains no discriminator; give one of {', '.join(sorted(ours))}")
         return criterion
 
-    def _load_dataset_split(self, split, epoch, combine):
+    def _load_dataset_split(self, split: str, epoch: int, combine: bool) -> FairseqDataset:
         folders = utils.split_paths(self.cfg.data)
         path = os.path.join(folders[(epoch - 1) % len(folders)], split)
         sentences = load_sentences(path, "binarize", self.source_dictionary, combine)
-        if not len(sentences):
-            raise InputError(f"{path}.bin holds no text; binarize a corpus with text")
         if self.cfg.sample_break_mode == "segments":
             return self._segments(sentences, split, path)
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
@@ -219,7 +231,7 @@ class ElectraTask(MaskedLMTask):
         blocks = PrependTokenDataset(blocks, self.source_dictionary.bos())
         return DocumentStartsDataset(blocks, self.source_dictionary) if self.cfg.document_attention else blocks
 
-    def _segments(self, sentences, split, path):
+    def _segments(self, sentences: FairseqDataset, split: str, path: str) -> SegmentPairDataset:
         longest = self.cfg.tokens_per_sample
         pairs = SegmentPairDataset(sentences, self.source_dictionary, longest, self.cfg.seed)
         if not len(pairs):

@@ -1,0 +1,40 @@
+"""One step of a criterion on the first batch, and what it consists of."""
+
+from types import SimpleNamespace
+
+import torch
+from helpers import first_batch
+
+
+def step(built, size: int = 8, seed: int = 5):
+    """Loss, sample size and log of one step from a fixed seed; the model may be in training mode."""
+    task, model, criterion = built
+    torch.manual_seed(seed)
+    return criterion(model, first_batch(task, size))
+
+
+def outputs(built, batch: dict):
+    """The masked positions of a batch, and the model's output without dropout."""
+    task, model, _ = built
+    masked = batch["target"].ne(task.dictionary.pad())
+    draws = {key: batch.get(key) for key in ("masked_indices", "uniform_draws")}
+    return masked, model.eval()(**batch["net_input"], masked_tokens=masked, target_tokens=batch["target"], **draws)
+
+
+def regularization(built) -> SimpleNamespace:
+    """The regularization term, with its graph, the masked predictions, and the rest of a step without dropout."""
+    task, model, criterion = built
+    found, original = SimpleNamespace(batch=first_batch(task)), criterion.regularization
+
+    def capture(model, sample, masked):
+        if masked.logits.requires_grad:
+            masked.logits.retain_grad()
+        found.masked = masked
+        found.term, logs = original(model, sample, masked)
+        return found.term, logs
+
+    criterion.regularization = capture
+    torch.manual_seed(5)
+    found.loss, found.sample_size, found.log = criterion(model.eval(), found.batch)
+    criterion.regularization = original
+    return found
