@@ -61,18 +61,6 @@ def test_hard_correction_weights_between_0_and_1():
     assert objectives.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
 
 
-def test_synonym_gain_by_hand():
-    """Probabilities 1/6, 1/6, 1/6 and 3/6 in the first row, 2/5 and three times 1/5 in the second."""
-    synonyms = torch.tensor([[0, 2, -1], [0, -1, -1], [-1, -1, -1]], dtype=torch.int32)
-    for weight, shares in (
-        (1.0, [5 / 6, 3 / 5, 1 / 4]),
-        (0.25, [3.5 / 6, 1.5 / 5, 1 / 4]),
-        (0.0, [1 / 2, 1 / 5, 1 / 4]),
-    ):
-        loss = objectives.masked_lm(LOGITS, TARGETS) - objectives.synonym_gain(LOGITS, TARGETS, synonyms, weight)
-        torch.testing.assert_close(loss, -torch.tensor(shares).log())
-
-
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 def test_synonym_gain_and_its_gradient_are_finite_and_zero_without_synonyms(weight):
     """A model that is as sure as a float32 allows, of the gold word or of the synonym."""
@@ -118,26 +106,10 @@ def test_sentence_kl_by_hand_and_by_direction():
 
 
 def test_sentence_kl_temperature_divides_the_hidden_states():
-    hidden = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
-    other = torch.randn(3, 5, generator=torch.Generator().manual_seed(1))
+    hidden, other = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(
         objectives.sentence_kl(hidden, other, 2.0), objectives.sentence_kl(hidden / 2, other / 2)
     )
-
-
-def test_sentence_kl_agrees_with_torch():
-    hidden, other = torch.randn(2, 4, 7), torch.randn(2, 4, 7)
-    theirs = torch.nn.functional.kl_div(
-        other.log_softmax(-1), hidden.log_softmax(-1), log_target=True, reduction="none"
-    ).sum(-1)
-    torch.testing.assert_close(objectives.sentence_kl(hidden, other), theirs)
-
-
-def test_replaced_token_detection_by_hand():
-    logits = torch.tensor([[0.0, math.log(3.0)]])  # probabilities 1/2 and 3/4
-    is_replaced = torch.tensor([[True, False]])
-    expected = torch.tensor([[math.log(2), math.log(4)]])
-    torch.testing.assert_close(objectives.replaced_token_detection(logits, is_replaced), expected)
 
 
 def test_replaced_token_detection_with_a_grade_is_smallest_if_its_probability_is_the_grade():
