@@ -6,11 +6,10 @@ import torch
 from helpers import first_batch
 
 
-def step(built, size: int = 8, seed: int = 5):
-    """Loss, sample size and log of one step from a fixed seed; the model may be in training mode."""
-    task, model, criterion = built
+def step(task, model, criterion, batch: dict, seed: int = 5):
+    """Loss, sample size and log of one step from a fixed seed."""
     torch.manual_seed(seed)
-    return criterion(model, first_batch(task, size))
+    return criterion(model, batch)
 
 
 def outputs(built, batch: dict):

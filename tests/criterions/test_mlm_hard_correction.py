@@ -12,8 +12,8 @@ from tn_fairseq.judge import judge_scores
 
 
 def run(built):
-    built[1].eval()
-    return step(built, size=24)
+    task, model, criterion = built
+    return step(task, model.eval(), criterion, first_batch(task, size=24))
 
 
 @pytest.fixture
@@ -196,10 +196,10 @@ def build_judged(build, synonym_table, judge_file):
 
 def train_step(built):
     """Loss, log and gradients of one training step with dropout."""
-    built[1].train()
-    loss, _, log = step(built, size=24)
+    task, model, criterion = built
+    loss, _, log = step(task, model.train(), criterion, first_batch(task, size=24))
     loss.backward()
-    return loss, log, [parameter.grad for parameter in built[1].parameters()]
+    return loss, log, [parameter.grad for parameter in model.parameters()]
 
 
 @pytest.mark.parametrize("judge", JUDGES)

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from helpers import FAMILIES, end_loaders
+from helpers import end_loaders
 
 
 @pytest.fixture(autouse=True)
@@ -9,8 +9,7 @@ def no_loaders_left():
     end_loaders()
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family, workers", [("electra", 0), ("electra", 2), ("roberta", 1)])
 def test_masks_change_with_the_epoch_in_loader_processes(build, family, workers):
     task, _, _ = build(family)
     task.load_dataset("train")

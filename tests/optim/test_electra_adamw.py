@@ -101,9 +101,6 @@ def test_depths_survive_half_precision():
     assert layer.half().weight.optim_overrides == {"layer_depth": 3}
 
 
-BETAS = "--adam-betas must be two numbers in [0, 1), such as '(0.9, 0.999)'"
-
-
 @pytest.mark.parametrize(
     "options, said",
     [

@@ -17,12 +17,6 @@ def test_electras_defaults(build):
     assert cfg.final_mask_prob is None and not cfg.mask_whole_words and not cfg.document_attention
 
 
-def test_bert_trains_with_berts_masking(build):
-    flags = "--task electra --leave-unmasked-prob 0.1 --random-token-prob 0.1 --criterion electra".split()
-    task, model, _ = build("bert", *flags)
-    assert isinstance(task, ElectraTask) and type(model).__name__ == "bert_tiny"
-
-
 def test_break_mode_none_fills_blocks_and_loses_nothing(build, data_bin):
     task, _, _ = build("electra", "--sample-break-mode", "none")
     task.load_dataset("train")
@@ -196,24 +190,19 @@ def test_wrong_options_are_named(build, flags, said):
         build("electra", *flags)
 
 
-def test_batches_smaller_than_a_block_are_refused(build):
+def test_invalid_sizes_of_batches(build):
     task = build("electra")[0]
     task.load_dataset("train")
     dataset = task.dataset("train")
     batches = task.get_batch_iterator(dataset, max_tokens=32).next_epoch_itr()
     assert sum(batch["nsentences"] for batch in batches) == len(dataset)
-    with pytest.raises(SystemExit, match=r"--max-tokens .* 31 is less than a block of 32 tokens"):
-        task.get_batch_iterator(dataset, max_tokens=31)
-
-
-@pytest.mark.parametrize(
-    "name, flag, value", [("max_sentences", "--batch-size", 0), ("num_workers", "--num-workers", -1)]
-)
-def test_invalid_numbers_for_batches(build, name, flag, value):
-    task = build("electra")[0]
-    task.load_dataset("train")
-    with pytest.raises(SystemExit, match=f"{flag}.* must be .*, not {value}$"):
-        task.get_batch_iterator(task.dataset("train"), **{"max_sentences": 8, name: value})
+    for sizes, message in (
+        ({"max_tokens": 31}, r"--max-tokens .* 31 is less than a block of 32 tokens"),
+        ({"max_sentences": 0}, r"--batch-size.* must be positive, not 0$"),
+        ({"max_sentences": 8, "num_workers": -1}, r"--num-workers must be non-negative, not -1$"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            task.get_batch_iterator(dataset, **sizes)
 
 
 @pytest.mark.parametrize("criterion", ["masked_lm", "cross_entropy"])

@@ -1,9 +1,12 @@
 import pytest
 import torch
+from fairseq import tasks
 from fairseq.data import indexed_dataset
+from fairseq.logging import metrics
 from helpers import FAMILIES
 from safetensors.torch import save_file
 
+from tn_fairseq.configuration import training_config
 from tn_fairseq.criterions.squad import SquadCriterion
 from tn_fairseq.tasks.squad import HEAD
 
@@ -29,10 +32,6 @@ def build_squad(build, squad_bin):
     """Build (task, model, criterion) for the two windows; the folder is fairseq-train's first argument."""
 
     def build_all(family="bert", *flags):
-        from fairseq import tasks
-
-        from tn_fairseq.configuration import training_config
-
         arch = FAMILIES[family].split("--arch")[1].split()
         cfg = training_config([squad_bin, "--task", "squad", "--criterion", "squad", "--arch", *arch, *flags])
         torch.manual_seed(1)
@@ -81,18 +80,16 @@ def test_the_loss_is_the_mean_of_both_ends_cross_entropies_without_padding(build
 
 
 def test_metrics_are_ratios_of_sums(build_squad):
-    from fairseq.logging import metrics
-
     log = {"loss": torch.tensor(4 * 0.6931472), "correct": torch.tensor(1), "sample_size": 2}
     with metrics.aggregate(new_root=True) as shown:
         SquadCriterion.reduce_metrics([log, log])
     assert shown.get_smoothed_values() == {"loss": 2.0, "accuracy": 50.0}
 
 
-def test_the_order_depends_on_the_seed(build_squad, squad_bin):
-    orders = set()
+def test_the_order_depends_on_the_seed(build_squad):
+    task, orders = build_squad()[0], set()
     for seed in range(8):
-        task, _, _ = build_squad("bert", "--seed", seed)
+        task.cfg.seed = seed
         task.load_dataset("train")
         orders.add(tuple(task.dataset("train").ordered_indices()))
     assert orders == {(0, 1), (1, 0)}
@@ -113,6 +110,6 @@ def test_files_that_do_not_belong_together(build_squad, squad_bin):
     (squad_bin / "train.safetensors").write_bytes(b"no tensors")
     with pytest.raises(SystemExit, match=r"train\.safetensors: holds no answers"):
         task.load_dataset("train")
-    task, _, _ = build_squad("bert", "--max-positions", 7)
+    task.cfg.max_positions = 7
     with pytest.raises(SystemExit, match="windows of 8 tokens, but --max-positions is 7"):
         task.load_dataset("valid")
