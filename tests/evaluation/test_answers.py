@@ -27,25 +27,29 @@ def answer(start: dict[int, float], end: dict[int, float], may_start: str = "111
     return text
 
 
-def test_the_span_with_the_highest_sum():
-    assert answer({1: 3}, {2: 3}) == "cat sat"
-    assert answer({1: 3}, {1: 2, 3: 1}) == "cat"
-
-
-def test_no_span_ends_before_its_start():
-    assert answer({2: 5}, {0: 4, 3: 1}) == "sat on"
-    assert answer({0: 2, 3: 5}, {0: 9}) == "The"
-
-
-def test_question_and_separators_are_never_the_answer():
-    assert answer({0: -1, 1: -1, 2: -1}, {0: -9, 1: -9, 2: -9}) == "on"
-
-
-def test_no_span_is_longer_than_the_limit():
-    assert answer({0: 5}, {1: 1, 2: 2, 3: 9}) == "The cat sat on"
-    assert answer({0: 5}, {1: 1, 2: 2, 3: 9}, max_answer_length=3) == "cat sat on"
-    assert answer({0: 9}, {1: 1, 2: 2, 3: 5}, max_answer_length=3) == "The cat sat"
-    assert answer({0: 5}, {3: 4}, max_answer_length=1) == "The"
+@pytest.mark.parametrize(
+    "start, end, options, text",
+    [
+        ({1: 3}, {2: 3}, {}, "cat sat"),
+        ({2: 5}, {0: 4, 3: 1}, {}, "sat on"),  # no span ends before its start
+        ({0: 2, 3: 5}, {0: 9}, {}, "The"),
+        ({0: -1, 1: -1, 2: -1}, {0: -9, 1: -9, 2: -9}, {}, "on"),  # never the question or a separator
+        ({0: 5}, {1: 1, 2: 2, 3: 9}, {}, "The cat sat on"),
+        ({0: 5}, {1: 1, 2: 2, 3: 9}, {"max_answer_length": 3}, "cat sat on"),
+        ({0: 9}, {1: 1, 2: 2, 3: 5}, {"max_answer_length": 3}, "The cat sat"),
+        ({0: 5}, {3: 4}, {"max_answer_length": 1}, "The"),
+        ({0: 9, 1: 1}, {0: 9}, {"may_start": "0111"}, "cat"),
+        ({0: 9, 1: 1}, {2: 9}, {"may_start": "0100"}, "cat sat"),
+        ({}, {}, {}, "The"),  # ties go to the earlier start, then to the shorter span
+        ({1: 5, 2: 5}, {3: 2}, {}, "cat sat on"),
+        ({1: 5}, {2: 1, 3: 1}, {}, "cat sat"),
+        ({0: 2**24, 1: 2**24}, {0: -1e-3, 1: 1e-3}, {}, "The cat"),  # a tie in single precision
+        ({}, {}, {"may_start": "0000"}, ""),
+        ({0: np.nan}, {}, {}, ""),
+    ],
+)
+def test_an_answer_by_hand(start, end, options, text):
+    assert answer(start, end, **options) == text
 
 
 def test_the_limit_is_thirty_tokens():
@@ -55,22 +59,6 @@ def test_the_limit_is_thirty_tokens():
     start[0], end[29], end[30] = 9, 1, 2
     (text,) = best_answers([start], [end], [0], [0], [31], offsets, np.ones(31, dtype=bool), [context])
     assert text == "x" * 30
-
-
-def test_only_a_token_with_maximum_context_starts_an_answer():
-    assert answer({0: 9, 1: 1}, {0: 9}, may_start="0111") == "cat"
-    assert answer({0: 9, 1: 1}, {2: 9}, may_start="0100") == "cat sat"
-
-
-def test_ties_go_to_the_earlier_start_then_to_the_shorter_span():
-    assert answer({}, {}) == "The"
-    assert answer({1: 5, 2: 5}, {3: 2}) == "cat sat on"
-    assert answer({1: 5}, {2: 1, 3: 1}) == "cat sat"
-
-
-def test_single_precision_causes_no_ties():
-    # in single precision both sums are 2 ** 24
-    assert answer({0: 2**24, 1: 2**24}, {0: -1e-3, 1: 1e-3}) == "The cat"
 
 
 def two_windows(start: float, other_start: float) -> list[str]:
@@ -94,14 +82,9 @@ def test_the_best_span_over_all_windows_of_a_question():
 
 
 def test_a_question_without_a_span():
-    assert answer({}, {}, may_start="0000") == ""
-    assert answer({0: np.nan}, {}) == ""
-    no_windows = best_answers([], [], [], [], [], np.zeros((0, 2)), np.zeros(0, dtype=bool), [CONTEXT])
-    assert no_windows == [""]
-    no_tokens = best_answers(
-        [np.ones(5)], [np.ones(5)], [0], [PREFIX], [0], np.zeros((0, 2)), np.zeros(0, dtype=bool), ["  "]
-    )
-    assert no_tokens == [""]
+    nothing = np.zeros((0, 2)), np.zeros(0, dtype=bool)
+    assert best_answers([], [], [], [], [], *nothing, [CONTEXT]) == [""]
+    assert best_answers([np.ones(5)], [np.ones(5)], [0], [PREFIX], [0], *nothing, ["  "]) == [""]  # a blank context
 
 
 @pytest.mark.parametrize("max_answer_length", [1, 2, 5, 30])

@@ -4,7 +4,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree
+from shutil import copy, copytree
 
 import pytest
 from fine_tuned import write_squad
@@ -45,13 +45,22 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def run_squad(run, squad):
+    """Run the command for the questions of original.json and files of attacked ones."""
+
+    def run_squad(*attacked: str | Path, scores: str | Path = squad / "scores", **options: object):
+        return run(scores, original=squad / "original.json", attacked=[squad / name for name in attacked], **options)
+
+    return run_squad
+
+
 def result(folder: Path, name: str, seed: int) -> dict[str, float]:
     return json.loads((folder / "scores" / name / "SQuAD" / f"seed{seed}" / "result.json").read_text())["valid"]
 
 
-def test_an_unchanged_file_has_the_scores_of_fine_tuning_and_no_drop(squad, run):
-    original = squad / "original.json"
-    _, rows, predicted = run(squad / "scores", original=original, attacked=[original])
+def test_an_unchanged_file_has_the_scores_of_fine_tuning_and_no_drop(squad, run_squad):
+    _, rows, predicted = run_squad("original.json")
     assert len(predicted) == len(set(predicted)) == 3 * 30  # each question once for each run
     for name, seeds in {"plain": (1, 2), "corrected": (1,)}.items():
         for score in ("EM", "F1"):
@@ -67,30 +76,25 @@ def test_an_unchanged_file_has_the_scores_of_fine_tuning_and_no_drop(squad, run)
     )
 
 
-def test_only_what_is_missing_is_predicted(squad, run):
+def test_only_what_is_missing_is_predicted(squad, run_squad):
     """More attacks and seeds are added to a report, in another order than in a single command."""
-    attacked = [squad / "half.json"]
-    options = {"original": squad / "original.json"}
-    _, _, predicted = run(
-        squad / "scores" / "plain" / "SQuAD" / "seed1/checkpoints/checkpoint_last.pt", attacked=attacked, **options
-    )
-    assert len(predicted) == 15 + 15
-    _, half, predicted = run(squad / "scores", attacked=attacked, **options)
-    assert len(predicted) == 3 * 30
-    attacked = [squad / "distractors.json", *attacked]
-    printed, rows, predicted = run(squad / "scores", attacked=attacked, **options)
+    path = squad / "scores/corrected/SQuAD/seed1/checkpoints/checkpoint_last.pt"
+    _, single, predicted = run_squad("half.json", scores=f"corrected={path}")
+    assert len(predicted) == 15 + 15 and len(single) == 2
+    _, half, predicted = run_squad("half.json")
+    assert len(predicted) == 2 * 30 and single == {key: row for key, row in half.items() if key[2] == "corrected"}
+    printed, rows, predicted = run_squad("distractors.json", "half.json")
     assert len(predicted) == 3 * 30  # the rest of the original and of the distractors
     assert "plain SQuAD seed 2: 30 predicted" in printed.err.splitlines()
-    again, same, predicted = run(squad / "scores", attacked=attacked, **options)
+    again, same, predicted = run_squad("distractors.json", "half.json")
     assert predicted == [] and again.out == printed.out and same == rows
-    _, fresh, predicted = run(squad / "scores", attacked=attacked[::-1], output="fresh", **options)
+    _, fresh, predicted = run_squad("half.json", "distractors.json", output="fresh")
     assert len(predicted) == 3 * 60 and fresh == rows
     assert {key: row for key, row in rows.items() if key[0] == "half"} == half
 
 
-def test_an_interrupted_command_resumes(squad, run, tmp_path, monkeypatch):
-    options = {"original": squad / "original.json", "attacked": [squad / "distractors.json"]}
-    _, whole, predicted = run(squad / "scores", output="whole", **options)
+def test_an_interrupted_command_resumes(run_squad, tmp_path, monkeypatch):
+    _, whole, predicted = run_squad("distractors.json", output="whole")
     monkeypatch.setattr(predictions, "CHUNK", 14)
     predict_chunk, done = predictions.Predictor.predict, []
 
@@ -105,57 +109,35 @@ def test_an_interrupted_command_resumes(squad, run, tmp_path, monkeypatch):
         pytest.raises(SystemExit, match="error: interrupted; run the same command again"),
     ):
         patch.setattr(predictions.Predictor, "predict", interrupted)
-        run(squad / "scores", **options)
+        run_squad("distractors.json")
     assert [path.name for path in (tmp_path / "report").iterdir()] == [PREDICTIONS]
-    _, rows, rest = run(squad / "scores", **options)
+    _, rows, rest = run_squad("distractors.json")
     assert len(rest) == len(predicted) - 60 - 14 and set(rest) < set(predicted)
     assert rows == whole
 
 
-def test_another_checkpoint_with_the_same_name_is_predicted_again(squad, run, tmp_path):
-    options = {"original": squad / "original.json", "attacked": [squad / "half.json"]}
+def test_another_checkpoint_with_the_same_name_is_predicted_again(squad, run_squad, tmp_path):
     copytree(squad / "scores/plain/SQuAD/seed1", tmp_path / "scores/plain/SQuAD/seed1")
-    _, before, _ = run(tmp_path / "scores", **options)
-    (tmp_path / "scores/plain/SQuAD/seed1/checkpoints/checkpoint_last.pt").write_bytes(
-        (squad / "scores/plain/SQuAD/seed2/checkpoints/checkpoint_last.pt").read_bytes()
-    )
-    _, after, predicted = run(tmp_path / "scores", **options)
+    _, before, _ = run_squad("half.json", scores=tmp_path / "scores")
+    other, path = (f"scores/plain/SQuAD/{seed}/checkpoints/checkpoint_last.pt" for seed in ("seed2", "seed1"))
+    copy(squad / other, tmp_path / path)
+    _, after, predicted = run_squad("half.json", scores=tmp_path / "scores")
     assert len(predicted) == 30 and after != before
 
 
-def test_a_single_checkpoint_gives_the_rows_of_its_run(squad, run):
-    options = {"original": squad / "original.json", "attacked": [squad / "half.json"]}
-    _, rows, _ = run(squad / "scores", **options)
-    path = squad / "scores/corrected/SQuAD/seed1/checkpoints/checkpoint_last.pt"
-    _, single, _ = run(f"corrected={path}", output="single", **options)
-    assert single == {key: row for key, row in rows.items() if key[2] == "corrected"} and len(single) == 2
-
-
-def test_files_agree_and_differences_are_those_of_the_values(squad, run, tmp_path):
-    attacked = [squad / "distractors.json", squad / "half.json"]
-    printed, rows, _ = run(
-        *(squad / "scores", "--paper"),
-        original=squad / "original.json",
-        attacked=attacked,
-        baseline="plain",
-        plots=True,
-    )
+def test_files_agree_and_differences_are_those_of_the_values(squad, run_squad, tmp_path):
+    printed, rows, _ = run_squad("distractors.json", "half.json", baseline="plain", plots=True, paper=[])
     folder = tmp_path / "report"
     assert {path.name for path in folder.iterdir()} == {*FILES, PREDICTIONS}
     text = (folder / TEXT).read_text()
     assert printed.out.startswith(text) and all(len(line) <= 120 for line in text.splitlines())
     assert all(f"{folder / name}" in printed.out for name in FILES)
-    for heading in (
-        "distractors: SQuAD, 30 of 30 questions",
-        "half: SQuAD, 15 of 30 questions",
-        "from the paper (not ours)",
-    ):
-        assert heading in text
+    assert "distractors: SQuAD, 30 of 30 questions" in text and "half: SQuAD, 15 of 30 questions" in text
+    assert "from the paper (not ours)" in text
     with open(folder / CSV, newline="") as file:
         for line, row in zip(csv.DictReader(file), rows.values(), strict=True):
-            assert line["checkpoint"] == row["checkpoint"] and float(line["drop"]) == pytest.approx(
-                row["drop"], abs=1e-6
-            )
+            drop = pytest.approx(row["drop"], abs=1e-6)
+            assert line["checkpoint"] == row["checkpoint"] and float(line["drop"]) == drop
     for (attack, data, name, score), row in rows.items():
         assert row["drop"] == pytest.approx(row["original"] - row["attacked"])
         plain = rows[attack, data, "plain", score]
@@ -170,7 +152,7 @@ def test_files_agree_and_differences_are_those_of_the_values(squad, run, tmp_pat
     assert len({one["sha256"] for one in attacks}) == 2 and attacks[1]["file"] == str(squad / "half.json")
 
 
-def test_the_answers_of_the_attacked_file_count(squad, run, tmp_path):
+def test_the_answers_of_the_attacked_file_count(squad, run_squad, tmp_path):
     """If they are what a checkpoint predicts, it is always right."""
     folder = squad / "scores" / "corrected" / "SQuAD" / "seed1"
     predicted = json.loads((folder / "valid.predictions.json").read_text())
@@ -180,7 +162,7 @@ def test_the_answers_of_the_attacked_file_count(squad, run, tmp_path):
     }
     examples = [replace(one, answers=answers[one.id]) for one in read_squad(squad / "original.json")]
     attacked = write_squad(tmp_path / "answered.json", examples)
-    _, rows, _ = run(squad / "scores", original=squad / "original.json", attacked=[attacked])
+    _, rows, _ = run_squad(attacked)
     for score in ("EM", "F1"):
         row = rows["answered", "SQuAD", "corrected", score]
         assert row["attacked"] == 100 and row["original"] == pytest.approx(result(squad, "corrected", 1)[score])
