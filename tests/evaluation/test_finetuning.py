@@ -1,5 +1,5 @@
+import hashlib
 import io
-import os
 import re
 import sys
 from argparse import Namespace
@@ -7,8 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from helpers import fairseq_train
+import torch
+from omegaconf import OmegaConf
 
+from tn_fairseq.configuration import training_config
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.__main__ import get_parser, main
 from tn_fairseq.evaluation.finetuning import (
@@ -16,6 +18,7 @@ from tn_fairseq.evaluation.finetuning import (
     Pretrained,
     Run,
     check_flags,
+    name_and_path,
     plan,
     read_checkpoints,
     read_pretrained,
@@ -67,37 +70,43 @@ def test_the_number_of_updates(more, updates):
     assert flags["--fp16"] == "--seed" and run.flags[-2:] == ("--seed", "1")
 
 
+def save(path: Path, *flags: object) -> Path:
+    """Save a checkpoint with the configuration of a pre-trained model, without the model."""
+    cfg = training_config(["data", *flags, "--optimizer", "adam", "--lr", 1])
+    content = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
+    torch.save({"cfg": content, "model": {"some.weight": torch.zeros(1)}}, path)
+    return path
+
+
 @pytest.fixture(scope="module")
-def checkpoint(data_bin, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretrained")
+def checkpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pretrained") / "checkpoint_last.pt"
     flags = ["--task", "electra", "--arch", "electra_tiny", "--encoder-layers", 1, "--max-positions", 64]
-    run = fairseq_train(data_bin, folder, *flags, "--criterion", "electra", "--max-update", 1)
-    assert run.code == 0, run.output
-    return folder / "checkpoint_last.pt"
+    return save(path, *flags, "--criterion", "electra")
 
 
-def test_a_checkpoint_has_a_default_name_and_the_flags_of_its_sizes(checkpoint):
-    model = read_pretrained(str(checkpoint))
-    assert model.name == f"{checkpoint.parent.name}-checkpoint_last"
+def test_a_checkpoint_has_a_name_and_the_flags_of_its_sizes(checkpoint):
+    model = read_pretrained(f"mine={checkpoint}")
     flags = ("--arch", "electra_tiny", "--encoder-layers", "1", "--max-positions", "64")
     assert model.model_flags[:2] == flags[:2] and set(model.model_flags) == set(flags)
-    assert (model.layers, model.hidden_size) == (1, 128)
-    named = read_pretrained(f"mine={checkpoint}")
-    assert named.name == "mine" and named.digest == model.digest and named.path == checkpoint
+    assert (model.name, model.path, model.layers, model.hidden_size) == ("mine", checkpoint, 1, 128)
+    assert model.digest == hashlib.sha256(checkpoint.read_bytes()).hexdigest()
 
 
-def test_an_existing_path_may_contain_an_equals_sign(checkpoint, tmp_path):
-    folder = tmp_path / "lr=1"
-    folder.mkdir()
-    (folder / "a.pt").write_bytes(checkpoint.read_bytes())
-    assert read_pretrained(str(folder / "a.pt")).name == "lr=1-a"
-
-
-def test_the_default_name_has_the_folder_even_if_the_path_does_not(checkpoint, monkeypatch):
-    (checkpoint.parent / "below").mkdir(exist_ok=True)
-    monkeypatch.chdir(checkpoint.parent / "below")
-    name = f"{checkpoint.parent.name}-checkpoint_last"
-    assert read_pretrained(os.path.join(os.pardir, checkpoint.name)).name == name
+@pytest.mark.parametrize(
+    "argument, name, path",
+    [
+        ("a.pt", "lr=1-a", "a.pt"),
+        ("../lr=1/a.pt", "lr=1-a", "../lr=1/a.pt"),  # an existing path may contain an equals sign
+        ("x=../lr=1/a.pt", "x", "../lr=1/a.pt"),
+        ("../b.pt", "parent-b", "../b.pt"),
+    ],
+)
+def test_names_of_checkpoints(tmp_path, monkeypatch, argument, name, path):
+    (tmp_path / "parent" / "lr=1").mkdir(parents=True)
+    (tmp_path / "parent" / "lr=1" / "a.pt").touch()
+    monkeypatch.chdir(tmp_path / "parent" / "lr=1")
+    assert name_and_path(argument) == (name, Path(path))
 
 
 def test_checkpoints_that_cannot_be_compared(checkpoint, tmp_path):
@@ -112,13 +121,10 @@ def test_checkpoints_that_cannot_be_compared(checkpoint, tmp_path):
         read_checkpoints([f"x={checkpoint}", f"y={checkpoint}"], "z")
 
 
-def test_a_model_that_is_not_ours(data_bin, tmp_path):
-    sizes = "--encoder-layers 1 --encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-attention-heads 1"
-    flags = ["--task", "masked_lm", "--arch", "roberta_base", *sizes.split(), "--criterion", "masked_lm"]
-    run = fairseq_train(data_bin, tmp_path, *flags, "--max-update", 1)
-    assert run.code == 0, run.output
+def test_a_model_that_is_not_ours(tmp_path):
+    path = save(tmp_path / "a.pt", "--task", "masked_lm", "--arch", "roberta_base", "--criterion", "masked_lm")
     with pytest.raises(InputError, match="not one of our electra_\\* and bert_\\* models"):
-        read_pretrained(str(tmp_path / "checkpoint_last.pt"))
+        read_pretrained(str(path))
 
 
 @pytest.mark.parametrize(

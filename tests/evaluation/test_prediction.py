@@ -14,22 +14,23 @@ from tn_fairseq.evaluation.prediction import Predictor
 HEAD = "sentence_classification_head"
 
 
-@pytest.fixture
-def flags(tmp_path) -> list[object]:
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory) -> list[object]:
     """The flags of a run on labeled sentences, whose model is model.pt."""
+    folder = tmp_path_factory.mktemp("data")
     sentences = [words for words in random_sentences(24, seed=3) if words]
-    dictionary = Dictionary.load(str(write_data_bin(tmp_path / "input0", sentences=0) / "dict.txt"))
-    write_split(tmp_path / "input0", "valid", dictionary, sentences)
+    dictionary = Dictionary.load(str(write_data_bin(folder / "input0", sentences=0) / "dict.txt"))
+    write_split(folder / "input0", "valid", dictionary, sentences)
     labels = [[str(number % 3 % 2)] for number in range(len(sentences))]
-    (tmp_path / "label").mkdir()
-    (tmp_path / "label" / "dict.txt").write_text("0 1\n1 1\n")
-    write_split(tmp_path / "label", "valid", Dictionary.load(str(tmp_path / "label" / "dict.txt")), labels)
+    (folder / "label").mkdir()
+    (folder / "label" / "dict.txt").write_text("0 1\n1 1\n")
+    write_split(folder / "label", "valid", Dictionary.load(str(folder / "label" / "dict.txt")), labels)
 
-    flags = [tmp_path, "--task", "sentence_prediction", "--num-classes", 2, "--criterion", "sentence_prediction"]
+    flags = [folder, "--task", "sentence_prediction", "--num-classes", 2, "--criterion", "sentence_prediction"]
     flags += ["--arch", "bert_tiny", "--optimizer", "electra_adamw", "--lr", 1]
     cfg = training_config(flags)
     model = tasks.setup_task(cfg.task).build_model(cfg.model)
-    torch.save({"cfg": {"model": {}}, "model": model.state_dict()}, tmp_path / "model.pt")
+    torch.save({"cfg": {"model": {}}, "model": model.state_dict()}, folder / "model.pt")
     return flags
 
 

@@ -1,9 +1,7 @@
 """Exact match and F1: values computed by hand, other ways to compute them, and invalid files."""
 
-import itertools
 import json
 import random
-import string
 from collections import Counter
 from fractions import Fraction
 

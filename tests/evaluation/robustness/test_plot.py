@@ -1,11 +1,9 @@
 """The plot of the scores: its texts, and what is left out."""
 
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.robustness.plot import draw_robustness
 
 
@@ -32,9 +30,3 @@ def test_a_panel_for_each_attack_and_score(tmp_path):
     assert texts >= {*panels, "plain $x$", "corrected"}
     groups = [element.get("id", "") for element in root.iter("{http://www.w3.org/2000/svg}g")]
     assert sum(name.startswith("axes_") for name in groups) == 3  # empty panels are not drawn
-
-
-def test_without_matplotlib_there_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"pip install 'tn_fairseq\[plot\]'"):
-        draw_robustness(ROWS, tmp_path / "plot.svg")
