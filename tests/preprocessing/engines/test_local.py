@@ -15,7 +15,7 @@ from engine_checks import SQUARES, Consumed, call, map_until_refused, running, s
 from preprocessed import write
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.engines import open_engine
+from tn_fairseq.preprocessing.engines import map_chunks, open_engine
 from tn_fairseq.preprocessing.engines.base import LOOK_AHEAD
 from tn_fairseq.preprocessing.engines.local import ATTEMPTS, LocalProcesses
 
@@ -84,6 +84,11 @@ def test_an_item_that_always_kills_is_reported(kills):
     assert message.endswith(" fewer than 2 --workers")
     assert results == squares(7)
     assert len(kills.read_text()) == ATTEMPTS
+
+
+def test_a_killing_chunk_is_named_by_its_unit_and_places(kills):
+    with pytest.raises(InputError, match="^texts 1 to 64: every worker that processed it was killed"):
+        map_chunks(partial(killed_at_7, kills, 99), range(70), 2, "swap", "texts")
 
 
 def start_process(function) -> tuple[multiprocessing.Process, object]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -39,11 +40,20 @@ def map_chunks(
     function: Callable[[Item], Result], items: Sequence[Item], workers: int, title: str, unit: str
 ) -> list[Result]:
     """The function's results for all items, in order, from local processes that get many items at a time."""
-    chunks = [range(start, min(start + CHUNK, len(items))) for start in range(0, len(items), CHUNK)]
+    chunks = [_Chunk(unit, start, min(start + CHUNK, len(items))) for start in range(0, len(items), CHUNK)]
     with open_engine(partial(_do, function, items), workers) as map_all:
         results = chain.from_iterable(map_all(chunks))
         return list(tqdm(results, title, len(items), unit=f" {unit}", disable=None))
 
 
-def _do(function: Callable[[Item], Result], items: Sequence[Item], places: range) -> list[Result]:
-    return [function(items[place]) for place in places]
+class _Chunk(NamedTuple):
+    unit: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.start + 1:,} to {self.end:,}"
+
+
+def _do(function: Callable[[Item], Result], items: Sequence[Item], chunk: _Chunk) -> list[Result]:
+    return [function(item) for item in items[chunk.start : chunk.end]]
