@@ -18,7 +18,6 @@ class DocumentStartsDataset(BaseWrapperDataset):
         lone = torch.cat([separators.new_zeros(1), separators[1:] & separators[:-1]])
         return tokens.masked_fill(lone, self.first_symbol)
 
-
-def document_inputs(tokens: Tensor, first_symbol: int) -> dict[str, Tensor]:
-    """The inputs of a model that reads documents one by one: for each token, (B, T), the number of its document."""
-    return {"documents": tokens.eq(first_symbol).cumsum(dim=1)}
+    def inputs(self, tokens: Tensor) -> dict[str, Tensor]:
+        """More inputs of the model, which reads documents one by one: the number of each token's document, (B, T)."""
+        return {"documents": tokens.eq(self.first_symbol).cumsum(dim=1)}

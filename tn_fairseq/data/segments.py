@@ -81,11 +81,6 @@ def token_types(tokens: Tensor, separator: int) -> Tensor:
     return (separators.cumsum(dim=1) - separators).clamp(max=1)
 
 
-def segment_inputs(tokens: Tensor, separator: int) -> dict[str, Tensor]:
-    """The inputs of a model that reads segments, tokens (B, T)."""
-    return {"token_types": token_types(tokens, separator)}
-
-
 class SegmentPairDataset(FairseqDataset):
     """The pairs of segments in a dataset of sentences that end with ``</s>``; a lone ``</s>`` ends a document."""
 
@@ -111,6 +106,10 @@ class SegmentPairDataset(FairseqDataset):
         if self.second[index]:
             parts += [self._text(middle, middle + self.second[index]), eos]
         return torch.cat(parts)
+
+    def inputs(self, tokens: Tensor) -> dict[str, Tensor]:
+        """More inputs of the model, which reads segments, for tokens (B, T)."""
+        return {"token_types": token_types(tokens, self.dictionary.eos())}
 
     def _text(self, begin: int, end: int) -> Tensor:
         parts = []

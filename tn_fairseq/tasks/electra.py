@@ -3,7 +3,6 @@
 import logging
 import os
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Optional
 
 import numpy as np
@@ -20,9 +19,9 @@ from torch import nn
 
 from ..configuration import check_data_folder
 from ..data import load_sentences
-from ..data.documents import DocumentStartsDataset, document_inputs
+from ..data.documents import DocumentStartsDataset
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
-from ..data.segments import SHORTEST, SegmentPairDataset, segment_inputs
+from ..data.segments import SHORTEST, SegmentPairDataset
 from ..dictionary import load_dictionary
 from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.base import EncoderModel
@@ -117,25 +116,21 @@ class ElectraTask(MaskedLMTask):
         Raises InputError (as a one-line exit) if the split is missing, unreadable or empty, and if the dictionary does
         not tell where words begin.
         """
-        dictionary, inputs = self.source_dictionary, None
-        if self.cfg.sample_break_mode == "segments":
-            inputs = partial(segment_inputs, separator=dictionary.eos())
-        elif self.cfg.document_attention:
-            inputs = partial(document_inputs, first_symbol=dictionary.bos())
         mask_prob = self.cfg.mask_prob
         if self.cfg.final_mask_prob is not None:
             # training masks the larger share, and train_step undoes a part of it; validation never changes
             training = split == self.cfg.train_subset
             mask_prob = max(mask_prob, self.cfg.final_mask_prob) if training else self.cfg.final_mask_prob
+        blocks = self._load_dataset_split(split, epoch, combine)
         self.datasets[split] = MaskedTokensDataset(
-            self._load_dataset_split(split, epoch, combine),
-            dictionary,
+            blocks,
+            self.source_dictionary,
             seed=self.cfg.seed,
             mask_prob=mask_prob,
             leave_unmasked_prob=self.cfg.leave_unmasked_prob,
             random_token_prob=self.cfg.random_token_prob,
             starts_word=self._starts_word() if self.cfg.mask_whole_words else None,
-            inputs=inputs,
+            inputs=getattr(blocks, "inputs", None),
         )
 
     def _starts_word(self) -> np.ndarray:
