@@ -279,6 +279,7 @@ def test_tensors_that_do_not_fit(folders, refused, name, tensor, expected):
         ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05"),
         ("num_hidden_layers", 1, "also has bert.encoder.layer.1.*and 13 more tensors"),
         ("hidden_size", "32", "hidden_size '32' must"),
+        ("hidden_size", 64, "word_embeddings.weight has shape*, 64)*download the folder again"),
         ("hidden_size", 0, "hidden_size 0 must"),
         ("num_attention_heads", 5, "num_attention_heads 5"),
         ("hidden_dropout_prob", 10, "hidden_dropout_prob 10"),

@@ -121,17 +121,12 @@ class HubInterface(nn.Module):
             raise InputError(f"the model has no {part} to {purpose}; {remedy}")
 
     def _encode(self, text: str) -> list[int]:
-        parts = self._mask.split(one_line(text))
         # a mask includes the space before it, because the piece that it replaces does
-        parts = [*(part.rstrip() for part in parts[:-1]), parts[-1]]
-        symbols: list[int] = []
-        for number, part in enumerate(parts):
-            if number:
-                symbols.append(self.dictionary.index(MASK))
-                tokens = self.tokenizer.encode_continuation(part)
-            else:
-                tokens = self.tokenizer.encode_chunk([part])[0].tolist()
-            symbols += self._symbol_of_token[tokens].tolist()
+        first, *others = re.split(rf"\s*(?:{self._mask.pattern})", one_line(text))
+        symbols = self._symbol_of_token[self.tokenizer.encode_chunk([first])[0]].tolist()
+        for part in others:
+            tokens = self.tokenizer.encode_continuation(part)
+            symbols += [self.dictionary.index(MASK), *self._symbol_of_token[tokens].tolist()]
         return symbols
 
     def _decode(self, symbols: Sequence[int]) -> str:

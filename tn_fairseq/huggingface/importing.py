@@ -217,7 +217,7 @@ def _find_tensors(source: PretrainedFolder, tower: str, shapes: Mapping[str, tor
                 raise InputError(f"{path}: {part} is {kind}, not floating point; give the model before quantization")
             if tensor.shape != shape:
                 remedy = "download the folder again"
-                if has_vocabulary_rows(ours):
+                if has_vocabulary_rows(ours) and tensor.shape[1:] == shape[1:]:
                     remedy = f"call resize_token_embeddings({rows}) on the model and save it again"
                 problem = f"{part} has shape {tuple(tensor.shape)}, but the tokenizer and config.json require {shape}"
                 raise InputError(f"{path}: {problem}; {remedy}")

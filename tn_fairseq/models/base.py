@@ -188,9 +188,7 @@ class EncoderModel(BaseFairseqModel):
         return self.cfg.max_positions
 
     @one_line_errors()
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, model_cfg: Any = None, args: Any = None
-    ) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, *args: Any, **options: Any) -> Any:
         """Load parameters; raises InputError (as a one-line exit) for another vocabulary or, if strict, model."""
         theirs = state_dict.get("dictionary_fingerprint")
         if theirs is not None and not torch.equal(theirs.cpu(), self.dictionary_fingerprint.cpu()):
@@ -211,7 +209,7 @@ class EncoderModel(BaseFairseqModel):
                     f"the checkpoint holds another model: {key} is {there} there, but {here} with these flags; give "
                     "the --arch and the sizes that it was trained with"
                 )
-        return super().load_state_dict(state_dict, strict, model_cfg, args)
+        return super().load_state_dict(state_dict, strict, *args, **options)
 
     def _for_fine_tuning(self, theirs: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         """Drop what only pre-training needs, and keep this model's heads if no others fit."""

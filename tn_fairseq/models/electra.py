@@ -101,9 +101,7 @@ class ElectraModel(EncoderModel):
         return [self._modules[name] for name in self.frozen if self.cfg.freeze_generator and name in self._modules]
 
     @one_line_errors()
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, model_cfg: Any = None, args: Any = None
-    ) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, *args: Any, **options: Any) -> Any:
         """Load parameters; a generator that is frozen from now on copies the shared embeddings.
 
         Raises InputError as the base class does, and if the checkpoint's generator is frozen, but this one is not.
@@ -114,7 +112,7 @@ class ElectraModel(EncoderModel):
         if self.cfg.freeze_generator and not its_own:
             shared = [name for name in state_dict if name.startswith("embeddings.")]
             state_dict = {**state_dict, **{f"generator_{name}": state_dict[name] for name in shared}}
-        return super().load_state_dict(state_dict, strict, model_cfg, args)
+        return super().load_state_dict(state_dict, strict, *args, **options)
 
     def forward(
         self,
