@@ -2,6 +2,7 @@
 # make test   install everything, lint and run all tests
 # make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
 # make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files
+#             (SOAK='-k workers' runs some of them)
 # make dist   install everything, build the sdist and the wheel, and check them
 # make bench  install everything, compare speed and memory with a training loop over the classes of transformers
 
@@ -12,6 +13,7 @@ STUDY ?= study
 SIZE ?= tiny
 SOURCES ?=
 BENCH ?= benchmark
+SOAK ?=
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
@@ -28,7 +30,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 soak: $(VENV)/.ready
-	$(BIN)/python -m pytest -m soak --timeout 0 -s tests/soak
+	$(BIN)/python -m pytest -m soak --timeout 0 -s $(SOAK)
 
 dist: $(VENV)/.ready
 	$(PIP) install --quiet --constraint constraints.txt build twine

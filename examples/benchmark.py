@@ -52,6 +52,8 @@ FLAGS = {"float32": [], "float16": ["--fp16", "--fp16-no-flatten-grads"], "bfloa
 # of a CPU that matter for matrix products
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 TRAINER_INTERVAL = 5  # updates between two log lines of fairseq-train
+MATRIX_SIZES = {"cpu": 2048, "cuda": 8192}
+START = "spawn"  # of processes; a fork would have this process's memory and ignore the variables of its environment
 
 Step = Callable[[], None]
 
@@ -288,7 +290,7 @@ class Subject:
     def __init__(
         self, common: dict[str, Any], make: Callable, environment: Mapping[str, str] = MappingProxyType({}), **options
     ):
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(START)
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs, common, make, options), daemon=True)
         before = dict(os.environ)
@@ -388,7 +390,7 @@ def peak_memory(common: dict[str, Any]) -> int:
 
 def matrix_product_rate(common: dict[str, Any]) -> float:
     """The highest measured floating-point operations per second of a product of two square matrices."""
-    size = 2048 if common["device"] == "cpu" else 8192
+    size = MATRIX_SIZES[common["device"]]
     dtype = getattr(torch, common["precision"])
     a, b = (torch.randn(size, size, device=common["device"]).to(dtype) for _ in range(2))
     onednn = torch.ops.mkldnn._linear_pointwise if common["device"] == "cpu" else torch.nn.functional.linear
@@ -495,7 +497,7 @@ def compare_threads(common: dict[str, Any]) -> dict[str, Any]:
     with made(subjects):
         for _, way in itertools.product(range(common["rounds"]), ways):
             for situation, speeds in found[way].items():
-                busy = multiprocessing.get_context("spawn").Process(target=work_forever, daemon=True)
+                busy = multiprocessing.get_context(START).Process(target=work_forever, daemon=True)
                 if situation != "alone":
                     busy.start()
                 for name in ways[way]:

@@ -1,5 +1,8 @@
 """Fixtures for the toy language of helpers.py."""
 
+import ctypes
+import gc
+import platform
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +24,17 @@ from tn_fairseq.dictionary import load_dictionary
 
 tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever
 torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
+gc.collect()
+gc.freeze()  # so that later collections skip the imported modules
+
+
+@pytest.fixture(scope="module", autouse=True)
+def return_freed_memory():
+    """A model that trains in this process makes glibc keep freed memory (modules/memory.py)."""
+    yield
+    if platform.libc_ver()[0] == "glibc":
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(scope="session")

@@ -446,4 +446,4 @@ def test_no_command_is_left_untried():
     names = ("criterions", "analysis", "attacks", "evaluation", "evaluation/lexical", "huggingface")
     here |= {f"tn_fairseq/{name}/README.md" for name in names}
     assert {page for page in PAGES if commands(page)} == here | elsewhere
-    assert Path(ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")
+    assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()

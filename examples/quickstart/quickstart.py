@@ -216,7 +216,8 @@ class Training:
 
     def __init__(self, command: Words, log: Path, max_update: int, threads: int, position: int):
         executable = Path(sys.executable).with_name(str(command[0]))
-        words = [executable, *command[1:], "--log-format", "json", "--log-interval", LOG_INTERVAL]
+        interval = min(LOG_INTERVAL, max_update)
+        words = [executable, *command[1:], "--log-format", "json", "--log-interval", interval]
         self._log = log
         self._bar = tqdm(desc=log.stem, total=max_update, unit="update", ncols=110, position=position)
         self._process = subprocess.Popen(

@@ -6,16 +6,25 @@ import pytest
 from helpers import PLUGIN, run_command
 
 SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
+# with forks, which have imported torch and transformers, and smaller matrices
+FORKING = """
+import sys
+sys.path.insert(0, "{}")
+import benchmark, transformers.models.electra.modeling_electra
+benchmark.START, benchmark.MATRIX_SIZES, benchmark.VOCABULARY_SIZE = "fork", {{"cpu": 64}}, 1000
+benchmark.main()
+"""
 
 
 def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     """The test asserts no speed, because that depends on the machine."""
     pytest.importorskip("transformers")
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")  # tests/models/test_compile.py compiles, which takes a minute
+    (tmp_path / "forking.py").write_text(FORKING.format(SCRIPT.parent))
     tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1, "--precisions", "bfloat16"]
     run = run_command(
-        *[sys.executable, SCRIPT, "--output", tmp_path / "tiny", *tiny],
-        *["--rounds", 1, "--seconds", 0.1, "--updates", 15],
+        *[sys.executable, tmp_path / "forking.py", "--output", tmp_path / "tiny", *tiny],
+        *["--rounds", 1, "--seconds", 0.01, "--updates", 15],
     )
     assert run.code == 0, run.output
     results = json.loads((tmp_path / "tiny.json").read_text())

@@ -15,7 +15,7 @@ from tn_fairseq.reporting.training_log import read_records
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "quickstart"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-UPDATES = "20"
+UPDATES = "2"
 
 
 @pytest.fixture

@@ -37,9 +37,9 @@ def small_plan() -> dict:
     start = plan["starts"]["scratch"]
     assert start["prepare"].pop(0)["output"] == "corpus/valid.txt"
     start["prepare"][0]["command"] = start["prepare"][0]["command"].replace("8192", "140")
-    start |= {"updates": 20, "save_every": 8, "log_every": 5, "seeds": [1, 2]}
+    start |= {"updates": 6, "save_every": 2, "log_every": 2, "seeds": [1, 2]}
     start["arms"].pop("soft_reg")
-    start["measures"]["logs"] = {"levels": [0.5, 99], "window": 10}
+    start["measures"]["logs"] = {"levels": [0.1, 99], "window": 4}
     rates = "--synonym-table tables/wordnet.safetensors --mask-seeds 2 --max-sequences 8"
     start["measures"] |= {"rates": {"flags": rates}, "cost": {"updates": 5, "rounds": 1}}
     start["measures"]["lexical"] = {"flags": "--word-pairs sources/pairs"}
@@ -111,9 +111,9 @@ def test_a_study_from_start_to_report(finished):
     assert len(trained) == 4 and all(one["exit_code"] == 0 for one in commands(folder))
     assert trained[0].startswith('fairseq-train data-bin --user-dir "$(python -m tn_fairseq)" --task electra')
     for run in (folder / "runs").glob("*/*/*"):
-        assert {path.stem.split("_")[-1] for path in run.glob("*.pt")} == {"8", "16", "last"}
+        assert {path.stem.split("_")[-1] for path in run.glob("*.pt")} == {"2", "4", "last"}
         state = torch.load(run / "checkpoint_last.pt", weights_only=False)
-        assert state["last_optimizer_state"] is None and state["optimizer_history"][-1]["num_updates"] == 20
+        assert state["last_optimizer_state"] is None and state["optimizer_history"][-1]["num_updates"] == 6
 
     rows = {(row["measure"], row["arm"]): row for row in figures(folder)}
     held_out = rows["loss", "hard_wordnet"]
@@ -122,7 +122,7 @@ def test_a_study_from_start_to_report(finished):
     plain = rows["loss", "plain"]
     assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"])
     assert plain["difference"] is None and plain["detectable"] is None
-    assert ("updates to reach an accuracy of 0.5%", "plain") in rows
+    assert ("updates to reach an accuracy of 0.1%", "plain") in rows
     assert ("updates to reach an accuracy of 99%", "plain") not in rows  # no run got there
     assert rows["pairs: similarity of words (Spearman)", "hard_wordnet"]["interval"] == "items and seeds"
     F1, attacked, drop = (
@@ -177,7 +177,7 @@ def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path):
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
     (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
     assert "empty.json: is not the study.json of a study; give" in refusal(tmp_path / "empty.json")
-    theirs["plan"]["starts"]["scratch"]["updates"] = 21
+    theirs["plan"]["starts"]["scratch"]["updates"] = 7
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
     words[words.index("second")] = "scratch"
@@ -195,7 +195,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     path = write(plan, tmp_path / "plan.yaml")
     (left,) = study(path, folder, "--dry-run").stdout.splitlines()
     words = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in shlex.split(left)]
-    half = run_command(*words, "--max-update", "10", cwd=folder)  # as if it had been killed
+    half = run_command(*words, "--max-update", "2", cwd=folder)  # as if it had been killed
     assert half.code == 0, half.output
     (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").write_text(half.output)
 
@@ -209,7 +209,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     trained = {name for name in ("plain/seed2", "soft_reg/seed1", "broken/seed1") for one in new if name in one}
     assert trained == {"plain/seed2", "soft_reg/seed1", "broken/seed1"}
     assert sum("--save-dir" in one for one in new) == 3
-    assert 'num_updates": "15' in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
+    assert 'num_updates": "4' in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
 
     known = {"plain", "hard_wordnet"}
     again = [row for row in figures(folder) if row["arm"] in known and row["interval"] == "seeds"]

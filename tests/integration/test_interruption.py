@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from helpers import FAMILIES, Bomb, fairseq_train, prepare_training
+from helpers import CRITERIA, FAMILIES, Bomb, fairseq_train, prepare_training, refused_training
 from interruption import assert_equal, check_that_kills_change_nothing, full_disk
 
 from tn_fairseq.fairseq_patches import durable_checkpoints
@@ -37,22 +37,16 @@ def test_checkpoints_that_a_run_cannot_resume_from(trained, data_bin, tmp_path):
     (tmp_path / "trained").mkdir()
     folder = copy_of(trained, tmp_path / "trained")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    error = prepared_error(data_bin, folder, *FLAGS, "--criterion", "mlm_soft_reg")
+    error = refused_training(data_bin, folder, *FLAGS, "--criterion", "mlm_soft_reg")
     assert "ElectraCriterion vs SoftRegularizationCriterion" in error and "--reset-optimizer" in error
-    error = prepared_error(data_bin, folder, *FLAGS, "--optimizer", "adam")
+    error = refused_training(data_bin, folder, *FLAGS, "--optimizer", "adam")
     assert "ElectraAdamW vs FairseqAdam" in error and "--finetune-from-model" in error
-    error = prepared_error(data_bin, folder, *FLAGS, "--restore-file", folder / "nowhere.pt")
+    error = refused_training(data_bin, folder, *FLAGS, "--restore-file", folder / "nowhere.pt")
     assert f"--restore-file {folder}/nowhere.pt: no such file" in error
-    error = prepared_error(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", "nowhere.pt")
+    error = refused_training(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", "nowhere.pt")
     assert "--finetune-from-model nowhere.pt does not exist" in error
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert not list((tmp_path / "new").iterdir())
-
-
-def prepared_error(*words) -> str:
-    with pytest.raises(SystemExit, match="^error: ") as caught:
-        prepare_training(*words)()
-    return str(caught.value)
 
 
 def copy_of(folder, path):
@@ -109,7 +103,7 @@ def test_only_the_same_part_replaces_a_damaged_part(trained, tmp_path, suffix, o
 def test_a_sharded_checkpoint_is_restored_by_the_name_without_a_suffix(trained, data_bin, tmp_path, caplog):
     flags = [*FLAGS, "--restore-file", tmp_path / "x.pt", "--checkpoint-suffix=-shard0", "--max-update", 5]
     (tmp_path / "x.pt").write_bytes((trained / "checkpoint_1_4.pt").read_bytes())
-    error = prepared_error(data_bin, tmp_path / "refused", *flags)  # fairseq would start with new weights
+    error = refused_training(data_bin, tmp_path / "refused", *flags)  # fairseq would start with new weights
     assert f"x.pt: no such file ({tmp_path}/x-shard0.pt)" in error
     (tmp_path / "x.pt").rename(tmp_path / "x-shard0.pt")
     with caplog.at_level("INFO"):
@@ -133,11 +127,11 @@ def test_the_previous_checkpoint_replaces_a_damaged_last_one(trained, data_bin, 
 
 def test_without_a_complete_checkpoint_the_run_stops_with_one_line(data_bin, tmp_path):
     (tmp_path / "checkpoint_last.pt").write_bytes(b"damaged")
-    run = fairseq_train(data_bin, tmp_path, *FLAGS)
-    assert run.error().endswith("damaged, and no complete checkpoint has its suffix; delete it to start over")
+    error = fairseq_train(data_bin, tmp_path, *FLAGS).error()
+    assert error.endswith("damaged, and no complete checkpoint has its suffix; delete it to start over")
     torch.save(Bomb(tmp_path / "trap"), tmp_path / "bomb.pt")
-    run = fairseq_train(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", tmp_path / "bomb.pt")
-    assert "bomb.pt: holds Python objects that torch's safe loader refuses (io.open)" in run.error()
+    error = refused_training(data_bin, tmp_path / "new", *FLAGS, "--finetune-from-model", tmp_path / "bomb.pt")
+    assert "bomb.pt: holds Python objects that torch's safe loader refuses (io.open)" in error
     assert not (tmp_path / "trap").exists()
 
 
@@ -151,3 +145,14 @@ def test_a_full_disk_stops_the_run_with_one_line_and_keeps_the_last_checkpoint(t
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     run = fairseq_train(data_bin, folder, *FLAGS, "--max-update", 8)
     assert run.code == 0 and int(run.records("train_inner")[0]["num_updates"]) == 7, run.output
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("family", ["electra", "bert"])
+def test_twenty_kills_change_nothing(family, criterion, data_bin, synonym_table, tmp_path):
+    """Prints where each attempt ended."""
+    flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table]
+    attempts = check_that_kills_change_nothing(data_bin, tmp_path, flags, kills=20, seed=len(criterion))
+    print(f"\n{family} {criterion}: resumed from updates {attempts.resumed}")
+    print("\n".join(f"  {end}" for end in attempts.ends))

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
 from fairseq.data import Dictionary
-from helpers import FAMILIES, WORDS, fairseq_train, write_split, write_table
-from integration.test_workers import by_itself, every_criterion
+from helpers import FAMILIES, FEWER_RUNS, RUNS, WORDS, fairseq_train, write_split, write_table
+from integration.test_workers import by_itself, every_criterion, runs_of
 
 from tn_fairseq.dictionary import load_dictionary
 
@@ -20,19 +22,21 @@ def test_a_diverging_run_stops_with_one_line_that_names_the_update(data_bin, tmp
     assert "norms:" not in run.output and "gradients:" not in run.output  # fairseq prints them for every parameter
 
 
+HALF = ["--fp16", "--fp16-no-flatten-grads"]
 TOLERANCES = {
     "fp16": {"nll_loss": 1e-3, "loss": 5e-3, "gnorm": 2e-2},
     "bf16": {"nll_loss": 4e-3, "loss": 1e-2, "gnorm": 5e-2},
 }
 
 
-def test_half_precisions_follow_float32_on_every_family_with_every_criterion(data_bin, synonym_table, tmp_path):
-    runs = every_criterion(synonym_table, updates=3)
-    assert len(runs) == 16
+@pytest.mark.parametrize("chosen", [FEWER_RUNS, pytest.param(RUNS, marks=pytest.mark.soak)], ids=["fewer", "all"])
+def test_half_precisions_follow_float32(chosen, data_bin, synonym_table, tmp_path):
+    every = every_criterion(synonym_table, updates=3)
+    runs = {name: every[name] for name in map(".".join, chosen)}
     scale = 8.0
     precisions = {
         "float32": [],
-        "fp16": ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", int(scale)],
+        "fp16": [*HALF, "--fp16-init-scale", int(scale)],
         "bf16": ["--bf16"],
     }
     common = ["--warmup-updates", 0, "--sample-break-mode", "none"]  # full blocks: one prediction matters less
@@ -72,7 +76,7 @@ def test_half_precisions_follow_float32_on_every_family_with_every_criterion(dat
 
 
 def test_at_the_minimum_loss_scale_a_run_stops_with_one_line(data_bin, tmp_path):
-    flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--fp16", "--fp16-no-flatten-grads"]
+    flags = [*FAMILIES["bert"].split(), "--criterion", "electra", *HALF]
     run = fairseq_train(data_bin, tmp_path, *flags, "--fp16-init-scale", 1 << 30, "--min-loss-scale", 1 << 28)
     assert run.error().startswith(f"error: update 1: Minimum loss scale reached ({2.0**28})")
     assert run.output.count("overflow detected") == 1
@@ -80,14 +84,19 @@ def test_at_the_minimum_loss_scale_a_run_stops_with_one_line(data_bin, tmp_path)
     assert not run.records("train_inner")
 
 
-@pytest.mark.parametrize(("family", "criterion"), [("electra", "mlm_hard_correction"), ("bert", "mlm_sent_kl")])
-def test_a_corpus_of_one_word_is_learned(tmp_path, family, criterion):
-    data = tmp_path / "data"
+def one_word(folder: Path, sentences: int) -> tuple[Path, Path]:
+    """A corpus of one word, and a synonym table without synonyms."""
+    data = folder / "data"
     data.mkdir()
     (data / "dict.txt").write_text("word 1\n")
     for split in ("train", "valid"):
-        write_split(data, split, Dictionary.load(str(data / "dict.txt")), [["word"] * 9] * 60)
-    table = write_table(tmp_path / "t.safetensors", load_dictionary(data / "dict.txt"), {})
+        write_split(data, split, Dictionary.load(str(data / "dict.txt")), [["word"] * 9] * sentences)
+    return data, write_table(folder / "t.safetensors", load_dictionary(data / "dict.txt"), {})
+
+
+@pytest.mark.parametrize(("family", "criterion"), [("electra", "mlm_hard_correction"), ("bert", "mlm_sent_kl")])
+def test_a_corpus_of_one_word_is_learned(tmp_path, family, criterion):
+    data, table = one_word(tmp_path, sentences=60)
     flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", table, "--max-update", 20]
     run = fairseq_train(data, tmp_path / "run", *flags)
     assert run.code == 0, run.output
@@ -106,3 +115,40 @@ def test_if_all_words_are_synonyms_only_correct_predictions_are_learned(data_bin
     records = run.records("train_inner")
     assert all(math.isfinite(float(record["loss"])) for record in records)
     assert max(float(record["false_negative_rate"]) for record in records) > 50
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_corpus_of_one_word_is_learned_despite_many_overflows(family, tmp_path):
+    """The loss scale rises and falls, weights stay finite, and the model learns."""
+    data, table = one_word(tmp_path, sentences=400)
+    updates = 30
+    runs = runs_of(family, table, updates)
+    flags = [*HALF, "--fp16-init-scale", 1 << 15, "--fp16-scale-window", 2, "--total-num-update", 2 * updates]
+    trained = by_itself(tmp_path, data, {name: [*run, *flags] for name, run in runs.items()})
+    for name, (run, state) in trained.items():
+        skipped = [int(update) for update in re.findall(r"overflow.* at update (\d+),", run.output)]
+        print(name, "skipped at", skipped)
+        assert skipped == sorted(skipped) and skipped[0] == 1 and skipped[-1] > 1, name
+        records = run.records("train_inner")
+        assert [int(record["num_updates"]) for record in records] == list(range(1, updates + 1))
+        assert all(math.isfinite(float(record[key])) for record in records for key in ("loss", "nll_loss", "gnorm"))
+        assert all(torch.isfinite(tensor).all() for tensor in state["model"].values())
+        assert float(run.records("valid")[-1]["valid_mlm_accuracy"]) > 80, name
+        assert float(records[-1]["nll_loss"]) < float(records[0]["nll_loss"]) / 2, name
+
+
+@pytest.mark.soak
+def test_losses_whose_sum_overflows_in_half_precision(data_bin, synonym_table, tmp_path):
+    runs = runs_of("electra", synonym_table, updates=2)
+    flags = ["--batch-size", 128, "--mask-prob", 0.9, "--discriminator-loss-weight", 100, "--warmup-updates", 0]
+    exact = by_itself(tmp_path / "float", data_bin, {name: [*run, *flags] for name, run in runs.items()})
+    flags += [*HALF, "--fp16-init-scale", 1]
+    rounded = by_itself(tmp_path / "half", data_bin, {name: [*run, *flags] for name, run in runs.items()})
+    for name in runs:
+        assert rounded[name].sums("default")["_loss"] / 2 > torch.finfo(torch.half).max
+        losses = [
+            [float(record["loss"]) for record in trained[name].run.records("train_inner")]
+            for trained in (exact, rounded)
+        ]
+        assert len(losses[0]) == 2 and losses[1] == pytest.approx(losses[0], rel=1e-3), name

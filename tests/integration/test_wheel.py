@@ -127,7 +127,9 @@ def preprocessed(installation) -> Installation:
         "add-distractors": ["--squad", "dev.json", "--output", "distractors.json"],
     }
     assert commands.keys() == COMMANDS.keys()
-    installation.modules(*(["tn_fairseq.preprocessing", name, *words] for name, words in commands.items()))
+    preprocessing = (["tn_fairseq.preprocessing", name, *words] for name, words in commands.items())
+    run = installation.modules(["tn_fairseq"], *preprocessing)
+    assert run.stdout.startswith(f"{installation.packages / 'tn_fairseq'}\n")  # the folder for --user-dir
     return installation
 
 
@@ -152,22 +154,16 @@ def test_every_preprocessing_command(preprocessed):
         assert (preprocessed.folder / name).stat().st_size > 0, name
 
 
-def test_fine_tuning(trained):
-    trained.modules(
-        ["tn_fairseq.evaluation", "glue", "tiny=checkpoints/checkpoint_last.pt", "--data", "glue-bin", "--seeds", 1]
-        + ["--max-update", 2, "--output", "glue-scores", "--", "--cpu"]
-    )
-    scores = json.loads((trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8"))
-    assert "SST-2" in json.dumps(scores)
-
-
-def test_analysis_and_export(trained):
+def test_analysis_export_and_fine_tuning(trained):
     data = ["--data", "data-bin"]
     trained.modules(
         ["tn_fairseq.analysis", "data-bin", "--path", "checkpoints/checkpoint_last.pt"]
         + ["--synonym-table", "synonyms.safetensors", "--mask-seeds", 1, "--output", "false-negatives"],
         ["tn_fairseq.huggingface", "export", "checkpoints/checkpoint_last.pt", *data, "--output", "exported"],
+        ["tn_fairseq.evaluation", "glue", "tiny=checkpoints/checkpoint_last.pt", "--data", "glue-bin", "--seeds", 1]
+        + ["--max-update", 2, "--output", "glue-scores", "--", "--cpu"],
     )
+    assert "SST-2" in (trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8")
     assert "<script" in (trained.folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")
     assert (trained.folder / "exported" / "discriminator" / "model.safetensors").exists()
 
@@ -183,7 +179,3 @@ def test_a_yaml_recipe(preprocessed, quickstart_recipe):
         f"checkpoint.save_dir={folder / 'by-recipe'}",
     )
     assert (folder / "by-recipe" / "checkpoint_last.pt").exists()
-
-
-def test_the_folder_for_user_dir(installation):
-    assert installation.run("-m", "tn_fairseq").stdout == f"{installation.packages / 'tn_fairseq'}\n"

@@ -5,12 +5,13 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
-from helpers import CRITERIA, FAMILIES, RUNS, Run, run_command, training_flags, write_data_bin
+from helpers import CRITERIA, FAMILIES, FEWER_RUNS, RUNS, Run, run_command, training_flags, write_data_bin
 
 from tn_fairseq.checkpoints import load_checkpoint
 
@@ -123,6 +124,13 @@ def every_criterion(synonym_table: Path, updates: int) -> dict[str, list]:
     }
 
 
+def runs_of(family: str, synonym_table: Path, updates: int) -> dict[str, list]:
+    """The runs of ``every_criterion`` on one family."""
+    runs = {name: run for name, run in every_criterion(synonym_table, updates).items() if name.startswith(family)}
+    assert len(runs) >= 4
+    return runs
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     """A corpus whose last batch in training and validation leaves the last of two or four workers without work."""
@@ -132,10 +140,9 @@ def data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def runs(synonym_table) -> dict[str, list]:
     """Each criterion and each family. "uneven" runs train to the end of an epoch on small batches with few masks."""
-    every = every_criterion(synonym_table, updates=3)
-    even = {name: every[name] for name in ("electra.mlm_sent_kl", "bert.electra", "roberta.mlm_soft_reg")}
-    even |= {name: every[name] for name in ("electra.mlm_synonym_marginal", "electra.mlm_temperature")}
-    even |= {name: every[name] for name in ("electra.rtd_graded", "electra.rtd_focal")}
+    every = every_criterion(synonym_table, updates=2)
+    even = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS}
+    del even["electra.mlm_hard_correction"]  # is below
     flags = ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", 12, "--mask-prob", 0.04]
     flags += ["--batch-size", 3, "--batch-size-valid", 8]
     flags += ["--max-update", 1000, "--total-num-update", 1000, "--max-epoch", 1]
@@ -148,9 +155,9 @@ def runs(synonym_table) -> dict[str, list]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory, data, runs) -> dict[tuple[str, int], Trained]:
-    """A single process that accumulates 2 or 4 batches, or uses single batches with a learning rate of 0."""
+    """A single process that accumulates as many batches, or uses single batches with a learning rate of 0."""
     folder = tmp_path_factory.mktemp("alone")
-    freqs = {name: {"uneven": (1, 2, 4), "ragged": (4,)}.get(name.split(".")[0], (2,)) for name in runs}
+    freqs = {name: {"uneven": (1, 2), "ragged": (4,)}.get(name.split(".")[0], (2,)) for name in runs}
     accumulating = {
         f"{name} {freq}": [*runs[name], "--update-freq", freq, *(["--lr", 0] if freq == 1 else [])]
         for name in runs
@@ -171,11 +178,10 @@ def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 
 
-def test_four_workers_and_workers_of_fairseq_also_train_it(alone, data, runs, tmp_path):
+def test_workers_that_fairseq_starts_also_train_it(alone, data, runs, tmp_path):
     name = "uneven.electra.mlm_hard_correction"
-    for launch, workers in ((by_torchrun, 4), (by_fairseq, 2)):
-        many = launch(tmp_path / launch.__name__, data, {name: runs[name]}, workers)
-        assert_same(many[name], alone[name, workers], workers)
+    many = by_fairseq(tmp_path, data, {name: runs[name]}, 2)
+    assert_same(many[name], alone[name, 2], 2)
 
 
 def test_the_runs_above_were_uneven(alone, two, runs):
@@ -198,3 +204,24 @@ def test_the_runs_above_were_uneven(alone, two, runs):
     assert math.ceil(blocks / 6) % 4 == 3
     corrected = single["uneven.electra.mlm_hard_correction"].records("train_inner")
     assert one_of_two(corrected, "false_negative_sequences")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("launch, workers", [(by_torchrun, 4), (by_fairseq, 2)])
+def test_every_criterion_over_several_epochs(launch, workers, family, data_bin, synonym_table, tmp_path):
+    check_same(launch, workers, data_bin, runs_of(family, synonym_table, updates=30), tmp_path)
+
+
+@pytest.mark.soak
+def test_four_workers_of_which_the_last_ends_without_work(data, runs, tmp_path):
+    name = "uneven.electra.mlm_hard_correction"
+    check_same(by_torchrun, 4, data, {name: runs[name]}, tmp_path)
+
+
+def check_same(launch: Callable, workers: int, data: Path, runs: dict[str, list], folder: Path) -> None:
+    """Check that workers train the same models as one process that accumulates as many batches."""
+    one = by_itself(folder / "one", data, {name: [*run, "--update-freq", workers] for name, run in runs.items()})
+    many = launch(folder / "many", data, runs, workers)
+    for name in runs:
+        assert_same(many[name], one[name], workers)
