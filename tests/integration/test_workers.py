@@ -179,7 +179,7 @@ def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
 
 
 def test_workers_that_fairseq_starts_also_train_it(alone, data, runs, tmp_path):
-    name = "uneven.electra.mlm_hard_correction"
+    name = "bert.electra"
     many = by_fairseq(tmp_path, data, {name: runs[name]}, 2)
     assert_same(many[name], alone[name, 2], 2)
 
