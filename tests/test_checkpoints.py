@@ -83,6 +83,7 @@ def test_a_numpy_object_array_is_refused(save, tmp_path):
 
 def test_only_damaged_files_are_called_damaged(save, tmp_path, monkeypatch):
     path = save("model.pt", {"best": np.float64(1.5)})
+    assert "No such file" in refusal(tmp_path / "missing.pt")
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     assert "damaged, or not a checkpoint" in refusal(path)
