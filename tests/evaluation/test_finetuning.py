@@ -266,6 +266,8 @@ def test_squad_score_does_not_mention_flags_for_fairseq_train(capsys):
     with pytest.raises(SystemExit):
         main(["squad-score", "data.json", "predictions.json", "--cpu"])
     assert capsys.readouterr().err.endswith("unrecognized arguments: --cpu\n")
+    with pytest.raises(SystemExit, match="squad-score takes no flags for fairseq-train"):
+        main(["squad-score", "data.json", "predictions.json", "--", "--cpu"])
 
 
 @pytest.mark.parametrize("seeds", ["a", "1,1", "-1", "1,,2", ""])
