@@ -251,7 +251,7 @@ def test_new_output_replaces_only_the_output_of_an_earlier_run(tmp_path):
 
 def test_an_unwritable_output_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    for output in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):
+    for output in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing"), Path("/proc/nothing/below")):
         with pytest.raises(InputError, match="; give a --output you can write to"), write_folder(output, "--output"):
             pytest.fail("ran")
     for output in (tmp_path / "file" / "below", Path("/proc/nothing")):
