@@ -91,6 +91,7 @@ COMPRESSED = gzip.compress(json.dumps(swords_content(SENTENCES)).encode())
         (b"\xff\xfe", "not valid JSON"),
         (b"[]", "contexts: must be an object"),
     ],
+    ids=["cut off", "changed byte", "text", "not UTF-8", "list"],
 )
 def test_damaged_and_foreign_files_get_one_line(tmp_path, content, expected):
     path = tmp_path / "swords.json.gz"
