@@ -60,15 +60,10 @@ def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():
     assert near_miss.part_of_speech == "eight/nine" and round(near_miss.synonyms[0].probability, 3) == 0.15
 
 
-def test_correct_predictions_and_words_without_synonyms_are_not_cases():
+def test_correct_predictions_words_without_synonyms_and_parts_of_words_are_not_cases():
     collector = CaseCollector("mine", TABLE, limit=5)
     collect(collector, [4, 9], [4, 5], [probabilities(four=0.9, five=0.1), probabilities(five=0.9)])
-    assert cases_of(collector) == []
-
-
-def test_a_part_of_a_word_is_not_a_case():
-    """The gold token 8 is only a part of a word, so its most likely synonym is no near miss."""
-    collector = CaseCollector("mine", TABLE, limit=5)
+    # the gold token 8 is only a part of a word, so its most likely synonym is no near miss
     found = batch([8], [4], words=[LABELS.index("<pad>")])
     collector.add(found, torch.tensor([probabilities(four=0.8, nine=0.15)]), torch.tensor([False]))
     assert cases_of(collector) == []

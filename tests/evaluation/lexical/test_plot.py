@@ -1,25 +1,15 @@
 """The plot of the measures: its texts, and what is left out."""
 
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.lexical.plot import draw_measures
 
 
 def row(checkpoint: str, data: str, measure: str, part: str = "", low: float | None = 1.0) -> dict:
-    high = None if low is None else 3.0
-    return {
-        "checkpoint": checkpoint,
-        "data": data,
-        "measure": measure,
-        "part": part,
-        "value": 2.0,
-        "low": low,
-        "high": high,
-    }
+    about = {"checkpoint": checkpoint, "data": data, "measure": measure, "part": part}
+    return about | {"value": 2.0, "low": low, "high": None if low is None else 3.0}
 
 
 ROWS = [
@@ -47,9 +37,3 @@ def test_a_panel_for_each_measure(tmp_path):
     assert not [text for text in texts if "binding" in text or "phenomenon" in text]
     groups = [element.get("id", "") for element in root.iter("{http://www.w3.org/2000/svg}g")]
     assert sum(name.startswith("axes_") for name in groups) == 6  # empty panels are not drawn
-
-
-def test_without_matplotlib_there_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"pip install 'tn_fairseq\[plot\]'"):
-        draw_measures(ROWS, tmp_path / "plot.svg")

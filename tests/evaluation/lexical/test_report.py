@@ -203,8 +203,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
 
 def test_a_path_with_an_equals_sign_is_not_a_name(run, world, tmp_path):
     path = save_model(tmp_path / "lr=1" / "model_1.pt", world["data"], "bert")
-    without = ("synonym-table", "blimp", "swords")
-    _, folder = run(path.parent / "model*.pt", without=without)
+    _, folder = run(path.parent / "model*.pt", without=("synonym-table", "blimp", "swords"))
     assert {key[0] for key in rows_of(folder)} == {"lr=1-model_1"}
 
 

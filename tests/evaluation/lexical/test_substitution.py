@@ -24,12 +24,9 @@ from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.vocabulary import whole_words
 
 
-def test_gap_of_the_best_ranking_is_1():
+def test_gap_by_hand():
     weights = np.array([0.0, 0.5, 0.2, 1.0])
     assert generalized_average_precision(weights, weights) == 1
-
-
-def test_gap_by_hand():
     # in the order of the ranking, the weights are 0, 0.5, 1
     ranked = (0 + 0.5) / 2 + (0 + 0.5 + 1) / 3
     best = 1 + (1 + 0.5) / 2
