@@ -14,7 +14,7 @@ from runner import read_record
 
 from tn_fairseq.files import read_json, read_json_object
 from tn_fairseq.reporting.paper import AVERAGE
-from tn_fairseq.reporting.statistics import compare_paired, detectable_difference
+from tn_fairseq.reporting.statistics import detectable_difference, mean_interval, summarize
 from tn_fairseq.reporting.training_log import read_records
 
 HELD_OUT = "masked language modeling on held-out text"
@@ -204,8 +204,11 @@ def compared(key: Tuple[str, str, str, int], values: Values, baseline: str) -> L
         row = {**_about(key), "arm": arm, "seeds": len(of_arm), "value": fmean(of_arm.values())}
         row |= {"values": of_arm, "pairs": 0, "difference": None, "low": None, "high": None}
         if arm != baseline and seeds:
-            found = compare_paired([of_arm[seed] for seed in seeds], [values[baseline][seed] for seed in seeds])
-            row |= {"pairs": found.n, "difference": found.difference, "low": found.low, "high": found.high}
+            differences = [of_arm[seed] - values[baseline][seed] for seed in seeds]
+            found = summarize(differences)
+            # a few pairs may agree by chance, which does not mean that there is no spread
+            low, high = mean_interval(differences) if found.sd else (None, None)
+            row |= {"pairs": found.n, "difference": found.mean, "low": low, "high": high}
             if found.n > 1:
                 spreads.append((found.n - 1, found.sd))
         rows.append(row)

@@ -10,7 +10,6 @@ from tn_fairseq.reporting.statistics import (
     Comparison,
     Summary,
     compare,
-    compare_paired,
     detectable_difference,
     mean_interval,
     power,
@@ -94,21 +93,6 @@ def test_power_matches_simulated_experiments(n, sd):
     ours, theirs = rng.normal(1, sd, (20000, n)), rng.normal(0, sd, (20000, n))
     seen = (stats.ttest_ind(ours, theirs, axis=1).pvalue < 0.05).mean()
     assert power(n, sd) == pytest.approx(seen, abs=4 * math.sqrt(seen * (1 - seen) / 20000))
-
-
-def test_paired_differences_match_scipy():
-    ours, theirs = [3.0, 5.0, 9.0, 2.0], [1.0, 4.0, 5.0, 3.0]
-    found, expected = compare_paired(ours, theirs), stats.ttest_rel(ours, theirs)
-    assert (found.n, found.difference) == (4, 1.5)
-    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
-    assert found.sd == pytest.approx(np.std([2, 1, 4, -1], ddof=1))
-
-
-@pytest.mark.parametrize(("ours", "theirs", "sd"), [([3.0], [1.0], math.nan), ([3.0, 5.0], [1.0, 3.0], 0)])
-def test_one_pair_and_pairs_that_agree_have_no_interval(ours, theirs, sd):
-    found = compare_paired(ours, theirs)
-    assert (found.n, found.difference, found.low, found.high) == (len(ours), 2, None, None)
-    assert found.sd == pytest.approx(sd, nan_ok=True)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 30])

@@ -44,30 +44,19 @@ def source_rows(
     pairs = {name: _pairs(table) for name, table in tables.items()}
     rows = []
     for (i, table), (j, other) in combinations_with_replacement(enumerate(tables), 2):
-        common_pairs = len(np.intersect1d(pairs[table], pairs[other], assume_unique=True))
-        counts = {"": fired[i, i].item(), "other_": fired[j, j].item(), "common_": fired[i, j].item()}
-        rows.append(
-            {
-                "table": table,
-                "other": other,
-                "source": descriptions[table].get("source"),
-                "source_version": descriptions[table].get("source_version"),
-                "other_source": descriptions[other].get("source"),
-                "other_source_version": descriptions[other].get("source_version"),
-                "dictionary_size": len(tables[table]),
-                "words": len(words[table]),
-                "other_words": len(words[other]),
-                "common_words": len(np.intersect1d(words[table], words[other], assume_unique=True)),
-                "pairs": len(pairs[table]),
-                "other_pairs": len(pairs[other]),
-                "common_pairs": common_pairs,
-                "pair_overlap": percent(common_pairs, len(pairs[table]) + len(pairs[other]) - common_pairs),
-                "masked": masked,
-                "mismatches": mismatches,
-                **{f"{of}fired": count for of, count in counts.items()},
-                **{f"{of}fired_rate": percent(count, mismatches) for of, count in counts.items()},
-            }
-        )
+        row: dict[str, Any] = {"table": table, "other": other}
+        for of, name in (("", table), ("other_", other)):
+            row |= {f"{of}{key}": descriptions[name].get(key) for key in ("source", "source_version")}
+        row["dictionary_size"] = len(tables[table])
+        for name, sets in (("words", words), ("pairs", pairs)):
+            common = np.intersect1d(sets[table], sets[other], assume_unique=True)
+            row |= {name: len(sets[table]), f"other_{name}": len(sets[other]), f"common_{name}": len(common)}
+        row["pair_overlap"] = percent(row["common_pairs"], row["pairs"] + row["other_pairs"] - row["common_pairs"])
+        row |= {"masked": masked, "mismatches": mismatches}
+        counts = {"fired": fired[i, i], "other_fired": fired[j, j], "common_fired": fired[i, j]}
+        row |= {name: count.item() for name, count in counts.items()}
+        row |= {f"{name}_rate": percent(count.item(), mismatches) for name, count in counts.items()}
+        rows.append(row)
     return rows
 
 

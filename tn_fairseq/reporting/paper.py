@@ -73,30 +73,19 @@ class Rates(NamedTuple):
     prediction_rate: float
 
 
-def _rates(model: str, text: str) -> tuple[Rates, ...]:
-    return tuple(Rates(model, *map(float, line.split())) for line in text.strip().splitlines())
-
-
-TABLE_2 = _rates(
-    "BERT-base",
-    """
-      6.25  6.90 1.31
-     12.5   6.96 1.34
-     25     6.97 1.36
-     50     7.05 1.36
-     80     7.06 1.40
-    100     7.07 1.41
-    """,
-) + _rates(
-    "BERT-large",
-    """
-      6.25  7.46 1.50
-     12.5   7.58 1.55
-     25     7.31 1.49
-     50     7.46 1.56
-     80     7.38 1.57
-    100     7.44 1.60
-    """,
+TABLE_2 = (
+    Rates("BERT-base", 6.25, 6.90, 1.31),
+    Rates("BERT-base", 12.5, 6.96, 1.34),
+    Rates("BERT-base", 25, 6.97, 1.36),
+    Rates("BERT-base", 50, 7.05, 1.36),
+    Rates("BERT-base", 80, 7.06, 1.40),
+    Rates("BERT-base", 100, 7.07, 1.41),
+    Rates("BERT-large", 6.25, 7.46, 1.50),
+    Rates("BERT-large", 12.5, 7.58, 1.55),
+    Rates("BERT-large", 25, 7.31, 1.49),
+    Rates("BERT-large", 50, 7.46, 1.56),
+    Rates("BERT-large", 80, 7.38, 1.57),
+    Rates("BERT-large", 100, 7.44, 1.60),
 )
 RATES_NOTE = """\
 BERT-base and BERT-large, trained for another 200k steps; the percentage is the share of these steps. The text is
@@ -117,27 +106,13 @@ class Robustness(NamedTuple):
     f1_drop: float
 
 
-def _attacked(attack: str, questions: int, text: str) -> tuple[Robustness, ...]:
-    rows = (line.split("|") for line in text.strip().splitlines())
-    return tuple(Robustness(attack, questions, name.strip(), *map(float, values.split())) for name, values in rows)
-
-
-TABLE_5 = _attacked(
-    "AddSentenceDiverse",
-    293,
-    """
-    ELECTRA-small     | 80.55 25.60 54.95 85.10 26.43 58.67
-    ELECTRA-small HC  | 82.59 34.13 48.46 86.78 36.60 50.18
-    ELECTRA-small SR  | 78.84 37.20 41.64 80.84 38.29 42.55
-    """,
-) + _attacked(
-    "SwapSynWordNet",
-    300,
-    """
-    ELECTRA-small     | 80.67 74.67  6.00 85.38 80.43  4.95
-    ELECTRA-small HC  | 82.33 79.67  2.66 86.68 83.65  3.03
-    ELECTRA-small SR  | 78.67 75.67  3.00 80.88 78.51  2.37
-    """,
+TABLE_5 = (
+    Robustness("AddSentenceDiverse", 293, "ELECTRA-small", 80.55, 25.60, 54.95, 85.10, 26.43, 58.67),
+    Robustness("AddSentenceDiverse", 293, "ELECTRA-small HC", 82.59, 34.13, 48.46, 86.78, 36.60, 50.18),
+    Robustness("AddSentenceDiverse", 293, "ELECTRA-small SR", 78.84, 37.20, 41.64, 80.84, 38.29, 42.55),
+    Robustness("SwapSynWordNet", 300, "ELECTRA-small", 80.67, 74.67, 6.00, 85.38, 80.43, 4.95),
+    Robustness("SwapSynWordNet", 300, "ELECTRA-small HC", 82.33, 79.67, 2.66, 86.68, 83.65, 3.03),
+    Robustness("SwapSynWordNet", 300, "ELECTRA-small SR", 78.67, 75.67, 3.00, 80.88, 78.51, 2.37),
 )
 ROBUSTNESS_NOTE = """\
 The paper does not say how many questions it used, and gives no intervals: all its EM are multiples of 1/293 and 1/300.

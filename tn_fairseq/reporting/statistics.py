@@ -86,29 +86,6 @@ def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
     return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))
 
 
-@dataclass(frozen=True)
-class Paired:
-    """The mean of ``n`` paired differences, Student's 95% interval, and their standard deviation (NaN for one pair).
-
-    There is no interval for one pair, or if all pairs agree.
-    """
-
-    n: int
-    difference: float
-    low: float | None
-    high: float | None
-    sd: float
-
-
-def compare_paired(values: Sequence[float], baseline: Sequence[float]) -> Paired:
-    """Compare values with those of a baseline, pair by pair, such as two objectives seed by seed."""
-    differences = [value - other for value, other in zip(values, baseline, strict=True)]
-    found = summarize(differences)
-    # as in compare: a few pairs may agree by chance
-    low, high = mean_interval(differences) if found.sd else (None, None)
-    return Paired(found.n, found.mean, low, high, found.sd)
-
-
 def detectable_difference(n: int, sd: float) -> float | None:
     """The smallest mean of ``n`` paired differences that a two-sided 5% t test detects with probability 0.8.
 

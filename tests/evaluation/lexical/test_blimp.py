@@ -94,13 +94,13 @@ def test_damaged_and_foreign_files_get_one_line(tmp_path):
     assert "damaged, or not a zip file" in refusal(complete[:60] + bytes(40) + complete[100:])
     assert "damaged, or not a zip file" in refusal(b"tiger cat 7.35")
     assert "contains no pairs" in refusal()
-    assert "data/x.jsonl, line 1: not an object with sentence_good" in refusal(x="[]\n")
-    assert "data/x.jsonl, line 1: not an object with sentence_good" in refusal(x='{"sentence_good": "a"}')
-    assert "data/x.jsonl, line 1: not an object with sentence_good" in refusal(x="plain text\n")
+    assert "data/x.jsonl, line 1: not an object with the texts sentence_good" in refusal(x="[]\n")
+    assert "data/x.jsonl, line 1: not an object with the texts sentence_good" in refusal(x='{"sentence_good": "a"}')
+    assert "data/x.jsonl, line 1: not an object with the texts sentence_good" in refusal(x="plain text\n")
     numbers = '{"sentence_good": 1, "sentence_bad": "b", "linguistics_term": "c", "UID": "d"}'
-    assert "must be texts" in refusal(x=numbers)
-    assert "must be texts" in refusal(x=numbers.replace("1", '"\\ud800"'))
-    assert "must be texts" in refusal(x=numbers.replace("1", '""'))
+    assert "not an object with the texts" in refusal(x=numbers)
+    assert "not an object with the texts" in refusal(x=numbers.replace("1", '"\\ud800"'))
+    assert "not an object with the texts" in refusal(x=numbers.replace("1", '""'))
     with pytest.raises(InputError, match="none.zip: No such file"):
         read_blimp(tmp_path / "none.zip")
 

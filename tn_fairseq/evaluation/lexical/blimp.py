@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -65,12 +65,12 @@ def read_blimp(path: str | Path, pairs_per_file: int | None = None) -> list[Mini
 
 def _pair(line: str, place: str) -> MinimalPair:
     try:
-        content: Any = json.loads(line)
+        content = json.loads(line)
         pair = MinimalPair(*(content[field] for field in _FIELDS))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"{place}: not an object with {', '.join(_FIELDS)}; {_REMEDY}") from None
+        pair = MinimalPair("", "", "", "")
     if not all(isinstance(field, str) and field and is_unicode(field) for field in pair):
-        raise InputError(f"{place}: {', '.join(_FIELDS)} must be texts that are not empty; {_REMEDY}")
+        raise InputError(f"{place}: not an object with the texts {', '.join(_FIELDS)}; {_REMEDY}")
     return pair._replace(phenomenon=_PHENOMENA.get(pair.phenomenon, pair.phenomenon))
 
 
