@@ -6,6 +6,7 @@ them. A lock keeps it from deleting the files of a command that is still running
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -31,6 +32,15 @@ def read_bytes(path: str | Path, remedy: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; {remedy}") from None
+
+
+def sha256(path: str | Path) -> str:
+    """The SHA-256 of a file, in hexadecimal; raises InputError if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a file that you can read") from None
 
 
 def read_text(path: str | Path, remedy: str, encoding: str = "utf-8") -> str:

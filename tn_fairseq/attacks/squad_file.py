@@ -1,6 +1,5 @@
 """Attacked questions as a file in SQuAD 1.1's format."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..files import read_bytes, write_text
+from ..files import write_text
 from ..formats.squad import SquadExample
 
 
@@ -20,11 +19,6 @@ class Attacked:
 
     example: SquadExample
     record: Mapping[str, Any] = field(default_factory=dict)
-
-
-def sha256(path: str | Path) -> str:
-    """The SHA-256 of a file, in hexadecimal; raises InputError if it cannot be read."""
-    return hashlib.sha256(read_bytes(path, "give a file that you can read")).hexdigest()
 
 
 def check_output(source: Path, output: Path) -> None:

@@ -1,6 +1,5 @@
 """Fine-tune with ``fairseq-train``, one checkpoint, task and seed at a time; finished runs are not repeated."""
 
-import hashlib
 import io
 import json
 import math
@@ -24,7 +23,7 @@ import tn_fairseq
 from ..checkpoints import load_checkpoint
 from ..configuration import as_argument, training_config
 from ..errors import InputError
-from ..files import read_json_object, write_text
+from ..files import read_json_object, sha256, write_text
 from ..models.base import EncoderModel
 
 RESULT, SETTINGS, LOG = "result.json", "settings.json", "train.log"
@@ -237,12 +236,6 @@ def read_pretrained(argument: str) -> Pretrained:
             flags += [f"--{key.replace('_', '-')}", str(value)]
     flags += ["--freeze-generator"] * bool(model.get("freeze_generator"))  # its embeddings may have another size
     return Pretrained(name, path, sha256(path), tuple(flags), model["encoder_layers"], model["encoder_embed_dim"])
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def split_name(argument: str) -> tuple[str | None, str]:

@@ -1,6 +1,5 @@
 """A model's own input word embeddings as a source of synonyms."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from ..checkpoints import check_dictionary, load_checkpoint, word_embeddings
 from ..errors import InputError
+from ..files import sha256
 from .neighbors import Vectors
 
 
@@ -32,12 +32,10 @@ def read_embeddings(path: str | Path, dictionary: Dictionary, words: Mapping[int
     if not matrix.isfinite().all():
         raise InputError(f"{path}: contains embeddings that are not finite; give an earlier checkpoint with --path")
     matrix = torch.nn.functional.normalize(remove_common_directions(matrix))
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     # 0 if unknown: released weights, or older fairseq checkpoints
     updates = (state.get("optimizer_history") or [{}])[-1].get("num_updates")
     trained = f"{updates} updates, " if updates else ""
-    version = f"{Path(path).name}, {trained}embeddings of dimension {matrix.size(1)}, sha256 {digest}"
+    version = f"{Path(path).name}, {trained}embeddings of dimension {matrix.size(1)}, sha256 {sha256(path)}"
     return Vectors(list(words.values()), matrix.numpy(), version)
 
 

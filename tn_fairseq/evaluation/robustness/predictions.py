@@ -11,14 +11,13 @@ from tempfile import TemporaryDirectory, mkdtemp
 from tqdm import tqdm
 
 from ...errors import PREPROCESSING
-from ...files import read_json_object, write_text
+from ...files import read_json_object, sha256, write_text
 from ...formats.glue import TASKS, Examples
 from ...formats.squad import SquadExample
 from ...preprocessing.glue_data import binarize_task
 from ...preprocessing.squad_data import binarize_squad
 from ...preprocessing.writers import LENGTHS
 from ...tokenizers import load_tokenizer
-from ..finetuning import sha256
 from ..glue import HEAD
 from ..prediction import Predictor
 from ..squad import SQUAD, predict_answers

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...files import sha256
 from ...reporting.layout import WIDTH, align, cell, shorten, write_csv, write_json
 from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
 from ...reporting.report import draw_if_possible, list_files, report_folder
 from ..bootstrap import estimate, mean
-from ..finetuning import sha256
 from ..squad import SQUAD
 from ..squad_score import best_score, exact_match, f1
 from .attacks import ATTACK, Attack, Example, read_attacks

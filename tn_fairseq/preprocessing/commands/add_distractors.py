@@ -27,9 +27,10 @@ from ...attacks.distractors import (
     read_question,
     with_sentence,
 )
-from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
+from ...attacks.squad_file import Attacked, check_output, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
+from ...files import sha256
 from ...formats.squad import read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version

@@ -33,7 +33,7 @@ from ...attacks.glue_files import (
     replace_sentences,
     write_attacked_glue,
 )
-from ...attacks.squad_file import Attacked, check_output, sha256, summary, write_attacked
+from ...attacks.squad_file import Attacked, check_output, summary, write_attacked
 from ...attacks.synonym_swaps import (
     INFLECTIONS,
     SENSES,
@@ -50,6 +50,7 @@ from ...attacks.synonym_swaps import (
 )
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
+from ...files import sha256
 from ...formats.squad import SquadExample, read_squad
 from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
