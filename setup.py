@@ -32,6 +32,7 @@ setup(
         # ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
         "ve-fairseq==0.12.3; sys_platform == 'linux' and platform_machine == 'x86_64'",
         "fairseq-fixed==0.12.3.1; sys_platform != 'linux' or platform_machine != 'x86_64'",
+        "fsspec>=2024.5",
         "hanta>=1.2",
         "lemminflect>=0.2.3",
         "nltk>=3.9",
@@ -51,8 +52,11 @@ setup(
         "hf": ["protobuf>=4.21", "transformers>=4.45"],
         "parquet": ["pyarrow>=15"],
         "plot": ["matplotlib>=3.7"],
+        "sentences": ["sentencex>=1.0.24"],
         "tensorboard": ["tensorboardX>=2.6"],
+        "zstd": ["backports.zstd>=1"],
         "test": [
+            "backports.zstd>=1",
             "dask-jobqueue>=0.9",
             "distributed>=2024.5",
             "hypothesis>=6.100",
@@ -66,6 +70,7 @@ setup(
             "pytest-timeout>=2.3",
             "pytest-xdist>=3.5",
             "ruff>=0.9",
+            "sentencex>=1.0.24",
             "tensorboardX>=2.6",
             "transformers>=4.45",
         ],

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 import pyarrow as pa
 import pytest
+from backports import zstd
 from fairseq import options
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
@@ -201,6 +202,16 @@ def test_prepare_data(corpus, trained):
     assert {path: path.read_bytes() for path in written} == written  # the commands are those of the front page
     run = run_all(commands(page, "Synonyms"), corpus)
     assert "primary: " in run.output
+
+
+def test_text_in_other_formats(corpus, trained):
+    (corpus / "crawl").mkdir()
+    texts = [f"{a} {VERBS[0]} {OBJECTS[0]} {a} {VERBS[1]} {OBJECTS[1]}" for a in SUBJECTS]
+    records = "".join(json.dumps({"content": text}) + "\n" for text in texts)
+    (corpus / "crawl" / "0.jsonl.zst").write_bytes(zstd.compress(records.encode()))
+    parquet.write_table(pa.table({"content": texts}), corpus / "valid.parquet")
+    run = run_all(commands("preprocess/README.md", "Text in other formats"), corpus)
+    assert ["train", "6", "12"] in [line.split()[:3] for line in run.stdout.splitlines()]
 
 
 def test_train(corpus, trained):

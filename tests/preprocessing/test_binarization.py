@@ -207,10 +207,11 @@ def test_what_is_refused(tmp_path, bert):
     good, invalid = write(tmp_path / "good", "the\n\ncat\nthe\n"), write(tmp_path / "invalid", b"\xff")
     blank, pipe = write(tmp_path / "blank", "\n \n\x07\n\u200b\n"), tmp_path / "pipe"
     os.mkfifo(pipe)
+    (tmp_path / "empty").mkdir()
     for train, valid, out, shards, message in (
         (good, blank, "out", None, "blank: no line with text for valid"),
         (invalid, tmp_path / "no.txt", "out", None, "no.txt: No such file"),  # before any work
-        (good, tmp_path, "out", None, "is a folder"),
+        (good, tmp_path / "empty", "out", None, "empty: no file there"),
         (good, good, "out", 3, "good: 2 documents are too few for 3 shards; reduce --shards"),
         (good, good, "a:b", 2, "contains ':', which separates shards; give another --destdir"),
         (pipe, good, "out", 2, "pipe: not a regular file, but --shards needs the file size"),

@@ -1,8 +1,8 @@
 """Convert text into what fairseq reads: ``dict.txt`` and, for each split, ``.bin`` and ``.idx`` (or pieces as text).
 
-The input is UTF-8, one sentence (or paragraph) per line, with blank lines between documents. The output is, byte
-for byte, that of ``fairseq-preprocess --only-source --srcdict dict.txt`` on the same pieces: each line ends with
-``</s>``, and a lone ``</s>`` separates documents, as ``--sample-break-mode complete_doc`` expects.
+The input is what ``text`` reads. The output is, byte for byte, that of ``fairseq-preprocess --only-source --srcdict
+dict.txt`` on the same pieces: each line ends with ``</s>``, and a lone ``</s>`` separates documents, as
+``--sample-break-mode complete_doc`` expects.
 
 ``encode_chunk`` is a pure function of a chunk of a file. ``binarize`` maps it over the corpus with an engine and writes
 the results in order, so the output does not depend on the engine or the number of workers. The output can be split into
@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .text import Chunk, read_chunks, text_bytes
+from .text import Chunk, Reading, Records, TextFile, find_files, read_chunks
 from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
@@ -41,10 +41,11 @@ class EncodedChunk:
     starts: np.ndarray
     blanks: np.ndarray
     trailing_blanks: int
-    starts_file: bool
+    starts_document: bool
     nbytes: int
     unknown: int
     nothing_kept: int
+    bad: int
 
 
 @dataclass
@@ -57,6 +58,7 @@ class SplitCounts:
     nothing_kept: int = 0
     repeated_blanks: int = 0
     outer_blanks: int = 0
+    bad: int = 0
     shard_tokens: list[int] = field(default_factory=list)
 
     @property
@@ -70,10 +72,11 @@ class SplitCounts:
         return self.tokens - self.sentences - (self.documents - len(self.shard_tokens))
 
 
-def encode_chunk(vocabulary: Vocabulary, chunk: Chunk) -> EncodedChunk:
-    """Encode a chunk. A pure function. Raises InputError for invalid UTF-8."""
+def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records) -> EncodedChunk:
+    """Encode a chunk. A pure function. Raises InputError for invalid UTF-8 and bad records."""
     # Chunks are processed in parallel; the library's own threads would compete, and they do not survive a fork.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    chunk = text.plain(reading)
     lines = chunk.lines()
     blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
     token_ids, lengths = vocabulary.tokenizer.encode_chunk([line for line, skip in zip(lines, blank) if not skip])
@@ -89,15 +92,16 @@ def encode_chunk(vocabulary: Vocabulary, chunk: Chunk) -> EncodedChunk:
         starts=line_starts[: len(lines)][~blank][kept],
         blanks=blanks,
         trailing_blanks=int(blank.sum() - blanks.sum()),
-        starts_file=chunk.offset == 0,
-        nbytes=len(chunk.data),
+        starts_document=chunk.starts_document,
+        nbytes=chunk.size,
         unknown=int((ids == vocabulary.unk).sum()),
         nothing_kept=int((~kept).sum()),
+        bad=chunk.bad,
     )
 
 
 def binarize(
-    splits: dict[str, Sequence[Path]],
+    splits: dict[str, Sequence[str | Path]],
     tokenizer: Tokenizer,
     destdir: str | Path,
     workers: int = 1,
@@ -105,8 +109,9 @@ def binarize(
     dict_path: str | Path | None = None,
     dask: str | None = None,
     shards: int | None = None,
+    reading: Reading = Reading(),  # noqa: B008, is immutable
 ) -> dict[str, SplitCounts]:
-    """Binarize the files of each split into ``destdir`` and return statistics of their lines.
+    """Binarize the text of each split into ``destdir`` and return statistics of their lines.
 
     ``dict_path`` is a released ``dict.txt`` to use instead of the tokenizer's own. ``dask`` is the address of a Dask
     scheduler whose workers are used instead of local processes. With ``shards``, ``destdir`` gets the folders of
@@ -115,25 +120,27 @@ def binarize(
     that another run is writing to, and as ``open_engine`` does.
     """
     destdir = Path(destdir)
-    totals = {split: text_bytes(paths) for split, paths in splits.items()}
+    files = {split: find_files(inputs, reading) for split, inputs in splits.items()}
     if shards is not None:
-        _check_shards(splits["train"], destdir)
+        _check_shards(files["train"], destdir)
     vocabulary = Vocabulary(tokenizer, dict_path)
-    encode = partial(encode_chunk, vocabulary)
+    encode = partial(encode_chunk, vocabulary, reading)
     kind = TextWriter if text_only else BinaryWriter
-    with write_folder(destdir, "--destdir") as staging, open_engine(encode, workers, dask) as encode_all:
+    with write_folder(destdir, "--destdir") as staging:
         folders = [staging / name for name in shard_names(shards)]
         for folder in folders:
             folder.mkdir(exist_ok=True)
+        total = 0 if shards is None else _text_bytes(files["train"], reading, workers, dask)
         counts = {}
-        for split, paths in splits.items():
-            of_split = folders if split == "train" else folders[:1]
-            open_writers = [partial(kind, folder / split, vocabulary.dictionary) for folder in of_split]
-            writer = _SplitWriter(open_writers, totals[split], vocabulary.eos)
-            for chunk in encode_all(read_chunks(paths, split)):
-                writer.add(chunk)
-            counts[split] = writer.close()
-            _check_counts(split, paths, counts[split], len(of_split))
+        with open_engine(encode, workers, dask) as encode_all:
+            for split, inputs in splits.items():
+                of_split = folders if split == "train" else folders[:1]
+                open_writers = [partial(kind, folder / split, vocabulary.dictionary) for folder in of_split]
+                writer = _SplitWriter(open_writers, total, vocabulary.eos)
+                for chunk in encode_all(read_chunks(files[split], split, reading)):
+                    writer.add(chunk)
+                counts[split] = writer.close()
+                _check_counts(split, inputs, counts[split], len(of_split))
         vocabulary.write(folders[0])
         for folder in folders[1:]:
             shutil.copytree(folders[0], folder, ignore=shutil.ignore_patterns("train.*"), dirs_exist_ok=True)
@@ -146,18 +153,31 @@ def shard_names(shards: int | None) -> list[str]:
     return [""] if shards is None else [f"shard{number}" for number in range(shards)]
 
 
-def _check_shards(paths: Iterable[Path], destdir: Path) -> None:
-    for path in paths:
-        if not path.is_file():
-            raise InputError(f"{path}: not a regular file, but --shards needs the file size; write the text to a file")
+def _check_shards(files: Iterable[TextFile], destdir: Path) -> None:
+    for file in files:
+        if file.system is None and not os.path.isfile(file.path):
+            problem = "not a regular file, but --shards needs the file size"
+            raise InputError(f"{file.name}: {problem}; write the text to a file")
     if os.pathsep in str(destdir):
         raise InputError(f"{destdir}: contains {os.pathsep!r}, which separates shards; give another --destdir")
+
+
+def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int, dask: str | None) -> int:
+    """The size of the text; unless this is the size of the files, they are read once more."""
+    if reading.split_sentences is None and all(file.is_text and file.size for file in files):
+        return sum(file.size for file in files)
+    with open_engine(partial(_plain_size, reading), workers, dask) as measure_all:
+        return sum(measure_all(read_chunks(files, "measuring train", reading)))
+
+
+def _plain_size(reading: Reading, chunk: Chunk | Records) -> int:
+    return chunk.plain(reading).size
 
 
 class _SplitWriter:
     """Writes the encoded chunks of a split to one shard per writer, one shard after the other, and counts.
 
-    ``total`` is the size of the split's text in bytes.
+    ``total`` is the size of the split's text in bytes, which matters only if there are several shards.
     """
 
     def __init__(self, open_writers: Sequence[Callable[[], BinaryWriter | TextWriter]], total: int, eos: int):
@@ -166,17 +186,18 @@ class _SplitWriter:
         self._total = total
         self._eos = eos
         self._writers: list[BinaryWriter | TextWriter] = []  # the last one is open
-        self._blanks, self._new_file = 0, False  # since the last sentence
+        self._blanks, self._new_document = 0, False  # since the last sentence
         self._position = 0  # of the next chunk, in bytes
 
     def add(self, chunk: EncodedChunk) -> None:
         """Write the next chunk."""
         self._counts.nothing_kept += chunk.nothing_kept
         self._counts.unknown += chunk.unknown
-        self._new_file |= chunk.starts_file
+        self._counts.bad += chunk.bad
+        self._new_document |= chunk.starts_document
         if len(chunk.lengths):
             self._add_sentences(chunk)
-            self._blanks, self._new_file = 0, False
+            self._blanks, self._new_document = 0, False
         self._blanks += chunk.trailing_blanks
         self._position += chunk.nbytes
 
@@ -191,7 +212,7 @@ class _SplitWriter:
         blanks = chunk.blanks.copy()
         blanks[0] += self._blanks
         begins = blanks > 0  # a document
-        begins[0] |= self._new_file
+        begins[0] |= self._new_document
         if not self._writers:
             self._counts.outer_blanks += int(blanks[0])
             blanks[0] = 0
@@ -233,8 +254,10 @@ class _SplitWriter:
         return found
 
 
-def _check_counts(split: str, paths: Sequence[Path], counts: SplitCounts, shards: int) -> None:
-    names = ", ".join(map(str, paths))
+def _check_counts(split: str, inputs: Sequence[str | Path], counts: SplitCounts, shards: int) -> None:
+    names = ", ".join(map(str, inputs))
+    if not counts.sentences and counts.bad:
+        raise InputError(f"{names}: {counts.bad:,} bad records, and no text for {split}; give another --text-field")
     if not counts.sentences:
         raise InputError(f"{names}: no line with text for {split}; give a corpus with one sentence per line")
     if len(counts.shard_tokens) < shards:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import PREPROCESSING
 from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
+from .text import Reading
 
 
 def command_parser(command: str, description: str | None) -> argparse.ArgumentParser:
@@ -24,6 +25,22 @@ def binarizing_parser(command: str, description: str | None, destdir: str) -> ar
     parser.add_argument("--dict", metavar="FILE", help=text)
     parser.add_argument("--destdir", type=Path, required=True, metavar=destdir, help="folder for the output")
     return parser
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for reading text, which ``reading`` collects."""
+    options = parser.add_argument_group("files with records")
+    text = "the field or column with the text of a record (default: %(default)s)"
+    options.add_argument("--text-field", default="text", metavar="NAME", help=text)
+    text = "split each line into sentences, by the rules of a language (default: en)"
+    options.add_argument("--split-sentences", nargs="?", const="en", metavar="LANGUAGE", help=text)
+    text = "skip and count records that are damaged or have no text, and the rest of damaged files"
+    options.add_argument("--skip-bad-records", action="store_true", help=text)
+
+
+def reading(args: argparse.Namespace) -> Reading:
+    """How the options say to read text."""
+    return Reading(args.text_field, args.split_sentences, args.skip_bad_records)
 
 
 def start(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[argparse.Namespace, Tokenizer, float]:

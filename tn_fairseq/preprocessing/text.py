@@ -1,67 +1,434 @@
-"""Read text: UTF-8, one sentence (or paragraph) per line, with blank lines between documents."""
+"""Read text: plain text, JSON Lines, Parquet or Arrow, compressed or not, from any file system of fsspec.
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+Plain text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents. In the other formats,
+each record is one document, and blank lines in it mean nothing.
+
+The process that reads only decompresses and cuts the files into chunks. ``Chunk.plain`` and ``Records.plain`` do the
+rest, in the workers, which need no access to the files.
+"""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from typing import IO, Any
 
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 from tqdm import tqdm
 
-from ..errors import InputError
+from ..errors import InputError, first_line
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
+ROWS = 64  # of a Parquet file, read at a time
+
+JSON, PARQUET, ARROW, PLAIN = "JSON Lines", "Parquet", "Arrow", "plain text"
+KINDS = {".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".arrow": ARROW}
+COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
+ARCHIVES = (".tar", ".tgz", ".txz", ".zip", ".7z", ".rar")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read: the field or column with the text, the language whose sentences to split, and what to skip."""
+
+    text_field: str = "text"
+    split_sentences: str | None = None
+    skip_bad_records: bool = False
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some complete lines of a file, as bytes."""
+    """Some complete lines of plain text, as bytes.
 
-    path: Path
+    ``whole_documents`` tells that a document starts with the first line, and none goes on after the last one. ``bad``
+    is the number of records that were skipped.
+    """
+
+    name: str
     offset: int
     data: bytes
+    whole_documents: bool = False
+    bad: int = 0
 
     def __str__(self) -> str:
-        return f"{self.path}, from byte {self.offset}"
+        return f"{self.name}, from byte {self.offset}"
+
+    @property
+    def starts_document(self) -> bool:
+        """Whether the first line starts a document without a blank line before it."""
+        return self.offset == 0 or self.whole_documents
+
+    @property
+    def size(self) -> int:
+        """The number of bytes, with the blank line that would separate whole documents from the next ones."""
+        return len(self.data) + (self.whole_documents and len(self.data) > 0)
 
     def lines(self) -> list[str]:
         """The lines without line endings (LF or CRLF) and without a byte order mark.
 
         Raises InputError with the offset in the file if the bytes are not UTF-8.
         """
+        if not self.data:
+            return []
         try:
             text = self.data.decode()
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{self.path}: not UTF-8 at byte {self.offset + error.start}; convert it, for example with iconv"
+                f"{self.name}: not UTF-8 at byte {self.offset + error.start}; convert it, for example with iconv"
             ) from None
         if self.offset == 0:
             text = text.removeprefix("\ufeff")
         return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
+    def plain(self, reading: Reading) -> "Chunk":
+        """The same lines, or their sentences."""
+        language = reading.split_sentences
+        if language is None:
+            return self
+        from sentencex import segment
 
-def text_bytes(paths: Iterable[Path]) -> int:
-    """Total size of the files; raises InputError if one is missing or is a folder."""
-    total = 0
-    for path in paths:
-        try:
-            total += path.stat().st_size
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}; give a text file") from None
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder; give the text files in it")
-    return total
+        # a blank sentence would separate documents
+        lines = ("\n".join(filter(None, map(str.strip, segment(language, line)))) for line in self.lines())
+        return replace(self, data="".join(f"{line}\n" for line in lines).encode())
 
 
-def read_chunks(paths: Iterable[Path], title: str) -> Iterator[Chunk]:
-    """Read the files in order, in chunks of complete lines; shows a progress bar with the title."""
-    with tqdm(total=text_bytes(paths), unit="B", unit_scale=True, desc=title, disable=None) as progress:
-        for path in paths:
+@dataclass(frozen=True)
+class Records:
+    """Some records of a file: texts in UTF-8, or JSON objects that contain the text; each one is a document."""
+
+    name: str
+    first: int
+    rows: list[bytes | None]
+    is_json: bool = False
+    bad: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}, from record {self.first + 1}"
+
+    def plain(self, reading: Reading) -> Chunk:
+        """The documents as plain text; raises InputError for a bad record, unless these are skipped."""
+        documents, bad = [], self.bad
+        for number, row in enumerate(self.rows, self.first + 1):
+            if self.is_json and row is not None and not row.strip():
+                continue
             try:
-                with open(path, "rb") as file:
-                    offset = 0
-                    while data := file.read(CHUNK_BYTES) + file.readline():
-                        yield Chunk(path, offset, data)
-                        offset += len(data)
-                        progress.update(len(data))
+                text = _field(row, reading.text_field) if self.is_json else row
+                if text is None:
+                    raise ValueError("the text is null")
+                text = text.decode() if isinstance(text, bytes) else text
+                lines = (line for line in text.replace("\r\n", "\n").split("\n") if line and not line.isspace())
+                document = "".join(f"{line}\n" for line in lines).encode()
+            except (ValueError, RecursionError) as error:
+                if not reading.skip_bad_records:
+                    raise _bad(f"{self.name}, record {number}", error) from None
+                bad += 1
+            else:
+                if document:
+                    documents.append(document)
+        return Chunk(self.name, self.first, b"\n".join(documents), True, bad).plain(reading)
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file with text; ``size`` is its size in bytes, or 0 if that is unknown."""
+
+    name: str  # in messages
+    path: str
+    size: int
+    system: Any = None  # of fsspec; None for a file that Python opens
+
+    @property
+    def compression(self) -> str | None:
+        """The suffix that says how the file is compressed."""
+        suffix = os.path.splitext(self.path)[1].lower()
+        return suffix if suffix in COMPRESSIONS else None
+
+    @property
+    def kind(self) -> str:
+        """What is in the file, according to its suffix."""
+        return KINDS.get(os.path.splitext(self.path.lower().removesuffix(self.compression or ""))[1], PLAIN)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the file contains just the text, so that its size is that of the text."""
+        return self.kind == PLAIN and self.compression is None
+
+    def open(self) -> IO[bytes]:
+        """Open the file to read its bytes."""
+        return open(self.path, "rb") if self.system is None else self.system.open(self.path, "rb")
+
+
+def find_files(inputs: Iterable[str | Path], reading: Reading) -> list[TextFile]:
+    """The files of all inputs, in order: files, folders, patterns and addresses.
+
+    Raises InputError if there is no such file, or if a library that reads one of them is missing.
+    """
+    if reading.split_sentences is not None:
+        _require("sentencex", "--split-sentences", "sentences")
+    files = [file for name in inputs for file in _find(str(name))]
+    for file in files:
+        base = file.path.lower().removesuffix(file.compression or "")
+        if base.endswith(ARCHIVES):
+            raise InputError(f"{file.name}: an archive of several files; unpack it and give its files")
+        if file.kind in (PARQUET, ARROW):
+            _require("pyarrow", file.name, "parquet")
+        if file.compression == ".zst":
+            _require("backports.zstd", file.name, "zstd")
+    return files
+
+
+def read_chunks(files: Iterable[TextFile], title: str, reading: Reading) -> Iterator[Chunk | Records]:
+    """Read the files in order, in chunks of complete lines or records; shows a progress bar with the title."""
+    files = list(files)
+    with tqdm(total=sum(file.size for file in files), unit="B", unit_scale=True, desc=title, disable=None) as progress:
+        for file in files:
+            done = 0
+            try:
+                with file.open() as stream:
+                    for position, chunk in _READERS[file.kind](file, stream, reading):
+                        yield chunk
+                        progress.update(position - done)
+                        done = position
             except OSError as error:
-                raise InputError(f"{path}: {error.strerror}; give a readable text file") from None
+                raise InputError(f"{file.name}: {_reason(error)}; give a readable text file") from None
+
+
+def _find(name: str) -> list[TextFile]:
+    system, path = None, name
+    try:
+        if "://" in name and not os.path.exists(name):
+            system, path = url_to_fs(name)
+        there = system or LocalFileSystem()
+        if there.isdir(path):
+            return _in_folder(name, there.find(path, detail=True), there._strip_protocol(path), system)
+        if any(sign in path for sign in "*?[") and not there.exists(path):
+            found = there.glob(path, detail=True)
+        elif system is None:
+            return [TextFile(name, name, os.stat(name).st_size)]
+        else:
+            found = {path: system.info(path)}
+    except InputError:
+        raise
+    except Exception as error:  # each file system has errors of its own
+        raise InputError(f"{name}: {_reason(error)}; give a text file") from None
+    return _files(name, found, system)
+
+
+def _files(name: str, found: dict[str, dict], system: Any) -> list[TextFile]:
+    files = [
+        TextFile(system.unstrip_protocol(path) if system else path, path, found[path]["size"] or 0, system)
+        for path in sorted(found)
+        if found[path]["type"] == "file"
+    ]
+    if not files:
+        raise InputError(f"{name}: no file there; give text files")
+    return files
+
+
+def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> list[TextFile]:
+    """All files of a folder except hidden ones, which must be of one kind; of a saved data set, those with the data."""
+    inside = {path: path[len(root) :].strip("/") for path in found}
+    if "dataset_dict.json" in inside.values():
+        splits = sorted({inner.partition("/")[0] for inner in inside.values() if "/" in inner})
+        raise InputError(f"{name}: contains the splits {', '.join(splits)}; give the folder of one split")
+    is_saved = "state.json" in inside.values()  # by save_to_disk of the library datasets
+    kept = {
+        path: found[path]
+        for path, inner in inside.items()
+        if not any(part.startswith((".", "_")) for part in inner.split("/"))
+        and (not is_saved or inner.endswith(".arrow"))
+    }
+    files = _files(name, kept, system)
+    first = files[0]
+    for file in files:
+        if file.kind != first.kind:
+            mixed = f"{first.kind} ({os.path.basename(first.path)}) and {file.kind} ({os.path.basename(file.path)})"
+            raise InputError(f"{name}: a folder with {mixed}; give the files, or a pattern such as '{name}/*.jsonl'")
+    return files
+
+
+def _read_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Chunk]]:
+    unpacked = None if file.compression is None else _Decompressed(stream, file.compression)
+    source = stream if unpacked is None else io.BufferedReader(unpacked, CHUNK_BYTES)
+    offset = lines = 0
+    while True:
+        data = source.read(CHUNK_BYTES) + source.readline()
+        if unpacked is not None and unpacked.damage is not None:
+            break
+        if not data:
+            return
+        yield offset + len(data) if unpacked is None else stream.tell(), Chunk(file.name, offset, data)
+        offset += len(data)
+        lines += 0 if unpacked is None else data.count(b"\n")
+    if not reading.skip_bad_records:
+        unit = "record" if file.kind == JSON else "line"
+        number = lines + data.count(b"\n") + 1
+        raise _bad(f"{file.name}, {unit} {number}", unpacked.damage)
+    yield file.size, Chunk(file.name, offset, data[: data.rfind(b"\n") + 1], bad=1)
+
+
+def _read_json_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+    first = 0
+    for position, chunk in _read_lines(file, stream, reading):
+        data = chunk.data.removeprefix(b"\xef\xbb\xbf") if first == 0 else chunk.data
+        rows: list[bytes | None] = list(data.removesuffix(b"\n").split(b"\n"))
+        yield position, Records(file.name, first, rows, is_json=True, bad=chunk.bad)
+        first += len(rows)
+
+
+def _read_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+    from pyarrow import parquet
+
+    def open_table() -> tuple[Any, Iterable[Any], Callable[[int], int]]:
+        table = parquet.ParquetFile(stream, buffer_size=CHUNK_BYTES)
+        batches = table.iter_batches(ROWS, columns=[reading.text_field], use_threads=False)
+        return table.schema_arrow, batches, lambda row: file.size * row // max(table.metadata.num_rows, 1)
+
+    return _read_table(file, open_table, reading)
+
+
+def _read_arrow(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+    from pyarrow import ipc
+
+    def open_table() -> tuple[Any, Iterable[Any], Callable[[int], int]]:
+        table = ipc.open_stream(stream)
+        return table.schema, table, lambda _: stream.tell()
+
+    return _read_table(file, open_table, reading)
+
+
+_READERS: dict[str, Callable[[TextFile, IO[bytes], Reading], Iterator[tuple[int, Chunk | Records]]]] = {
+    PLAIN: _read_lines,
+    JSON: _read_json_lines,
+    PARQUET: _read_parquet,
+    ARROW: _read_arrow,
+}
+
+
+def _read_table(
+    file: TextFile, open_table: Callable[[], tuple[Any, Iterable[Any], Callable[[int], int]]], reading: Reading
+) -> Iterator[tuple[int, Records]]:
+    """Read a table's column of text; ``open_table`` returns the schema, the batches, and the position of a row."""
+    from pyarrow import ArrowException
+
+    rows: list[bytes | None] = []
+    first = 0
+    try:
+        schema, batches, position = open_table()
+        _check_column(file.name, schema, reading.text_field)
+        size = 0
+        for batch in batches:
+            for row in _texts(batch.column(reading.text_field)):
+                rows.append(row)
+                size += len(row or b"")
+                if size >= CHUNK_BYTES:
+                    yield position(first + len(rows)), Records(file.name, first, rows)
+                    first, rows, size = first + len(rows), [], 0
+    except (ArrowException, OSError) as error:
+        if not _is_damage(error):
+            raise
+        if not reading.skip_bad_records:
+            raise _bad(f"{file.name}, record {first + len(rows) + 1}", error) from None
+        yield file.size, Records(file.name, first, rows, bad=1)
+    else:
+        yield file.size, Records(file.name, first, rows)
+
+
+def _check_column(name: str, schema: Any, field: str) -> None:
+    from pyarrow import types
+
+    if field not in schema.names:
+        raise InputError(f"{name}: no column {field!r}, but {', '.join(schema.names)}; give one with --text-field")
+    kind = schema.field(field).type
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
+        raise InputError(f"{name}: the column {field!r} is of type {kind}; give a column of text with --text-field")
+
+
+def _texts(column: Any) -> list[bytes | None]:
+    """The values in UTF-8, which may be invalid: the workers decode them."""
+    from pyarrow import large_binary, types
+
+    column = column.dictionary_decode() if types.is_dictionary(column.type) else column
+    return column.cast(large_binary()).to_pylist()
+
+
+def _field(row: bytes | None, field: str) -> Any:
+    """A field of an object in JSON; raises ValueError if it is neither text nor null."""
+    record = json.loads((row or b"null").decode())
+    if not isinstance(record, dict):
+        raise ValueError(f"a JSON {type(record).__name__}, not an object")
+    if field not in record:
+        raise ValueError(f"no field {field!r}, but {', '.join(record)}")
+    text = record[field]
+    if text is not None and not isinstance(text, str):
+        raise ValueError(f"the field {field!r} is a JSON {type(text).__name__}, not text")
+    return text
+
+
+class _Decompressed(io.RawIOBase):
+    """The content of a compressed file up to its end or to the first ``damage``."""
+
+    def __init__(self, stream: IO[bytes], compression: str):
+        openers: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
+        self._file = openers[compression](stream)
+        self.damage: BaseException | None = None
+
+    def readable(self) -> bool:
+        """Whether it can be read, as BufferedReader asks."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; 0 at the end."""
+        try:
+            data = self._file.read1(len(buffer)) if self.damage is None else b""
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            self.damage, data = error, b""
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _open_zstd(stream: IO[bytes]) -> Any:
+    # not with zstandard, which ends silently after the first frame and where the file was truncated
+    from backports import zstd
+
+    return zstd.open(stream, options={zstd.DecompressionParameter.window_log_max: 31})  # files of zstd --long
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Whether a decompressor or pyarrow has found damage; other errors are those of the file system."""
+    if isinstance(error, OSError):  # gzip, bz2 and pyarrow raise it without a number
+        return error.errno is None and not isinstance(error, TimeoutError)
+    module = type(error).__module__
+    return isinstance(error, (EOFError, zlib.error, lzma.LZMAError)) or "zstd" in module or "pyarrow" in module
+
+
+def _bad(place: str, error: BaseException) -> InputError:
+    return InputError(f"{place}: {_reason(error)}; repair it, or skip it with --skip-bad-records")
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, UnicodeError):
+        return "not UTF-8"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not valid JSON ({error.msg})"
+    return getattr(error, "strerror", None) or first_line(error)
+
+
+def _require(module: str, user: str, extra: str) -> None:
+    """Raise InputError, with the extra to install, if the module is missing that the user needs."""
+    try:
+        import_module(module)
+    except ImportError:
+        raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None

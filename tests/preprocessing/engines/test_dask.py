@@ -1,5 +1,7 @@
 """Dask: the same results in the same order, even if workers are killed, and one-line errors."""
 
+import gzip
+import json
 import os
 import signal
 import socket
@@ -8,9 +10,11 @@ import sys
 from contextlib import ExitStack, closing
 from functools import partial
 
+import pyarrow as pa
 import pytest
 from engine_checks import SQUARES, Consumed, call, dask_cluster, map_until_refused, running, squares, wait_until
 from preprocessed import contents, refused, write
+from pyarrow import parquet
 from tokenizer_folders import TEXT, bert_folder
 
 from tn_fairseq.preprocessing import binarization, text
@@ -60,7 +64,13 @@ def test_dask_keeps_the_order_and_limits_the_look_ahead(address):
 def test_a_corpus_is_binarized_as_without_dask(address, tmp_path, monkeypatch):
     monkeypatch.setattr(text, "CHUNK_BYTES", 100)
     tokenizer = load_tokenizer(bert_folder(tmp_path / "tokenizer"))
-    splits = {"train": [write(tmp_path / "text", "\n\n".join(TEXT * 20))]}
+    records = "".join(json.dumps({"text": text}) + "\n" for text in TEXT * 20)
+    parquet.write_table(pa.table({"text": TEXT * 20}), tmp_path / "text.parquet")
+    inputs = [
+        write(tmp_path / "text", "\n\n".join(TEXT * 20)),
+        write(tmp_path / "text.jsonl.gz", gzip.compress(records.encode())),
+    ]
+    splits = {"train": [*inputs, tmp_path / "text.parquet"]}
     for folder, dask in ((tmp_path / "dask", address), (tmp_path / "here", None)):
         binarization.binarize(splits, tokenizer, folder, dask=dask, shards=3)
     assert contents(tmp_path / "dask") == contents(tmp_path / "here")

@@ -1,8 +1,12 @@
 """Convert text into the files that fairseq reads: dict.txt, train.bin, train.idx, valid.bin ...
 
-The text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents. The tokenizer is a folder
-saved by train-tokenizer or Hugging Face, a BERT vocab.txt, a SentencePiece .model, or GPT-2's encoder.json with its
-vocab.bpe in the same folder. Its files are copied to DATA_BIN/tokenizer.
+The text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents; or JSON Lines, Parquet or
+Arrow, where each record is one document. It may be compressed: .gz, .xz, .bz2 or .zst. FILE can also be a folder, a
+pattern such as 'corpus/*.jsonl.zst', a data set that the library datasets has saved, or an address such as
+s3://bucket/corpus or hf://datasets/NAME/train.parquet.
+
+The tokenizer is a folder saved by train-tokenizer or Hugging Face, a BERT vocab.txt, a SentencePiece .model, or GPT-2's
+encoder.json with its vocab.bpe in the same folder. Its files are copied to DATA_BIN/tokenizer.
 
     python -m tn_fairseq.preprocessing binarize --train train.txt --valid valid.txt --tokenizer vocab.txt \\
         --destdir data-bin
@@ -21,27 +25,25 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from ...arguments import positive
 from ...dictionary import load_dictionary
 from ...errors import one_line_errors
 from ...reporting.layout import align
 from ..binarization import SplitCounts, binarize, shard_names
-from ..options import binarizing_parser, cells, percent, start
+from ..options import add_reading_options, binarizing_parser, cells, percent, reading, start
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = binarizing_parser("binarize", __doc__, "DATA_BIN")
     for split, use in (("train", "train"), ("valid", "validate"), ("test", "test")):
-        parser.add_argument(
-            f"--{split}", nargs="+", type=Path, required=split != "test", metavar="FILE", help=f"text to {use} on"
-        )
+        parser.add_argument(f"--{split}", nargs="+", required=split != "test", metavar="FILE", help=f"text to {use} on")
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     text = "use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786"
     engine.add_argument("--dask", metavar="ADDRESS", help=text)
+    add_reading_options(parser)
     parser.add_argument("--shards", type=positive, metavar="N", help="split the training text into this many folders")
     parser.add_argument("--text-only", action="store_true", help="write pieces as text instead of .bin and .idx")
     return parser
@@ -53,12 +55,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     args, tokenizer, began = start(get_parser(), argv)
     splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
     how = {"workers": args.workers, "dask": args.dask, "text_only": args.text_only, "shards": args.shards}
+    how["reading"] = reading(args)
     counts = binarize(splits, tokenizer, args.destdir, dict_path=args.dict, **how)
     seconds = time.perf_counter() - began
     folders = [args.destdir / name for name in shard_names(args.shards)]
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
+    if args.skip_bad_records:
+        print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
     kinds = ("txt",) if args.text_only else ("bin", "idx")
     names = ", ".join(f"{split}.{kind}" for split in splits for kind in kinds)
     if args.shards is None:

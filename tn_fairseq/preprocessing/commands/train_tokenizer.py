@@ -1,4 +1,4 @@
-"""Train a WordPiece or SentencePiece tokenizer on text: UTF-8, one sentence (or paragraph) per line.
+"""Train a WordPiece or SentencePiece tokenizer on text, in all the formats that binarize reads.
 
     python -m tn_fairseq.preprocessing train-tokenizer --input train.txt --type wordpiece --vocab-size 8192 \\
         --output tokenizer
@@ -28,8 +28,8 @@ from ...files import publish, write_folder
 from ...tokenizers import load_tokenizer
 from ...tokenizers.base import BERT_SPECIAL_TOKENS
 from ...tokenizers.wordpiece import wordpiece_tokenizer
-from ..options import command_parser
-from ..text import read_chunks, text_bytes
+from ..options import add_reading_options, command_parser, reading
+from ..text import Reading, TextFile, find_files, read_chunks
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
 # The most frequent characters are pieces, all others are unknown. BERT has the same limit in the tokenizers library.
@@ -45,11 +45,12 @@ SENTENCEPIECE_LINE_BYTES = 1 << 24
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = command_parser("train-tokenizer", __doc__)
-    parser.add_argument("--input", nargs="+", type=Path, required=True, metavar="FILE", help="text to train on")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text to train on")
     parser.add_argument("--type", choices=("wordpiece", "sentencepiece"), required=True, help="kind of tokenizer")
     text = "number of pieces, including special tokens"
     parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help=text)
     parser.add_argument("--cased", action="store_true", help="WordPiece only: keep uppercase and accents")
+    add_reading_options(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the tokenizer's files")
     return parser
 
@@ -62,12 +63,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.cased and args.type == "sentencepiece":
         parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
     start = time.perf_counter()
-    size = text_bytes(args.input)
-    characters = _count_characters(args.input)
+    how = reading(args)
+    inputs = find_files(args.input, how)
+    characters, size, bad = _count_characters(inputs, how)
     if args.type == "wordpiece":
-        files = train_wordpiece(_lines(args.input), characters, args.vocab_size, lowercase=not args.cased)
+        files = train_wordpiece(_lines(inputs, how), characters, args.vocab_size, lowercase=not args.cased)
     else:
-        files = train_sentencepiece(_lines(args.input), args.vocab_size)
+        files = train_sentencepiece(_lines(inputs, how), args.vocab_size)
     with write_folder(args.output, "--output") as staging:
         for name, content in files.items():
             (staging / name).write_bytes(content)
@@ -75,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         publish(staging, args.output, last=next(iter(files)), old=[args.output / name for name in FILES])
     seconds = time.perf_counter() - start
     print(f"trained on {size / 1e6:,.1f} MB in {seconds:.1f} s: {load_tokenizer(args.output).description}")
+    if args.skip_bad_records:
+        print(f"skipped bad records: {bad:,}")
     print(f"wrote {', '.join(files)} to {args.output}")
 
 
@@ -155,21 +159,29 @@ def _check_size(vocab_size: int, least: int = 0, most: float = math.inf) -> None
         raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {most} pieces")
 
 
-def _count_characters(paths: Sequence[Path]) -> dict[str, int]:
-    """How often each character occurs; raises InputError for text that is empty or not UTF-8, before any training."""
+def _count_characters(files: Sequence[TextFile], how: Reading) -> tuple[dict[str, int], int, int]:
+    """How often each character occurs, the size of the text in bytes, and the number of bad records.
+
+    Raises InputError for text that is empty or not UTF-8, before any training.
+    """
     counts = np.zeros(0x110000, dtype=np.int64)
-    for chunk in read_chunks(paths, "reading"):
+    size = bad = 0
+    for text in read_chunks(files, "reading", how):
+        chunk = text.plain(how)
+        size += chunk.size
+        bad += chunk.bad
         codes = np.frombuffer("\n".join(chunk.lines()).encode("utf-32-le"), dtype="<u4")
         counts += np.bincount(codes, minlength=len(counts))
     characters = {chr(code): int(counts[code]) for code in np.flatnonzero(counts)}
     if all(character.isspace() for character in characters):
-        raise InputError(f"{', '.join(map(str, paths))}: no line with text; give a corpus with one sentence per line")
-    return characters
+        names = ", ".join(file.name for file in files)
+        raise InputError(f"{names}: no line with text; give a corpus with one sentence per line")
+    return characters, size, bad
 
 
-def _lines(paths: Sequence[Path]) -> Iterator[str]:
-    for chunk in read_chunks(paths, "loading"):
-        yield from chunk.lines()
+def _lines(files: Sequence[TextFile], how: Reading) -> Iterator[str]:
+    for text in read_chunks(files, "loading", how):
+        yield from text.plain(how).lines()
     print("learning the pieces ...", flush=True)  # the libraries print nothing until they are done
 
 

@@ -179,9 +179,9 @@ class _Shared:
 def _load_shared(content: bytes) -> Callable[[bytes], list]:
     function, expected = pickle.loads(content)
     here = _versions()
-    other = [name for name in here if here[name] != expected[name]]
+    other = [name for name in {**expected, **here} if here.get(name) != expected.get(name)]
     if other:
-        there, expected = (", ".join(f"{name} {of[name]}" for name in other) for of in (here, expected))
+        there, expected = (", ".join(f"{name} {of.get(name, 'missing')}" for name in other) for of in (here, expected))
         raise InputError(f"a Dask worker has {there}, but this machine has {expected}; {SAME_ENVIRONMENT}")
     return partial(_map_pickled, function)
 
@@ -193,4 +193,6 @@ def _map_pickled(function: Callable[[Item], Result], batch: bytes) -> list[Resul
 @cache
 def _versions() -> dict[str, str]:
     versions = {name: metadata.version(name) for name in ("tn_fairseq", "tokenizers", "sentencepiece")}
+    with suppress(metadata.PackageNotFoundError):
+        versions["sentencex"] = metadata.version("sentencex")
     return {"Python": "{}.{}".format(*sys.version_info), **versions}
