@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import random
@@ -256,6 +257,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
     write(tmp_path / "a.zst", b"")
     write_parquet(tmp_path / "a.parquet", TEXTS)
     for given, message in (
+        ("nothing[1].txt", "nothing[1].txt: no file there"),
         ("nothing.txt", "nothing.txt: No such file or directory; give a text file"),
         ("*.json", "*.json: no file there"),
         ("mixed", "mixed: a folder with plain text (a.txt) and JSON Lines (b.jsonl); give the files, or a pattern"),
@@ -263,8 +265,13 @@ def test_what_is_refused(tmp_path, monkeypatch):
         ("a.tar.gz", "a.tar.gz: an archive of several files; unpack it"),
     ):
         assert message in refused(find_files, [tmp_path / given], Reading())
-    for address in ("memory://nothing/*.txt", "memory://nothing.txt", "carrier://pigeon/a.txt"):
-        assert refused(find_files, [address], Reading()).startswith(f"{address}: ")
+    for address, reason in (
+        ("memory://nothing/*.txt", "no file there"),
+        ("memory://nothing.txt", "No such file or directory"),
+        ("carrier://pigeon/a.txt", "Protocol not known: carrier"),
+    ):
+        message = refused(find_files, [address], Reading())
+        assert message.startswith(f"{address}: {reason}")
     for field, message in (
         ("body", "a.parquet: no column 'body', but id, text; give one with --text-field"),
         ("id", "a.parquet: the column 'id' is of type int64; give a column of text with --text-field"),
@@ -280,6 +287,21 @@ def test_what_is_refused(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
             assert f"pip install 'tn_fairseq[{extra}]'" in refused(find_files, [tmp_path / given], reading)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl.xz", "a.parquet"])
+def test_a_connection_that_breaks_is_not_taken_for_damage(name, monkeypatch):
+    fsspec.filesystem("memory").pipe(f"/{name}", b"")
+    files = find_files([f"memory:///{name}"], SKIP)
+
+    class Broken(io.BytesIO):
+        def read(self, *_):
+            raise RuntimeError("connection lost\nmore")
+
+        readinto = readinto1 = readline = read1 = seek = read
+
+    monkeypatch.setattr(files[0].system, "open", lambda *_: Broken())
+    assert refused(list, read_chunks(files, "", SKIP)) == f"{files[0].name}: connection lost; give a readable text file"
 
 
 def test_only_bad_records(tmp_path, bert):

@@ -11,6 +11,7 @@ import bz2
 import gzip
 import io
 import json
+import logging
 import lzma
 import os
 import zlib
@@ -29,6 +30,7 @@ from ..errors import InputError, first_line
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
 ROWS = 64  # of a Parquet file, read at a time
+PARQUET_BYTES = 1 << 18  # also of a Parquet file
 
 JSON, PARQUET, ARROW, PLAIN = "JSON Lines", "Parquet", "Arrow", "plain text"
 KINDS = {".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".arrow": ARROW}
@@ -198,7 +200,9 @@ def read_chunks(files: Iterable[TextFile], title: str, reading: Reading) -> Iter
                         yield chunk
                         progress.update(position - done)
                         done = position
-            except OSError as error:
+            except Exception as error:
+                if isinstance(error, InputError) or not (file.system or isinstance(error, OSError)):
+                    raise
                 raise InputError(f"{file.name}: {_reason(error)}; give a readable text file") from None
 
 
@@ -206,11 +210,13 @@ def _find(name: str) -> list[TextFile]:
     system, path = None, name
     try:
         if "://" in name and not os.path.exists(name):
+            logging.root.setLevel(logging.WARNING)  # fairseq sets it to DEBUG, and file systems log each request
             system, path = url_to_fs(name)
         there = system or LocalFileSystem()
-        if there.isdir(path):
+        exists, is_folder = (os.path.exists, os.path.isdir) if system is None else (system.exists, system.isdir)
+        if is_folder(path):
             return _in_folder(name, there.find(path, detail=True), there._strip_protocol(path), system)
-        if any(sign in path for sign in "*?[") and not there.exists(path):
+        if any(sign in path for sign in "*?[") and not exists(path):
             found = there.glob(path, detail=True)
         elif system is None:
             return [TextFile(name, name, os.stat(name).st_size)]
@@ -219,7 +225,8 @@ def _find(name: str) -> list[TextFile]:
     except InputError:
         raise
     except Exception as error:  # each file system has errors of its own
-        raise InputError(f"{name}: {_reason(error)}; give a text file") from None
+        remedy = "check the address and the network" if "://" in name else "give a text file"
+        raise InputError(f"{name}: {_reason(error)}; {remedy}") from None
     return _files(name, found, system)
 
 
@@ -289,7 +296,7 @@ def _read_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterat
     from pyarrow import parquet
 
     def open_table() -> tuple[Any, Iterable[Any], Callable[[int], int]]:
-        table = parquet.ParquetFile(stream, buffer_size=CHUNK_BYTES)
+        table = parquet.ParquetFile(stream, buffer_size=PARQUET_BYTES, pre_buffer=False)  # or it keeps all it has read
         batches = table.iter_batches(ROWS, columns=[reading.text_field], use_threads=False)
         return table.schema_arrow, batches, lambda row: file.size * row // max(table.metadata.num_rows, 1)
 
@@ -368,7 +375,7 @@ def _field(row: bytes | None, field: str) -> Any:
     if not isinstance(record, dict):
         raise ValueError(f"a JSON {type(record).__name__}, not an object")
     if field not in record:
-        raise ValueError(f"no field {field!r}, but {', '.join(record)}")
+        raise ValueError(f"no field {field!r}, but {', '.join(record)} (see --text-field)")
     text = record[field]
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the field {field!r} is a JSON {type(text).__name__}, not text")
@@ -423,6 +430,8 @@ def _reason(error: BaseException) -> str:
         return "not UTF-8"
     if isinstance(error, json.JSONDecodeError):
         return f"not valid JSON ({error.msg})"
+    if isinstance(error, FileNotFoundError):  # the message of some file systems is only the path
+        return "No such file or directory"
     return getattr(error, "strerror", None) or first_line(error)
 
 
