@@ -36,7 +36,7 @@ def convert(wordpiece_bin, tmp_path, capsys):
 
     def convert_one(folder: Path, *words: object) -> tuple[str, dict[str, torch.Tensor]]:
         output = tmp_path / "imported.pt"
-        main([str(word) for word in ("import", folder, *words, "--data", wordpiece_bin, "--output", output)])
+        main([str(word) for word in ("import", folder, "--data", wordpiece_bin, *words, "--output", output)])
         return capsys.readouterr().out, torch.load(output, weights_only=True)["model"]
 
     return convert_one
@@ -380,3 +380,28 @@ def test_a_generator_that_does_not_fit(strangers, refused, source, generator, ex
 
 def test_an_output_that_cannot_be_written(released, wordpiece_bin, tmp_path):
     assert "--output" in refusal("import", released / "bert", "--data", wordpiece_bin, "--output", tmp_path)
+
+
+def test_new_symbols_get_rows_with_the_spread_of_the_others(folders, convert, refused, wordpiece_bin, tmp_path):
+    """The existing rows stay as they are, bit for bit, and the same import gives the same new rows."""
+    more = tmp_path / "more-bin"
+    shutil.copytree(wordpiece_bin, more)
+    with open(more / "dict.txt", "a", encoding="utf-8") as file:
+        file.write("".join(f"new{number} 1\n" for number in range(50)))
+    _, before = convert(folders / "bert")
+    _, after = convert(folders / "bert", "--new-symbols", "--data", more)
+    assert before.keys() == after.keys()
+    for name in before.keys() - {"dictionary_fingerprint"}:
+        tensor, rows = before[name], after[name]
+        if tensor.shape == rows.shape:
+            assert torch.equal(rows, tensor), name
+            continue
+        assert name in ("embeddings.word_embeddings.weight", "masked_lm_head.bias")
+        assert len(rows) == len(tensor) + 50
+        new = rows[len(tensor) - 1 : -1]  # <mask> is the last symbol
+        assert torch.equal(torch.cat([rows[: len(tensor) - 1], rows[-1:]]), tensor)
+        torch.testing.assert_close(new.mean(), tensor.mean(), atol=0.01, rtol=0)
+        assert name == "masked_lm_head.bias" or new.std() == pytest.approx(tensor.std().item(), rel=0.1)
+    _, again = convert(folders / "bert", "--new-symbols", "--data", more)
+    assert not differing(after, again)
+    assert "new0" in refused(folders / "bert", data_bin=more)

@@ -42,6 +42,9 @@ def get_parser() -> argparse.ArgumentParser:
     taking.add_argument(
         "--max-positions", type=int, metavar="N", help="keep the first N position embeddings (default: all)"
     )
+    taking.add_argument(
+        "--new-symbols", action="store_true", help="give symbols of DATA_BIN/dict.txt that the model lacks new rows"
+    )
     giving = commands.add_parser("export", help="convert a checkpoint of fairseq-train to folders for transformers")
     giving.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="of an electra_* or bert_* model")
     giving.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder to write")
@@ -68,7 +71,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
 
     imported = import_model(
-        args.folder, args.data, args.output, args.generator, args.max_positions, as_electra=args.kind == "electra"
+        args.folder,
+        args.data,
+        args.output,
+        args.generator,
+        args.max_positions,
+        as_electra=args.kind == "electra",
+        new_symbols=args.new_symbols,
     )
     for path, names in imported.left_out.items():
         print(f"left out of {path}: {', '.join(names)}")

@@ -48,10 +48,12 @@ def import_model(
     generator: Path | None = None,
     max_positions: int | None = None,
     as_electra: bool = False,
+    new_symbols: bool = False,
 ) -> Imported:
     """Write the model in ``folder``, and for ELECTRA the generator in another, as a checkpoint for a data-bin.
 
-    With ``as_electra``, BERT becomes ELECTRA's discriminator. What no folder has is initialized, the same in every run:
+    With ``as_electra``, BERT becomes ELECTRA's discriminator. With ``new_symbols``, symbols of the data that the model
+    lacks get new rows (see ``add_rows``). What no folder has is initialized, the same in every run:
     a head, or a generator on the discriminator's embeddings. Raises InputError for a model that is neither BERT nor
     ELECTRA, lacks tensors of its encoder or has others, has another vocabulary than the data, or has fewer than
     ``max_positions`` positions, and for a generator with other embeddings.
@@ -59,7 +61,10 @@ def import_model(
     check_data_folder(data_bin)
     towers = read_towers(folder, generator, as_electra)
     dictionary, tokenizer = read_data_bin(data_bin)
-    check_tokenizer(folder, dictionary, tokenizer, data_bin)
+    check_tokenizer(folder, dictionary, tokenizer, data_bin, new_symbols)
+    if new_symbols:
+        for source in {source.path: source for source in towers.values()}.values():
+            add_rows(source, len(dictionary))
     imported = read_model(towers, dictionary, tokenizer, max_positions)
     flags = ["--criterion", "electra", "--optimizer", "electra_adamw"]
     flags += ["--tokens-per-sample", str(min(128, imported.model.cfg.max_positions))]
@@ -93,6 +98,22 @@ def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = 
     if generator:
         towers["generator"] = source if generator.resolve() == folder.resolve() else read_folder(generator)
     return towers
+
+
+def add_rows(source: PretrainedFolder, size: int) -> None:
+    """Give the folder's tensors with a row per piece ``size`` rows.
+
+    New rows are drawn, the same in every run, from normal distributions with the mean and the standard deviation of the
+    existing ones in each column. New biases are the mean of the existing ones.
+    """
+    generator = torch.Generator().manual_seed(1)
+    for name, tensor in source.tensors.items():
+        if name.endswith(("embeddings.word_embeddings.weight", "predictions.bias", "lm_head.bias")):
+            rows = tensor.float()
+            noise = torch.randn(size - len(rows), *rows.shape[1:], generator=generator)
+            spread = rows.std(dim=0) if rows.dim() > 1 else torch.zeros(())
+            source.tensors[name] = torch.cat([rows, rows.mean(dim=0) + spread * noise])
+    source.config["vocab_size"] = size
 
 
 def read_model(

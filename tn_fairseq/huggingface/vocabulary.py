@@ -24,13 +24,18 @@ def read_data_bin(data_bin: Path) -> tuple[Dictionary, Tokenizer]:
     return dictionary, load_tokenizer(folder)
 
 
-def check_tokenizer(folder: Path, dictionary: Dictionary, tokenizer: Tokenizer, data_bin: Path) -> None:
-    """Raises InputError if the folder's tokenizer has other pieces than the data-bin's, or splits text differently."""
+def check_tokenizer(
+    folder: Path, dictionary: Dictionary, tokenizer: Tokenizer, data_bin: Path, new_symbols: bool = False
+) -> None:
+    """Raises InputError if the folder's tokenizer has other pieces than the data-bin's, or splits text differently.
+
+    With ``new_symbols``, only the data-bin's tokenizer counts, and its dictionary may have more symbols.
+    """
     remedy = f"binarize the data with {PREPROCESSING} binarize --tokenizer {folder}"
     # an exported tokenizer also has the symbols that only the dictionary has, after its own pieces
     size = len(tokenizer.pieces)
     added = [symbol for symbol, token in zip(dictionary.symbols, tokenizer.token_ids(dictionary)) if token >= size]
-    ours = [*tokenizer.pieces, *added]
+    ours = tokenizer.pieces if new_symbols else [*tokenizer.pieces, *added]
     loaded = load_tokenizer(folder)
     for token, (their, our) in enumerate(zip_longest(loaded.pieces, ours)):
         if their != our:
