@@ -17,6 +17,7 @@ from tn_fairseq.reporting.paper import AVERAGE
 from tn_fairseq.reporting.statistics import detectable_difference, mean_interval, summarize
 from tn_fairseq.reporting.training_log import read_records
 
+RECOVERED = "share of the oracle's gain"
 HELD_OUT = "masked language modeling on held-out text"
 IN_TRAINING = "masked language modeling during training"
 FALSE_NEGATIVES = "false negatives on held-out text"
@@ -27,8 +28,11 @@ COST = "cost"
 RATES = {
     "accuracy": (HELD_OUT, "accuracy", "%", 1),
     "loss": (HELD_OUT, "loss", "bits", -1),
+    "merged_accuracy": (HELD_OUT, "accuracy if synonyms are right", "%", 1),
+    "merged_loss": (HELD_OUT, "loss if synonyms are right", "bits", -1),
     "prediction_rate": (FALSE_NEGATIVES, "wrong predictions that are synonyms", "%", 0),
     "sequence_rate": (FALSE_NEGATIVES, "sequences with such a prediction", "%", 0),
+    "mistaken_rate": (FALSE_NEGATIVES, "hidden words with synonyms that are mistaken for one", "%", 0),
     "synonym_probability": (FALSE_NEGATIVES, "probability of the hidden word's synonyms", "%", 0),
 }
 # lexical measure -> the same without the group; all others are details, which stay in their own table
@@ -74,6 +78,8 @@ def of_start(name: str, start: Start, folder: Path) -> Dict[str, Any]:
         if row["updates"] == start.updates:
             for column, key in RATES.items():
                 add(key, row["arm"], row["seed"], row[column])
+    for key, values in recovered(rates, start).items():
+        measured[key] = values
     logs = start.measures.get("logs")
     for run, curve in curves.items() if logs else ():
         for key, value in of_curve(curve, logs):
@@ -158,10 +164,33 @@ def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
     path = folder / place_of_run(run, "rates") / RESULTS["rates"]
     rows = read_json(path, RESTART) if path.exists() else []
     return [
-        {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row[column] for column in RATES}}
+        {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row.get(column) for column in RATES}}
         for row in rows
         if row["table"] == rows[0]["table"]
     ]
+
+
+def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Tuple[str, str, str, int], Values]:
+    """The share of the distance from the baseline to the oracle that each run goes, in percent, at each checkpoint."""
+    found: Dict[Tuple[str, str, str, int], Values] = {}
+    for column in ("merged_accuracy", "merged_loss") if start.oracle else ():
+        for updates in sorted({row["updates"] for row in rates}):
+            values: Values = {}
+            for row in rates:
+                if row["updates"] == updates and row[column] is not None:
+                    values.setdefault(row["arm"], {})[row["seed"]] = row[column]
+            plain, oracle = (values.get(arm, {}) for arm in (start.baseline, start.oracle))
+            shares = {
+                arm: {
+                    seed: 100 * (value - plain[seed]) / (oracle[seed] - plain[seed])
+                    for seed, value in of_arm.items()
+                    if seed in plain and plain[seed] != oracle.get(seed, plain[seed])
+                }
+                for arm, of_arm in values.items()
+            }
+            key = (RECOVERED, f"of the {RATES[column][1]}, after {updates:,} updates", "%", 1)
+            found[key] = {arm: of_arm for arm, of_arm in shares.items() if of_arm}
+    return found
 
 
 def fine_tuned(folder: Path, run: Run) -> List[Tuple[Tuple[str, str, str, int], float]]:

@@ -71,7 +71,10 @@ class Measure:
 
 @dataclass
 class Start:
-    """Where training starts, and everything that all arms share."""
+    """Where training starts, and everything that all arms share.
+
+    The arm ``oracle`` shows what can be gained at most: the report says which share of it each arm gains.
+    """
 
     about: str = MISSING
     data: str = MISSING
@@ -81,6 +84,7 @@ class Start:
     log_every: int = 10
     seeds: List[int] = MISSING
     baseline: str = MISSING
+    oracle: Optional[str] = None
     arms: Dict[str, Arm] = MISSING
     prepare: List[Step] = field(default_factory=list)
     measures: Dict[str, Measure] = field(default_factory=dict)
@@ -151,8 +155,9 @@ def _check(plan: Plan) -> None:
             _positive(f"{key}.{what}", getattr(start, what))
         _seeds(f"{key}.seeds", start.seeds)
         _flags(f"{key}.train", start.train)
-        if start.baseline not in start.arms:
-            raise InputError(f"{key}.baseline: {start.baseline} is not one of the arms {_listed(start.arms)}")
+        for role, arm in (("baseline", start.baseline), ("oracle", start.oracle or start.baseline)):
+            if arm not in start.arms:
+                raise InputError(f"{key}.{role}: {arm} is not one of the arms {_listed(start.arms)}")
         for arm, settings in start.arms.items():
             _name(f"{key}.arms", arm)
             _flags(f"{key}.arms.{arm}.flags", settings.flags)

@@ -12,7 +12,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Dict, List, Optional
 
-from figures import COST, FALSE_NEGATIVES, FINE_TUNING, HELD_OUT, IN_TRAINING, WORDS, collect, smoothed
+from figures import (
+    COST,
+    FALSE_NEGATIVES,
+    FINE_TUNING,
+    HELD_OUT,
+    IN_TRAINING,
+    RATES,
+    RECOVERED,
+    WORDS,
+    collect,
+    smoothed,
+)
 from plan import Plan, Start
 from runner import RECORD
 
@@ -22,8 +33,10 @@ from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, HEADING, RATES_NOTE, 
 from tn_fairseq.reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 
 JSON, PAGE, SUMMARY, PLOTS, DISCUSSION = "study.json", "index.html", "summary.md", "plots", "discussion.txt"
-GROUPS = (HELD_OUT, IN_TRAINING, FALSE_NEGATIVES, WORDS, FINE_TUNING, COST)
+GROUPS = (RECOVERED, HELD_OUT, IN_TRAINING, FALSE_NEGATIVES, WORDS, FINE_TUNING, COST)
 NOTES = {
+    RECOVERED: "The oracle shows what can be gained at most: it trains on text without synonyms. 0% is the baseline, "
+    "and 100% is the oracle with the same seed. Synonyms of the hidden word count as right.",
     HELD_OUT: "Text that no run was trained on, masked several times; the same masks for all runs. The loss is that of "
     "plain masked LM.",
     IN_TRAINING: "From the training logs. Each batch is measured before the model learns from it. Runs with the same "
@@ -74,7 +87,8 @@ def write_report(
     write_text(folder / JSON, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
         shutil.copyfile(path, folder / "plan.yaml")
-    plots = {
+    shared = draw_doses(plan, results, folder)
+    plots = {"": shared} | {
         name: draw_start(name, plan.starts[name], of_start, folder) for name, of_start in results["starts"].items()
     }
     discussion = folder / DISCUSSION
@@ -227,6 +241,74 @@ def paper_rows(start: Start, of_start: Dict[str, Any]) -> List[List[str]]:
 # Plots
 
 
+def doses(plan: Plan, results: Dict[str, Any], column: str) -> Dict[str, List[Any]]:
+    """For each arm, its points (dose, difference, low, high) in all starts with an oracle, by dose.
+
+    The dose is the share of the baseline's wrong predictions that are synonyms, in percent.
+    """
+    measure, found = RATES[column][1], {}
+    for name, start in plan.starts.items():
+        rows = results["starts"][name]["comparisons"]
+        dose = dose_of(start, rows)
+        for row in rows if start.oracle and dose is not None else ():
+            if row["measure"] == measure and row["group"] == HELD_OUT and row["difference"] is not None:
+                found.setdefault(row["arm"], []).append((dose, row["difference"], row["low"], row["high"]))
+    return {arm: sorted(points) for arm, points in found.items() if len(points) > 1}
+
+
+def dose_of(start: Start, rows: Sequence[Row]) -> Optional[float]:
+    measure = RATES["prediction_rate"][1]
+    return next((row["value"] for row in rows if (row["measure"], row["arm"]) == (measure, start.baseline)), None)
+
+
+def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, str]:
+    """Draw the gain of each arm against the dose of synonyms, with the starts without an oracle as dotted lines.
+
+    Returns the caption by file name without a suffix.
+    """
+    (folder / PLOTS).mkdir(exist_ok=True)
+    panels = {column: doses(plan, results, column) for column in ("merged_accuracy", "merged_loss")}
+    if not all(panels.values()):
+        return {}
+    others = {
+        name: dose_of(start, results["starts"][name]["comparisons"])
+        for name, start in plan.starts.items()
+        if not start.oracle
+    }
+    files = [folder / PLOTS / f"doses.{suffix}" for suffix in ("svg", "png")]
+    try:
+        with drawing((WIDTH, 6), *files) as figure:
+            for axis, (column, arms) in zip(figure.subplots(2, 1, sharex=True), panels.items()):
+                axis.axhline(0, color=INK, linewidth=0.8)
+                for place, (arm, points) in enumerate(arms.items()):
+                    x, y, lows, highs = zip(*points)
+                    spread = [
+                        [0 if end is None else abs(end - at) for at, end in zip(y, ends)] for ends in (lows, highs)
+                    ]
+                    label = arm if column == "merged_accuracy" else None
+                    axis.errorbar(
+                        x, y, spread, color=COLORS[place % len(COLORS)], marker="o", markersize=4, label=label
+                    )
+                for name, dose in others.items():
+                    if dose:
+                        axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
+                        axis.annotate(
+                            name, (dose, 1), xycoords=("data", "axes fraction"), rotation=90, va="top", fontsize=7
+                        )
+                _, title, unit, _ = RATES[column]
+                axis.set_title(titled(title, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
+            axis.set_xscale("log")
+            low, high = axis.get_xlim()
+            axis.set_xticks([dose for dose in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= dose <= high])
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter("")
+            axis.set_xlabel("wrong predictions of plain that are synonyms (%)")
+            figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    except InputError:  # no matplotlib, as the plots of the starts say
+        return {}
+    return {"doses": "What each arm gains over plain if more words have synonyms. Dotted: starts on English as it is."}
+
+
 def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) -> Dict[str, str]:
     """Draw the plots of a start as SVG and PNG; returns their captions by file name without a suffix."""
     (folder / PLOTS).mkdir(exist_ok=True)
@@ -358,6 +440,8 @@ def summary(
     yield "All figures are in index.html."
     if remarks:
         yield from ("", "## What follows", "", "\n\n".join(remarks))
+    for plot, caption in plots[""].items():
+        yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
         yield from ("", f"## {name}: {start.about}", "")
@@ -419,6 +503,7 @@ def page(
     if remarks:
         yield "<h2>What follows</h2>"
         yield from (f"<p>{html.escape(remark)}</p>" for remark in remarks)
+    yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in plots[""].items()) + "</div>"
     yield "<h2>How</h2>"
     yield (
         "<p>All arms of a start share everything but the objective: the initial weights, the text and its order, the "

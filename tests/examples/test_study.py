@@ -433,3 +433,40 @@ def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
     found = modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3))
     assert {key[1]: score for key, score in found} == {"RTE": 55, "CoLA": 10, "average": 32.5}
     assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 4)) == []
+
+
+def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
+    """Seed by seed: 2 and 1 of 4 points of accuracy, and no gain of 0.5 bits; seed 3 has no oracle."""
+    figures, plan = modules["figures"], modules["plan"]
+    accuracy = {"plain": {1: 30, 2: 31, 3: 30}, "mine": {1: 32, 2: 32, 3: 33}, "oracle": {1: 34, 2: 35}}
+    loss = {"plain": 5.5, "mine": 5.5, "oracle": 5.0}
+    rates = [
+        {"arm": arm, "seed": seed, "updates": 8, "merged_accuracy": value, "merged_loss": loss[arm]}
+        for arm, of_arm in accuracy.items()
+        for seed, value in of_arm.items()
+    ]
+    start = plan.Start(baseline="plain", oracle="oracle")
+    of_accuracy, of_loss = figures.recovered(rates, start).values()
+    assert of_accuracy == {"plain": {1: 0, 2: 0}, "mine": {1: 50, 2: 25}, "oracle": {1: 100, 2: 100}}
+    assert of_loss == {"plain": {1: 0, 2: 0}, "mine": {1: 0, 2: 0}, "oracle": {1: 100, 2: 100}}
+    start.oracle = None
+    assert figures.recovered(rates, start) == {}
+
+
+def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
+    figures, plan, report = (modules[name] for name in ("figures", "plan", "report"))
+    starts, results = {}, {}
+    for name, oracle, dose in (("much", "oracle", 6), ("little", "oracle", 1), ("English", None, 0.5)):
+        values = {"merged_accuracy": 30, "merged_loss": 5, "prediction_rate": dose}
+        rows = []
+        for column, plain in values.items():
+            measured = {"plain": {1: plain, 2: plain}, "oracle": {1: plain + dose, 2: plain + dose + 1}}
+            rows += figures.compared(figures.RATES[column], measured, "plain")
+        starts[name] = plan.Start(baseline="plain", oracle=oracle)
+        results[name] = {"comparisons": rows}
+    study = plan.Plan(starts=starts)
+    points = report.doses(study, {"starts": results}, "merged_accuracy")
+    assert [(dose, difference) for dose, difference, _, _ in points["oracle"]] == [(1, 1.5), (6, 6.5)]
+    assert report.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
+    drawn = (tmp_path / "plots" / "doses.svg").read_text()
+    assert "English" in drawn and "oracle" in drawn and "much" not in drawn
