@@ -202,6 +202,8 @@ def test_prepare_data(corpus, trained):
     assert {path: path.read_bytes() for path in written} == written  # the commands are those of the front page
     run = run_all(commands(page, "Synonyms"), corpus)
     assert "primary: " in run.output
+    run_all(commands(page, "Exact synonyms"), corpus)
+    assert (corpus / "twin-bin" / "synonyms.safetensors").exists()
 
 
 def test_text_in_other_formats(corpus, trained):

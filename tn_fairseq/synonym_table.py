@@ -47,13 +47,16 @@ def save_synonym_table(
     dictionary: Dictionary,
     description: Mapping[str, str],
     encoder_json: str | Path | None = None,
+    continuations: Sequence[bool] | None = None,
 ) -> None:
     """Write ``table`` (int32, (len(dictionary), columns)) with its description, which ``read_description`` reads.
 
-    ``encoder_json`` is GPT-2's, for a dictionary of numbers.
+    ``encoder_json`` is GPT-2's, for a dictionary of numbers. ``continuations`` are the symbols that make the one before
+    them a part of a word, by default those of ``vocabulary.continues_word``.
     The format, its version and the dictionary's fingerprint and size are added. Writes the complete file or nothing.
     """
-    continuations = torch.tensor(continues_word(dictionary, encoder_json))
+    if continuations is None:
+        continuations = continues_word(dictionary, encoder_json)
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -62,7 +65,9 @@ def save_synonym_table(
         **description,
     }
     with write_atomically(path) as temporary:
-        save_tensors({"synonyms": table.contiguous(), "continues_word": continuations}, temporary, metadata)
+        save_tensors(
+            {"synonyms": table.contiguous(), "continues_word": torch.tensor(continuations)}, temporary, metadata
+        )
         _sort_header(temporary)
 
 

@@ -32,11 +32,14 @@ def batch(golds, predictions, words=None):
 def test_the_counts_of_a_batch():
     found = batch([4, 5, 6, 6], [5, 4, 6, 7])
     fired = torch.tensor([True, True, False, False])
-    # all 8 tokens are equally likely: 3 bits for each position, and 1/8 for each of the synonyms of 4 and of 5
+    # all 8 tokens are equally likely: 3 bits for each position, and 1/8 for each of the synonyms of 4 and of 5, for
+    # which the loss is 2 bits if their synonyms are right
     of_logits = {"loss": pytest.approx(12), "synonym_probability": pytest.approx(0.25)}
+    of_logits |= {"with_synonyms": 2, "synonym_gain": pytest.approx(2)}
     assert count(found, fired, TABLE) == Counts(3, corrected_sequences=1, masked=4, correct=1, corrected=2, **of_logits)
     fired = torch.tensor([True, False, False, True])
-    of_logits["synonym_probability"] = pytest.approx(0.375)  # of 4, and of 6 twice
+    of_logits |= {"synonym_probability": pytest.approx(0.375), "with_synonyms": 3, "synonym_gain": pytest.approx(3)}
+    # the synonyms of 4, and of 6 twice
     assert count(found, fired, OTHER) == Counts(3, corrected_sequences=2, masked=4, correct=1, corrected=2, **of_logits)
 
 
@@ -52,14 +55,14 @@ def count_made(monkeypatch):
     def count_made(made, tables, mode="argmax"):
         asked = []
 
-        def predict(loaded, dataset, batches, seed, sample, continues_word):
+        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group):
             asked.append((seed, sample))
             return made[seed]
 
         model = torch.nn.Module()
         model.embeddings = torch.nn.Module()
         model.embeddings.word_embeddings = torch.nn.Embedding(V, 3)
-        monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: Namespace(model=model))
+        monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: Namespace(model=model, criterion={}))
         monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
         monkeypatch.setattr(counting, "predict", predict)

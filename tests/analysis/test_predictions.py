@@ -17,7 +17,7 @@ def loaded(build):
     def load_one(family: str, batch_size: int | None = 8) -> Loaded:
         task, model, _ = build(family)
         batching = {"batch_size_valid": batch_size, "max_tokens_valid": None, "required_batch_size_multiple": 8}
-        return Loaded(model.eval(), task, OmegaConf.create(batching))
+        return Loaded(model.eval(), task, OmegaConf.create(batching), OmegaConf.create())
 
     return load_one
 

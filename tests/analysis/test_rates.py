@@ -7,12 +7,35 @@ from tn_fairseq.analysis.rates import LEGEND, Counts, rate_row, rates_table
 from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
 # rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
-FIRST = Counts(40, 10, masked=100, correct=20, corrected=16, loss=400.0, synonym_probability=3.0)
-SECOND = Counts(40, 14, masked=200, correct=100, corrected=18, loss=600.0, synonym_probability=10.0)
+FIRST = Counts(
+    40,
+    10,
+    masked=100,
+    correct=20,
+    corrected=16,
+    loss=400.0,
+    synonym_probability=3.0,
+    with_synonyms=32,
+    synonym_gain=40.0,
+)
+SECOND = Counts(
+    40,
+    14,
+    masked=200,
+    correct=100,
+    corrected=18,
+    loss=600.0,
+    synonym_probability=10.0,
+    with_synonyms=72,
+    synonym_gain=100.0,
+)
 HALF = stats.t.ppf(0.975, 1) * 10 / 2  # of the interval of two values 10 apart
 KEYS = ["checkpoint", "updates", "table", "mask_seeds"]
-KEYS += ["sequences", "corrected_sequences", "masked", "mismatches", "corrected"]
-for rate in ("sequence_rate", "prediction_rate", "masked_rate", "accuracy", "loss", "synonym_probability"):
+KEYS += ["sequences", "corrected_sequences", "masked", "mismatches", "corrected", "with_synonyms"]
+for rate in (
+    *("sequence_rate", "prediction_rate", "masked_rate", "accuracy", "loss", "synonym_probability"),
+    *("merged_accuracy", "merged_loss", "mistaken_rate"),
+):
     KEYS += [rate, f"{rate}_low", f"{rate}_high"]
 
 
@@ -29,16 +52,17 @@ def line_of(table: str, label: str) -> list[str]:
 def test_one_seed_by_hand():
     found = row(FIRST)
     assert list(found) == KEYS
-    assert [found[key] for key in KEYS[:9]] == ["runs/a/checkpoint_1_50.pt", 50, "wn", 1, 40, 10, 100, 80, 16]
-    assert [found[key] for key in KEYS[9::3]] == [25, 20, 16, 20, 4, 3]
-    assert [found[key] for key in (*KEYS[10::3], *KEYS[11::3])] == [None] * 12
+    assert [found[key] for key in KEYS[:10]] == ["runs/a/checkpoint_1_50.pt", 50, "wn", 1, 40, 10, 100, 80, 16, 32]
+    assert [found[key] for key in KEYS[10::3]] == [25, 20, 16, 20, 4, 3, 36, 3.6, 50]
+    assert [found[key] for key in (*KEYS[11::3], *KEYS[12::3])] == [None] * 18
 
 
 def test_counts_are_summed_and_rates_are_means_over_seeds():
     found = row(FIRST, SECOND)
-    assert [found[key] for key in KEYS[3:9]] == [2, 80, 24, 300, 180, 34]
-    # means of 25 and 35, 20 and 18, 16 and 9, 20 and 50, 4 and 3, 3 and 5, not the rates of the sums
-    assert [found[key] for key in KEYS[9::3]] == pytest.approx([30, 19, 12.5, 35, 3.5, 4])
+    assert [found[key] for key in KEYS[3:10]] == [2, 80, 24, 300, 180, 34, 104]
+    # means of 25 and 35, 20 and 18, 16 and 9, 20 and 50, 4 and 3, 3 and 5, 36 and 59, 3.6 and 2.5, 50 and 25, not the
+    # rates of the sums
+    assert [found[key] for key in KEYS[10::3]] == pytest.approx([30, 19, 12.5, 35, 3.5, 4, 47.5, 3.05, 37.5])
     # two values d apart: standard deviation d / sqrt(2), standard error d / 2
     assert (found["sequence_rate_low"], found["sequence_rate_high"]) == pytest.approx((30 - HALF, 30 + HALF))
 
@@ -47,7 +71,7 @@ def test_a_rate_with_denominator_zero_is_zero():
     found = row(Counts(sequences=4, corrected_sequences=0, masked=10, correct=10, corrected=0))
     assert (found["prediction_rate"], found["mismatches"], found["accuracy"]) == (0, 0, 100)
     found = row(Counts(0, 0, 0, 0, 0), Counts(0, 0, 0, 0, 0))
-    assert [found[key] for key in KEYS[9:]] == [0] * 18
+    assert [found[key] for key in KEYS[9:]] == [0] * 28
     assert rates_table([found])
 
 

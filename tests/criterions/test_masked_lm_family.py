@@ -15,7 +15,7 @@ from tn_fairseq import corruption
 from tn_fairseq.criterions.base import MaskedLMCriterion
 from tn_fairseq.models.electra import ElectraOutput
 
-TABLE = ("mlm_hard_correction", "mlm_synonym_marginal", "rtd_graded")  # need a synonym table
+TABLE = ("mlm_hard_correction", "mlm_merged_synonyms", "mlm_synonym_marginal", "rtd_graded")  # need a synonym table
 families = pytest.mark.parametrize("family", FAMILIES)
 
 
@@ -36,6 +36,7 @@ def fairseqs_masked_lm(task, model, batch):
         ("mlm_hard_correction", ["--hard-correction-divisor", "masked", "--hard-correction-weight", 1]),
         ("mlm_soft_reg", ["--soft-reg-weight", 0]),
         ("mlm_sent_kl", ["--sent-kl-weight", 0]),
+        ("mlm_merged_synonyms", []),
         ("mlm_synonym_marginal", []),
         ("mlm_synonym_marginal", ["--synonym-weight", 0]),
         ("mlm_temperature", ["--mlm-temperature", 1]),
@@ -70,6 +71,7 @@ ORIGINAL = ("mlm_hard_correction", ["--hard-correction-weight", 1, "--rtd-false-
     "criterion, flags, plain",
     [
         ("mlm_synonym_marginal", ["--synonym-weight", 0], PLAIN),
+        ("mlm_merged_synonyms", None, PLAIN),
         ("mlm_synonym_marginal", None, PLAIN),
         ("mlm_temperature", ["--mlm-temperature", 1], PLAIN),
         ("rtd_graded", ["--rtd-synonym-grade", 1], PLAIN),

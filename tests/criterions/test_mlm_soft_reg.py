@@ -56,6 +56,20 @@ def test_weight_scales_only_the_term(build):
     assert double.log["soft_reg"] == plain.log["soft_reg"]  # logged without its weight
 
 
+def test_only_synonyms_are_regularized(build, synonym_table, empty_table):
+    """Restricting it to the false negatives adds up their distances; without any, nothing is added."""
+    flags = ["--soft-reg-synonyms", "--synonym-table"]
+    built = _, model, _ = build_soft_reg(build, "bert", *flags, synonym_table)
+    found = regularization(built)
+    weight, fired = input_word_embeddings(model).weight, found.masked.false_negative
+    gold, predicted = weight[found.masked.targets[fired]], weight[found.masked.predictions[fired]]
+    assert 0 < fired.sum() < len(fired)
+    torch.testing.assert_close(found.term, (1 - torch.cosine_similarity(gold, predicted)).sum())
+    assert regularization(build_soft_reg(build, "bert", *flags, empty_table)).term == 0
+    with pytest.raises(SystemExit, match="needs --synonym-table"):
+        build_soft_reg(build, "bert", "--soft-reg-synonyms")
+
+
 def test_robertas_zero_row_for_padding_does_not_blow_up_the_gradient(build):
     built = task, model, criterion = build_soft_reg(build, "roberta")
     masked = regularization(built).masked

@@ -121,6 +121,7 @@ def preprocessed(installation) -> Installation:
         "binarize": [*text, *tokenizer, "--destdir", "data-bin"],
         "build-synonym-table": ["--dict", "data-bin/dict.txt", "--source", "vectors", "--vectors", "vectors"]
         + ["--output", "synonyms.safetensors"],
+        "twins": ["--data", "data-bin", "--share", 0.2, "--min-count", 1, "--destdir", "twin-bin"],
         "glue": ["--glue-dir", "glue", "--task", "SST-2", *tokenizer, "--destdir", "glue-bin"],
         "squad": ["--train", "squad.json", "--valid", "squad.json", *tokenizer, "--destdir", "squad-bin"],
         "swap-synonyms": ["--squad", "dev.json", "--output", "swapped.json"],

@@ -9,6 +9,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .. import corruption, objectives
+from ..criterions.mlm_merged_synonyms import first_of_group
 from ..criterions.mlm_soft_reg import input_word_embeddings
 from ..models.loading import Checkpoint, load
 from .cases import CaseCollector
@@ -43,6 +44,7 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
     synonyms = table[batch.words]
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
     in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
+    gain = objectives.synonym_gain(batch.logits, batch.targets, synonyms)
     return Counts(
         sequences=len(batch.sequence_ids),
         corrected_sequences=int(in_place.any(dim=1).sum()),
@@ -51,6 +53,8 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
         corrected=int(false_negative.sum()),
         loss=-lprobs.gather(1, batch.targets.unsqueeze(1)).double().sum().item() / math.log(2),
         synonym_probability=of_synonyms.double().sum().item(),
+        with_synonyms=int(synonyms.ge(0).any(dim=1).sum()),
+        synonym_gain=gain.double().sum().item() / math.log(2),
     )
 
 
@@ -69,11 +73,14 @@ def count_checkpoint(
     loaded = load(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
+    is_sample = options.prediction_mode == "sample"
+    merges_inputs = loaded.criterion.get("merged") in ("both", "inputs")
+    first = first_of_group(next(iter(tables.values()))) if merges_inputs else None
     progress.reset(total=options.mask_seeds * sum(map(len, batches)))
     seeds: list[list[Counts]] = []
     for seed in range(1, options.mask_seeds + 1):
         found = []
-        for batch in predict(loaded, dataset, batches, seed, options.prediction_mode == "sample", continues_word):
+        for batch in predict(loaded, dataset, batches, seed, is_sample, continues_word, first):
             false_negatives = torch.stack(
                 [objectives.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )

@@ -64,11 +64,13 @@ def predict(
     seed: int,
     sample: bool,
     continues_word: Tensor,
+    first_of_group: Tensor | None = None,
 ) -> Iterator[Predictions]:
     """Yield the predictions for one masking by batch: the most likely tokens, or samples from the softmax.
 
     Seed 1 gives the masking of validation during training; other seeds give other maskings. ``continues_word``, (V)
-    boolean, says which symbols continue a word.
+    boolean, says which symbols continue a word. ``first_of_group``, (V), replaces the symbols of the model's input, as
+    in training with ``mlm_merged_synonyms``.
     """
     device = next(loaded.model.parameters()).device
     dataset.set_epoch(seed)
@@ -79,6 +81,8 @@ def predict(
         padding = loaded.task.source_dictionary.pad()
         masked_tokens = target_tokens.ne(padding)
         net_input = {**batch["net_input"], "masked_tokens": masked_tokens}
+        if first_of_group is not None:
+            net_input["src_tokens"] = first_of_group[net_input["src_tokens"]]
         logits, _ = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
         logits = logits.float().cpu()
         tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)

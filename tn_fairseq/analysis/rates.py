@@ -18,8 +18,15 @@ RATES = {
     "masked_rate": ("corrected", "masked"),
     "accuracy": ("correct", "masked"),
 }
-# the same, not in the printed table: the masked-LM loss in bits, and the mean probability of the gold word's synonyms
-UNPRINTED = {"loss": ("loss", "masked"), "synonym_probability": ("synonym_probability", "masked")}
+# the same, not in the printed table: the masked-LM loss in bits, the mean probability of the gold word's synonyms,
+# accuracy and loss if synonyms are right answers, and how many of the words with a synonym are mistaken for it
+UNPRINTED = {
+    "loss": ("loss", "masked"),
+    "synonym_probability": ("synonym_probability", "masked"),
+    "merged_accuracy": ("merged_correct", "masked"),
+    "merged_loss": ("merged_loss", "masked"),
+    "mistaken_rate": ("corrected", "with_synonyms"),
+}
 HEADINGS = ("checkpoint", "updates", "corrected", "% of sequences", "% of mismatches", "% of masked", "accuracy %")
 LEGEND = """\
 corrected        wrong predictions that are synonyms of the gold token (false negatives), summed over masking seeds
@@ -43,10 +50,22 @@ class Counts(NamedTuple):
     corrected: int  # false negatives: wrong predictions that are synonyms
     loss: float = 0.0  # of plain masked LM, in bits
     synonym_probability: float = 0.0  # of all synonyms of the gold words together
+    with_synonyms: int = 0  # masked tokens whose gold word has a synonym in the table
+    synonym_gain: float = 0.0  # how much smaller the loss is if synonyms are right answers, in bits
 
     @property
     def mismatches(self) -> int:
         return self.masked - self.correct
+
+    @property
+    def merged_correct(self) -> int:
+        """Predictions that are right if synonyms are right answers."""
+        return self.correct + self.corrected
+
+    @property
+    def merged_loss(self) -> float:
+        """The loss if synonyms are right answers, in bits: of -log(p(w_k) + sum of p(s))."""
+        return self.loss - self.synonym_gain
 
 
 def rate_row(checkpoint: str, updates: int | None, table: str, seeds: Sequence[Counts]) -> dict[str, Any]:
@@ -56,11 +75,11 @@ def rate_row(checkpoint: str, updates: int | None, table: str, seeds: Sequence[C
     seed. The rate of a seed is 0 if its denominator is 0, as in the training log.
     """
     row: dict[str, Any] = {"checkpoint": checkpoint, "updates": updates, "table": table, "mask_seeds": len(seeds)}
-    for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected"):
+    for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected", "with_synonyms"):
         row[name] = sum(getattr(seed, name) for seed in seeds)
     for rate, (part, whole) in {**RATES, **UNPRINTED}.items():
         values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in seeds]
-        if rate == "loss":
+        if rate in ("loss", "merged_loss"):
             values = [value / 100 for value in values]
         low, high = mean_interval(values)
         row |= {rate: fmean(values), f"{rate}_low": low, f"{rate}_high": high}

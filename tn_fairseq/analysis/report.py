@@ -13,9 +13,9 @@ from ..dictionary import load_dictionary
 from ..models.loading import find_checkpoints
 from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report import draw_if_possible, list_files, report_folder
-from ..synonym_table import load_synonym_table, read_description
+from ..synonym_table import load_continuations, load_synonym_table, read_description
 from ..synonyms.inflection import relation
-from ..vocabulary import STOP_WORDS, continues_word, surface_forms, whole_words
+from ..vocabulary import STOP_WORDS, surface_forms, whole_words
 from .counting import Details, count_checkpoint
 from .page import case_page, cases_json
 from .pairs import COLUMNS, pair_rows
@@ -47,9 +47,9 @@ def write_report(options: Namespace) -> str:
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
     forms = surface_forms(dictionary, options.encoder_json)
-    continuations = torch.tensor(continues_word(dictionary, options.encoder_json))
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
+    continuations = load_continuations(options.synonym_table[0], dictionary)
     descriptions = {name: read_description(path) for name, path in paths.items()}
     checkpoints = find_checkpoints(options.path, dictionary)
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)

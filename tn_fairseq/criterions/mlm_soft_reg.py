@@ -6,6 +6,7 @@ from typing import Any
 from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel
+from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from .. import objectives
@@ -18,6 +19,9 @@ class SoftRegularizationConfig(MaskedLMCriterionConfig):
     soft_reg_detach: ChoiceEnum(["none", "target", "prediction"]) = field(  # type: ignore[valid-type]
         default="none", metadata={"help": "which of the two embedding rows gets no gradient"}
     )
+    soft_reg_synonyms: bool = field(
+        default=False, metadata={"help": "only where the prediction is a synonym in --synonym-table"}
+    )
 
 
 @register_criterion("mlm_soft_reg", dataclass=SoftRegularizationConfig)
@@ -28,6 +32,10 @@ class SoftRegularizationCriterion(MaskedLMCriterion):
     metrics = (Metric("soft_reg", "soft_reg", "masked"),)
     weights = (*MaskedLMCriterion.weights, "soft_reg_weight")
 
+    def __init__(self, cfg: SoftRegularizationConfig, task: FairseqTask) -> None:
+        self.needs_synonym_table = cfg.soft_reg_synonyms
+        super().__init__(cfg, task)
+
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
@@ -37,7 +45,10 @@ class SoftRegularizationCriterion(MaskedLMCriterion):
             target_rows = target_rows.detach()
         elif self.cfg.soft_reg_detach == "prediction":
             prediction_rows = prediction_rows.detach()
-        distance = objectives.soft_regularization(target_rows, prediction_rows).sum()
+        distances = objectives.soft_regularization(target_rows, prediction_rows)
+        if self.cfg.soft_reg_synonyms:
+            distances = distances * masked.false_negative
+        distance = distances.sum()
         return self.cfg.soft_reg_weight * distance, {"soft_reg": distance.detach()}
 
 

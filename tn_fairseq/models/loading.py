@@ -38,6 +38,7 @@ class Loaded(NamedTuple):
     model: BaseFairseqModel
     task: MaskedLMTask
     batching: DictConfig  # fairseq's options of the group ``dataset``
+    criterion: DictConfig
 
 
 def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Checkpoint]:
@@ -83,7 +84,7 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
         ) from None
     _load_parameters(model, state["model"], checkpoint.path, model_cfg=cfg.model)
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    return Loaded(model, task, cfg.dataset)
+    return Loaded(model, task, cfg.dataset, cfg.criterion)
 
 
 def load_ours(path: str | Path) -> tuple[dict[str, Any], type[EncoderModel]]:

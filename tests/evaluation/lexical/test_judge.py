@@ -50,7 +50,7 @@ def test_each_judged_synonym_is_scored_in_its_own_sentence(build):
     table[index("noun1")] = torch.tensor([index("noun3"), index("noun9"), index("noun2")])
     table[index("noun5"), 0] = index("noun6")
     words = {number: dictionary[number] for number in range(4, len(dictionary) - 1)}
-    found = score_synonyms(Loaded(model.eval(), task, None), questions, table, words)
+    found = score_synonyms(Loaded(model.eval(), task, None, None), questions, table, words)
     expected = [("t:1", index("noun3")), ("t:1", index("noun2")), ("t:2", index("noun6"))]
     assert list(found) == expected
     for (pair, score), (number, place) in zip(found.items(), [(0, 2), (0, 2), (1, 1)]):

@@ -1,0 +1,60 @@
+"""Merged synonyms, ``--criterion mlm_merged_synonyms``: a word and its synonyms are one word, for comparison.
+
+It needs a table of groups, such as that of exact synonyms that ``twins`` writes. With merged targets, there are no
+false negatives; with merged inputs as well, the model trains as if the text had no synonyms. Both are upper bounds on
+what an objective can gain.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.criterions import register_criterion
+from fairseq.dataclass import ChoiceEnum
+from fairseq.tasks import FairseqTask
+from torch import Tensor, nn
+
+from ..errors import InputError
+from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+
+
+@dataclass
+class MergedSynonymsConfig(MaskedLMCriterionConfig):
+    merged: ChoiceEnum(["both", "inputs", "targets"]) = field(  # type: ignore[valid-type]
+        default="both", metadata={"help": "where each word becomes the first symbol of its group of synonyms"}
+    )
+
+
+@register_criterion("mlm_merged_synonyms", dataclass=MergedSynonymsConfig)
+class MergedSynonymsCriterion(MaskedLMCriterion):
+    """Masked LM on a text in which each word is replaced by the first symbol of its group of synonyms."""
+
+    objective = "masked language modeling with merged synonyms"
+    needs_synonym_table = True
+
+    def __init__(self, cfg: MergedSynonymsConfig, task: FairseqTask) -> None:
+        super().__init__(cfg, task)
+        self.register_buffer("first", first_of_group(self.synonyms), persistent=False)
+
+    def forward(
+        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
+        if self.cfg.merged != "inputs":
+            sample = {**sample, "target": self.first[sample["target"]]}
+        if self.cfg.merged != "targets":
+            net_input = sample["net_input"]
+            sample = {**sample, "net_input": {**net_input, "src_tokens": self.first[net_input["src_tokens"]]}}
+        return super().forward(model, sample, reduce)
+
+
+def first_of_group(synonyms: Tensor) -> Tensor:
+    """The smallest id of each symbol and its synonyms: (V, S), right-padded with negative numbers -> (V) int64.
+
+    Raises InputError if the table is not one of groups, in which all words are synonyms of each other.
+    """
+    own = torch.arange(len(synonyms)).unsqueeze(1)
+    group = torch.cat([own, torch.where(synonyms < 0, own, synonyms)], dim=1)
+    first = group.min(dim=1).values
+    if not first[group].eq(first.unsqueeze(1)).all():
+        raise InputError("--criterion mlm_merged_synonyms needs a table of groups, such as that of twins")
+    return first
