@@ -1,6 +1,7 @@
 """Valid files of every kind of user input, ways to damage them, and functions that read them."""
 
 import json
+import lzma
 import random
 import resource
 import signal
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import torch
+from backports import zstd
 from fairseq.data import Dictionary
 from helpers import WORDS, synonyms_of, write_table
 from lexical_files import swords_content, write_blimp, write_swords
+from pyarrow import ipc, parquet
 from tokenizer_folders import bert_folder, gpt2_folder, sentencepiece_folder
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
@@ -25,6 +29,7 @@ from tn_fairseq.evaluation.lexical.blimp import read_blimp
 from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
 from tn_fairseq.formats.glue import TASKS, read_task
 from tn_fairseq.formats.squad import read_squad
+from tn_fairseq.preprocessing.text import Reading, find_files, read_chunks
 from tn_fairseq.synonym_table import load_synonym_table
 from tn_fairseq.synonyms.neighbors import nearest_neighbors
 from tn_fairseq.synonyms.swords import read_swords
@@ -168,10 +173,34 @@ def kinds(folder: Path) -> dict[str, Kind]:
     add("word pairs", path, read_word_pairs)
     add("BLiMP", write_blimp(make("blimp") / "B.zip", {"x": [("the cat", "a cats")] * 9}), read_blimp)
 
+    texts = pa.table({"text": LINES * 9})
+    records = "".join(json.dumps({"text": line}) + "\n" for line in LINES * 9).encode()
+    for name, content in (
+        ("a.jsonl", records),
+        ("a.jsonl.zst", zstd.compress(records)),
+        ("a.xz", lzma.compress(records)),
+    ):
+        path = make(name) / name
+        path.write_bytes(content)
+        add(name, path, use_text)
+    path = make("parquet") / "a.parquet"
+    parquet.write_table(texts, path, row_group_size=5)
+    add("a.parquet", path, use_text)
+    path = make("arrow") / "a.arrow"
+    with ipc.new_stream(path, texts.schema) as stream:
+        stream.write_table(texts, max_chunksize=5)
+    add("a.arrow", path, use_text)
+
     path = make("checkpoint") / "checkpoint.pt"
     torch.save({"cfg": {"model": {"_name": "x"}}, "model": {"w": torch.arange(20.0)}}, path)
     add("checkpoint", path, load_checkpoint)
     return made
+
+
+def use_text(path: Path) -> None:
+    """Read text as binarize does."""
+    for chunk in read_chunks(find_files([path], Reading()), "", Reading()):
+        chunk.plain(Reading()).lines()
 
 
 def use_tokenizer(path: Path) -> None:

@@ -340,7 +340,7 @@ def _read_table(
                 if size >= CHUNK_BYTES:
                     yield position(first + len(rows)), Records(file.name, first, rows)
                     first, rows, size = first + len(rows), [], 0
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, MemoryError) as error:
         if not _is_damage(error):
             raise
         if not reading.skip_bad_records:
@@ -365,8 +365,12 @@ def _texts(column: Any) -> list[bytes | None]:
     """The values in UTF-8, which may be invalid: the workers decode them."""
     from pyarrow import large_binary, types
 
-    column = column.dictionary_decode() if types.is_dictionary(column.type) else column
-    return column.cast(large_binary()).to_pylist()
+    if types.is_dictionary(column.type):
+        column.validate(full=True)
+        column = column.dictionary_decode()
+    column = column.cast(large_binary())
+    column.validate(full=True)  # Arrow's own reader does not: damaged offsets would crash this process
+    return column.to_pylist()
 
 
 def _field(row: bytes | None, field: str) -> Any:
@@ -418,7 +422,11 @@ def _is_damage(error: BaseException) -> bool:
     if isinstance(error, OSError):  # gzip, bz2 and pyarrow raise it without a number
         return error.errno is None and not isinstance(error, TimeoutError)
     module = type(error).__module__
-    return isinstance(error, (EOFError, zlib.error, lzma.LZMAError)) or "zstd" in module or "pyarrow" in module
+    return (
+        isinstance(error, (EOFError, MemoryError, zlib.error, lzma.LZMAError))
+        or "zstd" in module
+        or "pyarrow" in module
+    )
 
 
 def _bad(place: str, error: BaseException) -> InputError:
