@@ -7,6 +7,7 @@ import json
 import lzma
 import random
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,10 +147,34 @@ def test_progress_ends_at_the_size_of_the_files(tmp_path, monkeypatch):
         assert positions == sorted(positions) and bars[-1].n == bars[-1].total > 0, kind
 
 
+@pytest.mark.parametrize("kind", ["a.txt", "a.txt.zst", "a.jsonl.gz", "a.parquet", "a.arrow"])
+def test_only_a_small_part_of_a_file_is_in_memory(tmp_path, kind):
+    path, texts = tmp_path / kind, [f"{number} " * 2000 for number in range(2000)]  # 20 MB
+    if kind == "a.parquet":
+        parquet.write_table(table(texts), path, compression="NONE", use_dictionary=False)
+    elif kind == "a.arrow":
+        with ipc.new_stream(path, table(texts).schema) as stream:
+            stream.write_table(table(texts), max_chunksize=50)
+    else:
+        content = json_lines(texts) if ".jsonl" in kind else "\n".join(texts).encode()
+        path.write_bytes(COMPRESS.get(path.suffix[1:], bytes)(content))
+    del texts
+    files = find_files([path], Reading())
+    list(read_chunks(files[:0], "", Reading()))  # imports
+    tracemalloc.start()
+    arrow = pa.total_allocated_bytes()
+    try:
+        for _ in read_chunks(files, "", Reading()):
+            assert tracemalloc.get_traced_memory()[0] < 6e6 and pa.total_allocated_bytes() < arrow + 12e6
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("kind", ["plain", "jsonl", "parquet"])
 def test_sentences_of_lines(tmp_path, bert, kind):
     pytest.importorskip("sentencex")
-    documents = ["Dr. Cat sat.  The mat!\nthe cat", "Mat? Cat."]
+    documents = ["Dr. A.\u2028Cat sat.  The mat!\u3000\nthe cat", "Mat? Cat."]
     text = {
         "plain": lambda: write(tmp_path / "a", "\n\n".join(documents)),
         "jsonl": lambda: write(tmp_path / "a.jsonl", json_lines(documents)),
@@ -167,7 +192,7 @@ GOOD = json.dumps({"text": "the cat"})
 BAD_RECORDS = [
     ('{"text": "the', "not valid JSON (Unterminated string"),
     ("[1]", "a JSON list, not an object"),
-    ('{"id": 1, "body": "the cat"}', "no field 'text', but id, body"),
+    ('{"id": 1, "body": "the cat"}', "no field 'text', but 'id', 'body'"),
     ('{"text": null}', "the text is null"),
     ('{"text": 5}', "the field 'text' is a JSON int, not text"),
     ('{"text": "\\ud800"}', "not UTF-8"),
@@ -273,7 +298,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
         message = refused(find_files, [address], Reading())
         assert message.startswith(f"{address}: {reason}")
     for field, message in (
-        ("body", "a.parquet: no column 'body', but id, text; give one with --text-field"),
+        ("body", "a.parquet: not one column 'body', but 'id', 'text'; give one with --text-field"),
         ("id", "a.parquet: the column 'id' is of type int64; give a column of text with --text-field"),
     ):
         reading = Reading(field, skip_bad_records=True)

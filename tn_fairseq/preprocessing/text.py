@@ -14,10 +14,12 @@ import json
 import logging
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +31,8 @@ from ..errors import InputError, first_line
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
+# A table's schema and batches, and the function that returns the position in the file after a number of rows.
+Table = tuple[Any, Iterable[Any], Callable[[int], int]]
 ROWS = 64  # of a Parquet file, read at a time
 PARQUET_BYTES = 1 << 18  # also of a Parquet file
 
@@ -96,10 +100,7 @@ class Chunk:
         language = reading.split_sentences
         if language is None:
             return self
-        from sentencex import segment
-
-        # a blank sentence would separate documents
-        lines = ("\n".join(filter(None, map(str.strip, segment(language, line)))) for line in self.lines())
+        lines = ("\n".join(_sentences(language, line)) for line in self.lines())
         return replace(self, data="".join(f"{line}\n" for line in lines).encode())
 
 
@@ -295,7 +296,7 @@ def _read_json_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Ite
 def _read_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
     from pyarrow import parquet
 
-    def open_table() -> tuple[Any, Iterable[Any], Callable[[int], int]]:
+    def open_table() -> Table:
         table = parquet.ParquetFile(stream, buffer_size=PARQUET_BYTES, pre_buffer=False)  # or it keeps all it has read
         batches = table.iter_batches(ROWS, columns=[reading.text_field], use_threads=False)
         return table.schema_arrow, batches, lambda row: file.size * row // max(table.metadata.num_rows, 1)
@@ -306,7 +307,7 @@ def _read_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterat
 def _read_arrow(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
     from pyarrow import ipc
 
-    def open_table() -> tuple[Any, Iterable[Any], Callable[[int], int]]:
+    def open_table() -> Table:
         table = ipc.open_stream(stream)
         return table.schema, table, lambda _: stream.tell()
 
@@ -321,10 +322,8 @@ _READERS: dict[str, Callable[[TextFile, IO[bytes], Reading], Iterator[tuple[int,
 }
 
 
-def _read_table(
-    file: TextFile, open_table: Callable[[], tuple[Any, Iterable[Any], Callable[[int], int]]], reading: Reading
-) -> Iterator[tuple[int, Records]]:
-    """Read a table's column of text; ``open_table`` returns the schema, the batches, and the position of a row."""
+def _read_table(file: TextFile, open_table: Callable[[], Table], reading: Reading) -> Iterator[tuple[int, Records]]:
+    """Read a table's column of text."""
     from pyarrow import ArrowException
 
     rows: list[bytes | None] = []
@@ -336,7 +335,7 @@ def _read_table(
         for batch in batches:
             for row in _texts(batch.column(reading.text_field)):
                 rows.append(row)
-                size += len(row or b"")
+                size += len(row or b"") + 1
                 if size >= CHUNK_BYTES:
                     yield position(first + len(rows)), Records(file.name, first, rows)
                     first, rows, size = first + len(rows), [], 0
@@ -353,8 +352,8 @@ def _read_table(
 def _check_column(name: str, schema: Any, field: str) -> None:
     from pyarrow import types
 
-    if field not in schema.names:
-        raise InputError(f"{name}: no column {field!r}, but {', '.join(schema.names)}; give one with --text-field")
+    if schema.names.count(field) != 1:
+        raise InputError(f"{name}: not one column {field!r}, but {_few(schema.names)}; give one with --text-field")
     kind = schema.field(field).type
     kind = kind.value_type if types.is_dictionary(kind) else kind
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
@@ -373,13 +372,25 @@ def _texts(column: Any) -> list[bytes | None]:
     return column.to_pylist()
 
 
+def _sentences(language: str, line: str) -> Iterator[str]:
+    """The sentences in a line, without white space around them."""
+    from sentencex import segment
+
+    start = 0
+    for part in segment(language, re.sub(r"\s", " ", line)):  # it fails on some longer white space, such as U+2028
+        sentence = line[start : start + len(part)].strip()
+        if sentence:  # a blank line would separate documents
+            yield sentence
+        start += len(part)
+
+
 def _field(row: bytes | None, field: str) -> Any:
     """A field of an object in JSON; raises ValueError if it is neither text nor null."""
     record = json.loads((row or b"null").decode())
     if not isinstance(record, dict):
         raise ValueError(f"a JSON {type(record).__name__}, not an object")
     if field not in record:
-        raise ValueError(f"no field {field!r}, but {', '.join(record)} (see --text-field)")
+        raise ValueError(f"no field {field!r}, but {_few(record)} (see --text-field)")
     text = record[field]
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the field {field!r} is a JSON {type(text).__name__}, not text")
@@ -441,6 +452,11 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):  # the message of some file systems is only the path
         return "No such file or directory"
     return getattr(error, "strerror", None) or first_line(error)
+
+
+def _few(names: Iterable[str]) -> str:
+    """The first names, in quotes."""
+    return ", ".join(map(repr, islice(names, 10)))
 
 
 def _require(module: str, user: str, extra: str) -> None:
