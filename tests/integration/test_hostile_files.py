@@ -188,6 +188,7 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     ),
     "--table": lambda o: o.table_of(p := o.folder / "a.safetensors", *o.dict, "--table", p, "--show", "noun1"),
     "--vectors": lambda o: o.table_of(p := o.folder / "glove.txt", *o.dict, *VECTORS, p),
+    "--synonyms": lambda o: o.table_of(p := o.folder / "list.txt", *o.dict, "--source", "list", "--synonyms", p),
     "stop words": lambda o: o.table_of(
         p := o.folder / "stop.txt", *o.dict, *VECTORS, o.world / "vectors", "--stop-words", p
     ),

@@ -2,16 +2,20 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from fairseq.data import Dictionary
 from tqdm import tqdm
 
+from ..vocabulary import match_case
 from .embeddings import read_embeddings
+from .lists import SynonymList
 from .neighbors import Vectors, nearest_neighbors
 from .vectors import read_vectors
 
 ENGLISH = "eng"
+NEIGHBORS = 10
 # The nearest of 22,000 random vectors of dimension 128 have a cosine of 0.4, like words early in training.
 MODEL_MIN_SIMILARITY = 0.5
 
@@ -75,7 +79,9 @@ def _model(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) ->
     return _neighbors(vectors, words, args.top_k, floor)
 
 
-def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int, min_similarity: float | None) -> Offer:
+def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int | None, min_similarity: float | None) -> Offer:
+    top_k = top_k or NEIGHBORS
+
     def candidates() -> Iterator[Sequence[str] | None]:
         neighbors = nearest_neighbors(vectors, top_k, min_similarity)
         total = len(vectors.words)
@@ -83,6 +89,27 @@ def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int, min_simil
         yield from map(found.get, words.values())
 
     return Offer(vectors.version, {"top_k": top_k, "min_similarity": min_similarity}, candidates(), vectors)
+
+
+def _list(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> Offer:
+    """The synonyms in the file of --synonyms."""
+    found = SynonymList(args.synonyms, words.values(), args.format, args.symmetric, args.min_score)
+    print(f"{args.synonyms}: read as {found.format}")
+    for reason, count in found.counts.items():
+        if count:
+            print(f"{reason:36}{count:9,}")
+    options = {name: vars(args)[name] for name in ("symmetric", "top_k", "min_score")}
+
+    def candidates() -> Iterator[Sequence[str] | None]:
+        known = set(words.values())
+        for word in words.values():
+            synonyms = found.synonyms.get(word.lower())
+            if synonyms and args.top_k:  # of those that fit the word's casing pattern
+                spelled = (match_case(other, like=word) for other in synonyms)
+                synonyms = list(islice((other for other in spelled if other in known and other != word), args.top_k))
+            yield synonyms
+
+    return Offer(found.version, {"format": found.format, **options}, candidates())
 
 
 SOURCES = {
@@ -103,5 +130,11 @@ SOURCES = {
         flag="--path",
         help="a checkpoint of ELECTRA, BERT or RoBERTa with this dictionary",
         has_vectors=True,
+    ),
+    "list": Source(
+        _list,
+        ("in the list", None, "with a synonym in the dictionary"),
+        flag="--synonyms",
+        help="pairs or groups of words (.tsv, .csv, .txt), a thesaurus in MyThes format (.dat), or PPDB",
     ),
 }

@@ -63,10 +63,10 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
     rows: dict[str, tuple[np.ndarray, str]] = {}
     digest = hashlib.sha256()
     count, not_utf8, dimension, promised = 0, 0, 0, None
-    with open(path, "rb") as file, _progress(path) as progress:
+    with open(path, "rb") as file, progress(path) as shown:
         for number, line in enumerate(file, start=1):
             digest.update(line)
-            progress.update(len(line))
+            shown.update(len(line))
             fields = line.split()
             place = f"{path}, line {number}"
             if number == 1:
@@ -99,7 +99,8 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
     return _Found(rows, version, not_utf8)
 
 
-def _progress(path: Path) -> tqdm:
+def progress(path: Path) -> tqdm:
+    """A progress bar over the bytes of a file."""
     name, size = path.name, os.path.getsize(path)
     return tqdm(total=size, unit="B", unit_scale=True, desc=f"Reading {name}", leave=False, disable=None)
 

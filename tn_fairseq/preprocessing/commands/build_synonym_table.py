@@ -5,6 +5,8 @@
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet vectors \\
         --combine union --vectors glove.6B.300d.txt --path checkpoint_last.pt --filter model=0.3 --same-inflection \\
         --no-contrasts --output synonyms.safetensors
+    python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source list \\
+        --synonyms th_en_US_v2.dat --output synonyms.safetensors
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --table synonyms.safetensors \\
         --show primary stay
 
@@ -28,6 +30,7 @@ stop words. So compare it with the first of the three counts printed here, which
 
 import argparse
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -43,9 +46,10 @@ from ...synonym_table import PADDING, load_synonym_table, read_description, rows
 from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.inflection import Relation, relation
+from ...synonyms.lists import FORMATS
 from ...synonyms.neighbors import at_least
 from ...synonyms.rows import COMBINATIONS, build_rows, combine, keep_pairs
-from ...synonyms.sources import ENGLISH, MODEL_MIN_SIMILARITY, SOURCES
+from ...synonyms.sources import ENGLISH, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES
 from ...synonyms.swords import Target, read_swords
 from ...vocabulary import STOP_WORDS, whole_words
 
@@ -209,7 +213,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         if source.flag:
             build.add_argument(source.flag, metavar=source.metavar, help=source.help)
     build.add_argument(
-        "--top-k", type=positive, default=10, metavar="N", help="neighbors to keep per word (default: 10)"
+        "--top-k",
+        type=positive,
+        metavar="N",
+        help=f"synonyms to keep per word (default: {NEIGHBORS} for vectors and a model, all for a list)",
     )
     build.add_argument(
         "--min-similarity",
@@ -217,6 +224,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="X",
         help=f"minimum cosine of a neighbor (default: none for vectors, {MODEL_MIN_SIMILARITY} for a model)",
     )
+    build.add_argument("--format", choices=FORMATS, help="the format of --synonyms (default: recognized)")
+    build.add_argument("--symmetric", action="store_true", help="read each pair of --synonyms in both directions")
+    build.add_argument("--min-score", type=number, metavar="X", help="minimum score of a pair in --synonyms")
     build.add_argument(
         "--filter",
         nargs="+",
@@ -264,12 +274,22 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     for name, source in SOURCES.items():
         if source.flag and (name in needed) != (vars(args)[source.flag.lstrip("-")] is not None):
             parser.error(f"--source {name} or --filter {name}=X must be used together with {source.flag}")
+    if "list" not in args.source and (args.format or args.symmetric or args.min_score is not None):
+        parser.error("--format, --symmetric and --min-score need --source list")
     if args.lang != ENGLISH:
         if "wordnet" not in args.source:
             parser.error("--lang needs --source wordnet")
         if args.same_inflection or args.no_contrasts:
             parser.error("--same-inflection and --no-contrasts know only English; omit --lang")
     return args
+
+
+def number(text: str) -> float:
+    """A finite number; raises argparse.ArgumentTypeError for anything else."""
+    with suppress(ValueError):
+        if math.isfinite(float(text)):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a number, not {text}")
 
 
 def cosine(text: str) -> float:

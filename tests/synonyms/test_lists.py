@@ -1,0 +1,274 @@
+"""Lists of synonyms: the four formats, what is counted and left out, wrong input, and tables from the command."""
+
+import hashlib
+import itertools
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
+from tn_fairseq.preprocessing.commands.build_synonym_table import main
+from tn_fairseq.synonym_table import load_synonym_table, read_description
+from tn_fairseq.synonyms import lists
+from tn_fairseq.synonyms.lists import FORMATS, SynonymList
+
+WORDS = ["big", "large", "huge", "Polish", "polish", "shine", "polls", "election", "elections", "small", "École"]
+PAIRS = [("big", "large", 3.0), ("big", "huge", 2.0), ("polish", "shine", 1.5), ("large", "big", 1.0)]
+
+
+def mythes(pairs):
+    rows = [(word, [pair[1] for pair in group]) for word, group in itertools.groupby(pairs, key=lambda pair: pair[0])]
+    return "UTF-8\n" + "".join(f"{word}|1\n(adj)|{'|'.join(row)}\n" for word, row in rows)
+
+
+WRITERS = {
+    "pairs": lambda pairs: "".join(f"{word}\t{other}\t{score}\n" for word, other, score in pairs),
+    "groups": lambda pairs: "".join(f"{word} => {other}\n" for word, other, _ in pairs),
+    "mythes": mythes,
+    "ppdb": lambda pairs: "".join(
+        f"[JJ] ||| {word} ||| {other} ||| PPDB2.0Score={score} PPDB1.0Score=9 ||| 0-0 ||| Equivalence\n"
+        for word, other, score in pairs
+    ),
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="synonyms.txt"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def build(tmp_path):
+    """A function that runs the command, and returns the tensors' bytes, the rows in words and the description."""
+    (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in WORDS), encoding="utf-8")
+    dictionary, output = load_dictionary(tmp_path / "dict.txt"), tmp_path / "table.safetensors"
+
+    def build(path, *options):
+        flags = "--dict", tmp_path / "dict.txt", "--source", "list", "--synonyms", path, *options, "--output", output
+        main(list(map(str, flags)))
+        content, names = output.read_bytes(), dictionary.symbols
+        rows = {
+            names[index]: [names[other] for other in row if other != -1]
+            for index, row in enumerate(load_synonym_table(output, dictionary).tolist())
+            if row[0] != -1
+        }
+        return content[8 + int.from_bytes(content[:8], "little") :], rows, read_description(output)
+
+    return build
+
+
+def synonyms(path, **options):
+    return SynonymList(path, WORDS, **options).synonyms
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_four_formats_of_the_same_pairs_give_the_same_table(build, write, named):
+    expected = {"big": ["large", "huge"], "polish": ["shine"], "large": ["big"], "Polish": []}
+    found = {}
+    for name, writer in WRITERS.items():
+        path = write(writer(PAIRS))
+        found[name], rows, description = build(path, *(["--format", name] if named else []))
+        assert rows == {word: row for word, row in expected.items() if row}, name
+        assert json.loads(description["options"])["format"] == name and description["source"] == "list"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        lines = path.read_bytes().count(b"\n")
+        assert description["source_version"] == f"synonyms.txt, {lines} lines, sha256 {digest}"
+    assert len(set(found.values())) == 1 and set(found) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_symmetric_is_both_directions(build, write, name):
+    both = [pair for word, other, score in PAIRS for pair in ((word, other, score), (other, word, score))]
+    if name == "mythes":
+        both.sort(key=lambda pair: pair[0])
+    expected, rows, _ = build(write(WRITERS[name](both)))
+    found, symmetric_rows, description = build(write(WRITERS[name](PAIRS)), "--symmetric")
+    assert symmetric_rows == rows and found == expected and rows["shine"] == ["polish"]
+    assert json.loads(description["options"])["symmetric"] is True
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "expected"),
+    [
+        ("big\tlarge\n", "pairs", {"big": ["large"]}),
+        ("\ufeffbig\tlarge\r\n\r\n# comment\r\n", "pairs", {"big": ["large"]}),
+        (
+            "big, large, 1\nbig, huge, 2e0\nbig,small\n",
+            "pairs",
+            {"big": ["huge", "large", "small"]},
+        ),  # score, then order
+        ("big,large,1\nbig,huge,2\nbig,large,3\n", "pairs", {"big": ["large", "huge"]}),  # the best score counts
+        ("score,Synonym,note,WORD\n2,large,x,big\n,huge,,big\n", "pairs", {"big": ["large", "huge"]}),
+        ('word,synonym\n"big","large"\nbig,"huge, vast"\n', "pairs", {"big": ["large"]}),
+        ("word\tsynonym\nbig\tlarge\n", "pairs", {"big": ["large"]}),
+        ("BIG\tLarge\necole\tbig\nÉCOLE\tbig\n", "pairs", {"big": ["large"], "école": ["big"]}),
+        ("big, large\n", "groups", {"big": ["big", "large"], "large": ["big", "large"]}),
+        ("big\tlarge\thuge\tvast\n", "groups", {word: ["big", "large", "huge"] for word in ("big", "large", "huge")}),
+        ("# a\nbig, so big => large, huge\nhuge => big\n", "groups", {"big": ["large", "huge"], "huge": ["big"]}),
+        (r"big\, large, huge, small" + "\n", "groups", {word: ["huge", "small"] for word in ("huge", "small")}),
+        (
+            "UTF-8\nbig|2\n(adj)|large|vast and wide\n(adj)|huge (similar term)|small (antonym)\nécole|0\n",
+            "mythes",
+            {"big": ["large", "huge"]},
+        ),
+        ("ISO8859-1\nécole|1\n-|big|size (generic term)\n".encode("latin-1"), "mythes", {"école": ["big"]}),
+        ("[X] ||| big ||| large ||| a=1 ||| 0-0\n", "ppdb", {"big": ["large"]}),
+    ],
+)
+def test_each_format_is_recognized(write, content, format, expected):
+    found = SynonymList(write(content), WORDS)
+    assert (found.format, found.synonyms) == (format, expected)
+
+
+def test_every_line_is_counted_once(write, build, capsys):
+    lines = [
+        *("big,large,3", "# comment", "", "big,very large,3", "big,take_on,9", "big,unknown,3", "big,large,0.5"),
+        *("big,big,3", "unknown,much,1", "huge,small,1"),
+    ]
+    path = write("\n".join(["word,synonym,score", *lines]) + "\n")
+    counts = {name: count for name, count in SynonymList(path, WORDS, min_score=1).counts.items() if count}
+    assert counts == {
+        "lines used": 2,
+        "lines skipped: headings": 1,
+        "lines skipped: blank or comments": 2,
+        "lines skipped: below --min-score": 1,
+        "lines skipped: several words": 2,
+        "lines skipped: not in the dictionary": 3,
+        "entries left out: several words": 2,
+    }
+    assert sum(count for name, count in counts.items() if name.startswith("lines")) == len(lines) + 1
+    rows = build(path, "--min-score", 1)[1]
+    assert rows == {"big": ["large"], "huge": ["small"]}
+    printed = capsys.readouterr().out
+    assert f"{path}: read as pairs\n" in printed
+    assert all(f"{name:36}{count:9,}\n" in printed for name, count in counts.items())
+    assert "in the list" in printed and "paper" not in printed
+
+
+def test_antonyms_and_generic_terms_are_counted(write):
+    found = SynonymList(write("UTF-8\nbig|2\n(adj)|small (antonym)\n(adj)|large|shine (generic term)\n"), WORDS)
+    assert found.synonyms == {"big": ["large"]}
+    assert found.counts["entries left out: other relations"] == 2
+    assert found.counts["lines skipped: other relations"] == 1
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_dropping_duplicates_early_changes_nothing(write, monkeypatch, limit):
+    path = write("".join(f"{word}\t{other}\t{n % 5}\n" for n in range(3) for word in WORDS for other in WORDS))
+    expected = synonyms(path, symmetric=True)
+    monkeypatch.setattr(lists, "_PAIRS", limit)
+    assert synonyms(path, symmetric=True) == expected and len(expected["big"]) == len(WORDS) - 2
+
+
+@given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(-2, 2))))
+def test_rows_are_by_score_and_then_in_the_order_of_the_file(tmp_path_factory, pairs):
+    path = tmp_path_factory.mktemp("list") / "pairs.tsv"
+    path.write_text("".join(f"{word}\t{other}\t{score}\n" for word, other, score in pairs), encoding="utf-8")
+    best = {}
+    for word, other, score in pairs:
+        if word.lower() != other.lower():
+            row = best.setdefault(word.lower(), {})
+            row[other.lower()] = max(score, row.get(other.lower(), score))
+    if not best:
+        return
+    found = {word: [other.lower() for other in row] for word, row in synonyms(path).items() if row}
+    assert found == {word: sorted(row, key=lambda other: -row[other]) for word, row in best.items()}
+
+
+def test_top_k_counts_the_synonyms_that_fit_the_casing_of_the_word(build, write):
+    path = write("Polish\tbig\t9\nPolish\tshine\t8\nPolish\tÉcole\t7\npolish\tlarge\t1\n")
+    assert build(path)[1] == {"polish": ["big", "shine", "large"], "Polish": ["École"]}
+    _, rows, description = build(path, "--top-k", 1)
+    assert rows == {"polish": ["big"], "Polish": ["École"]}
+    assert json.loads(description["options"]) == {"format": "pairs", "symmetric": False, "top_k": 1, "min_score": None}
+
+
+def test_filters_and_other_sources_combine_with_a_list(build, write):
+    path = write("elections,polls\nelections,election\nbig,small\nbig,large\n")
+    kept = build(path, "--same-inflection", "--no-contrasts")[1]
+    assert kept == {"elections": ["polls"], "polls": ["elections"], "big": ["large"], "large": ["big"]}
+    near = "--vectors", write("big 1 0\nlarge 1 0.1\nsmall 0 1\nhuge 1 0.2\n", "vectors.txt")
+    assert build(path, *near, "--filter", "vectors=0.9")[1] == {"big": ["large"], "large": ["big"]}
+    sources = "--source", "list", "vectors", *near
+    _, rows, description = build(path, *sources, "--combine", "intersection")
+    assert rows == {"big": ["large", "small"], "large": ["big"], "small": ["big"]}
+    assert json.loads(description["counts"])["in the list"] == 6
+    assert build(path, *sources, "--combine", "union")[1]["big"] == ["large", "small", "huge"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "reason"),
+    [
+        ("big\tlarge\nbig\n", {}, "line 2: no second column"),
+        ("big\tlarge\nbig\t \n", {}, "line 2: no second column"),
+        ("big,large,1\nbig,\n", {}, "line 2: no second column"),
+        ("big,large,huge\n\nbig\n", {}, "line 3: no second column"),
+        ("big =>\n", {}, "line 1: no second column"),
+        ("UTF-8\nbig|1\n(adj)\n", {}, "line 3: no second column"),
+        ("UTF-8\nbig|2\n(adj)|large\n", {}, "line 3: no second column"),  # the file ends
+        ("UTF-8\nbig|1\n(adj)|large\n(adj)|huge\n", {}, "line 4: not a word and its number of meanings"),
+        ("UTF-9\nbig|1\n(adj)|large\n", {}, "line 1: 'UTF-9' is not an encoding"),
+        ("hex\nbig|1\n(adj)|large\n", {}, "line 1: 'hex' is not an encoding"),
+        ("[X] ||| big ||| large ||| a=1\n[X] ||| big\n", {}, "line 2: 2 columns"),
+        ("[X] ||| big ||| large ||| PPDB2.0Score=x y=1\n", {}, "line 1: the score 'x' is not a number"),
+        ("big\tlarge\t1\nbig\thuge\thigh\n", {}, "line 2: the score 'high' is not a number"),
+        ("big\tlarge\t1\nbig\thuge\tnan\n", {}, "line 2: the score 'nan' is not a number"),
+        ("big\tlarge\t1\nbig\thuge\t1\t2\n", {}, "line 2: 4 columns, not at most 3"),
+        ("word,synonym\nbig,huge,1\n", {}, "line 2: 3 columns, not at most 2"),
+        ('big,large,1\n"big,huge,1\n', {}, "line 2: unexpected end of data"),
+        ("big\tlarge\t1\nbig\thuge\n", {"min_score": 0}, "line 2: no score, which --min-score needs"),
+        ("big, large\n", {"min_score": 0}, "line 1: no score"),
+        (b"big\tlarge\n\xe9cole\tbig\n", {}, "line 2: not UTF-8"),
+        (b"ASCII\nbig|1\n(adj)|large\n\xe9cole|0\n", {}, "line 4: not ASCII"),
+        ("", {}, "the file is empty"),
+        ("\n# comment\n", {}, "the file is empty"),
+        (
+            "unknown\tbig\n",
+            {},
+            "no synonyms for the dictionary (1 lines skipped: not in the dictionary; read as pairs)",
+        ),
+        (",".join(WORDS), {"limit": 5}, "a group of 11 words"),
+        ("big\tlarge\t1\n", {"format": "groups"}, "line 1: looks like pairs, not groups"),
+        ("big, large => huge\n", {"format": "pairs"}, "line 1: looks like groups, not pairs"),
+        ("big, large, huge\n", {"format": "pairs"}, "line 1: the score ' huge' is not a number"),
+        ("big, large\n", {"format": "mythes"}, "line 1: 'big, large' is not an encoding"),
+        ("big, large\n", {"format": "ppdb"}, "line 1: 1 columns"),
+        (mythes(PAIRS), {"format": "pairs"}, "line 1: looks like mythes, not pairs"),
+        (WRITERS["ppdb"](PAIRS), {"format": "mythes"}, "line 1: looks like ppdb, not mythes"),
+    ],
+)
+def test_wrong_input_is_one_line_with_its_place(write, monkeypatch, content, options, reason):
+    monkeypatch.setattr(lists, "_LARGEST_GROUP", options.pop("limit", 1000))
+    path = write(content)
+    with pytest.raises(InputError) as raised:
+        synonyms(path, **options)
+    message = str(raised.value)
+    assert message.startswith(str(path)) and reason in message and "\n" not in message and "--synonyms" in message
+
+
+def test_nothing_is_written_for_wrong_input(build, write, tmp_path):
+    path = write("big\tlarge\nbig\n")
+    with pytest.raises(SystemExit, match="synonyms.txt, line 2: no second column"):
+        build(path)
+    with pytest.raises(SystemExit, match="missing.tsv: No such file"):
+        build(tmp_path / "missing.tsv")
+    with pytest.raises(SystemExit, match="Is a directory"):
+        build(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
+
+
+@pytest.mark.parametrize(
+    "options", ["--symmetric", "--format pairs", "--min-score 0", "--synonyms x", "--min-score nan"]
+)
+def test_options_of_a_list_need_a_list(options, tmp_path, capsys):
+    with pytest.raises(SystemExit) as raised:
+        main(["--dict", "dict.txt", "--source", "wordnet", "--output", str(tmp_path / "x"), *options.split()])
+    assert raised.value.code == 2 and options.split()[0] in capsys.readouterr().err.splitlines()[-1]
