@@ -98,7 +98,7 @@ def test_symmetric_is_both_directions(build, write, name):
 @pytest.mark.parametrize(
     ("content", "format", "expected"),
     [
-        ("big\tlarge\n", "pairs", {"big": ["large"]}),
+        ("big\tlarge\nhuge\tunknown\n", "pairs", {"big": ["large"], "huge": []}),
         ("\ufeffbig\tlarge\r\n\r\n# comment\r\n", "pairs", {"big": ["large"]}),
         (
             "big, large, 1\nbig, huge, 2e0\nbig,small\n",
@@ -235,7 +235,7 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
             {},
             "no synonyms for the dictionary (1 lines skipped: not in the dictionary; read as pairs)",
         ),
-        (",".join(WORDS), {"limit": 5}, "a group of 11 words"),
+        (",".join(WORDS), {"limit": 10}, "a group of 11 words"),
         ("big\tlarge\t1\n", {"format": "groups"}, "line 1: looks like pairs, not groups"),
         ("big, large => huge\n", {"format": "pairs"}, "line 1: looks like groups, not pairs"),
         ("big, large, huge\n", {"format": "pairs"}, "line 1: the score ' huge' is not a number"),

@@ -13,7 +13,8 @@
 Keys and values are whole words of the dictionary, and never stop words (closed-class words). From WordNet: all lemmas
 of all synsets of the word. From vectors: the nearest words by cosine. From a model: the nearest words by the cosine of
 its own input word embeddings, after their common directions are removed. Near words are used in similar ways, but need
-not mean the same: large is near small. The file describes itself: source and version, options, counts.
+not mean the same: large is near small. From a list: what a file says, by falling score and then in its order, ignoring
+case. The table describes itself: source and version, options, counts.
 
 With --combine, the union has the synonyms of any source, the intersection those of all sources. In both, the words that
 more sources offer come first, then those with a better mean rank. Filters then drop pairs of a word and a synonym. With
