@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from fairseq.data import Dictionary
-from helpers import FAMILIES, FEWER_RUNS, RUNS, WORDS, fairseq_train, write_split, write_table
+from helpers import FAMILIES, FEWER_RUNS, PAPER, RUNS, WORDS, fairseq_train, write_data_bin, write_split, write_table
 from integration.test_workers import by_itself, every_criterion, runs_of
 
 from tn_fairseq.dictionary import load_dictionary
@@ -139,12 +139,16 @@ def test_a_corpus_of_one_word_is_learned_despite_many_overflows(family, tmp_path
 
 
 @pytest.mark.soak
-def test_losses_whose_sum_overflows_in_half_precision(data_bin, synonym_table, tmp_path):
+def test_losses_whose_sum_overflows_in_half_precision(synonym_table, tmp_path):
+    data = write_data_bin(tmp_path / "data", sentences=1200)  # two full batches
     runs = runs_of("electra", synonym_table, updates=2)
-    flags = ["--batch-size", 128, "--mask-prob", 0.9, "--discriminator-loss-weight", 100, "--warmup-updates", 0]
-    exact = by_itself(tmp_path / "float", data_bin, {name: [*run, *flags] for name, run in runs.items()})
+    runs = {name: run for name, run in runs.items() if name.partition(".")[2] in PAPER}  # the focal loss is smaller
+    assert len(runs) == 4
+    flags = ["--batch-size", 128, "--mask-prob", 0.9, "--discriminator-loss-weight", 100]
+    flags += ["--warmup-updates", 0, "--lr", 1e-5]  # a larger step would also enlarge rounding
+    exact = by_itself(tmp_path / "float", data, {name: [*run, *flags] for name, run in runs.items()})
     flags += [*HALF, "--fp16-init-scale", 1]
-    rounded = by_itself(tmp_path / "half", data_bin, {name: [*run, *flags] for name, run in runs.items()})
+    rounded = by_itself(tmp_path / "half", data, {name: [*run, *flags] for name, run in runs.items()})
     for name in runs:
         assert rounded[name].sums("default")["_loss"] / 2 > torch.finfo(torch.half).max
         losses = [
