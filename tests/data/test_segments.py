@@ -49,6 +49,12 @@ def test_sequences_by_hand(lengths, draws, expected):
     assert cuts == [Cut(*cut) for cut in expected] and not rng.numbers
 
 
+def test_half_of_an_even_length_is_rounded_down():
+    """Half of 24 tokens is (24 - 3) // 2 = 10, so the second sentence reaches it."""
+    rng = Draws(TWO, STAYS, FULL, TWO, FULL)
+    assert list(cut_segments([6, 4, 14], 24, rng)) == [Cut(0, 6, 15), Cut(21, 3, 0)] and not rng.numbers
+
+
 @pytest.mark.parametrize("shortest, longest", [(1, 60), (50, 300)])
 def test_nothing_is_lost_and_one_sequence_in_ten_has_one_segment(shortest, longest):
     rng = random.Random(1)
