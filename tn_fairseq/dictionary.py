@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from copy import deepcopy
 from pathlib import Path
 from typing import Union
 
@@ -30,6 +31,16 @@ def load_dictionary(path: Union[str, Path]) -> Dictionary:
         raise InputError(f"{path}: holds no symbols; {remedy}")
     dictionary.add_symbol(MASK)
     return dictionary
+
+
+def without_mask(dictionary: Dictionary) -> Dictionary:
+    """A copy without the ``<mask>`` that ``load_dictionary`` appends, to be saved as ``dict.txt``."""
+    copy = deepcopy(dictionary)
+    if copy.symbols[-1] == MASK:
+        copy.symbols.pop()
+        copy.count.pop()
+        del copy.indices[MASK]
+    return copy
 
 
 def fingerprint(dictionary: Dictionary) -> str:

@@ -16,7 +16,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from ..data import load_sentences
-from ..dictionary import MASK, load_dictionary
+from ..dictionary import MASK, load_dictionary, without_mask
 from ..errors import PREPROCESSING, InputError
 from ..files import write_atomically
 from ..synonym_table import rows_to_table, save_synonym_table
@@ -132,14 +132,6 @@ def add_twins(dictionary: Dictionary, words: Sequence[int]) -> tuple[Dictionary,
         twins[word] = extended.add_symbol(dictionary[word] + suffix)
     extended.add_symbol(MASK)
     return extended, twins
-
-
-def without_mask(dictionary: Dictionary) -> Dictionary:
-    """A copy of the dictionary without its last symbol, ``<mask>``, which fairseq's tasks append."""
-    copy = Dictionary()
-    for symbol, count in zip(dictionary.symbols[copy.nspecial : -1], dictionary.count[copy.nspecial : -1]):
-        copy.add_symbol(symbol, n=count)
-    return copy
 
 
 def _write_split(

@@ -9,7 +9,7 @@ import numpy as np
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder, best_fitting_int_dtype
 
-from ..dictionary import MASK, load_dictionary
+from ..dictionary import load_dictionary, without_mask
 from ..tokenizers.base import Tokenizer
 
 INDEX_ROWS = 1 << 20  # rows of an index that are processed at a time
@@ -25,11 +25,7 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Tokenizer, dict_path: str | Path | None):
         self.tokenizer = tokenizer
-        self.dictionary = tokenizer.dictionary() if dict_path is None else load_dictionary(dict_path)
-        if self.dictionary.symbols[-1] == MASK:
-            self.dictionary.symbols.pop()
-            self.dictionary.count.pop()
-            del self.dictionary.indices[MASK]
+        self.dictionary = without_mask(tokenizer.dictionary() if dict_path is None else load_dictionary(dict_path))
         self.eos, self.unk = self.dictionary.eos(), self.dictionary.unk()
         self.table = tokenizer.lookup_table(self.dictionary).astype(best_fitting_int_dtype(len(self.dictionary)))
 
