@@ -23,7 +23,7 @@ def outputs(built, batch: dict):
 def regularization(built) -> SimpleNamespace:
     """The regularization term, with its graph, the masked predictions, and the rest of a step without dropout."""
     task, model, criterion = built
-    found, original = SimpleNamespace(batch=first_batch(task)), criterion.regularization
+    found, original = SimpleNamespace(batch=first_batch(task)), criterion.objective.regularization
 
     def capture(model, sample, masked):
         if masked.logits.requires_grad:
@@ -32,8 +32,8 @@ def regularization(built) -> SimpleNamespace:
         found.term, logs = original(model, sample, masked)
         return found.term, logs
 
-    criterion.regularization = capture
+    criterion.objective.regularization = capture
     torch.manual_seed(5)
     found.loss, found.sample_size, found.log = criterion(model.eval(), found.batch)
-    criterion.regularization = original
+    criterion.objective.regularization = original
     return found

@@ -33,7 +33,7 @@ FAMILIES = {
     "--encoder-ffn-embed-dim 64 --encoder-attention-heads 2",
 }
 # every objective; mlm is an alias
-CRITERIA = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "objective") and name != "mlm"]
+CRITERIA = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "kind") and name != "mlm"]
 PAPER = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")
 # the objectives that are not the paper's run only with ELECTRA, to save time
 RUNS = [(family, name) for family in FAMILIES for name in CRITERIA if name in PAPER or family == "electra"]

@@ -26,11 +26,11 @@ from pyarrow import parquet
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.analysis.report import FILES
-from tn_fairseq.criterions.base import MaskedLMCriterionConfig
 from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.evaluation.lexical.report import FILES as LEXICAL_FILES
 from tn_fairseq.evaluation.robustness.report import FILES as ROBUSTNESS_FILES
 from tn_fairseq.huggingface.__main__ import main as huggingface
+from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
 from tn_fairseq.preprocessing.__main__ import main as preprocessing
 
@@ -69,7 +69,7 @@ OURS = [
     for name, dataclass in registry.items()
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
-SHARED = {field.name for field in fields(MaskedLMCriterionConfig)}  # options of every criterion
+SHARED = {field.name for field in fields(ObjectiveConfig)} | {"synonym_table"}  # options of every criterion
 INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update"}  # positional, or fairseq's own
 
 
@@ -117,9 +117,9 @@ def test_every_option_in_the_pages_exists(capsys):
 @pytest.mark.parametrize("page", PAGES)
 def test_names_and_links_in_the_pages_exist(page):
     text = PAGES[page]
-    for module, name in re.findall(r"`(objectives|corruption)\.(\w+)`", text):
+    for module, name in re.findall(r"`(objectives\.functional|corruption)\.(\w+)`", text):
         assert hasattr(import_module(f"tn_fairseq.{module}"), name), name
-    for path in re.findall(r"`((?:synonyms|criterions|models|tasks|optim)/\w+\.py)`", text):
+    for path in re.findall(r"`((?:synonyms|criterions|objectives|models|tasks|optim)/\w+\.py)`", text):
         assert (PLUGIN / path).exists(), path
     for link in re.findall(r"\]\((?!http)([^)]+)\)", text):
         path, _, heading = link.partition("#")

@@ -257,13 +257,13 @@ def test_sentence_kl_cannot_train_a_frozen_generator(build):
         criterion(model, batch)
     with torch.no_grad():
         criterion(model, batch)  # as in validation
-    criterion.cfg.sent_kl_encoder = "discriminator"
+    criterion.objective.cfg.sent_kl_encoder = "discriminator"
     criterion(model, batch)[0].backward()
 
 
 def test_soft_regularization_moves_the_embeddings_of_the_discriminator(build):
     task, _, criterion = build("electra", "--criterion", "mlm_soft_reg")
-    criterion.cfg.discriminator_loss_weight = 0.0
+    criterion.objective.cfg.discriminator_loss_weight = 0.0
     model = electra(task.dictionary, **FROZEN)
     loss, _, log = criterion(model, first_batch(task))
     loss.backward()

@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
-from tn_fairseq.criterions.mlm_merged_synonyms import first_of_group
 from tn_fairseq.data import load_sentences
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
+from tn_fairseq.objectives.mlm_merged_synonyms import first_of_group
 from tn_fairseq.preprocessing import twins
 from tn_fairseq.preprocessing.commands.twins import main
 from tn_fairseq.synonym_table import load_continuations, load_synonym_table

@@ -6,9 +6,9 @@ import pytest
 import torch
 from helpers import FAMILIES
 
-from tn_fairseq.criterions.mlm_soft_reg import input_word_embeddings
 from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.errors import InputError
+from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
 from tn_fairseq.synonyms.embeddings import read_embeddings, remove_common_directions
 
 OURS = "embeddings.word_embeddings.weight"

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from .. import corruption, objectives
-from ..criterions.mlm_merged_synonyms import first_of_group
-from ..criterions.mlm_soft_reg import input_word_embeddings
+from .. import corruption
 from ..models.loading import Checkpoint, load
+from ..objectives import functional
+from ..objectives.mlm_merged_synonyms import first_of_group
+from ..objectives.mlm_soft_reg import input_word_embeddings
 from .cases import CaseCollector
 from .predictions import Predictions, batches_of, load_split, predict
 from .rates import Counts
@@ -44,7 +45,7 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
     synonyms = table[batch.words]
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
     in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
-    gain = objectives.synonym_gain(batch.logits, batch.targets, synonyms)
+    gain = functional.synonym_gain(batch.logits, batch.targets, synonyms)
     return Counts(
         sequences=len(batch.sequence_ids),
         corrected_sequences=int(in_place.any(dim=1).sum()),
@@ -82,7 +83,7 @@ def count_checkpoint(
         found = []
         for batch in predict(loaded, dataset, batches, seed, is_sample, continues_word, first):
             false_negatives = torch.stack(
-                [objectives.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
+                [functional.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
             found.append([count(batch, *pair) for pair in zip(false_negatives, tables.values(), strict=True)])
             if details is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import objectives
+from ..objectives import functional
 from ..synonym_table import PADDING
 
 COLUMNS = ("list", "gold", "prediction", "count", "tables", "inflection", "similarity", "mean_probability")
@@ -33,7 +33,7 @@ def pair_rows(
     probabilities = torch.bincount(inverse, weights=of_predictions.double(), minlength=len(codes)) / counts
     order = counts.argsort(descending=True, stable=True)
     gold, predicted = codes[order] // len(labels), codes[order] % len(labels)
-    fired = {name: objectives.false_negatives(predicted, gold, table) for name, table in tables.items()}
+    fired = {name: functional.false_negatives(predicted, gold, table) for name, table in tables.items()}
     corrected = torch.stack(list(fired.values())).any(dim=0)
     similarity = similarities(embeddings, gold, predicted)
     candidates = ~corrected & is_word[gold] & is_word[predicted]
@@ -56,7 +56,7 @@ def pair_rows(
 
 def similarities(embeddings: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Cosine similarities of rows of ``embeddings`` (V, E): (P), (P) -> (P), as in soft regularization (Eq. 3)."""
-    return 1 - objectives.soft_regularization(embeddings[left], embeddings[right])
+    return 1 - functional.soft_regularization(embeddings[left], embeddings[right])
 
 
 def typical_similarity(embeddings: Tensor, tables: Sequence[Tensor]) -> float:

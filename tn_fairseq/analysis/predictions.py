@@ -9,9 +9,10 @@ from fairseq import utils
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
-from .. import corruption, objectives
+from .. import corruption
 from ..errors import PREPROCESSING, InputError
 from ..models.loading import Loaded
+from ..objectives import functional
 
 BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
 
@@ -86,7 +87,7 @@ def predict(
         logits, _ = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
         logits = logits.float().cpu()
         tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)
-        words = objectives.complete_words(tokens, continues_word, padding)
+        words = functional.complete_words(tokens, continues_word, padding)
         yield Predictions(
             sequence_ids=batch["id"].tolist(),
             tokens=tokens,

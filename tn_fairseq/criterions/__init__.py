@@ -1,7 +1,6 @@
-"""The criteria: each file is named after its flag, ``--criterion NAME``."""
+"""The criteria of fairseq: the objectives, ``--criterion NAME``, and fine-tuning on SQuAD."""
 
-from importlib import import_module
-from pkgutil import iter_modules
+from . import squad  # noqa: F401  importing it registers the criterion
+from .masked_lm import MaskedLMCriterion, register
 
-for module in iter_modules(__path__):  # fairseq does the same with tasks and models
-    import_module(f"{__name__}.{module.name}")
+__all__ = ["MaskedLMCriterion", "register"]

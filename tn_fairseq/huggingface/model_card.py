@@ -59,8 +59,8 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
         return {"objective": "none yet: imported weights", "architecture": architecture}
     criterion, task, optimization = cfg["criterion"], cfg["task"], cfg["optimization"]
     objective = f"`--criterion {criterion['_name']}`"
-    if described := getattr(CRITERION_REGISTRY.get(criterion["_name"]), "objective", None):
-        objective = f"{described} ({objective})"
+    if kind := getattr(CRITERION_REGISTRY.get(criterion["_name"]), "kind", None):
+        objective = f"{kind.description} ({objective})"
     options = {
         key: Path(value).name if key == "correction_judge" else value
         for key, value in criterion.items()

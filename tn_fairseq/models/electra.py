@@ -7,7 +7,7 @@ its own embeddings, because the discriminator's change in training.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from .. import corruption
 from ..errors import InputError, one_line_errors
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder
+from ..objectives.base import ElectraOutput
 from .base import (
     EncoderConfig,
     EncoderModel,
@@ -42,15 +43,6 @@ class ElectraConfig(EncoderConfig):
     generator_embedding_size: Optional[int] = field(
         default=None, metadata={"help": "embedding size of a frozen generator (default: that of the discriminator)"}
     )
-
-
-class ElectraOutput(NamedTuple):
-    """One pass through both towers. N masked positions in a batch of shape (B, T)."""
-
-    logits: Tensor  # (N, V), the generator's, at the masked positions
-    drawn_tokens: Tensor  # (N), what the generator drew
-    is_replaced: Tensor  # (B, T) boolean, false where a draw equals the original token
-    discriminator_logits: Tensor  # (B, T), positive means replaced
 
 
 class ElectraModel(EncoderModel):

@@ -195,7 +195,7 @@ class ElectraTask(MaskedLMTask):
         """Raises InputError (as a one-line exit) for fairseq's own criteria, which do not train a discriminator."""
         criterion = super().build_criterion(cfg, *args, **options)
         if type(criterion).__module__.startswith("fairseq."):
-            ours = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "objective")]
+            ours = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "kind")]
             raise InputError(f"--criterion {cfg._name} trains no discriminator; give one of {', '.join(sorted(ours))}")
         return criterion
 

@@ -1,3 +1,7 @@
 """Your own objectives: ``fairseq-train ... --user-dir my_objectives --criterion mlm_confidence_penalty``."""
 
-from . import mlm_confidence_penalty  # noqa: F401  importing it registers the criterion
+from tn_fairseq.criterions import register
+
+from .mlm_confidence_penalty import ConfidencePenalty
+
+register(ConfidencePenalty)

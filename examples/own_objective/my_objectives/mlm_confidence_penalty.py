@@ -3,13 +3,12 @@
 from dataclasses import dataclass, field
 
 import torch
-from fairseq.criterions import register_criterion
 
-from tn_fairseq.criterions.base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, Metric
+from tn_fairseq.objectives.base import BITS, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
-class ConfidencePenaltyConfig(MaskedLMCriterionConfig):
+class ConfidencePenaltyConfig(ObjectiveConfig):
     confidence_penalty_weight: float = field(default=0.1, metadata={"help": "weight of the entropy"})
 
 
@@ -19,13 +18,14 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(lprobs.exp() * lprobs).sum(dim=-1)
 
 
-@register_criterion("mlm_confidence_penalty", dataclass=ConfidencePenaltyConfig)
-class ConfidencePenaltyCriterion(MaskedLMCriterion):
+class ConfidencePenalty(Objective):
     """Masked LM that penalizes overconfident predictions."""
 
-    objective = "masked language modeling with a confidence penalty"
+    name = "mlm_confidence_penalty"
+    config = ConfidencePenaltyConfig
+    description = "masked language modeling with a confidence penalty"
     metrics = (Metric("entropy", "entropy", "masked", BITS),)
-    weights = (*MaskedLMCriterion.weights, "confidence_penalty_weight")
+    weights = (*Objective.weights, "confidence_penalty_weight")
 
     def regularization(self, model, sample, masked):
         summed = entropy(masked.logits).sum()

@@ -5,8 +5,8 @@ import torch
 
 from tn_fairseq.evaluation.lexical.judge import score_synonyms, threshold_lines
 from tn_fairseq.evaluation.lexical.substitution import Question
-from tn_fairseq.judge import judge_scores
 from tn_fairseq.models.loading import Loaded
+from tn_fairseq.objectives.judge import judge_scores
 from tn_fairseq.synonyms.swords import Substitute, Target
 
 

@@ -10,8 +10,8 @@ from torch import Tensor
 from ...configuration import check_data_folder
 from ...dictionary import load_dictionary
 from ...errors import InputError
-from ...judge import judge_scores
 from ...models.loading import Loaded, check_masked_lm, load
+from ...objectives.judge import judge_scores
 from ...reporting.layout import align, cell, table_names
 from ...synonym_table import load_synonym_table
 from ...synonyms.acceptance import judged_synonyms, table_quality

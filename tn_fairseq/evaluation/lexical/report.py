@@ -8,12 +8,12 @@ import numpy as np
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ... import objectives
 from ...configuration import check_data_folder
-from ...criterions.mlm_soft_reg import input_word_embeddings
 from ...dictionary import load_dictionary
 from ...errors import InputError
 from ...models.loading import Checkpoint, Loaded, find_checkpoints, load
+from ...objectives import functional
+from ...objectives.mlm_soft_reg import input_word_embeddings
 from ...reporting.layout import table_names, write_csv, write_json
 from ...reporting.report import draw_if_possible, list_files, report_folder
 from ...synonym_table import load_synonym_table
@@ -201,7 +201,7 @@ def _measures(
     def correlations(loaded: Loaded) -> dict[Key, np.ndarray]:
         embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
         found = {
-            key: 1 - objectives.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()  # cosines
+            key: 1 - functional.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()  # cosines
             for key, ids in pairs.items()
         }
         found[Key("word embeddings", MEAN_COSINE)] = np.array([mean_cosine(embeddings[list(words)])])

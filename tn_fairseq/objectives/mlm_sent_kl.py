@@ -3,40 +3,40 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from fairseq.criterions import register_criterion
-from fairseq.dataclass import ChoiceEnum
 from torch import Tensor, nn
 
-from .. import corruption, objectives
+from .. import corruption
 from ..errors import InputError
-from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
+from . import functional
+from .base import BITS, MaskedPredictions, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
-class SentenceKLConfig(MaskedLMCriterionConfig):
+class SentenceKLConfig(ObjectiveConfig):
     sent_kl_weight: float = field(default=1.0, metadata={"help": "weight of KL(H_p || H_s)"})
     sent_kl_temperature: float = field(default=1.0, metadata={"help": "divides the hidden states before the softmax"})
-    sent_kl_positions: ChoiceEnum(["all", "masked"]) = field(  # type: ignore[valid-type]
+    sent_kl_positions: Literal["all", "masked"] = field(
         default="all", metadata={"help": "mean over all tokens, or over the masked ones"}
     )
-    sent_kl_encoder: ChoiceEnum(["generator", "discriminator"]) = field(  # type: ignore[valid-type]
+    sent_kl_encoder: Literal["generator", "discriminator"] = field(
         default="generator", metadata={"help": "ELECTRA: the encoder that reads both sentences"}
     )
     sent_kl_grad_target: bool = field(default=False, metadata={"help": "also pass gradients through H_s"})
     sent_kl_dropout: bool = field(default=False, metadata={"help": "keep dropout on for both sentences"})
 
 
-@register_criterion("mlm_sent_kl", dataclass=SentenceKLConfig)
-class SentenceKLCriterion(MaskedLMCriterion):
+class SentenceKL(Objective):
     """Masked LM plus the KL divergence between the hidden states of the predicted and the original sentence."""
 
-    objective = "masked language modeling with a sentence-level KL divergence"
+    name = "mlm_sent_kl"
+    config = SentenceKLConfig
+    description = "masked language modeling with a sentence-level KL divergence"
     metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
-    weights = (*MaskedLMCriterion.weights, "sent_kl_weight")
-    temperatures = (*MaskedLMCriterion.temperatures, "sent_kl_temperature")
+    weights = (*Objective.weights, "sent_kl_weight")
+    temperatures = (*Objective.temperatures, "sent_kl_temperature")
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
@@ -53,8 +53,8 @@ class SentenceKLCriterion(MaskedLMCriterion):
                 "discriminator"
             )
 
-        positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else src_tokens.ne(self.padding_idx)
-        divergence = objectives.sentence_kl(predicted_hidden, original_hidden, self.cfg.sent_kl_temperature)
+        positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else src_tokens.ne(self.padding)
+        divergence = functional.sentence_kl(predicted_hidden, original_hidden, self.cfg.sent_kl_temperature)
         mean = (divergence * positions).sum() / positions.sum().clamp(min=1)
         # the caller divides by the number of masked positions
         summed = mean * masked.masked_tokens.sum()

@@ -3,7 +3,7 @@ import torch
 from criterion_steps import regularization
 from helpers import FAMILIES
 
-from tn_fairseq.criterions.mlm_soft_reg import input_word_embeddings
+from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
 
 
 def build_soft_reg(build, family, *flags):
@@ -34,7 +34,7 @@ def test_adds_one_minus_the_cosine_of_the_input_embeddings(build, family):
 def test_a_correct_prediction_has_no_cost_and_no_gradient(build):
     built = _, model, criterion = build_soft_reg(build, "bert")
     masked = regularization(built).masked
-    term, _ = criterion.regularization(model, None, masked._replace(predictions=masked.targets))
+    term, _ = criterion.objective.regularization(model, None, masked._replace(predictions=masked.targets))
     term.backward()
     assert term.item() == pytest.approx(0.0, abs=1e-4)
     assert input_word_embeddings(model).weight.grad.abs().max() < 1e-4
@@ -74,6 +74,6 @@ def test_robertas_zero_row_for_padding_does_not_blow_up_the_gradient(build):
     built = task, model, criterion = build_soft_reg(build, "roberta")
     masked = regularization(built).masked
     padding = torch.full_like(masked.predictions, task.dictionary.pad())
-    term, _ = criterion.regularization(model, None, masked._replace(predictions=padding))
+    term, _ = criterion.objective.regularization(model, None, masked._replace(predictions=padding))
     term.backward()
     assert input_word_embeddings(model).weight.grad.abs().max() < 1e3

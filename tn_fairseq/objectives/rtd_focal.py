@@ -2,27 +2,27 @@
 
 from dataclasses import dataclass, field
 
-from fairseq.criterions import register_criterion
 from torch import Tensor
 
-from .. import objectives
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from . import functional
+from .base import Objective, ObjectiveConfig
 
 
 @dataclass
-class FocalDetectionConfig(MaskedLMCriterionConfig):
+class FocalDetectionConfig(ObjectiveConfig):
     rtd_focal_gamma: float = field(
         default=2.0, metadata={"help": "exponent of the probability of the wrong answer; 0 is plain detection"}
     )
 
 
-@register_criterion("rtd_focal", dataclass=FocalDetectionConfig)
-class FocalDetectionCriterion(MaskedLMCriterion):
+class FocalDetection(Objective):
     """Masked LM, and replaced token detection with the focal loss, because few tokens are replaced."""
 
-    objective = "masked language modeling, and replaced token detection with the focal loss"
-    weights = (*MaskedLMCriterion.weights, "rtd_focal_gamma")
+    name = "rtd_focal"
+    config = FocalDetectionConfig
+    description = "masked language modeling, and replaced token detection with the focal loss"
+    weights = (*Objective.weights, "rtd_focal_gamma")
 
     def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        weights = objectives.focal_weight(logits, targets, self.cfg.rtd_focal_gamma)
+        weights = functional.focal_weight(logits, targets, self.cfg.rtd_focal_gamma)
         return super().detection_losses(logits, targets) * weights

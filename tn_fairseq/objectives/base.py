@@ -1,33 +1,23 @@
-"""The base class of the criteria: which positions count, what divides the losses, and what is logged."""
+"""The base class of the objectives: which positions count, what divides the losses, and what is logged."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, wraps
-from typing import Any, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 import torch
-from fairseq.criterions import FairseqCriterion
-from fairseq.data.iterators import EpochBatchIterator
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.logging import metrics
-from fairseq.tasks import FairseqTask
-from fairseq.utils import get_perplexity
 from torch import Tensor, nn
 
-from .. import corruption, objectives
-from ..errors import PREPROCESSING, InputError, one_line_errors
-from ..models.electra import ElectraOutput
-from ..synonym_table import load_continuations, load_synonym_table
+from .. import corruption
+from ..errors import InputError
+from . import functional
 
 
 @dataclass
-class MaskedLMCriterionConfig(FairseqDataclass):
-    synonym_table: Optional[str] = field(
-        default=None,
-        metadata={"help": "file from build-synonym-table, which is used to count false negatives"},
-    )
-    prediction_mode: ChoiceEnum(["argmax", "sample"]) = field(  # type: ignore[valid-type]
+class ObjectiveConfig:
+    """Options of every objective. A choice is a ``Literal``, and the help of each option is in its metadata."""
+
+    prediction_mode: Literal["argmax", "sample"] = field(
         default="argmax",
         metadata={"help": "r_k: the most likely token, or a draw (on ELECTRA, the token that the generator drew)"},
     )
@@ -36,6 +26,15 @@ class MaskedLMCriterionConfig(FairseqDataclass):
     discriminator_loss_weight: float = field(
         default=50.0, metadata={"help": "ELECTRA: weight of replaced token detection"}
     )
+
+
+class ElectraOutput(NamedTuple):
+    """One pass through both towers of ELECTRA. N masked positions in a batch of shape (B, T)."""
+
+    logits: Tensor  # (N, V), the generator's, at the masked positions
+    drawn_tokens: Tensor  # (N), what the generator drew
+    is_replaced: Tensor  # (B, T) boolean, false where a draw equals the original token
+    discriminator_logits: Tensor  # (B, T), positive means replaced
 
 
 class MaskedPredictions(NamedTuple):
@@ -65,15 +64,50 @@ class Metric(NamedTuple):
     denominator: str
     factor: float = 1.0
 
+    def of(self, sums: Mapping[str, float]) -> float:
+        """The value, rounded to three decimals; 0 if it would be divided by 0."""
+        divisor = float(sums[self.denominator])
+        return round(self.factor * float(sums[self.numerator]) / divisor, 3) if divisor else 0.0
 
-class MaskedLMCriterion(FairseqCriterion):
+
+_METRICS = (
+    Metric("loss", "loss", "sample_size", BITS),
+    Metric("nll_loss", "nll", "masked", BITS),
+    Metric("mlm_accuracy", "correct", "masked", PERCENT),
+    Metric("false_negative_rate", "false_negatives", "mismatched", PERCENT),
+    Metric("false_negative_sequences", "false_negative_sequences", "nsentences", PERCENT),
+)
+_DETECTION_METRICS = (
+    Metric("rtd_loss", "rtd_loss", "rtd_tokens", BITS),
+    Metric("rtd_accuracy", "rtd_correct", "rtd_tokens", PERCENT),
+    Metric("rtd_precision", "rtd_hits", "rtd_said", PERCENT),
+    Metric("rtd_recall", "rtd_hits", "rtd_replaced", PERCENT),
+    Metric("replaced_rate", "rtd_replaced", "rtd_tokens", PERCENT),
+)
+
+
+def add_up(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums of what batches logged, and the number of wrong predictions, ``mismatched``."""
+    sums: dict[str, Any] = {key: sum(log.get(key, 0) for log in logs) for key in (logs[0] if logs else ())}
+    if sums:
+        sums["mismatched"] = sums["masked"] - sums["correct"]
+    return sums
+
+
+class Objective(nn.Module):
     """Masked LM, plus replaced token detection on ELECTRA; each objective is a subclass in its own file.
 
-    Works on every model that takes ``masked_tokens`` and returns the logits there: ours, and fairseq's RoBERTa. A
-    subclass declares its name and its metrics, and overrides one of the methods below.
+    Works with fairseq and ``transformers``. The model is called as ``model(**net_input, masked_tokens=(B, T) boolean,
+    masked_indices=..., target_tokens=..., uniform_draws=..., temperature=...)`` and returns the logits at the masked
+    positions first, or an ``ElectraOutput``; with ``features_only=True``, it returns its last hidden states first. A
+    subclass declares its name, its options and its metrics, and overrides one of the methods below.
     """
 
-    objective = "masked language modeling without correction"  # for model cards
+    name: str  # the same as that of its file
+    description: str  # for model cards
+    config: type[ObjectiveConfig] = ObjectiveConfig
+    synonyms: Any
+    continues_word: Any
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
     # options that must not be negative, that must be positive, and that must be between 0 and 1
@@ -81,23 +115,25 @@ class MaskedLMCriterion(FairseqCriterion):
     temperatures: tuple[str, ...] = ("generator_temperature",)
     shares: tuple[str, ...] = ()
 
-    @one_line_errors()
-    def __init__(self, cfg: MaskedLMCriterionConfig, task: FairseqTask) -> None:
-        super().__init__(task)
-        self.cfg = cfg
-        if self.needs_synonym_table and not cfg.synonym_table:
-            raise InputError(
-                f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
-            )
+    def __init__(
+        self,
+        cfg: Any,
+        padding: int,
+        synonyms: Optional[Tensor] = None,
+        continues_word: Optional[Tensor] = None,
+        load_judge: Optional[Callable[[str], nn.Module]] = None,
+    ) -> None:
+        """``cfg`` has the options of ``config``, and ``padding`` is the id that pads texts and targets.
+
+        The table is ``synonyms``, (V, S), with ``continues_word``, (V) boolean, as ``synonym_table`` describes them.
+        ``load_judge`` opens a judge by its name. Raises InputError if an option is out of range.
+        """
+        super().__init__()
+        self.cfg, self.padding = cfg, padding
         self._refuse(self.weights, "non-negative", lambda value: value < 0)
         self._refuse(self.temperatures, "positive", lambda value: value <= 0)
         self._refuse(self.shares, "between 0 and 1", lambda value: not 0 <= value <= 1)
-        restart_loaders_each_epoch(task)
-        synonyms = continues_word = None
-        if cfg.synonym_table:
-            synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
-            continues_word = load_continuations(cfg.synonym_table, task.source_dictionary)
-        # they move to the criterion's device, and are not saved in checkpoints
+        # they move to the objective's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)
         self.register_buffer("continues_word", continues_word, persistent=False)
 
@@ -106,6 +142,16 @@ class MaskedLMCriterion(FairseqCriterion):
             value = getattr(self.cfg, name)
             if is_invalid(value):
                 raise InputError(f"--{name.replace('_', '-')} must be {expected}, not {value}")
+
+    @classmethod
+    def needs_table(cls, cfg: Any) -> bool:
+        """Whether these options need a synonym table; without one, an objective only does not count synonyms."""
+        return cls.needs_synonym_table
+
+    @classmethod
+    def displayed(cls) -> tuple[Metric, ...]:
+        """All metrics; those of which the sums are not logged do not apply to the model or to the options."""
+        return (*_METRICS, *cls.metrics, *_DETECTION_METRICS)
 
     # Methods that an objective overrides
 
@@ -138,17 +184,18 @@ class MaskedLMCriterion(FairseqCriterion):
 
     def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The discriminator's loss for each token, (B, T), from its logits and the targets above."""
-        return objectives.replaced_token_detection(logits, targets)
+        return functional.replaced_token_detection(logits, targets)
 
     # The training step
 
-    @one_line_errors()
-    def forward(
-        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
-    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
-        """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
+    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, Tensor, dict[str, Any]]:
+        """The summed loss of a batch, the sample size that divides it, and what to log.
+
+        The batch is fairseq's: ``net_input`` with ``src_tokens``, (B, T), ``target``, (B, T), with the gold tokens at
+        the masked positions and padding elsewhere, and the numbers ``ntokens`` and ``nsentences``.
+        """
         target_tokens = sample["target"]
-        masked_tokens = target_tokens.ne(self.padding_idx)
+        masked_tokens = target_tokens.ne(self.padding)
         # batches from fairseq's own tasks have neither
         masked_indices, uniform_draws = sample.get("masked_indices"), sample.get("uniform_draws")
         output = model(
@@ -170,23 +217,23 @@ class MaskedLMCriterion(FairseqCriterion):
         is_synonym: Any = None
         if self.synonyms is not None:
             text = corruption.original_tokens(sample["net_input"]["src_tokens"], target_tokens, masked_tokens)
-            complete = objectives.complete_words(text, self.continues_word, self.padding_idx)
+            complete = functional.complete_words(text, self.continues_word, self.padding)
             words = corruption.take_masked(complete, masked_tokens, masked_indices)
-            is_synonym = objectives.false_negatives(predictions, words, self.synonyms)
+            is_synonym = functional.false_negatives(predictions, words, self.synonyms)
         masked = MaskedPredictions(masked_tokens, targets, words, predictions, is_synonym, is_synonym, logits)
         if self.synonyms is not None:
             masked = masked._replace(false_negative=self.confirm_false_negatives(sample, output, masked))
 
-        nll = objectives.masked_lm(logits, targets)
+        nll = functional.masked_lm(logits, targets)
         masked_count = masked_tokens.sum()
         losses = self.masked_lm_losses(masked, nll)
         weights, sample_size = self.masked_lm_weights(masked)
-        loss = objectives.total(losses if weights is None else weights * losses)
+        loss = functional.total(losses if weights is None else weights * losses)
         regularization, logs = self.regularization(model, sample, masked)
         if regularization is not None:
             loss = loss + regularization
         if is_electra:
-            is_token = sample["net_input"]["src_tokens"].ne(self.padding_idx)
+            is_token = sample["net_input"]["src_tokens"].ne(self.padding)
             detection, detection_logs = self.detect(output, masked, is_token)
             # the generator's loss is a mean over its sample size, the discriminator's over the tokens: scale both to
             # the number of masked tokens, so that corrections of the one do not change how much the other learns
@@ -241,7 +288,7 @@ class MaskedLMCriterion(FairseqCriterion):
 
     def drawn_synonyms(self, output: ElectraOutput, masked: MaskedPredictions) -> Tensor:
         """Where the generator drew a synonym of the gold word: (B, T) boolean."""
-        return masked.in_place(objectives.false_negatives(output.drawn_tokens, masked.words, self.synonyms))
+        return masked.in_place(functional.false_negatives(output.drawn_tokens, masked.words, self.synonyms))
 
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         if masked.false_negative is None:
@@ -250,69 +297,3 @@ class MaskedLMCriterion(FairseqCriterion):
             "false_negatives": masked.false_negative.sum(),
             "false_negative_sequences": masked.in_place(masked.false_negative).any(dim=1).sum(),
         }
-
-    # Logging
-
-    @classmethod
-    def reduce_metrics(cls, logging_outputs: Sequence[Mapping[str, Any]]) -> None:
-        """Log sums divided by sums, taken over workers, accumulated batches and logging intervals.
-
-        Losses are in bits and shares in percent.
-        """
-        keys = [key for key in logging_outputs[0] if key not in ("ntokens", "nsentences")] if logging_outputs else []
-        for key in [*keys, "nsentences"]:
-            # fairseq does not display names that begin with an underscore
-            metrics.log_scalar_sum(f"_{key}", sum(log.get(key, 0) for log in logging_outputs))
-        for metric in (*_METRICS, *cls.metrics, *_DETECTION_METRICS):
-            if metric.numerator in keys:
-                metrics.log_derived(metric.name, partial(_ratio, metric=metric))
-        metrics.log_derived("ppl", lambda meters: get_perplexity(_ratio(meters, _NLL)))
-        if "false_negatives" in keys:
-            metrics.log_derived("false_negative_rate", _false_negative_rate)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        return True
-
-
-_NLL = Metric("nll_loss", "nll", "masked", BITS)
-_METRICS = (
-    Metric("loss", "loss", "sample_size", BITS),
-    _NLL,
-    Metric("mlm_accuracy", "correct", "masked", PERCENT),
-    Metric("false_negative_sequences", "false_negative_sequences", "nsentences", PERCENT),
-)
-_DETECTION_METRICS = (
-    Metric("rtd_loss", "rtd_loss", "rtd_tokens", BITS),
-    Metric("rtd_accuracy", "rtd_correct", "rtd_tokens", PERCENT),
-    Metric("rtd_precision", "rtd_hits", "rtd_said", PERCENT),
-    Metric("rtd_recall", "rtd_hits", "rtd_replaced", PERCENT),
-    Metric("replaced_rate", "rtd_replaced", "rtd_tokens", PERCENT),
-)
-
-
-def _ratio(meters: Mapping[str, Any], metric: Metric) -> float:
-    divisor = float(meters[f"_{metric.denominator}"].sum)
-    return round(metric.factor * float(meters[f"_{metric.numerator}"].sum) / divisor, 3) if divisor else 0.0
-
-
-def _false_negative_rate(meters: Mapping[str, Any]) -> float:
-    mismatches = float(meters["_masked"].sum) - float(meters["_correct"].sum)
-    return round(PERCENT * float(meters["_false_negatives"].sum) / mismatches, 3) if mismatches else 0.0
-
-
-def restart_loaders_each_epoch(task: FairseqTask) -> None:
-    """Make fairseq restart a task's loader processes in every epoch.
-
-    If ``--num-workers`` is above 0 (the default is 1), fairseq keeps them and their copy of the dataset. They never see
-    a later epoch: they would repeat the masks of the first epoch, and a resumed run would draw different ones.
-    """
-    build = task.get_batch_iterator
-
-    @wraps(build)
-    def get_batch_iterator(*args: Any, **options: Any) -> EpochBatchIterator:
-        iterator = build(*args, **options)
-        iterator.reuse_dataloader = False
-        return iterator
-
-    task.get_batch_iterator = get_batch_iterator

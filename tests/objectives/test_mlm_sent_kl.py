@@ -3,7 +3,7 @@ import torch
 from criterion_steps import regularization
 from helpers import FAMILIES
 
-from tn_fairseq import objectives
+from tn_fairseq.objectives import functional
 
 
 def build_kl(build, family, *flags):
@@ -13,7 +13,7 @@ def build_kl(build, family, *flags):
 def term(built):
     """A step with the tokens and hidden states that its term is computed from: the original, and the predicted."""
     criterion, hidden = built[2], []
-    original = criterion.encode
+    original = criterion.objective.encode
 
     def capture(model, sample, tokens):
         states = original(model, sample, tokens)
@@ -22,7 +22,7 @@ def term(built):
         hidden.append((tokens, states))
         return states
 
-    criterion.encode = capture
+    criterion.objective.encode = capture
     found = regularization(built)
     found.original, found.predicted = hidden
     found.h_s, found.h_p = (states for _, states in hidden)
@@ -40,7 +40,7 @@ def test_reads_the_original_sentence_and_the_one_with_predictions(build, family)
     assert not original.eq(task.mask_idx).any()
     positions = found.batch["net_input"]["src_tokens"].ne(task.dictionary.pad())
     assert not positions.all()  # padding does not count
-    mean = objectives.sentence_kl(found.h_p, found.h_s)[positions].mean()
+    mean = functional.sentence_kl(found.h_p, found.h_s)[positions].mean()
     torch.testing.assert_close(found.term, mean * where.sum())
     torch.testing.assert_close(found.log["sent_kl"], found.term.detach())
     found.term.backward()
@@ -55,7 +55,7 @@ def test_gradient_reaches_h_s_with_sent_kl_grad_target(build):
 
 def test_positions_masked_averages_over_the_masked_tokens(build):
     found = term(build_kl(build, "bert", "--sent-kl-positions", "masked"))
-    at_masked = objectives.sentence_kl(found.h_p, found.h_s)[found.masked.masked_tokens]
+    at_masked = functional.sentence_kl(found.h_p, found.h_s)[found.masked.masked_tokens]
     torch.testing.assert_close(found.term, at_masked.sum())
 
 
@@ -64,7 +64,7 @@ def test_temperature_and_weight(build):
         term(build_kl(build, "bert", *flags)) for flags in ([], ["--sent-kl-temperature", 2], ["--sent-kl-weight", 2])
     )
     positions = plain.batch["net_input"]["src_tokens"].ne(1)
-    mean = objectives.sentence_kl(plain.h_p / 2, plain.h_s / 2)[positions].mean()
+    mean = functional.sentence_kl(plain.h_p / 2, plain.h_s / 2)[positions].mean()
     torch.testing.assert_close(hot.term, mean * plain.masked.masked_tokens.sum())
     torch.testing.assert_close(double.term, 2 * plain.term)
     assert double.log["sent_kl"] == plain.log["sent_kl"]  # logged without its weight
@@ -81,6 +81,6 @@ def test_perfect_predictions_have_no_divergence_unless_dropout_stays_on(build, f
     built = _, model, criterion = build_kl(build, family, *flags)
     found = regularization(built)
     perfect = found.masked._replace(predictions=found.masked.targets)
-    value, _ = criterion.regularization(model.train(), found.batch, perfect)
+    value, _ = criterion.objective.regularization(model.train(), found.batch, perfect)
     assert (value.item() < 1e-5) == (not flags)
     assert all(module.training for module in model.modules())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from fairseq import modules
 
-from tn_fairseq import objectives
+from tn_fairseq.objectives import functional
 
 LOGITS = torch.tensor([[0.0, 0.0, 0.0, math.log(3.0)], [math.log(2.0), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
 TARGETS = torch.tensor([3, 1, 2])
@@ -13,14 +13,14 @@ TARGETS = torch.tensor([3, 1, 2])
 def test_masked_lm_by_hand():
     # softmax rows: (1, 1, 1, 3)/6, (2, 1, 1, 1)/5, (1, 1, 1, 1)/4
     expected = torch.tensor([math.log(2), math.log(5), math.log(4)])
-    torch.testing.assert_close(objectives.masked_lm(LOGITS, TARGETS), expected)
+    torch.testing.assert_close(functional.masked_lm(LOGITS, TARGETS), expected)
 
 
 @pytest.mark.parametrize("positions", [0, 1, 7, 64, 1000])
 def test_total_of_masked_lm_is_bitwise_equal_to_fairseqs_sum(positions):
     logits = torch.randn(positions, 321, generator=torch.Generator().manual_seed(positions), requires_grad=True)
     targets = torch.arange(positions) % 321
-    ours = objectives.total(objectives.masked_lm(logits, targets))
+    ours = functional.total(functional.masked_lm(logits, targets))
     theirs = modules.cross_entropy(logits, targets, reduction="sum")
     assert torch.equal(ours, theirs)
     assert torch.equal(*(torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)))
@@ -30,9 +30,9 @@ def test_a_token_that_the_next_one_continues_is_not_a_complete_word():
     continues_word = torch.tensor([False, False, True, False, True])
     tokens = torch.tensor([[3, 2, 4, 0], [3, 0, 3, 2], [2, 3, 0, 1], [0, 3, 3, 4]])
     expected = [[9, 9, 4, 0], [3, 0, 9, 2], [2, 3, 0, 1], [0, 3, 9, 4]]  # the last one of a block is complete
-    assert objectives.complete_words(tokens, continues_word, padding=9).tolist() == expected
-    assert objectives.complete_words(tokens[:, :1], continues_word, padding=9).tolist() == [[3], [3], [2], [0]]
-    assert objectives.complete_words(tokens[:0], continues_word, padding=9).shape == (0, 4)
+    assert functional.complete_words(tokens, continues_word, padding=9).tolist() == expected
+    assert functional.complete_words(tokens[:, :1], continues_word, padding=9).tolist() == [[3], [3], [2], [0]]
+    assert functional.complete_words(tokens[:0], continues_word, padding=9).shape == (0, 4)
 
 
 def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself():
@@ -41,14 +41,14 @@ def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself(
     targets = torch.tensor([4, 4, 4, 5, 5, 3])
     predictions = torch.tensor([5, 3, 4, 4, 3, 4])
     expected = [True, True, False, True, False, False]  # the table is read only in the row of the gold token
-    assert objectives.false_negatives(predictions, targets, table).tolist() == expected
+    assert functional.false_negatives(predictions, targets, table).tolist() == expected
 
 
 def test_hard_correction_drops_false_negatives_and_their_gradients():
     logits = LOGITS.clone().requires_grad_()
     false_negative = torch.tensor([False, True, False])
-    weights = objectives.hard_correction(false_negative)
-    loss = (weights * objectives.masked_lm(logits, TARGETS)).sum()
+    weights = functional.hard_correction(false_negative)
+    loss = (weights * functional.masked_lm(logits, TARGETS)).sum()
     assert loss.item() == pytest.approx(math.log(2) + math.log(4))
     (gradient,) = torch.autograd.grad(loss, logits)
     assert torch.equal(gradient[1], torch.zeros(4))
@@ -57,8 +57,8 @@ def test_hard_correction_drops_false_negatives_and_their_gradients():
 
 def test_hard_correction_weights_between_0_and_1():
     false_negative = torch.tensor([True, False])
-    assert objectives.hard_correction(false_negative, 0.25).tolist() == [0.25, 1.0]
-    assert objectives.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
+    assert functional.hard_correction(false_negative, 0.25).tolist() == [0.25, 1.0]
+    assert functional.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
@@ -66,7 +66,7 @@ def test_synonym_gain_and_its_gradient_are_finite_and_zero_without_synonyms(weig
     """A model that is as sure as a float32 allows, of the gold word or of the synonym."""
     logits = torch.tensor([[0.0, 3e38], [3e38, 0.0], [0.0, 200.0], [3.0, 2.0]], requires_grad=True)
     targets, synonyms = torch.zeros(4, dtype=torch.long), torch.tensor([[1], [1], [1], [-1]])
-    gain = objectives.synonym_gain(logits, targets, synonyms, weight)
+    gain = functional.synonym_gain(logits, targets, synonyms, weight)
     gain.sum().backward()
     assert torch.isfinite(gain).all() and torch.isfinite(logits.grad).all()
     assert gain[3] == 0 and logits.grad[3].eq(0).all()
@@ -79,7 +79,7 @@ def test_synonym_gain_and_its_gradient_are_finite_and_zero_without_synonyms(weig
 def test_synonym_gain_makes_the_gradient_that_of_the_total_probability():
     logits = torch.randn(5, 9, generator=torch.Generator().manual_seed(3), dtype=torch.float32).requires_grad_()
     targets, synonyms = torch.arange(5), torch.tensor([[5, 6], [7, -1], [8, 0], [-1, -1], [2, 3]])
-    loss = (objectives.masked_lm(logits, targets) - objectives.synonym_gain(logits, targets, synonyms, 0.3)).sum()
+    loss = (functional.masked_lm(logits, targets) - functional.synonym_gain(logits, targets, synonyms, 0.3)).sum()
     probabilities = logits.softmax(dim=1)
     naive = sum(
         -(probabilities[n, targets[n]] + sum(0.3 * probabilities[n, s] for s in row if s >= 0)).log()
@@ -93,28 +93,28 @@ def test_soft_regularization_by_hand():
     gold = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0]])
     prediction = torch.tensor([[0.0, 3.0], [-2.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
     expected = torch.tensor([1.0, 2.0, 1 - math.sqrt(0.5), 0.0])
-    torch.testing.assert_close(objectives.soft_regularization(gold, prediction), expected)
+    torch.testing.assert_close(functional.soft_regularization(gold, prediction), expected)
 
 
 def test_sentence_kl_by_hand_and_by_direction():
     predicted = torch.log(torch.tensor([[0.75, 0.25]]))
     original = torch.log(torch.tensor([[0.5, 0.5]]))
     expected = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)  # KL(predicted || original)
-    assert objectives.sentence_kl(predicted, original).item() == pytest.approx(expected)
-    assert objectives.sentence_kl(original, predicted).item() != pytest.approx(expected)
-    assert objectives.sentence_kl(original + 5.0, original).item() == pytest.approx(0.0, abs=1e-7)
+    assert functional.sentence_kl(predicted, original).item() == pytest.approx(expected)
+    assert functional.sentence_kl(original, predicted).item() != pytest.approx(expected)
+    assert functional.sentence_kl(original + 5.0, original).item() == pytest.approx(0.0, abs=1e-7)
 
 
 def test_sentence_kl_temperature_divides_the_hidden_states():
     hidden, other = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(
-        objectives.sentence_kl(hidden, other, 2.0), objectives.sentence_kl(hidden / 2, other / 2)
+        functional.sentence_kl(hidden, other, 2.0), functional.sentence_kl(hidden / 2, other / 2)
     )
 
 
 def test_replaced_token_detection_with_a_grade_is_smallest_if_its_probability_is_the_grade():
     logits = torch.tensor([math.log(1 / 3), math.log(1 / 3), 0.0], requires_grad=True)  # probabilities 1/4, 1/4, 1/2
-    loss = objectives.replaced_token_detection(logits, torch.tensor([0.25, 0.75, 0.25]))
+    loss = functional.replaced_token_detection(logits, torch.tensor([0.25, 0.75, 0.25]))
     expected = [-0.25 * math.log(0.25) - 0.75 * math.log(0.75), -0.75 * math.log(0.25) - 0.25 * math.log(0.75)]
     torch.testing.assert_close(loss, torch.tensor([*expected, math.log(2)]))
     loss.sum().backward()
@@ -125,15 +125,15 @@ def test_focal_weight_by_hand():
     logits = torch.tensor([[0.0, math.log(3.0), math.log(3.0)]])  # probabilities 1/2 and 3/4
     is_replaced = torch.tensor([[True, True, False]])
     for gamma, expected in ((1.0, [1 / 2, 1 / 4, 3 / 4]), (2.0, [1 / 4, 1 / 16, 9 / 16]), (0.0, [1.0, 1.0, 1.0])):
-        torch.testing.assert_close(objectives.focal_weight(logits, is_replaced, gamma), torch.tensor([expected]))
+        torch.testing.assert_close(functional.focal_weight(logits, is_replaced, gamma), torch.tensor([expected]))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
 def test_the_focal_loss_has_a_finite_gradient_for_a_sure_discriminator(gamma):
     logits = torch.tensor([[90.0, 90.0, -200.0]], requires_grad=True)
     is_replaced = torch.tensor([[True, False, False]])
-    loss = objectives.replaced_token_detection(logits, is_replaced)
-    (objectives.focal_weight(logits, is_replaced, gamma) * loss).sum().backward()
+    loss = functional.replaced_token_detection(logits, is_replaced)
+    (functional.focal_weight(logits, is_replaced, gamma) * loss).sum().backward()
     assert logits.grad.tolist() == [[0.0, 1.0, 0.0]]
 
 
@@ -142,13 +142,13 @@ def test_losses_in_half_precision_equal_those_in_float32(precision):
     hidden = 5 * torch.randn(4, 2_000, generator=torch.Generator().manual_seed(12)).to(precision)
     other, targets = hidden.flip(0), torch.tensor([1, 2, 3, 4])
     for loss in (
-        lambda x, y: objectives.masked_lm(x, targets),
-        objectives.soft_regularization,
-        objectives.sentence_kl,
-        lambda x, y: objectives.sentence_kl(x, y, temperature=3.0),
-        lambda x, y: objectives.replaced_token_detection(x, y > 0),
-        lambda x, y: objectives.focal_weight(x, y > 0, gamma=2.0),
-        lambda x, y: objectives.synonym_gain(x, targets, targets.flip(0).unsqueeze(1), weight=0.5),
+        lambda x, y: functional.masked_lm(x, targets),
+        functional.soft_regularization,
+        functional.sentence_kl,
+        lambda x, y: functional.sentence_kl(x, y, temperature=3.0),
+        lambda x, y: functional.replaced_token_detection(x, y > 0),
+        lambda x, y: functional.focal_weight(x, y > 0, gamma=2.0),
+        lambda x, y: functional.synonym_gain(x, targets, targets.flip(0).unsqueeze(1), weight=0.5),
     ):
         found = loss(hidden, other)
         assert found.dtype == torch.float32
@@ -161,7 +161,7 @@ def test_soft_regularization_of_a_row_of_zeros_has_cost_1_and_no_gradient(zero):
     for name in rows if zero == "both" else [zero]:
         rows[name][0] = 0.0
     target, prediction = (rows[name].requires_grad_() for name in ("target", "prediction"))
-    cost = objectives.soft_regularization(target, prediction)
+    cost = functional.soft_regularization(target, prediction)
     assert cost.tolist() == [1.0, 0.0]
     cost.sum().backward()
     assert target.grad[0].eq(0).all() and prediction.grad[0].eq(0).all()

@@ -1,22 +1,18 @@
 """Soft regularization, ``--criterion mlm_soft_reg``: pull the embeddings of prediction and gold together (Eq. 3)."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from fairseq.criterions import register_criterion
-from fairseq.dataclass import ChoiceEnum
-from fairseq.models import BaseFairseqModel
-from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from .. import objectives
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
+from . import functional
+from .base import MaskedPredictions, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
-class SoftRegularizationConfig(MaskedLMCriterionConfig):
+class SoftRegularizationConfig(ObjectiveConfig):
     soft_reg_weight: float = field(default=1.0, metadata={"help": "weight of 1 - cos(e_k, e'_k)"})
-    soft_reg_detach: ChoiceEnum(["none", "target", "prediction"]) = field(  # type: ignore[valid-type]
+    soft_reg_detach: Literal["none", "target", "prediction"] = field(
         default="none", metadata={"help": "which of the two embedding rows gets no gradient"}
     )
     soft_reg_synonyms: bool = field(
@@ -24,17 +20,18 @@ class SoftRegularizationConfig(MaskedLMCriterionConfig):
     )
 
 
-@register_criterion("mlm_soft_reg", dataclass=SoftRegularizationConfig)
-class SoftRegularizationCriterion(MaskedLMCriterion):
+class SoftRegularization(Objective):
     """Masked LM plus the cosine distance between the input embeddings of prediction and gold."""
 
-    objective = "masked language modeling with soft regularization"
+    name = "mlm_soft_reg"
+    config = SoftRegularizationConfig
+    description = "masked language modeling with soft regularization"
     metrics = (Metric("soft_reg", "soft_reg", "masked"),)
-    weights = (*MaskedLMCriterion.weights, "soft_reg_weight")
+    weights = (*Objective.weights, "soft_reg_weight")
 
-    def __init__(self, cfg: SoftRegularizationConfig, task: FairseqTask) -> None:
-        self.needs_synonym_table = cfg.soft_reg_synonyms
-        super().__init__(cfg, task)
+    @classmethod
+    def needs_table(cls, cfg: Any) -> bool:
+        return cfg.soft_reg_synonyms
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
@@ -45,14 +42,14 @@ class SoftRegularizationCriterion(MaskedLMCriterion):
             target_rows = target_rows.detach()
         elif self.cfg.soft_reg_detach == "prediction":
             prediction_rows = prediction_rows.detach()
-        distances = objectives.soft_regularization(target_rows, prediction_rows)
+        distances = functional.soft_regularization(target_rows, prediction_rows)
         if self.cfg.soft_reg_synonyms:
             distances = distances * masked.false_negative
         distance = distances.sum()
         return self.cfg.soft_reg_weight * distance, {"soft_reg": distance.detach()}
 
 
-def input_word_embeddings(model: BaseFairseqModel) -> nn.Embedding:
+def input_word_embeddings(model: Any) -> nn.Embedding:
     """The model's input word embeddings, before position, type and LayerNorm: (...) -> (..., E)."""
     if hasattr(model, "embeddings"):
         return model.embeddings.word_embeddings

@@ -6,45 +6,42 @@ what an objective can gain.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from fairseq.criterions import register_criterion
-from fairseq.dataclass import ChoiceEnum
-from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ..errors import InputError
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig
+from .base import Objective, ObjectiveConfig
 
 
 @dataclass
-class MergedSynonymsConfig(MaskedLMCriterionConfig):
-    merged: ChoiceEnum(["both", "inputs", "targets"]) = field(  # type: ignore[valid-type]
+class MergedSynonymsConfig(ObjectiveConfig):
+    merged: Literal["both", "inputs", "targets"] = field(
         default="both", metadata={"help": "where each word becomes the first symbol of its group of synonyms"}
     )
 
 
-@register_criterion("mlm_merged_synonyms", dataclass=MergedSynonymsConfig)
-class MergedSynonymsCriterion(MaskedLMCriterion):
+class MergedSynonyms(Objective):
     """Masked LM on a text in which each word is replaced by the first symbol of its group of synonyms."""
 
-    objective = "masked language modeling with merged synonyms"
+    name = "mlm_merged_synonyms"
+    config = MergedSynonymsConfig
+    description = "masked language modeling with merged synonyms"
     needs_synonym_table = True
+    first: Tensor
 
-    def __init__(self, cfg: MergedSynonymsConfig, task: FairseqTask) -> None:
-        super().__init__(cfg, task)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.register_buffer("first", first_of_group(self.synonyms), persistent=False)
 
-    def forward(
-        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
-    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, Tensor, dict[str, Any]]:
         if self.cfg.merged != "inputs":
             sample = {**sample, "target": self.first[sample["target"]]}
         if self.cfg.merged != "targets":
             net_input = sample["net_input"]
             sample = {**sample, "net_input": {**net_input, "src_tokens": self.first[net_input["src_tokens"]]}}
-        return super().forward(model, sample, reduce)
+        return super().forward(model, sample)
 
 
 def first_of_group(synonyms: Tensor) -> Tensor:

@@ -2,25 +2,24 @@
 
 from dataclasses import dataclass, field
 
-from fairseq.criterions import register_criterion
 from torch import Tensor
 
-from ..models.electra import ElectraOutput
-from .base import MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions
+from .base import ElectraOutput, MaskedPredictions, Objective, ObjectiveConfig
 
 
 @dataclass
-class GradedDetectionConfig(MaskedLMCriterionConfig):
+class GradedDetectionConfig(ObjectiveConfig):
     rtd_synonym_grade: float = field(
         default=0.5, metadata={"help": "how much a synonym is replaced: 0 is original, 1 is replaced"}
     )
 
 
-@register_criterion("rtd_graded", dataclass=GradedDetectionConfig)
-class GradedDetectionCriterion(MaskedLMCriterion):
+class GradedDetection(Objective):
     """Masked LM, and replaced token detection in three grades: original 0, synonym, replaced 1."""
 
-    objective = "masked language modeling, and replaced token detection with a grade of its own for synonyms"
+    name = "rtd_graded"
+    config = GradedDetectionConfig
+    description = "masked language modeling, and replaced token detection with a grade of its own for synonyms"
     needs_synonym_table = True
     shares = ("rtd_synonym_grade",)
 

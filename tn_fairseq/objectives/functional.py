@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .modules.cross_entropy import cross_entropy
+from ..modules.cross_entropy import cross_entropy
 
 
 def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:

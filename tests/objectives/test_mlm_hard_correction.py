@@ -5,10 +5,11 @@ from fairseq import tasks
 from helpers import FAMILIES, WORDS, first_batch, synonyms_of, write_data_bin, write_table
 from omegaconf import OmegaConf
 
-from tn_fairseq import corruption, objectives
+from tn_fairseq import corruption
 from tn_fairseq.checkpoints import save_checkpoint
 from tn_fairseq.configuration import training_config
-from tn_fairseq.judge import judge_scores
+from tn_fairseq.objectives import functional
+from tn_fairseq.objectives.judge import judge_scores
 
 
 def run(built):
@@ -39,7 +40,7 @@ def expectation(built):
     logits, _ = model.eval()(**batch["net_input"], masked_tokens=masked)
     is_synonym = torch.tensor([task.dictionary[i] in synonyms_of("noun3") for i in targets.tolist()])
     assert 0 < is_synonym.sum() < len(targets)
-    return objectives.masked_lm(logits, targets), is_synonym
+    return functional.masked_lm(logits, targets), is_synonym
 
 
 @pytest.mark.parametrize("weight", [0, 0.25, 1])
@@ -68,7 +69,7 @@ def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3,
     dictionary = task.dictionary
     nll, is_synonym = expectation(built)
     all_synonyms = is_synonym.clone()
-    criterion.continues_word[[dictionary.index(f"noun{number}") for number in range(7, 12)]] = True
+    criterion.objective.continues_word[[dictionary.index(f"noun{number}") for number in range(7, 12)]] = True
     batch = first_batch(task, size=24)
     hidden = 0
     places = batch["target"].ne(dictionary.pad()).nonzero().tolist()
@@ -130,7 +131,7 @@ def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, cho
     drawn = torch.tensor([task.dictionary[other] in synonyms_of(task.dictionary[gold]) for gold, other in pairs])
     is_synonym = torch.zeros_like(masked)
     is_synonym[masked] = drawn
-    argmax = objectives.false_negatives(output.logits.argmax(-1), targets[masked], criterion.synonyms)
+    argmax = functional.false_negatives(output.logits.argmax(-1), targets[masked], criterion.objective.synonyms)
     assert drawn.any() and not torch.equal(drawn, argmax)
 
     counts = batch["net_input"]["src_tokens"].ne(pad)
@@ -138,7 +139,7 @@ def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, cho
     is_replaced = output.is_replaced & ~is_synonym if choice == "original" else output.is_replaced
     if choice == "ignore":
         counts = counts & ~is_synonym
-    losses = objectives.replaced_token_detection(output.discriminator_logits, is_replaced)
+    losses = functional.replaced_token_detection(output.discriminator_logits, is_replaced)
     loss, sample_size, log = criterion(model, batch)
     torch.testing.assert_close(loss / sample_size, 50 * losses[counts].mean())
     assert log["rtd_tokens"] == counts.sum() and log["rtd_replaced"] == is_replaced.sum() - (
@@ -152,7 +153,7 @@ def test_predicting_a_special_symbol_is_never_a_false_negative(build, synonym_ta
     for symbol in (*range(task.dictionary.nspecial), task.mask_idx):
         predictions = torch.full((len(WORDS),), symbol)
         targets = torch.tensor([task.dictionary.index(word) for word in WORDS])
-        assert not objectives.false_negatives(predictions, targets, criterion.synonyms).any()
+        assert not functional.false_negatives(predictions, targets, criterion.objective.synonyms).any()
 
 
 # The judge of corrections
@@ -223,11 +224,11 @@ def test_a_judge_that_rejects_everything_leaves_plain_masked_lm(build_judged, ju
 @pytest.mark.parametrize("judge", JUDGES)
 def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
     built = task, model, criterion = build_judged(judge, 0, "--discriminator-loss-weight", 0)
-    criterion.continues_word[task.dictionary.index("noun12")] = True
+    criterion.objective.continues_word[task.dictionary.index("noun12")] = True
     batch = first_batch(task, size=24)
     masked, output = outputs(built, batch)
     text = corruption.original_tokens(batch["net_input"]["src_tokens"], batch["target"], masked)
-    words = objectives.complete_words(text, criterion.continues_word, task.dictionary.pad())
+    words = functional.complete_words(text, criterion.objective.continues_word, task.dictionary.pad())
     is_synonym = torch.tensor([task.dictionary[word] in synonyms_of("noun3") for word in words[masked].tolist()])
     candidates = corruption.fill_in(torch.zeros_like(masked), masked, is_synonym)
     if judge == "discriminator":
@@ -235,15 +236,15 @@ def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
     else:
         predictions = output.drawn_tokens[is_synonym]
         scores = judge_scores(
-            criterion.judge[0].eval(), {**batch["net_input"], "src_tokens": text}, candidates, predictions
+            criterion.objective.judge[0].eval(), {**batch["net_input"], "src_tokens": text}, candidates, predictions
         )
     middle = scores.sort().values[len(scores) // 2].item()
-    criterion.cfg.correction_judge_threshold = middle
+    criterion.objective.cfg.correction_judge_threshold = middle
     loss, sample_size, log = run(built)
     accepted = is_synonym.masked_scatter(is_synonym, scores >= middle)
     assert 0 < accepted.sum() < is_synonym.sum()
     assert log["judged"] == is_synonym.sum() and log["false_negatives"] == accepted.sum()
-    nll = objectives.masked_lm(output.logits, batch["target"][masked])
+    nll = functional.masked_lm(output.logits, batch["target"][masked])
     torch.testing.assert_close(loss / sample_size, nll[~accepted].mean())
 
 
@@ -252,7 +253,7 @@ def test_without_a_candidate_the_judge_reads_nothing(build_judged):
     with torch.no_grad():
         model.generator_head.bias[task.dictionary.index("noun3")] = 0
         model.generator_head.bias[task.dictionary.eos()] = 30.0
-    criterion.judge = []  # reading would fail
+    criterion.objective.judge = []  # reading would fail
     log = run((task, model, criterion))[2]
     assert log["judged"] == log["judge_agreed"] == 0
 
@@ -260,7 +261,7 @@ def test_without_a_candidate_the_judge_reads_nothing(build_judged):
 def test_a_judge_is_neither_trained_nor_saved(build_judged):
     criterion = build_judged("bert", 0.5)[2]
     assert criterion.state_dict() == {} and list(criterion.parameters()) == []
-    (judge,) = criterion.judge
+    (judge,) = criterion.objective.judge
     assert not judge.training
     criterion.train()
     assert not judge.training

@@ -4,7 +4,7 @@ import pytest
 import torch
 from helpers import FAMILIES, first_batch
 
-from tn_fairseq.judge import judge_scores
+from tn_fairseq.objectives.judge import judge_scores
 
 
 @pytest.mark.parametrize("family", FAMILIES)

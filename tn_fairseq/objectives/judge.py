@@ -3,20 +3,16 @@
 from collections.abc import Mapping
 
 import torch
-from fairseq.models import BaseFairseqModel
-from torch import Tensor
+from torch import Tensor, nn
 
-from . import corruption
-from .models.electra import ElectraModel
+from .. import corruption
 
 
 @torch.no_grad()
-def judge_scores(
-    judge: BaseFairseqModel, net_input: Mapping[str, Tensor], candidates: Tensor, predictions: Tensor
-) -> Tensor:
+def judge_scores(judge: nn.Module, net_input: Mapping[str, Tensor], candidates: Tensor, predictions: Tensor) -> Tensor:
     """How well each prediction fits its sentence according to a model in evaluation mode, from 0 to 1: (M).
 
-    ``net_input`` is the input of a fairseq batch before masking, with ``src_tokens`` (B, T). ``candidates``, (B, T)
+    ``net_input`` is the input of a batch before masking, with ``src_tokens`` (B, T). ``candidates``, (B, T)
     boolean, are M positions in it, and ``predictions``, (M), replace the tokens there, row by row. ELECTRA gives the
     probability that its discriminator calls a prediction original. Any other encoder gives the cosine similarity of its
     last hidden states at the position, before and after the replacement, or 0 if that is negative.
@@ -27,7 +23,7 @@ def judge_scores(
 
     text = net_input["src_tokens"]
     replaced = read(corruption.fill_in(text, candidates, predictions))
-    if isinstance(judge, ElectraModel):
-        return torch.sigmoid(-judge.discriminator_head(replaced)[candidates].float())
+    if isinstance(head := getattr(judge, "discriminator_head", None), nn.Module):
+        return torch.sigmoid(-head(replaced)[candidates].float())
     similarity = torch.cosine_similarity(replaced[candidates].float(), read(text)[candidates].float(), dim=-1)
     return similarity.clamp(0, 1)

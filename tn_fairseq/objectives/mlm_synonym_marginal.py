@@ -3,26 +3,26 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairseq.criterions import register_criterion
 from torch import Tensor, nn
 
-from .. import objectives
-from .base import BITS, MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
+from . import functional
+from .base import BITS, MaskedPredictions, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
-class SynonymMarginalConfig(MaskedLMCriterionConfig):
+class SynonymMarginalConfig(ObjectiveConfig):
     synonym_weight: float = field(
         default=1.0,
         metadata={"help": "weight of a synonym's probability: 0 is plain masked LM, 1 that of the gold word"},
     )
 
 
-@register_criterion("mlm_synonym_marginal", dataclass=SynonymMarginalConfig)
-class SynonymMarginalCriterion(MaskedLMCriterion):
+class SynonymMarginal(Objective):
     """Masked LM with the total probability of the gold word and its synonyms, whatever the prediction is."""
 
-    objective = "masked language modeling with the summed probability of the gold word and its synonyms"
+    name = "mlm_synonym_marginal"
+    config = SynonymMarginalConfig
+    description = "masked language modeling with the summed probability of the gold word and its synonyms"
     metrics = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
     needs_synonym_table = True
     shares = ("synonym_weight",)
@@ -31,5 +31,5 @@ class SynonymMarginalCriterion(MaskedLMCriterion):
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
         synonyms = self.synonyms[masked.words]
-        gain = objectives.synonym_gain(masked.logits, masked.targets, synonyms, self.cfg.synonym_weight).sum()
+        gain = functional.synonym_gain(masked.logits, masked.targets, synonyms, self.cfg.synonym_weight).sum()
         return -gain, {"synonym_gain": gain.detach()}

@@ -1,35 +1,30 @@
 """Hard correction, ``--criterion mlm_hard_correction``: drop false negatives from the masked-LM loss (Eq. 2)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 import torch
-from fairseq import utils
-from fairseq.criterions import register_criterion
-from fairseq.dataclass import ChoiceEnum
-from fairseq.tasks import FairseqTask
-from torch import Tensor
+from torch import Tensor, nn
 
-from .. import corruption, objectives
-from ..errors import InputError, naming, one_line_errors
-from ..judge import judge_scores
-from ..models.electra import ElectraOutput
-from ..models.loading import check_masked_lm, load
-from .base import PERCENT, MaskedLMCriterion, MaskedLMCriterionConfig, MaskedPredictions, Metric
+from .. import corruption
+from ..errors import InputError
+from . import functional
+from .base import PERCENT, ElectraOutput, MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .judge import judge_scores
 
 DISCRIMINATOR = "discriminator"
 
 
 @dataclass
-class HardCorrectionConfig(MaskedLMCriterionConfig):
+class HardCorrectionConfig(ObjectiveConfig):
     hard_correction_weight: float = field(
         default=0.0, metadata={"help": "weight of a false negative's loss: 0 drops it, 1 is plain masked LM"}
     )
-    hard_correction_divisor: ChoiceEnum(["kept", "masked"]) = field(  # type: ignore[valid-type]
+    hard_correction_divisor: Literal["kept", "masked"] = field(
         default="kept", metadata={"help": "divide by the weights of the kept positions, or by all masked positions"}
     )
-    rtd_false_negatives: ChoiceEnum(["replaced", "ignore", "original"]) = field(  # type: ignore[valid-type]
+    rtd_false_negatives: Literal["replaced", "ignore", "original"] = field(
         default="replaced",
         metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator drew"},
     )
@@ -44,29 +39,29 @@ class HardCorrectionConfig(MaskedLMCriterionConfig):
     )
 
 
-@register_criterion("mlm_hard_correction", dataclass=HardCorrectionConfig)
-class HardCorrectionCriterion(MaskedLMCriterion):
+class HardCorrection(Objective):
     """Masked LM that does not penalize predicting a synonym of the gold token."""
 
-    objective = "masked language modeling with hard correction of false negatives"
+    name = "mlm_hard_correction"
+    config = HardCorrectionConfig
+    description = "masked language modeling with hard correction of false negatives"
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
     shares = ("hard_correction_weight", "correction_judge_threshold")
 
-    @one_line_errors()
-    def __init__(self, cfg: HardCorrectionConfig, task: FairseqTask) -> None:
+    def __init__(
+        self, cfg: Any, *table: Any, load_judge: Optional[Callable[[str], nn.Module]] = None, **options: Any
+    ) -> None:
         if cfg.correction_judge == DISCRIMINATOR and cfg.prediction_mode != "sample":
             raise InputError(
                 "--correction-judge discriminator needs --prediction-mode sample, because the discriminator reads the "
                 "drawn tokens"
             )
-        super().__init__(cfg, task)
+        super().__init__(cfg, *table, **options)
         self.judge = None
-        if cfg.correction_judge not in (None, DISCRIMINATOR):
-            with naming("--correction-judge"):
-                checkpoint = check_masked_lm(Path(cfg.correction_judge), task.source_dictionary)
-                # in a list, so that it is not a part of the criterion, which fairseq would train and save
-                self.judge = [load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model]
+        if load_judge is not None and cfg.correction_judge not in (None, DISCRIMINATOR):
+            # in a list, so that it is not a part of the objective, which fairseq would train and save
+            self.judge = [load_judge(cfg.correction_judge)]
 
     def confirm_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
         found = masked.is_synonym
@@ -101,7 +96,7 @@ class HardCorrectionCriterion(MaskedLMCriterion):
         return {**counts, "judged": masked.is_synonym.sum(), "judge_agreed": masked.false_negative.sum()}
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Tensor, Tensor]:
-        weights = objectives.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)
+        weights = functional.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)
         if self.cfg.hard_correction_divisor == "kept":
             return weights, weights.sum()
         return weights, masked.masked_tokens.sum()

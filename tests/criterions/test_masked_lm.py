@@ -12,8 +12,8 @@ from fairseq.utils import apply_to_sample
 from helpers import CRITERIA, FAMILIES, first_batch, prepare_training
 
 from tn_fairseq import corruption
-from tn_fairseq.criterions.base import MaskedLMCriterion
-from tn_fairseq.models.electra import ElectraOutput
+from tn_fairseq.criterions import MaskedLMCriterion
+from tn_fairseq.objectives.base import ElectraOutput, Objective
 
 TABLE = ("mlm_hard_correction", "mlm_merged_synonyms", "mlm_synonym_marginal", "rtd_graded")  # need a synonym table
 families = pytest.mark.parametrize("family", FAMILIES)
@@ -130,8 +130,8 @@ def test_replaced_token_detection_by_hand(build):
         discriminator_logits=torch.tensor([[math.log(3), 0.0, math.log(3), math.log(3), 9.0]]),
     )
     counts = torch.tensor([[True, True, True, False, False]])
-    criterion.detection_targets = lambda output, masked, is_token: (output.is_replaced, counts)
-    loss, log = criterion.detect(output, None, None)
+    criterion.objective.detection_targets = lambda output, masked, is_token: (output.is_replaced, counts)
+    loss, log = criterion.objective.detect(output, None, None)
     # probabilities of "replaced": 3/4 if that is correct, 1/2 and 3/4 if not
     summed = math.log(4 / 3) + math.log(2) + math.log(4)
     assert loss.item() == pytest.approx(summed / 3)
@@ -204,9 +204,9 @@ def test_options_out_of_range_are_refused(build, synonym_table, criterion, name,
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_every_criterion_checks_the_shared_options_and_its_table(build, criterion):
-    kind = CRITERION_REGISTRY[criterion]
+    kind = CRITERION_REGISTRY[criterion].kind
     for limits in ("weights", "temperatures"):
-        assert set(getattr(MaskedLMCriterion, limits)) <= set(getattr(kind, limits))
+        assert set(getattr(Objective, limits)) <= set(getattr(kind, limits))
     if criterion in TABLE:
         with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs --synonym-table"):
             build("bert", "--criterion", criterion)
@@ -292,7 +292,7 @@ def test_a_criterion_adds_nothing_to_a_checkpoint(build, synonym_table):
     _, _, criterion = build("bert", "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table)
     assert isinstance(criterion, MaskedLMCriterion)
     assert criterion.state_dict() == {} and list(criterion.parameters()) == []
-    assert criterion.to("meta").synonyms.device.type == "meta"  # the table moves with the criterion
+    assert criterion.to("meta").objective.synonyms.device.type == "meta"  # the table moves with the criterion
 
 
 @families
@@ -303,7 +303,7 @@ def test_predictions_are_the_most_likely_token_or_a_draw(build, family):
         batch = first_batch(task)
         draws = batch.get("uniform_draws")
         _, output = outputs((task, model, criterion), batch)
-        predictions = criterion.predict(output, draws)
+        predictions = criterion.objective.predict(output, draws)
         if mode == "argmax":
             assert torch.equal(predictions, output[0].argmax(-1))
         elif family == "electra":

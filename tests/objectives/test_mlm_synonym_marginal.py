@@ -43,7 +43,7 @@ def test_the_loss_is_that_of_the_summed_probability(build, synonym_table, family
 
 def test_a_part_of_a_word_has_no_synonyms(build, synonym_table):
     built = task, model, criterion = build_marginal(build, "bert", synonym_table)
-    criterion.continues_word[:] = True
+    criterion.objective.continues_word[:] = True
     expected = expectation(built, 1, has_synonyms=lambda word: False)
     loss, _, log = criterion(model, first_batch(task))
     torch.testing.assert_close(loss, expected.sum())
@@ -55,5 +55,5 @@ def test_the_synonyms_get_the_gradient_of_right_answers(build, synonym_table, we
     built = _, _, criterion = build_marginal(build, "bert", synonym_table, "--synonym-weight", weight)
     found = regularization(built)
     found.loss.backward()
-    of_synonyms = found.masked.logits.grad.gather(1, criterion.synonyms[found.masked.targets].long())
+    of_synonyms = found.masked.logits.grad.gather(1, criterion.objective.synonyms[found.masked.targets].long())
     assert (of_synonyms < 0 if weight else of_synonyms > 0).all()  # a step raises or lowers their logits

@@ -1,0 +1,129 @@
+"""The objectives as criteria of fairseq: ``--criterion NAME``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, Literal, Optional, get_args, get_origin, get_type_hints
+
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.data.iterators import EpochBatchIterator
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask
+from fairseq.utils import get_perplexity
+from torch import Tensor, nn
+
+from ..errors import PREPROCESSING, InputError, naming, one_line_errors
+from ..models.loading import check_masked_lm, load
+from ..objectives import OBJECTIVES, Objective
+from ..objectives.base import Metric, add_up
+from ..synonym_table import load_continuations, load_synonym_table
+
+
+@dataclass
+class TableConfig(FairseqDataclass):
+    synonym_table: Optional[str] = field(
+        default=None,
+        metadata={"help": "file from build-synonym-table, which is used to count false negatives"},
+    )
+
+
+class MaskedLMCriterion(FairseqCriterion):
+    """An objective on a task; ``register`` makes a subclass for each."""
+
+    kind: type[Objective]
+
+    @one_line_errors()
+    def __init__(self, cfg: Any, task: FairseqTask) -> None:
+        super().__init__(task)
+        if self.kind.needs_table(cfg) and not cfg.synonym_table:
+            raise InputError(
+                f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
+            )
+        restart_loaders_each_epoch(task)
+        synonyms = continues_word = None
+        if cfg.synonym_table:
+            synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
+            continues_word = load_continuations(cfg.synonym_table, task.source_dictionary)
+        self.objective = self.kind(cfg, self.padding_idx, synonyms, continues_word, load_judge=self.load_judge)
+
+    def load_judge(self, path: str) -> nn.Module:
+        """The model of a checkpoint with the task's dictionary, in evaluation mode; raises InputError."""
+        with naming("--correction-judge"):
+            checkpoint = check_masked_lm(Path(path), self.task.source_dictionary)
+            return load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
+
+    @one_line_errors()
+    def forward(
+        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
+        """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
+        return self.objective(model, sample)
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: Sequence[Mapping[str, Any]]) -> None:
+        """Log sums divided by sums, taken over workers, accumulated batches and logging intervals.
+
+        Losses are in bits and shares in percent.
+        """
+        sums = add_up(logging_outputs)
+        for key, value in sums.items():
+            # fairseq does not display names that begin with an underscore
+            metrics.log_scalar_sum(f"_{key}", value)
+        for metric in cls.kind.displayed():
+            if metric.numerator in sums:
+                metrics.log_derived(metric.name, partial(_value, metric=metric))
+        metrics.log_derived("ppl", lambda meters: get_perplexity(meters["nll_loss"].fn(meters)))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True
+
+
+def _value(meters: Mapping[str, Any], metric: Metric) -> float:
+    return metric.of({key: meters[f"_{key}"].sum for key in (metric.numerator, metric.denominator)})
+
+
+def register(
+    kind: type[Objective], name: Optional[str] = None, class_name: Optional[str] = None
+) -> type[MaskedLMCriterion]:
+    """Register an objective with fairseq as ``--criterion NAME``, by default under its own name, with its options.
+
+    fairseq compares the name of the criterion's class when a run resumes.
+    """
+    types = get_type_hints(kind.config)
+    options = [(option.name, _fairseq_type(types[option.name]), option) for option in fields(kind.config)]
+    home = {"__module__": kind.__module__}
+    config = make_dataclass(kind.config.__name__, options, bases=(TableConfig,), namespace=home)
+    attributes = {"kind": kind, "__doc__": kind.__doc__, **home}
+    criterion = type(class_name or f"{kind.__name__}Criterion", (MaskedLMCriterion,), attributes)
+    return register_criterion(name or kind.name, dataclass=config)(criterion)
+
+
+def _fairseq_type(kind: Any) -> Any:
+    return ChoiceEnum(list(get_args(kind))) if get_origin(kind) is Literal else kind
+
+
+def restart_loaders_each_epoch(task: FairseqTask) -> None:
+    """Make fairseq restart a task's loader processes in every epoch.
+
+    If ``--num-workers`` is above 0 (the default is 1), fairseq keeps them and their copy of the dataset. They never see
+    a later epoch: they would repeat the masks of the first epoch, and a resumed run would draw different ones.
+    """
+    build = task.get_batch_iterator
+
+    @wraps(build)
+    def get_batch_iterator(*args: Any, **options: Any) -> EpochBatchIterator:
+        iterator = build(*args, **options)
+        iterator.reuse_dataloader = False
+        return iterator
+
+    task.get_batch_iterator = get_batch_iterator
+
+
+for objective in OBJECTIVES.values():
+    # a run may resume under either name of the baseline
+    register(objective, class_name="ElectraCriterion" if objective.name == "mlm" else None)
+register(OBJECTIVES["mlm"], "electra", "ElectraCriterion")
