@@ -1,6 +1,7 @@
 import pytest
+from fairseq.data import Dictionary
 
-from tn_fairseq.dictionary import MASK, fingerprint, load_dictionary
+from tn_fairseq.dictionary import MASK, fingerprint, load_dictionary, read_symbols
 from tn_fairseq.errors import InputError
 
 
@@ -8,6 +9,24 @@ def write(tmp_path, content: bytes):
     path = tmp_path / "dict.txt"
     path.write_bytes(content)
     return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"one 5\ntwo 3\n",
+        b"<unk> 9 #fairseq:overwrite\none 1\none 2 #fairseq:overwrite\n",
+        "spaces in it 1\r\n\u2028 2\ra\u0085b 007\n \t 1\ntrailing 3 \n<mask> 4\nlast 1_0".encode(),
+    ],
+)
+def test_a_dictionary_is_that_of_fairseq_plus_mask(tmp_path, content):
+    path = write(tmp_path, content)
+    expected = Dictionary.load(str(path))
+    expected.add_symbol(MASK)
+    dictionary = load_dictionary(path)
+    assert (dictionary.symbols, dictionary.count) == (expected.symbols, expected.count)
+    assert dictionary.indices == expected.indices
+    assert read_symbols(path).symbols == dictionary.symbols
 
 
 def test_mask_comes_last(tmp_path):
@@ -30,9 +49,11 @@ def test_the_fingerprint_depends_on_symbols_and_order_but_not_on_counts(tmp_path
         (None, "No such file"),
         (b"one 5\nb\xffd 3\n", "line 2: not UTF-8 .byte 7.;"),
         (b"", "no symbols"),
-        (b"one\n", "not a fairseq dictionary"),
-        (b"one five\n", "not a fairseq dictionary"),
-        (b"one 1\none 1\n", "Duplicate"),
+        (b"one\n", "line 1: not a fairseq dictionary"),
+        (b"one 1\n\ntwo 2\n", "line 2: not a fairseq dictionary"),
+        (b"one five\n", "line 1: not a fairseq dictionary"),
+        (b"one 1\none 1\n", "line 2: 'one' is in the dictionary twice"),
+        (b"one 1\n<pad> 1\n", "line 2: '<pad>' is in the dictionary twice"),
     ],
 )
 def test_invalid_files_are_named_in_one_line(tmp_path, content, said):

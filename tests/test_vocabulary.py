@@ -2,6 +2,7 @@ import json
 
 import pytest
 from fairseq.data import Dictionary
+from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
@@ -53,6 +54,14 @@ def encoder_json(tmp_path):
 )
 def test_whole_words(pieces, words):
     assert words_of(*pieces.split()) == words.split()
+
+
+def test_every_character_of_gpt2_is_its_byte():
+    for byte, character in bytes_to_unicode().items():
+        if byte < 128:  # a byte above is only a part of a character
+            assert surface_forms(dictionary_of(f"Ġ{character}"))[4] == f" {chr(byte)}"
+    pieces = [f"Ġ{''.join(map(bytes_to_unicode().get, character.encode()))}" for character in "é汉😀\u00ad\u0080"]
+    assert surface_forms(dictionary_of(*pieces))[4:-1] == [" é", " 汉", " 😀", " \u00ad", " \u0080"]
 
 
 def test_ids_are_those_of_the_dictionary(encoder_json):

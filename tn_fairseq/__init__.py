@@ -1,11 +1,15 @@
-"""Pre-training on true negatives, as a fairseq plugin: ``fairseq-train DATA_BIN --user-dir tn_fairseq ...``."""
+"""Pre-training on true negatives, as a fairseq plugin: ``fairseq-train DATA_BIN --user-dir tn_fairseq ...``.
 
+Without fairseq, this imports nothing, and the modules that do not need it still work.
+"""
+
+import importlib.util
 import sys
 from typing import Any
 
 # `python -m tn_fairseq` only prints this folder and should not wait seconds for the imports. Python sets sys.argv[0] to
 # "-m" while it imports the parent packages of the module to run.
-if not (sys.argv == ["-m"] and sys.orig_argv[-1] == __name__):
+if not (sys.argv == ["-m"] and sys.orig_argv[-1] == __name__) and importlib.util.find_spec("fairseq") is not None:
     # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
     from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
 

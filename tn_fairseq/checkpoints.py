@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from fairseq import checkpoint_utils
-from fairseq.data import Dictionary
 from torch import Tensor
 
-from .dictionary import fingerprint
+from .dictionary import Symbols, fingerprint
 from .errors import InputError
 from .files import write_atomically
 
@@ -79,6 +77,8 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
             f"{_TRUST}=1, which lets the file run any code"
         ) from None
     if isinstance(state, dict) and not state.get("cfg") and isinstance(state.get("args"), Namespace):
+        from fairseq import checkpoint_utils  # imported here because only these checkpoints need fairseq
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -113,7 +113,7 @@ def word_embeddings(state: Mapping[str, Any]) -> Tensor | None:
     return next((tensor for tensor in found if isinstance(tensor, Tensor)), None)
 
 
-def check_dictionary(path: str | Path, state: Mapping[str, Any], dictionary: Dictionary) -> None:
+def check_dictionary(path: str | Path, state: Mapping[str, Any], dictionary: Symbols) -> None:
     """Raises InputError if the checkpoint was trained with another dictionary, judged by its size and fingerprint."""
     embeddings, theirs = word_embeddings(state), state["model"].get("dictionary_fingerprint")
     size = 0 if embeddings is None else len(embeddings)

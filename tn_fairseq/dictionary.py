@@ -1,39 +1,108 @@
-"""The model's dictionary: fairseq's ``dict.txt`` with ``<mask>`` as its last symbol."""
+"""The model's dictionary: fairseq's ``dict.txt`` with ``<mask>`` as its last symbol.
+
+Only ``load_dictionary`` needs fairseq. Whatever needs no more than the symbols also works without it.
+"""
 
 import hashlib
 import io
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
+from typing import TYPE_CHECKING, Protocol, Union
 
-from fairseq.data import Dictionary
-
-from .errors import PREPROCESSING, InputError, first_line
+from .errors import PREPROCESSING, InputError
 from .files import read_text
 
-MASK = "<mask>"
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
+
+UNKNOWN, MASK = "<unk>", "<mask>"
+# fairseq's, which begin every dictionary, in its order
+SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", UNKNOWN)
+_OVERWRITE = " #fairseq:overwrite"  # after the count of a symbol that is in the dictionary already
 
 
-def load_dictionary(path: Union[str, Path]) -> Dictionary:
+class Symbols(Protocol):
+    """The symbols of a dictionary, which begin with ``nspecial`` special ones; fairseq's ``Dictionary`` has them."""
+
+    symbols: list[str]
+    nspecial: int
+
+    def __len__(self) -> int: ...
+
+
+@dataclass
+class PlainSymbols:
+    """Symbols without fairseq's ``Dictionary``."""
+
+    symbols: list[str]
+    nspecial: int = len(SPECIAL_SYMBOLS)
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+
+def model_symbols(symbols: Sequence[str]) -> PlainSymbols:
+    """The symbols of a model's dictionary: ``symbols`` between fairseq's special symbols and ``<mask>``."""
+    return PlainSymbols([*SPECIAL_SYMBOLS, *symbols, *(() if MASK in symbols else (MASK,))])
+
+
+def special_ids(dictionary: Symbols) -> list[int]:
+    """The ids of fairseq's special symbols and ``<mask>``."""
+    return [i for i, symbol in enumerate(dictionary.symbols) if i < dictionary.nspecial or symbol == MASK]
+
+
+def load_dictionary(path: Union[str, Path]) -> "Dictionary":
     """Read ``dict.txt`` and append ``<mask>``, as fairseq's masked-LM tasks do.
 
     Raises InputError if the file is missing, is not UTF-8, or does not consist of lines ``<symbol> <count>``.
     """
-    path = Path(path)
-    remedy = f"name the dict.txt of a folder that {PREPROCESSING} binarize wrote, or run it again"
-    text = read_text(path, remedy)
+    from fairseq.data import Dictionary
+
     dictionary = Dictionary()
-    try:
-        dictionary.add_from_file(io.StringIO(text, newline=None))
-    except (RuntimeError, ValueError) as error:
-        raise InputError(f"{path}: not a fairseq dictionary ({first_line(error)}); {remedy}") from None
-    if len(dictionary) == dictionary.nspecial:
-        raise InputError(f"{path}: holds no symbols; {remedy}")
+    for symbol, count in _read(path):
+        dictionary.add_symbol(symbol, n=count, overwrite=True)
     dictionary.add_symbol(MASK)
     return dictionary
 
 
-def without_mask(dictionary: Dictionary) -> Dictionary:
+def read_symbols(path: Union[str, Path]) -> PlainSymbols:
+    """The symbols of ``load_dictionary(path)``, without fairseq. Raises InputError as it does."""
+    return model_symbols([symbol for symbol, _ in _read(path)])
+
+
+def _read(path: Union[str, Path]) -> list[tuple[str, int]]:
+    """The symbols in ``dict.txt`` with their counts."""
+    remedy = f"name the dict.txt of a folder that {PREPROCESSING} binarize wrote, or run it again"
+    text = read_text(path, remedy)
+    try:
+        entries = list(_entries(text))
+    except ValueError as error:
+        raise InputError(f"{path}, {error}; {remedy}") from None
+    if not entries:
+        raise InputError(f"{path}: holds no symbols; {remedy}")
+    return entries
+
+
+def _entries(text: str) -> Iterator[tuple[str, int]]:
+    """Parse lines ``<symbol> <count>`` as fairseq does; raises ValueError for the first line that is invalid."""
+    known = set(SPECIAL_SYMBOLS)
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
+        line = line.rstrip()
+        fields = line.removesuffix(_OVERWRITE)
+        try:
+            symbol, count = fields.rsplit(" ", 1)
+            entry = symbol, int(count)
+        except ValueError:
+            raise ValueError(f"line {number}: not a fairseq dictionary ('<symbol> <count>')") from None
+        if symbol in known and fields == line:
+            raise ValueError(f"line {number}: {symbol!r} is in the dictionary twice")
+        known.add(symbol)
+        yield entry
+
+
+def without_mask(dictionary: "Dictionary") -> "Dictionary":
     """A copy without the ``<mask>`` that ``load_dictionary`` appends, to be saved as ``dict.txt``."""
     copy = deepcopy(dictionary)
     if copy.symbols[-1] == MASK:
@@ -43,6 +112,6 @@ def without_mask(dictionary: Dictionary) -> Dictionary:
     return copy
 
 
-def fingerprint(dictionary: Dictionary) -> str:
+def fingerprint(dictionary: Symbols) -> str:
     """The SHA-256 of the dictionary's symbols in order (64 hexadecimal digits); counts do not matter."""
     return hashlib.sha256("\n".join(dictionary.symbols).encode()).hexdigest()

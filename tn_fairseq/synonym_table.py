@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from fairseq.data import Dictionary
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from .dictionary import MASK, fingerprint
+from .dictionary import Symbols, fingerprint, special_ids
 from .errors import PREPROCESSING, InputError
 from .files import save_tensors, write_atomically
 from .vocabulary import continues_word
@@ -32,7 +31,7 @@ FORMAT, FORMAT_VERSION = "tn_fairseq synonym table", "1"
 _REMEDY = f"build it with {PREPROCESSING} build-synonym-table from this data's dict.txt"
 
 
-def rows_to_table(dictionary: Dictionary, rows: Mapping[int, Sequence[int]]) -> Tensor:
+def rows_to_table(dictionary: Symbols, rows: Mapping[int, Sequence[int]]) -> Tensor:
     """The table (len(dictionary), columns), with as many columns as the longest row has synonyms, but at least one."""
     columns = max(map(len, rows.values()), default=1)
     table = torch.full((len(dictionary), columns), PADDING, dtype=torch.int32)
@@ -44,7 +43,7 @@ def rows_to_table(dictionary: Dictionary, rows: Mapping[int, Sequence[int]]) -> 
 def save_synonym_table(
     path: str | Path,
     table: Tensor,
-    dictionary: Dictionary,
+    dictionary: Symbols,
     description: Mapping[str, str],
     encoder_json: str | Path | None = None,
     continuations: Sequence[bool] | None = None,
@@ -80,7 +79,7 @@ def _sort_header(path: Path) -> None:
         file.write(json.dumps(header, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode().ljust(size))
 
 
-def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tensor:
+def load_synonym_table(path: str | Path | None, dictionary: Symbols) -> Tensor:
     """Read the table (len(dictionary), columns), int32, that was built for ``dictionary``.
 
     Raises InputError for a file that is missing, damaged, of another format or of another dictionary, or whose rows
@@ -101,7 +100,7 @@ def load_synonym_table(path: str | Path | None, dictionary: Dictionary) -> Tenso
     return tensors["synonyms"]
 
 
-def load_continuations(path: str | Path, dictionary: Dictionary) -> Tensor:
+def load_continuations(path: str | Path, dictionary: Symbols) -> Tensor:
     """Which symbols of ``dictionary`` continue a word, (len(dictionary)) boolean, from a table built for it.
 
     For a table of version 0.1, this is derived from the dictionary. If that contains numbers (GPT-2 BPE), a warning is
@@ -148,7 +147,7 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         ) from None
 
 
-def _fault(table: Tensor, dictionary: Dictionary) -> str | None:
+def _fault(table: Tensor, dictionary: Symbols) -> str | None:
     """What is wrong with the rows of a table, or None."""
     size = len(dictionary)
     if table.dtype != torch.int32 or table.dim() != 2 or table.size(0) != size or table.size(1) == 0:
@@ -161,7 +160,7 @@ def _fault(table: Tensor, dictionary: Dictionary) -> str | None:
         return "has padding between the ids of a row"
     if (table == torch.arange(size, dtype=torch.int32).unsqueeze(1))[~is_pad].any():
         return "lists a symbol among its own synonyms"
-    special = torch.tensor([*range(dictionary.nspecial), dictionary.index(MASK)])
+    special = torch.tensor(special_ids(dictionary))
     if torch.isin(table[~is_pad], special).any() or not is_pad[special].all():
         return "has synonyms of a special symbol, or a special symbol as a synonym"
     return None

@@ -5,15 +5,16 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fairseq.data import Dictionary
-from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
-
+from .dictionary import UNKNOWN, Symbols
 from .errors import InputError
 from .files import read_json_object
 
 # The markers at the start of a piece that distinguish whole words from parts of words.
 WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"
-_BYTE_OF_CHARACTER = {character: byte for byte, character in bytes_to_unicode().items()}
+# GPT-2 writes a byte as the character with its number if that is visible, and otherwise as one of those from 256 on.
+_VISIBLE = (*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1))
+_BYTE_OF_CHARACTER = {chr(byte): byte for byte in _VISIBLE}
+_BYTE_OF_CHARACTER |= {chr(256 + n): byte for n, byte in enumerate(byte for byte in range(256) if byte not in _VISIBLE)}
 
 # Entries that no text contains: [PAD], [unused12], <mask>, <0x0A>; fairseq pads dictionaries with madeupword0000.
 _SPECIAL = re.compile(r"\[\S+\]|<\S+>|madeupword\d{4}")
@@ -43,7 +44,7 @@ wouldn't s t d m ll re ve n't 's 't 'd 'm 'll 're 've
 STOP_WORDS = frozenset(_CLOSED_CLASSES.split())
 
 
-def whole_words(dictionary: Dictionary, encoder_json: str | Path | None = None) -> dict[int, str]:
+def whole_words(dictionary: Symbols, encoder_json: str | Path | None = None) -> dict[int, str]:
     """Map the id of every entry of ``dictionary`` that is a whole word to the word it spells, in the order of ids.
 
     A whole word is ``word`` in a WordPiece vocabulary (``##ing`` continues one) and in a plain list of words, ``▁word``
@@ -67,20 +68,19 @@ def word_finder(words: Mapping[int, str]) -> Callable[[str], int | None]:
     return lambda word: ids.get(word.lower() if is_uncased else word)
 
 
-def surface_forms(dictionary: Dictionary, encoder_json: str | Path | None = None) -> list[str]:
+def surface_forms(dictionary: Symbols, encoder_json: str | Path | None = None) -> list[str]:
     """What each entry of ``dictionary`` adds to a text, with a leading space if it starts a word.
 
     The text of a sequence of tokens is the concatenation of their forms. Special symbols add nothing, except the
     unknown word. Raises InputError as ``whole_words`` does.
     """
-    forms = [""] * len(dictionary)
-    forms[dictionary.unk()] = f" {dictionary.unk_word}"
+    forms = [f" {symbol}" if symbol == UNKNOWN else "" for symbol in dictionary.symbols]
     for index, form in _forms(dictionary, encoder_json).items():
         forms[index] = form
     return forms
 
 
-def continues_word(dictionary: Dictionary, encoder_json: str | Path | None = None) -> list[bool]:
+def continues_word(dictionary: Symbols, encoder_json: str | Path | None = None) -> list[bool]:
     """Whether each entry of ``dictionary`` makes the entry before it a part of a longer word, as ``##le`` in merle.
 
     Such an entry does not begin a word (see ``whole_words``), and its text begins with a letter, a digit or an accent.
@@ -110,12 +110,12 @@ def casing(word: str) -> str:
     return "UPPER" if word == word.upper() else "mixed"
 
 
-def _forms(dictionary: Dictionary, encoder_json: str | Path | None) -> dict[int, str]:
+def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, str]:
     """Map the ids of all entries but special symbols to what they add to a text."""
     pieces = {
-        index: dictionary[index]
-        for index in range(dictionary.nspecial, len(dictionary))
-        if not _SPECIAL.fullmatch(dictionary[index])
+        index: symbol
+        for index, symbol in enumerate(dictionary.symbols)
+        if index >= dictionary.nspecial and not _SPECIAL.fullmatch(symbol)
     }
     are_numbers = bool(pieces) and all(piece.isascii() and piece.isdigit() for piece in pieces.values())
     if are_numbers and encoder_json is None:

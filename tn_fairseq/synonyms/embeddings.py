@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..checkpoints import check_dictionary, load_checkpoint, word_embeddings
+from ..dictionary import Symbols
 from ..errors import InputError
 from ..files import sha256
 from .neighbors import Vectors
 
 
-def read_embeddings(path: str | Path, dictionary: Dictionary, words: Mapping[int, str]) -> Vectors:
+def read_embeddings(path: str | Path, dictionary: Symbols, words: Mapping[int, str]) -> Vectors:
     """Read the input word embeddings of ``words`` (id -> word) from a checkpoint of ELECTRA, BERT or fairseq's RoBERTa.
 
     Their common directions are removed, see ``remove_common_directions``, and they are scaled to length 1. Raises

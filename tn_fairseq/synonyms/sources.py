@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from fairseq.data import Dictionary
 from tqdm import tqdm
 
+from ..dictionary import Symbols
 from ..vocabulary import match_case
 from .embeddings import read_embeddings
 from .lists import SynonymList
@@ -39,7 +39,7 @@ class Source(NamedTuple):
     that names the source's file. Vectors can also filter the pairs of other sources.
     """
 
-    offer: Callable[[Namespace, Dictionary, Mapping[int, str]], Offer]
+    offer: Callable[[Namespace, Symbols, Mapping[int, str]], Offer]
     counts: tuple[str, str | None, str]
     flag: str | None = None
     metavar: str = "FILE"
@@ -47,7 +47,7 @@ class Source(NamedTuple):
     has_vectors: bool = False
 
 
-def _wordnet(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> Offer:
+def _wordnet(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """All lemmas of all synsets of each word; with --same-inflection, also in the form of the word."""
     # Imported here because NLTK takes two seconds, and only WordNet needs it.
     from .wordnet import ensure_wordnet, inflected_synonyms, wordnet_synonyms, wordnet_version
@@ -64,7 +64,7 @@ def _wordnet(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) 
     return Offer(wordnet_version(reader, args.lang), {}, candidates())
 
 
-def _vectors(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> Offer:
+def _vectors(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The nearest words by the cosine of the vectors in --vectors."""
     vectors, not_utf8 = read_vectors(args.vectors, list(words.values()))
     if not_utf8:
@@ -72,7 +72,7 @@ def _vectors(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) 
     return _neighbors(vectors, words, args.top_k, args.min_similarity)
 
 
-def _model(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> Offer:
+def _model(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The nearest words by the cosine of the input word embeddings in the checkpoint of --path."""
     vectors = read_embeddings(args.path, dictionary, words)
     floor = MODEL_MIN_SIMILARITY if args.min_similarity is None else args.min_similarity
@@ -91,7 +91,7 @@ def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int | None, mi
     return Offer(vectors.version, {"top_k": top_k, "min_similarity": min_similarity}, candidates(), vectors)
 
 
-def _list(args: Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> Offer:
+def _list(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The synonyms in the file of --synonyms."""
     found = SynonymList(args.synonyms, words.values(), args.format, args.symmetric, args.min_score)
     print(f"{args.synonyms}: read as {found.format}")

@@ -36,11 +36,10 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...arguments import positive
-from ...dictionary import load_dictionary
+from ...dictionary import Symbols, read_symbols
 from ...errors import InputError, one_line_errors
 from ...files import read_text
 from ...synonym_table import PADDING, load_synonym_table, read_description, rows_to_table, save_synonym_table
@@ -63,7 +62,7 @@ PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to 
 def main(argv: Sequence[str] | None = None) -> None:
     """Build a table, or print rows of a table."""
     args = parse(argv)
-    dictionary = load_dictionary(args.dict)
+    dictionary = read_symbols(args.dict)
     words = whole_words(dictionary, args.encoder_json)
     if args.show:
         show_table(args, dictionary, words)
@@ -71,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         make_table(args, dictionary, words)
 
 
-def show_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> None:
+def show_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]) -> None:
     """Print the description of a table and the requested rows.
 
     Raises InputError, at the end, for words that are not whole words of the dictionary.
@@ -90,7 +89,7 @@ def show_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[
         raise InputError(f"--show: {', '.join(unknown)} {problem} in {args.dict}")
 
 
-def make_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[int, str]) -> None:
+def make_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]) -> None:
     """Build a table, write it, and print a summary."""
     targets = read_swords(args.swords) if args.swords else None
     stop_words: Collection[str] = STOP_WORDS if args.lang == ENGLISH else ()
@@ -120,7 +119,7 @@ def make_table(args: argparse.Namespace, dictionary: Dictionary, words: Mapping[
 
 
 def build_table(
-    args: argparse.Namespace, dictionary: Dictionary, words: Mapping[int, str]
+    args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]
 ) -> tuple[Tensor, dict[str, str]]:
     """The table of ``words`` (id -> word) that the options describe, and its description."""
     needed = dict.fromkeys([*args.source, *(name for name, _ in args.filter)])
