@@ -10,16 +10,15 @@ written.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.dictionary import read_symbols
 from tn_fairseq.errors import one_line_errors
-from tn_fairseq.preprocessing.commands.build_synonym_table import build_table, parse
+from tn_fairseq.preprocessing.commands.build_synonym_table import parse
 from tn_fairseq.synonyms.acceptance import crossings, table_quality
+from tn_fairseq.synonyms.building import build_table
 from tn_fairseq.synonyms.swords import read_swords
-from tn_fairseq.vocabulary import STOP_WORDS, whole_words
+from tn_fairseq.vocabulary import whole_words
 
 SAME = "--same-inflection"
 BOTH = "--same-inflection --no-contrasts"
@@ -62,9 +61,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.add_argument(flag, required=flag != "--synonyms", metavar="PATH", help=what)
     args = parser.parse_args(argv)
     targets = read_swords(args.swords)
-    dictionary = load_dictionary(args.dict)
+    dictionary = read_symbols(args.dict)
     words = whole_words(dictionary)
-    content_words = {index: word for index, word in words.items() if word.lower() not in STOP_WORDS}
     print_row(COLUMNS)
     print_row(["---", *["---:"] * (len(COLUMNS) - 1)])
     for options in TABLES:
@@ -76,8 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for source, file in files.items():
             if source in options:
                 flags += file
-        with redirect_stdout(sys.stderr):  # what a source reports
-            table, _ = build_table(parse(flags), dictionary, content_words)
+        table = build_table(parse(flags).options, dictionary, words).table
         quality, crossing = table_quality(table, targets, words, by_lemma=True), crossings(table, words)
         judged = (quality.acceptable, quality.doubtful, quality.rejected)
         print_row(

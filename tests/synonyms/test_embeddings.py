@@ -136,5 +136,5 @@ def test_other_models_are_refused(tmp_path, dictionary, words, model, reason):
 
 
 def test_a_dictionary_of_stop_words_is_refused(tmp_path, dictionary):
-    with pytest.raises(InputError, match="the dictionary has no whole words except stop words"):
+    with pytest.raises(InputError, match="the vocabulary has no whole words except stop words"):
         read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, {})

@@ -26,17 +26,30 @@ def read_embeddings(path: str | Path, dictionary: Symbols, words: Mapping[int, s
             f"{path}: contains no word embeddings of ELECTRA, BERT or RoBERTa; give such a model with --path"
         )
     check_dictionary(path, state, dictionary)
-    if not words:
-        raise InputError("the dictionary has no whole words except stop words; give a --dict with more words")
-    matrix = embeddings[list(words)].float()
-    if not matrix.isfinite().all():
-        raise InputError(f"{path}: contains embeddings that are not finite; give an earlier checkpoint with --path")
-    matrix = torch.nn.functional.normalize(remove_common_directions(matrix))
     # 0 if unknown: released weights, or older fairseq checkpoints
     updates = (state.get("optimizer_history") or [{}])[-1].get("num_updates")
     trained = f"{updates} updates, " if updates else ""
-    version = f"{Path(path).name}, {trained}embeddings of dimension {matrix.size(1)}, sha256 {sha256(path)}"
-    return Vectors(list(words.values()), matrix.numpy(), version)
+    return embedding_vectors(
+        embeddings[list(words)],
+        words,
+        path,
+        f"{trained}embeddings of dimension {embeddings.size(1)}, sha256 {sha256(path)}",
+    )
+
+
+def embedding_vectors(matrix: Tensor, words: Mapping[int, str], path: str | Path, description: str) -> Vectors:
+    """The embeddings of ``words``, (words, dimension), as vectors of length 1, without their common directions.
+
+    The version has the name of ``path`` and the ``description``. Raises InputError if there are no words, and for
+    embeddings that are not finite.
+    """
+    if not words:
+        raise InputError("the vocabulary has no whole words except stop words; give one with more words")
+    matrix = matrix.float()
+    if not matrix.isfinite().all():
+        raise InputError(f"{path}: contains embeddings that are not finite; give an earlier checkpoint with --path")
+    matrix = torch.nn.functional.normalize(remove_common_directions(matrix))
+    return Vectors(list(words.values()), matrix.numpy(), f"{Path(path).name}, {description}")
 
 
 def remove_common_directions(embeddings: Tensor) -> Tensor:

@@ -1,17 +1,20 @@
-"""The sources of synonyms, each a row of ``SOURCES``."""
+"""The sources of synonyms, each a row of ``SOURCES``, and the options of a table."""
 
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from ..dictionary import Symbols
+from ..errors import InputError
 from ..vocabulary import match_case
 from .embeddings import read_embeddings
-from .lists import SynonymList
+from .lists import FORMATS, SynonymList
 from .neighbors import Vectors, nearest_neighbors
+from .rows import COMBINATIONS
 from .vectors import read_vectors
 
 ENGLISH = "eng"
@@ -20,16 +23,79 @@ NEIGHBORS = 10
 MODEL_MIN_SIMILARITY = 0.5
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """The options of ``build-synonym-table`` that decide which synonyms are in a table; the command explains them.
+
+    ``read_model`` reads the word embeddings of ``path`` as ``read_embeddings`` does. Raises InputError for options that
+    are invalid, missing, or contradict each other.
+    """
+
+    source: Sequence[str]
+    combine: str | None = None
+    lang: str = ENGLISH
+    vectors: str | Path | None = None
+    path: Any = None
+    synonyms: str | Path | None = None
+    top_k: int | None = None
+    min_similarity: float | None = None
+    format: str | None = None
+    symmetric: bool = False
+    min_score: float | None = None
+    filter: Mapping[str, float] = field(default_factory=dict)
+    same_inflection: bool = False
+    no_contrasts: bool = False
+    stop_words: str | Path | None = None
+    read_model: Callable[[Any, Symbols, Mapping[int, str]], Vectors] = read_embeddings
+
+    def __post_init__(self) -> None:
+        fault = self._fault()
+        if fault is not None:
+            raise InputError(fault)
+
+    def _fault(self) -> str | None:
+        for flag, names, known in (
+            ("--source", self.source, SOURCES),
+            ("--combine", [self.combine or "union"], COMBINATIONS),
+            ("--format", [self.format or "pairs"], FORMATS),
+            ("--filter", self.filter, FILTERS),
+        ):
+            if unknown := [name for name in names if name not in known]:
+                return f"{flag} {unknown[0]}: give one of {', '.join(known)}"
+        if not self.source or len(set(self.source)) < len(self.source):
+            return "--source must name at least one source, and none twice"
+        if (len(self.source) > 1) != (self.combine is not None):
+            return "several sources and --combine must be used together"
+        for name, source in SOURCES.items():
+            is_given = source.flag is not None and getattr(self, source.flag.lstrip("-")) is not None
+            if source.flag and (name in self.source or name in self.filter) != is_given:
+                return f"--source {name} or --filter {name}=X must be used together with {source.flag}"
+        if "list" not in self.source and (self.format or self.symmetric or self.min_score is not None):
+            return "--format, --symmetric and --min-score need --source list"
+        if self.top_k is not None and self.top_k < 1:
+            return f"--top-k must be a positive integer, not {self.top_k}"
+        for floor in (self.min_similarity, *self.filter.values()):
+            if floor is not None and not floor <= 1:
+                return f"--min-similarity and --filter need cosines of at most 1, not {floor}"
+        if self.lang != ENGLISH:
+            if "wordnet" not in self.source:
+                return "--lang needs --source wordnet"
+            if self.same_inflection or self.no_contrasts:
+                return "--same-inflection and --no-contrasts know only English; omit --lang"
+        return None
+
+
 class Offer(NamedTuple):
     """What a source offers: its version, its options, and an iterator over each word's candidates (None if unknown).
 
-    ``vectors`` are those that ``--filter`` compares.
+    ``vectors`` are those that ``--filter`` compares. ``notes`` are lines about what was read.
     """
 
     version: str
     options: dict[str, object]
     candidates: Iterator[Sequence[str] | None]
     vectors: Vectors | None = None
+    notes: Sequence[str] = ()
 
 
 class Source(NamedTuple):
@@ -39,7 +105,7 @@ class Source(NamedTuple):
     that names the source's file. Vectors can also filter the pairs of other sources.
     """
 
-    offer: Callable[[Namespace, Symbols, Mapping[int, str]], Offer]
+    offer: Callable[[TableOptions, Symbols, Mapping[int, str]], Offer]
     counts: tuple[str, str | None, str]
     flag: str | None = None
     metavar: str = "FILE"
@@ -47,39 +113,45 @@ class Source(NamedTuple):
     has_vectors: bool = False
 
 
-def _wordnet(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
+def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """All lemmas of all synsets of each word; with --same-inflection, also in the form of the word."""
     # Imported here because NLTK takes two seconds, and only WordNet needs it.
     from .wordnet import ensure_wordnet, inflected_synonyms, wordnet_synonyms, wordnet_version
 
-    reader = ensure_wordnet(args.lang)
+    reader = ensure_wordnet(options.lang)
 
     def candidates() -> Iterator[Sequence[str] | None]:
         for word in tqdm(words.values(), desc="Looking up words", unit=" words", leave=False, disable=None):
-            if args.same_inflection:
+            if options.same_inflection:
                 yield inflected_synonyms(reader, word) or None
             else:
-                yield wordnet_synonyms(reader, word, args.lang) or None
+                yield wordnet_synonyms(reader, word, options.lang) or None
 
-    return Offer(wordnet_version(reader, args.lang), {}, candidates())
+    return Offer(wordnet_version(reader, options.lang), {}, candidates())
 
 
-def _vectors(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
+def _vectors(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The nearest words by the cosine of the vectors in --vectors."""
-    vectors, not_utf8 = read_vectors(args.vectors, list(words.values()))
-    if not_utf8:
-        print(f"{args.vectors}: skipped {not_utf8:,} lines whose word is not UTF-8")
-    return _neighbors(vectors, words, args.top_k, args.min_similarity)
+    assert options.vectors is not None  # TableOptions has checked it
+    vectors, not_utf8 = read_vectors(options.vectors, list(words.values()))
+    skipped = f"{options.vectors}: skipped {not_utf8:,} lines whose word is not UTF-8"
+    return _neighbors(vectors, words, options.top_k, options.min_similarity, [skipped] if not_utf8 else [])
 
 
-def _model(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
+def _model(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The nearest words by the cosine of the input word embeddings in the checkpoint of --path."""
-    vectors = read_embeddings(args.path, dictionary, words)
-    floor = MODEL_MIN_SIMILARITY if args.min_similarity is None else args.min_similarity
-    return _neighbors(vectors, words, args.top_k, floor)
+    vectors = options.read_model(options.path, dictionary, words)
+    floor = MODEL_MIN_SIMILARITY if options.min_similarity is None else options.min_similarity
+    return _neighbors(vectors, words, options.top_k, floor)
 
 
-def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int | None, min_similarity: float | None) -> Offer:
+def _neighbors(
+    vectors: Vectors,
+    words: Mapping[int, str],
+    top_k: int | None,
+    min_similarity: float | None,
+    notes: Sequence[str] = (),
+) -> Offer:
     top_k = top_k or NEIGHBORS
 
     def candidates() -> Iterator[Sequence[str] | None]:
@@ -88,28 +160,27 @@ def _neighbors(vectors: Vectors, words: Mapping[int, str], top_k: int | None, mi
         found = dict(tqdm(neighbors, "Comparing words", total, unit=" words", leave=False, disable=None))
         yield from map(found.get, words.values())
 
-    return Offer(vectors.version, {"top_k": top_k, "min_similarity": min_similarity}, candidates(), vectors)
+    return Offer(vectors.version, {"top_k": top_k, "min_similarity": min_similarity}, candidates(), vectors, notes)
 
 
-def _list(args: Namespace, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
+def _list(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The synonyms in the file of --synonyms."""
-    found = SynonymList(args.synonyms, words.values(), args.format, args.symmetric, args.min_score)
-    print(f"{args.synonyms}: read as {found.format}")
-    for reason, count in found.counts.items():
-        if count:
-            print(f"{reason:36}{count:9,}")
-    options = {name: vars(args)[name] for name in ("symmetric", "top_k", "min_score")}
+    assert options.synonyms is not None  # TableOptions has checked it
+    found = SynonymList(options.synonyms, words.values(), options.format, options.symmetric, options.min_score)
+    notes = [f"{options.synonyms}: read as {found.format}"]
+    notes += [f"{reason:36}{count:9,}" for reason, count in found.counts.items() if count]
+    used = {name: getattr(options, name) for name in ("symmetric", "top_k", "min_score")}
 
     def candidates() -> Iterator[Sequence[str] | None]:
         known = set(words.values())
         for word in words.values():
             synonyms = found.synonyms.get(word.lower())
-            if synonyms and args.top_k:  # of those that fit the word's casing pattern
+            if synonyms and options.top_k:  # of those that fit the word's casing pattern
                 spelled = (match_case(other, like=word) for other in synonyms)
-                synonyms = list(islice((other for other in spelled if other in known and other != word), args.top_k))
+                synonyms = list(islice((other for other in spelled if other in known and other != word), options.top_k))
             yield synonyms
 
-    return Offer(found.version, {"format": found.format, **options}, candidates())
+    return Offer(found.version, {"format": found.format, **used}, candidates(), notes=notes)
 
 
 SOURCES = {
@@ -138,3 +209,4 @@ SOURCES = {
         help="pairs or groups of words (.tsv, .csv, .txt), a thesaurus in MyThes format (.dat), or PPDB",
     ),
 }
+FILTERS = tuple(name for name, source in SOURCES.items() if source.has_vectors)

@@ -34,27 +34,23 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import fields
 
 from torch import Tensor
 
 from ...arguments import positive
 from ...dictionary import Symbols, read_symbols
 from ...errors import InputError, one_line_errors
-from ...files import read_text
-from ...synonym_table import PADDING, load_synonym_table, read_description, rows_to_table, save_synonym_table
+from ...synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
-from ...synonyms.inflection import VERSION as LEMMINFLECT
-from ...synonyms.inflection import Relation, relation
+from ...synonyms.building import build_table, stop_words
 from ...synonyms.lists import FORMATS
-from ...synonyms.neighbors import at_least
-from ...synonyms.rows import COMBINATIONS, build_rows, combine, keep_pairs
-from ...synonyms.sources import ENGLISH, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES
+from ...synonyms.rows import COMBINATIONS
+from ...synonyms.sources import ENGLISH, FILTERS, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES, TableOptions
 from ...synonyms.swords import Target, read_swords
 from ...vocabulary import STOP_WORDS, whole_words
 
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")
-FILTERS = tuple(name for name, source in SOURCES.items() if source.has_vectors)
 PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to WordNet, see --help"
 
 
@@ -92,16 +88,14 @@ def show_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int
 def make_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]) -> None:
     """Build a table, write it, and print a summary."""
     targets = read_swords(args.swords) if args.swords else None
-    stop_words: Collection[str] = STOP_WORDS if args.lang == ENGLISH else ()
-    if args.stop_words:
-        text = read_text(args.stop_words, "give a text file with one word per line with --stop-words")
-        stop_words = {line.strip().lower() for line in text.splitlines()}
-    content_words = {index: word for index, word in words.items() if word.lower() not in stop_words}
-    table, description = build_table(args, dictionary, content_words)
+    table, description, notes = build_table(args.options, dictionary, words)
     save_synonym_table(args.output, table, dictionary, description, args.encoder_json)
 
-    left_out = f"of them {len(words) - len(content_words)} stop words (left out)"
-    if not stop_words:
+    for note in notes:
+        print(note)
+    stopped = stop_words(args.options)
+    left_out = f"of them {sum(word.lower() in stopped for word in words.values())} stop words (left out)"
+    if not stopped:
         left_out = "no stop words left out; give them with --stop-words FILE"
     print(f"{'dictionary':36}{len(dictionary):9,}")
     print(f"{'whole words':36}{len(words):9,}, {left_out}")
@@ -113,59 +107,9 @@ def make_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int
     if targets is not None:
         print_quality(table, targets, words)
     for word in EXAMPLES:
-        if word in content_words.values():
-            print(row_of(word, words, table, stop_words))
+        if word in words.values():
+            print(row_of(word, words, table, stopped))
     print(f"{args.output}: {table.size(0):,} rows of at most {table.size(1)} synonyms")
-
-
-def build_table(
-    args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]
-) -> tuple[Tensor, dict[str, str]]:
-    """The table of ``words`` (id -> word) that the options describe, and its description."""
-    needed = dict.fromkeys([*args.source, *(name for name, _ in args.filter)])
-    offers = {name: SOURCES[name].offer(args, dictionary, words) for name in needed}
-    found = {name: build_rows(words, offers[name].candidates) for name in args.source}
-    first = args.source[0]
-    if args.combine:
-        rows = combine([rows for rows, _ in found.values()], args.combine)
-        counts = {SOURCES[name].counts[0]: coverage.known for name, (_, coverage) in found.items()}
-        counts["with a synonym in the table"] = len(rows)
-        options: dict[str, object] = {"combine": args.combine, **{name: offers[name].options for name in args.source}}
-    else:
-        rows, coverage = found[first]
-        counts = {label: count for label, count in zip(SOURCES[first].counts, coverage, strict=True) if label}
-        options = offers[first].options
-    if args.lang != ENGLISH:
-        options["lang"] = args.lang
-    if args.stop_words:
-        options["stop_words"] = Path(args.stop_words).name
-    if args.filter:
-        options["filter"] = {
-            name: {"min_similarity": floor, "version": offers[name].version} for name, floor in args.filter
-        }
-    for name, floor in args.filter:
-        vectors = offers[name].vectors
-        assert vectors is not None  # because it is one of FILTERS
-        rows = keep_pairs(rows, words, at_least(vectors, floor))
-    if args.same_inflection:
-        rows = keep_pairs(rows, words, lambda word, other: relation(word, other) == Relation.SAME_FORM)
-        options["same_inflection"] = LEMMINFLECT
-    if args.no_contrasts:
-        # Imported here because NLTK takes two seconds.
-        from ...synonyms.contrasts import is_contrast
-        from ...synonyms.wordnet import ensure_wordnet, wordnet_version
-
-        reader = ensure_wordnet()
-        rows = keep_pairs(rows, words, lambda word, other: not is_contrast(reader, word, other))
-        options["no_contrasts"] = wordnet_version(reader)
-    counts[list(counts)[-1]] = len(rows)
-    description = {
-        "source": f"{args.combine} of {', '.join(args.source)}" if args.combine else first,
-        "source_version": "; ".join(offers[name].version for name in args.source),
-        "options": json.dumps(options),
-        "counts": json.dumps(counts),
-    }
-    return rows_to_table(dictionary, rows), description
 
 
 def print_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, str]) -> None:
@@ -266,21 +210,15 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         return args
     if not args.source or not args.output:
         parser.error("to build a table, give --source and --output; to show one, give --table and --show")
-    if (len(args.source) > 1) != (args.combine is not None):
-        parser.error("several sources and --combine must be used together")
-    if len(set(args.source)) < len(args.source):
-        parser.error("--source names a source twice")
-    needed = {*args.source, *(name for name, _ in args.filter)}
-    for name, source in SOURCES.items():
-        if source.flag and (name in needed) != (vars(args)[source.flag.lstrip("-")] is not None):
-            parser.error(f"--source {name} or --filter {name}=X must be used together with {source.flag}")
-    if "list" not in args.source and (args.format or args.symmetric or args.min_score is not None):
-        parser.error("--format, --symmetric and --min-score need --source list")
-    if args.lang != ENGLISH:
-        if "wordnet" not in args.source:
-            parser.error("--lang needs --source wordnet")
-        if args.same_inflection or args.no_contrasts:
-            parser.error("--same-inflection and --no-contrasts know only English; omit --lang")
+    if len(dict(args.filter)) < len(args.filter):
+        parser.error("--filter names a source twice")
+    given = vars(args) | {"filter": dict(args.filter)}
+    try:
+        args.options = TableOptions(
+            **{field.name: given[field.name] for field in fields(TableOptions) if field.name in given}
+        )
+    except InputError as error:
+        parser.error(str(error))
     return args
 
 
