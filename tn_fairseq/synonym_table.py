@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 PADDING = -1
 FORMAT, FORMAT_VERSION = "tn_fairseq synonym table", "1"
-_REMEDY = f"build it with {PREPROCESSING} build-synonym-table from this data's dict.txt"
+_REMEDY = f"build it with {PREPROCESSING} build-synonym-table for this dict.txt or tokenizer"
 
 
 def rows_to_table(dictionary: Symbols, rows: Mapping[int, Sequence[int]]) -> Tensor:

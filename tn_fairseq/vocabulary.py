@@ -91,6 +91,11 @@ def continues_word(dictionary: Symbols, encoder_json: str | Path | None = None) 
     return [unicodedata.category(form[:1] or " ")[0] in "LMN" for form in surface_forms(dictionary, encoder_json)]
 
 
+def is_special(symbol: str) -> bool:
+    """Whether no text contains ``symbol``, to judge by its spelling: ``[SEP]``, ``<mask>``, ``madeupword0000``."""
+    return _SPECIAL.fullmatch(symbol) is not None
+
+
 def match_case(word: str, like: str) -> str:
     """Spell ``word`` in the casing pattern of ``like`` (lower, Capitalized, UPPER); unchanged if that is mixed."""
     pattern = casing(like)
@@ -115,7 +120,7 @@ def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, st
     pieces = {
         index: symbol
         for index, symbol in enumerate(dictionary.symbols)
-        if index >= dictionary.nspecial and not _SPECIAL.fullmatch(symbol)
+        if index >= dictionary.nspecial and not is_special(symbol)
     }
     are_numbers = bool(pieces) and all(piece.isascii() and piece.isdigit() for piece in pieces.values())
     if are_numbers and encoder_json is None:

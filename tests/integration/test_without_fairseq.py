@@ -40,10 +40,22 @@ table = ["build-synonym-table", "--dict", "dict.txt"]
 main([*table, "--source", "wordnet", "--output", "synonyms.safetensors"])
 main([*table, "--table", "synonyms.safetensors", "--show", "primary"])
 """
+TABLE_FOR_A_TOKENIZER = """
+from tn_fairseq.huggingface import SynonymTable
+from transformers import BertTokenizer
+
+pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "primary", "main", "stay", "##ed"]
+tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+SynonymTable.from_wordnet(tokenizer).save("tokenizer.safetensors")
+table = SynonymTable.from_file(tokenizer, "tokenizer.safetensors")
+assert table.synonyms.tolist() == [[-1]] * 5 + [[6], [5], [-1], [-1]]
+"""
 
 
 def test_without_fairseq(tmp_path):
-    (tmp_path / "script.py").write_text(BLOCK + MODULES + TABLE_FOR_A_DICTIONARY, encoding="utf-8")
+    (tmp_path / "script.py").write_text(
+        BLOCK + MODULES + TABLE_FOR_A_DICTIONARY + TABLE_FOR_A_TOKENIZER, encoding="utf-8"
+    )
     run = run_command(sys.executable, "script.py", cwd=tmp_path, fresh=True)
     assert run.code == 0, run.output
     assert run.stdout.endswith("primary: main\n")
