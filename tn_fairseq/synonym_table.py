@@ -57,11 +57,11 @@ def save_synonym_table(
     if continuations is None:
         continuations = continues_word(dictionary, encoder_json)
     metadata = {
+        **description,  # first, because it may be that of a table for another dictionary
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "dictionary_fingerprint": fingerprint(dictionary),
         "dictionary_size": str(len(dictionary)),
-        **description,
     }
     with write_atomically(path) as temporary:
         save_tensors(

@@ -291,8 +291,9 @@ def _load(auto_class: str, name: str | Path, kind: str) -> Any:
     try:
         return getattr(transformers, auto_class).from_pretrained(name, trust_remote_code=False)
     except Exception as error:  # damaged files raise almost anything
+        reason = first_line(error).rstrip(" .:")
         raise InputError(
-            f"{name}: no {kind} that transformers can load ({first_line(error)}); give a folder of save_pretrained, or "
+            f"{name}: no {kind} that transformers can load ({reason}); give a folder of save_pretrained, or "
             "a name on the Hugging Face Hub, for which a network is needed"
         ) from None
     finally:

@@ -10,7 +10,7 @@ COMMANDS = {
     "train-tokenizer": "train a WordPiece or SentencePiece tokenizer on text",
     "binarize": "turn text into dict.txt, train.bin, train.idx, valid.bin ...",
     "twins": "give words exact synonyms, to measure what false negatives cost",
-    "build-synonym-table": "build a synonym table for a dictionary, or print rows of a table",
+    "build-synonym-table": "build a synonym table for a dictionary or a tokenizer, or print its rows",
     "glue": "turn GLUE into what --task sentence_prediction reads",
     "squad": "turn SQuAD 1.1 into what --task squad reads",
     "swap-synonyms": "attack SQuAD or GLUE: swap words for synonyms",

@@ -199,7 +199,7 @@ SOURCES = {
         _model,
         ("with an embedding", None, "with a neighbor kept"),
         flag="--path",
-        help="a checkpoint of ELECTRA, BERT or RoBERTa with this dictionary",
+        help="a checkpoint of ELECTRA, BERT or RoBERTa with this dictionary; with --tokenizer, also of transformers",
         has_vectors=True,
     ),
     "list": Source(

@@ -1,4 +1,4 @@
-"""Build a synonym table for a dictionary, or show one.
+"""Build a synonym table for a dictionary or a tokenizer, or show one.
 
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --source wordnet \\
         --output synonyms.safetensors
@@ -9,6 +9,11 @@
         --synonyms th_en_US_v2.dat --output synonyms.safetensors
     python -m tn_fairseq.preprocessing build-synonym-table --dict DATA_BIN/dict.txt --table synonyms.safetensors \\
         --show primary stay
+    python -m tn_fairseq.preprocessing build-synonym-table --tokenizer MODEL --source model --path MODEL \\
+        --output synonyms.safetensors
+
+With --tokenizer, the table is for a tokenizer of transformers, and --path can also name a model of transformers. It is
+the same table as for the dict.txt that binarize writes for this tokenizer.
 
 Keys and values are whole words of the dictionary, and never stop words (closed-class words). From WordNet: all lemmas
 of all synsets of the word. From vectors: the nearest words by cosine. From a model: the nearest words by the cosine of
@@ -34,13 +39,14 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from torch import Tensor
 
 from ...arguments import positive
 from ...dictionary import Symbols, read_symbols
-from ...errors import InputError, one_line_errors
+from ...errors import InputError, naming, one_line_errors
+from ...huggingface.synonyms import TokenizerSymbols, load_tokenizer
 from ...synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.building import build_table, stop_words
@@ -48,7 +54,7 @@ from ...synonyms.lists import FORMATS
 from ...synonyms.rows import COMBINATIONS
 from ...synonyms.sources import ENGLISH, FILTERS, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES, TableOptions
 from ...synonyms.swords import Target, read_swords
-from ...vocabulary import STOP_WORDS, whole_words
+from ...vocabulary import STOP_WORDS, continues_word, whole_words
 
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")
 PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to WordNet, see --help"
@@ -58,12 +64,20 @@ PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to 
 def main(argv: Sequence[str] | None = None) -> None:
     """Build a table, or print rows of a table."""
     args = parse(argv)
-    dictionary = read_symbols(args.dict)
-    words = whole_words(dictionary, args.encoder_json)
+    dictionary: Symbols
+    if args.tokenizer:
+        with naming("--tokenizer"):
+            dictionary = TokenizerSymbols(load_tokenizer(args.tokenizer))
+        words, continuations = dictionary.words, dictionary.continuations
+        if not args.show:
+            args.options = replace(args.options, read_model=dictionary.read_model)
+    else:
+        dictionary = read_symbols(args.dict)
+        words, continuations = whole_words(dictionary, args.encoder_json), continues_word(dictionary, args.encoder_json)
     if args.show:
         show_table(args, dictionary, words)
     else:
-        make_table(args, dictionary, words)
+        make_table(args, dictionary, words, continuations)
 
 
 def show_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]) -> None:
@@ -82,14 +96,16 @@ def show_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int
             print(row_of(word, words, table, STOP_WORDS if ours else ()))
     if unknown := [repr(word) for word in args.show if word not in known]:
         problem = "is not a whole word" if len(unknown) == 1 else "are not whole words"
-        raise InputError(f"--show: {', '.join(unknown)} {problem} in {args.dict}")
+        raise InputError(f"--show: {', '.join(unknown)} {problem} in {args.dict or args.tokenizer}")
 
 
-def make_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str]) -> None:
+def make_table(
+    args: argparse.Namespace, dictionary: Symbols, words: Mapping[int, str], continuations: Sequence[bool]
+) -> None:
     """Build a table, write it, and print a summary."""
     targets = read_swords(args.swords) if args.swords else None
     table, description, notes = build_table(args.options, dictionary, words)
-    save_synonym_table(args.output, table, dictionary, description, args.encoder_json)
+    save_synonym_table(args.output, table, dictionary, description, continuations=continuations)
 
     for note in notes:
         print(note)
@@ -142,7 +158,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--dict", required=True, metavar="FILE", help="the dict.txt of the training data")
+    vocabulary = parser.add_mutually_exclusive_group(required=True)
+    vocabulary.add_argument("--dict", metavar="FILE", help="the dict.txt of the training data")
+    vocabulary.add_argument(
+        "--tokenizer", metavar="DIR", help="a folder of save_pretrained, or a name on the Hugging Face Hub"
+    )
     parser.add_argument("--encoder-json", metavar="FILE", help="GPT-2's encoder.json, for a dictionary of numbers")
     build = parser.add_argument_group("to build a table")
     build.add_argument("--source", nargs="+", choices=SOURCES, help="where synonyms come from")
@@ -204,6 +224,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--show", nargs="+", metavar="WORD", help="print the table's description and the rows of these words"
     )
     args = parser.parse_args(argv)
+    if args.tokenizer and args.encoder_json:
+        parser.error("--encoder-json needs --dict")
     if args.show:
         if not args.table:
             parser.error("--show needs --table FILE")

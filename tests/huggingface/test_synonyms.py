@@ -1,0 +1,426 @@
+import os
+import re
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+import torch
+import transformers
+from fairseq.data import Dictionary
+from huggingface_models import PIECES as TOY_PIECES
+from huggingface_models import SIZES, write_vocabulary
+from tokenizer_folders import sentencepiece_folder, with_real_data
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface import SynonymTable
+from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.huggingface.synonyms import TokenizerSymbols
+from tn_fairseq.preprocessing.commands.build_synonym_table import main
+from tn_fairseq.synonym_table import load_synonym_table, save_synonym_table
+from tn_fairseq.tokenizers import load_tokenizer
+
+WORDS = ["primary", "main", "stay", "the", "chief", "remain", "large"]
+PARTS = ["ed", "er"]
+BERT_PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", *WORDS, "[MASK]", "inch", *(f"##{p}" for p in PARTS)]
+ROBERTA_PIECES = ["<s>", "<pad>", "</s>", "<unk>"]
+PRIMARY = {"primary": ["chief", "main"], "main": ["chief", "primary"], "chief": ["main", "primary"]}
+EXPECTED = {**PRIMARY, "stay": ["remain"], "remain": ["stay"]}
+MODEL = Path(__file__).parents[2] / "examples" / "small_model" / "model"
+
+
+def numbered(pieces):
+    return {piece: number for number, piece in enumerate(pieces)}
+
+
+def scored(pieces):
+    return [(piece, -float(number)) for number, piece in enumerate(pieces)]
+
+
+def generic(model, **special):
+    """The class of transformers for a tokenizer that has no class of its own, such as ModernBERT's."""
+    backend = Tokenizer(model)
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+
+
+def bert(folder):
+    return transformers.BertTokenizer(vocab=numbered(BERT_PIECES))
+
+
+def distilbert(folder):
+    return transformers.DistilBertTokenizer(vocab=numbered(BERT_PIECES))
+
+
+def electra(folder):
+    return transformers.ElectraTokenizer(vocab=numbered(BERT_PIECES))
+
+
+def slow(folder):
+    """A tokenizer in Python, without a mask token."""
+    folder.joinpath("vocab.txt").write_text("".join(f"{piece}\n" for piece in BERT_PIECES if piece != "[MASK]"))
+    tokenizer = transformers.BertJapaneseTokenizer(str(folder / "vocab.txt"), mask_token=None)
+    assert not tokenizer.is_fast and tokenizer.mask_token is None
+    return tokenizer
+
+
+def roberta(folder):
+    pieces = [*ROBERTA_PIECES, *(f"Ġ{word}" for word in WORDS), *PARTS, "stay", "<mask>"]
+    return transformers.RobertaTokenizer(vocab=numbered(pieces), merges=[])
+
+
+def modernbert(folder):
+    pieces = ["<|padding|>", *PARTS, *(f"Ġ{word}" for word in WORDS), "[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
+    special = {"cls_token": "[CLS]", "pad_token": "[PAD]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    return generic(models.BPE(numbered(pieces), []), mask_token="[MASK]", **special)
+
+
+def deberta(folder):
+    pieces = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "▁", *(f"▁{word}" for word in WORDS), *PARTS, "stay", "[MASK]"]
+    return transformers.DebertaV2Tokenizer(vocab=scored(pieces), unk_id=3)
+
+
+def xlm_roberta(folder):
+    pieces = [*ROBERTA_PIECES, ",", *PARTS, *(f"▁{word}" for word in WORDS), "<mask>"]
+    return transformers.XLMRobertaTokenizer(vocab=scored(pieces))
+
+
+KINDS = [bert, distilbert, electra, slow, roberta, modernbert, deberta, xlm_roberta]
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    return bert(tmp_path)
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("primary 1 0\nmain 1 0.1\nchief 1 0.5\nstay -1 0\nthe 1 0\nlarge 0 1\n")
+    return path
+
+
+def by_token(tokenizer, table):
+    """The rows of the tensor as tokens -> tokens."""
+    rows = {}
+    for token, row in enumerate(table.synonyms.tolist()):
+        kept = [synonym for synonym in row if synonym != -1]
+        assert row == kept + [-1] * (len(row) - len(kept))
+        if kept:
+            rows[tokenizer.convert_ids_to_tokens(token)] = tokenizer.convert_ids_to_tokens(kept)
+    return rows
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_rows_have_the_ids_of_the_tokenizer(make, tmp_path):
+    tokenizer = make(tmp_path)
+    table = SynonymTable.from_wordnet(tokenizer)
+    assert table.to_rows() == EXPECTED and len(table) == 5
+    assert table.synonyms.shape == (len(tokenizer), 2) and table.synonyms.dtype == torch.int32
+    marker = {"▁primary", "Ġprimary"} & set(tokenizer.get_vocab())
+    marker = min(marker, default="p")[0].strip("p")
+    marked = {marker + word: [marker + synonym for synonym in row] for word, row in EXPECTED.items()}
+    assert by_token(tokenizer, table) == marked
+    continuing = {token for token, id in tokenizer.get_vocab().items() if table.continues_word[id]}
+    assert continuing == {f"##{part}" for part in PARTS} if not marker else continuing >= set(PARTS)
+    assert table.continues_word.shape == (len(tokenizer),)
+    assert continuing <= {*PARTS, "stay", "##ed", "##er"}
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_saved_table_is_the_same(make, tmp_path):
+    tokenizer, path = make(tmp_path), tmp_path / "table.safetensors"
+    table = SynonymTable.from_wordnet(tokenizer)
+    table.save(path)
+    loaded = SynonymTable.from_file(tokenizer, path)
+    assert torch.equal(loaded.synonyms, table.synonyms) and torch.equal(loaded.continues_word, table.continues_word)
+    assert loaded.description.items() >= table.description.items()
+    content = path.read_bytes()
+    loaded.save(path)
+    assert path.read_bytes() == content
+
+
+def test_special_and_added_tokens(tokenizer, tmp_path):
+    tokenizer.add_tokens(["principal"])
+    tokenizer.add_tokens(["master"], special_tokens=True)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["basal"]})
+    tokenizer.add_special_tokens({"pad_token": "chief"})  # a word of the vocabulary
+    table = SynonymTable.from_wordnet(tokenizer)
+    assert len(table.synonyms) == len(tokenizer) == len(BERT_PIECES) + 3
+    assert table.to_rows()["primary"] == ["main", "principal"] and "principal" in table.to_rows()
+    assert not {"master", "basal", "chief"} & set(table.to_rows())
+    special = tokenizer.convert_tokens_to_ids(["master", "basal", "chief", "[PAD]", "[MASK]"])
+    assert (table.synonyms[special] == -1).all() and not torch.isin(table.synonyms, torch.tensor(special)).any()
+    table.save(tmp_path / "table.safetensors")
+    assert SynonymTable.from_file(tokenizer, tmp_path / "table.safetensors").to_rows() == table.to_rows()
+
+
+def test_ids_with_gaps_are_rows_without_synonyms():
+    vocabulary = {piece: 3 * number for piece, number in numbered(BERT_PIECES).items()}
+    tokenizer = transformers.BertTokenizer(vocab=vocabulary)
+    table = SynonymTable.from_wordnet(tokenizer)
+    assert len(table.synonyms) == 3 * len(BERT_PIECES) - 2
+    assert by_token(tokenizer, table) == EXPECTED
+
+
+def test_a_padded_table_has_more_rows(tokenizer):
+    table = SynonymTable.from_wordnet(tokenizer)
+    padded = table.padded(64)
+    size = len(tokenizer)
+    assert torch.equal(padded.synonyms[:size], table.synonyms) and (padded.synonyms[size:] == -1).all()
+    assert torch.equal(padded.continues_word[:size], table.continues_word) and not padded.continues_word[size:].any()
+    assert padded.synonyms.shape == (64, 2) and padded.continues_word.shape == (64,)
+    with pytest.raises(InputError, match=f"the model: has {size - 1} embeddings, but the tokenizer has {size} tokens"):
+        table.padded(size - 1)
+
+
+def test_the_representation_counts_words_and_synonyms(tokenizer):
+    expected = "<SynonymTable: 5 of 16 tokens have 8 synonyms, from wordnet>"
+    assert repr(SynonymTable.from_wordnet(tokenizer)) == expected
+
+
+def test_options_are_those_of_the_command(tokenizer, vectors, tmp_path):
+    near = SynonymTable.from_vectors(tokenizer, vectors, top_k=1, min_similarity=0.5)
+    assert near.to_rows() == {"primary": ["main"], "main": ["primary"], "chief": ["main"]}
+    filtered = SynonymTable.from_wordnet(tokenizer, filter={"vectors": 0.98}, vectors=vectors)
+    assert filtered.to_rows() == {"primary": ["main"], "main": ["primary"]}
+    (tmp_path / "words.txt").write_text("main\n")
+    stopped = SynonymTable.from_wordnet(tokenizer, stop_words=tmp_path / "words.txt")
+    assert stopped.to_rows()["primary"] == ["chief"]
+    (tmp_path / "list.tsv").write_text("primary\tmain\t0.9\nprimary\tlarge\t0.2\n")
+    one_way = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", min_score=0.5)
+    assert one_way.to_rows() == {"primary": ["main"]}
+    both_ways = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", symmetric=True)
+    assert both_ways.to_rows() == {"primary": ["main", "large"], "main": ["primary"], "large": ["primary"]}
+    union = SynonymTable.build(
+        tokenizer, ["wordnet", "list"], combine="union", synonyms=tmp_path / "list.tsv", no_contrasts=True
+    )
+    assert set(union.to_rows()["primary"]) == {"main", "chief", "large"}
+
+
+def bert_model(vocab_size, words):
+    """A model whose embeddings of words are far from the others'; ``words`` gives their meaning."""
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=vocab_size, **SIZES))
+    with torch.no_grad():
+        weight = model.embeddings.word_embeddings.weight
+        weight.fill_(100.0)
+        for number, (token, meaning) in enumerate(words.items()):
+            weight[token] = torch.zeros(weight.size(1))
+            weight[token, 0] = 14 if number % 2 else 4
+            weight[token, 1] = meaning
+    return model
+
+
+def test_a_model_gives_the_nearest_words_of_its_own_embeddings(tokenizer, tmp_path):
+    meanings = {"primary": 1, "main": 1, "stay": -1, "remain": -1}
+    tokenizer_words = [word for word in WORDS if word not in meanings and word != "the"]
+    (tmp_path / "words.txt").write_text("\n".join(["the", "inch", *tokenizer_words]))
+    ids = tokenizer.convert_tokens_to_ids(list(meanings))
+    model = bert_model(64, dict(zip(ids, meanings.values())))  # more embeddings than tokens
+    options = {"stop_words": tmp_path / "words.txt"}
+    table = SynonymTable.from_model(tokenizer, model, **options)
+    expected = {"primary": ["main"], "main": ["primary"], "stay": ["remain"], "remain": ["stay"]}
+    assert table.to_rows() == expected
+    model.save_pretrained(tmp_path / "model")
+    from_folder = SynonymTable.from_model(tokenizer, tmp_path / "model", **options)
+    assert torch.equal(from_folder.synonyms, table.synonyms)
+    assert from_folder.description["source_version"].startswith("model, embeddings of dimension 32, sha256 ")
+    again = SynonymTable.from_model(tokenizer, transformers.AutoModel.from_pretrained(tmp_path / "model"), **options)
+    assert again.description == from_folder.description
+
+
+def rows_of(path, dictionary):
+    """A table for fairseq as symbols -> symbols."""
+    rows = load_synonym_table(path, dictionary).tolist()
+    return {
+        dictionary[index]: [dictionary[synonym] for synonym in row if synonym != -1]
+        for index, row in enumerate(rows)
+        if row[0] != -1
+    }
+
+
+SOURCES = ["--source wordnet --same-inflection", "--source vectors --vectors vectors.txt --min-similarity 0.5"]
+
+
+@pytest.mark.parametrize("options", SOURCES)
+def test_the_command_writes_the_same_file_for_a_tokenizer_and_for_its_dictionary(
+    tokenizer, vectors, options, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    tokenizer.save_pretrained("folder")
+    load_tokenizer("folder").dictionary().save(str(tmp_path / "dict.txt"))
+    main(["--tokenizer", "folder", *options.split(), "--output", "ours"])
+    printed = capsys.readouterr().out
+    main(["--dict", "dict.txt", *options.split(), "--output", "theirs"])
+    assert capsys.readouterr().out.replace("theirs", "ours") == printed
+    assert Path("ours").read_bytes() == Path("theirs").read_bytes()
+    table = SynonymTable.from_file(tokenizer, "theirs")
+    assert table.to_rows() == rows_of("theirs", load_dictionary("dict.txt")) != {}
+    if "wordnet" in options:
+        built = SynonymTable.from_wordnet(tokenizer, same_inflection=True)
+    else:
+        built = SynonymTable.from_vectors(tokenizer, vectors, min_similarity=0.5)
+    assert torch.equal(built.synonyms, table.synonyms) and torch.equal(built.continues_word, table.continues_word)
+    assert built.description.items() <= table.description.items()
+    main(["--tokenizer", "folder", "--table", "theirs", "--show", "primary"])
+    assert capsys.readouterr().out.endswith(f"primary: {', '.join(table.to_rows()['primary'])}\n")
+
+
+def test_the_embeddings_of_an_imported_model_are_those_of_the_original(released, wordpiece_bin, tmp_path):
+    folder, checkpoint = released / "bert", tmp_path / "imported.pt"
+    import_model(folder, wordpiece_bin, checkpoint)
+    near = ["--source", "model", "--min-similarity", "0.2"]
+    fairseq, ours = tmp_path / "fairseq.safetensors", tmp_path / "ours.safetensors"
+    main(["--dict", str(wordpiece_bin / "dict.txt"), *near, "--path", str(checkpoint), "--output", str(fairseq)])
+    main(["--tokenizer", str(folder), *near, "--path", str(folder), "--output", str(ours)])
+    dictionary = load_dictionary(wordpiece_bin / "dict.txt")
+    assert rows_of(ours, dictionary) == rows_of(fairseq, dictionary) != {}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert len(tokenizer) == len(TOY_PIECES)
+    of_checkpoint = SynonymTable.from_model(tokenizer, checkpoint, min_similarity=0.2)
+    assert torch.equal(of_checkpoint.synonyms, SynonymTable.from_file(tokenizer, ours).synonyms)
+
+
+def test_a_sentencepiece_model_has_the_same_dictionary_in_fairseq(tmp_path):
+    folder = sentencepiece_folder(tmp_path / "model", pad_id=3, vocab_size=45)
+    dictionary = load_tokenizer(folder).dictionary()
+    dictionary.add_symbol("<mask>")
+    pieces = [(symbol, -float(number)) for number, symbol in enumerate(dictionary.symbols)]
+    tokenizer = transformers.XLMRobertaTokenizer(vocab=pieces)
+    assert TokenizerSymbols(tokenizer).symbols == dictionary.symbols
+
+
+@with_real_data
+def test_a_released_tokenizer_has_the_same_dictionary_in_fairseq(tmp_path):
+    vocabulary = Path(os.environ["TN_FAIRSEQ_DATA"], "vocab", "bert-uncased.vocab.txt").read_text(encoding="utf-8")
+    folder = write_vocabulary(tmp_path / "bert", vocabulary.split("\n")[:-1])
+    symbols = TokenizerSymbols(transformers.AutoTokenizer.from_pretrained(folder))
+    dictionary = load_tokenizer(folder).dictionary()
+    assert symbols.symbols == [*dictionary.symbols, "<mask>"] and symbols.size == len(symbols) == 30522
+
+
+def write_table_of_data(folder, symbols):
+    """A dict.txt of other data, and the table for it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "dict.txt").write_text("".join(f"{symbol} 1\n" for symbol in symbols))
+    main(["--dict", str(folder / "dict.txt"), "--source", "wordnet", "--output", str(folder / "table")])
+    return folder / "table", folder / "dict.txt"
+
+
+def test_a_table_of_another_order_is_read_with_its_dictionary(tokenizer, tmp_path):
+    symbols = ["##er", "stay", "remain", "main", "madeupword0000", "chief", "primary"]
+    path, dict_txt = write_table_of_data(tmp_path / "data", symbols)
+    table = SynonymTable.from_file(tokenizer, path, dictionary=dict_txt)
+    assert by_token(tokenizer, table) == {**EXPECTED, "main": ["chief", "primary"]}
+    assert table.continues_word.nonzero().flatten().tolist() == [tokenizer.convert_tokens_to_ids("##er")]
+    table.save(tmp_path / "ours")  # in the tokenizer's own order
+    assert torch.equal(SynonymTable.from_file(tokenizer, tmp_path / "ours").synonyms, table.synonyms)
+
+
+def refusal(tokenizer, path, **options):
+    with pytest.raises(InputError) as raised:
+        SynonymTable.from_file(tokenizer, path, **options)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_tables_of_other_tokenizers_are_refused(tokenizer, tmp_path):
+    SynonymTable.from_wordnet(deberta(tmp_path)).save(tmp_path / "deberta")
+    message = refusal(tokenizer, tmp_path / "deberta")
+    assert message.startswith(f"{tmp_path / 'deberta'}: the table of another tokenizer") and "--tokenizer" in message
+    path, dict_txt = write_table_of_data(tmp_path / "data", ["main", "chief", "primary"])
+    assert "another tokenizer, or of a dict.txt" in refusal(tokenizer, path)
+    SynonymTable.from_wordnet(tokenizer).save(tmp_path / "ours")
+    assert "the table of another dictionary" in refusal(tokenizer, tmp_path / "ours", dictionary=dict_txt)
+    path, dict_txt = write_table_of_data(tmp_path / "data", ["main", "chief", "principal"])
+    assert refusal(tokenizer, path, dictionary=dict_txt).startswith(f"{dict_txt}: 'principal' is not a token")
+
+
+def test_a_special_token_with_synonyms_is_refused(tokenizer, tmp_path):
+    path, dict_txt = write_table_of_data(tmp_path / "data", WORDS)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["main"]})
+    assert "has synonyms of a special token" in refusal(tokenizer, path, dictionary=dict_txt)
+    dictionary = Dictionary.load(str(dict_txt))
+    dictionary.add_symbol("madeupword0000")
+    dictionary.save(str(dict_txt))
+    dictionary = load_dictionary(dict_txt)
+    table = torch.full((len(dictionary), 1), -1, dtype=torch.int32)
+    table[dictionary.index("stay")] = dictionary.index("madeupword0000")
+    save_synonym_table(path, table, dictionary, {})
+    assert "'madeupword0000' is not a token" in refusal(tokenizer, path, dictionary=dict_txt)
+
+
+@pytest.mark.parametrize("kept", [0, 40, -1])
+def test_damaged_and_missing_files_are_refused(tokenizer, tmp_path, kept):
+    path = tmp_path / "table.safetensors"
+    SynonymTable.from_wordnet(tokenizer).save(path)
+    path.write_bytes(path.read_bytes()[:kept])
+    assert refusal(tokenizer, path).startswith(f"{path}: truncated, or not a safetensors file")
+    assert "No such file" in refusal(tokenizer, tmp_path / "missing")
+    assert "is a folder" in refusal(tokenizer, tmp_path)
+    assert "No such file" in refusal(tokenizer, path, dictionary=tmp_path / "dict.txt")
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "reason"),
+    [
+        (["thesaurus"], {}, "thesaurus: give one of wordnet, vectors, model, list"),
+        ([], {}, "at least one source"),
+        (["wordnet", "wordnet"], {"combine": "union"}, "none twice"),
+        (["wordnet", "vectors"], {"vectors": "v.txt"}, "--combine must be used together"),
+        (["vectors"], {}, "must be used together with --vectors"),
+        (["wordnet"], {"path": "model"}, "must be used together with --path"),
+        (["wordnet"], {"filter": {"list": 0.5}}, "list: give one of vectors, model"),
+        (["wordnet"], {"symmetric": True}, "need --source list"),
+        (["list"], {"synonyms": "s.txt", "format": "xml"}, "xml: give one of pairs"),
+        (["vectors"], {"vectors": "v.txt", "top_k": 0}, "positive integer, not 0"),
+        (["vectors"], {"vectors": "v.txt", "min_similarity": float("nan")}, "at most 1, not nan"),
+        (["wordnet"], {"lang": "fra", "same_inflection": True}, "only English"),
+        (["vectors"], {"vectors": "missing.txt"}, "missing.txt: No such file"),
+        (["list"], {"synonyms": "missing.txt"}, "missing.txt: No such file"),
+        (["model"], {"path": "/missing/model"}, "/missing/model: no such folder; give a model that save_pretrained"),
+        (["wordnet"], {"stop_words": "missing.txt"}, "missing.txt: No such file"),
+    ],
+)
+def test_wrong_options_are_refused(tokenizer, source, options, reason):
+    with pytest.raises(InputError, match=reason) as raised:
+        SynonymTable.build(tokenizer, source, **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_other_models_are_refused(tokenizer, tmp_path):
+    model = bert_model(len(tokenizer) - 1, {})
+    with pytest.raises(InputError, match=f"BertModel: has {len(tokenizer) - 1} embeddings, but the tokenizer has"):
+        SynonymTable.from_model(tokenizer, model)
+    model = bert_model(len(tokenizer), {})
+    with torch.no_grad():
+        model.get_input_embeddings().weight[5] = torch.nan
+    with pytest.raises(InputError, match="BertModel: contains embeddings that are not finite"):
+        SynonymTable.from_model(tokenizer, model)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path}: no model that transformers can load (")):
+        SynonymTable.from_model(tokenizer, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["/missing/tokenizer", "missing-tokenizer", "empty", "damaged"])
+def test_a_tokenizer_that_cannot_be_loaded_gets_one_line(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    Path("empty").mkdir()
+    Path("damaged").mkdir()
+    Path("damaged", "tokenizer.json").write_text('{"model": {}}')
+    Path("damaged", "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    with pytest.raises(SystemExit) as raised:
+        main(["--tokenizer", name, "--source", "wordnet", "--output", "table"])
+    message = raised.value.code
+    assert message.startswith(f"error: --tokenizer {name}: no ") and "save_pretrained" in message
+    assert "\n" not in message and not Path("table").exists()
+
+
+def test_the_small_model_of_the_examples():
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
+    table = SynonymTable.from_wordnet(tokenizer)
+    assert len(table.synonyms) == 6144 and table.to_rows()["primary"] == ["chief", "main", "master"]
+    for piece in ("##s", "[CLS]", "the", "."):
+        assert (table.synonyms[tokenizer.convert_tokens_to_ids(piece)] == -1).all()
