@@ -2,6 +2,14 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
+# Both are fairseq with fixes for Python 3.11, and install the package fairseq. fairseq.txt has their hashes.
+# ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
+WHEEL = "ve-fairseq==0.12.3; python_version < '3.13' and sys_platform == 'linux' and platform_machine == 'x86_64'"
+SOURCE = (
+    "fairseq-fixed==0.12.3.1; python_version < '3.13' and (sys_platform != 'linux' or platform_machine != 'x86_64')"
+)
+TRANSFORMERS = ["accelerate>=1.1", "protobuf>=4.21", "transformers>=4.45"]
+
 setup(
     name="tn_fairseq",
     version="0.2.0",
@@ -20,24 +28,22 @@ setup(
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Topic :: Text Processing :: Linguistic",
         "Typing :: Typed",
     ],
-    python_requires=">=3.11,<3.13",
+    python_requires=">=3.11",
     packages=find_packages(include=["tn_fairseq", "tn_fairseq.*"]),
     package_data={"tn_fairseq": ["py.typed"], "tn_fairseq.analysis": ["page.html"]},
     install_requires=[
-        # Both are fairseq with fixes for Python 3.11, and install the package fairseq. fairseq.txt has their hashes.
-        # ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
-        "ve-fairseq==0.12.3; sys_platform == 'linux' and platform_machine == 'x86_64'",
-        "fairseq-fixed==0.12.3.1; sys_platform != 'linux' or platform_machine != 'x86_64'",
+        WHEEL,  # only where fairseq need not be built, because objectives and tables also work without it
         "fsspec>=2024.5",
         "hanta>=1.2",
         "lemminflect>=0.2.3",
         "nltk>=3.9",
         "numpy>=1.26",
-        "omegaconf>=2.3",
+        "omegaconf>=2.3; python_version < '3.13'",
         "safetensors>=0.4.3",
         "scikit-learn>=1.3",
         "scipy>=1.11",
@@ -48,12 +54,14 @@ setup(
     ],
     extras_require={
         "dask": ["dask>=2024.5", "distributed>=2024.5"],
+        "fairseq": [WHEEL, SOURCE],
         "hub": ["datasets>=3"],
-        "hf": ["protobuf>=4.21", "transformers>=4.45"],
+        "hf": TRANSFORMERS,
         "parquet": ["pyarrow>=15"],
         "plot": ["matplotlib>=3.7"],
         "sentences": ["sentencex>=1.0.24"],
         "tensorboard": ["tensorboardX>=2.6"],
+        "transformers": TRANSFORMERS,
         "zstd": ["backports.zstd>=1"],
         "test": [
             "backports.zstd>=1",
@@ -63,7 +71,6 @@ setup(
             "import-linter>=2.5",
             "matplotlib>=3.7",
             "mypy>=1.15",
-            "protobuf>=4.21",
             "pyarrow>=15",
             "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2
             "pytest-instafail>=0.5",
@@ -72,7 +79,7 @@ setup(
             "ruff>=0.9",
             "sentencex>=1.0.24",
             "tensorboardX>=2.6",
-            "transformers>=4.45",
+            *TRANSFORMERS,
         ],
     },
 )

@@ -100,7 +100,7 @@ def _from_sentencepiece(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     try:
         from sentencepiece.sentencepiece_model_pb2 import ModelProto, TrainerSpec
     except ImportError:
-        raise InputError("SentencePiece models require protobuf: pip install tn_fairseq[hf]") from None
+        raise InputError("SentencePiece models require protobuf: pip install 'tn_fairseq[transformers]'") from None
     model = ModelProto.FromString(tokenizer.files["sentencepiece.model"])
     trainer, normalizer = model.trainer_spec, model.normalizer_spec
     kind = ModelProto.SentencePiece
