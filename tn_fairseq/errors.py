@@ -37,8 +37,9 @@ def exits_as_errors() -> Iterator[None]:
 def one_line_errors() -> Iterator[None]:
     """Turn an ``InputError`` into a one-line message on standard error and exit code 1.
 
-    The same applies to a file name that is not valid text and so cannot be printed or stored. ``SystemExit`` passes
-    through ``fairseq-train`` and Hydra without a traceback, unlike any other exception. Also works as a decorator.
+    The same applies to a file name that is not valid text and so cannot be printed or stored, and to a missing fairseq.
+    ``SystemExit`` passes through ``fairseq-train`` and Hydra without a traceback, unlike any other exception. Also
+    works as a decorator.
     """
     try:
         yield
@@ -49,4 +50,11 @@ def one_line_errors() -> Iterator[None]:
         part = error.object[max(error.start - 40, 0) : error.end + 40]
         raise SystemExit(
             f"error: {part!a} cannot be written as {error.encoding}; rename the file or folder, or set PYTHONUTF8=1"
+        ) from None
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "fairseq":
+            raise
+        raise SystemExit(
+            "error: fairseq is not installed, but this command needs it; use Python 3.11 or 3.12, and install it with "
+            "pip install 'tn_fairseq[fairseq]'"
         ) from None

@@ -50,11 +50,20 @@ SynonymTable.from_wordnet(tokenizer).save("tokenizer.safetensors")
 table = SynonymTable.from_file(tokenizer, "tokenizer.safetensors")
 assert table.synonyms.tolist() == [[-1]] * 5 + [[6], [5], [-1], [-1]]
 """
+OTHER_COMMANDS = """
+for command in "binarize", "glue":
+    try:
+        main([command])
+    except SystemExit as stop:
+        assert stop.code.startswith("error: fairseq is not installed, but this command needs it; "), stop.code
+    else:
+        raise AssertionError(command)
+"""
 
 
 def test_without_fairseq(tmp_path):
     (tmp_path / "script.py").write_text(
-        BLOCK + MODULES + TABLE_FOR_A_DICTIONARY + TABLE_FOR_A_TOKENIZER, encoding="utf-8"
+        BLOCK + MODULES + TABLE_FOR_A_DICTIONARY + TABLE_FOR_A_TOKENIZER + OTHER_COMMANDS, encoding="utf-8"
     )
     run = run_command(sys.executable, "script.py", cwd=tmp_path, fresh=True)
     assert run.code == 0, run.output
