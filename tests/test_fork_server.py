@@ -122,7 +122,12 @@ def test_what_a_program_sees_and_how_it_exits(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "end", ["sys.exit()", "sys.exit(3)", "sys.exit('error: no')", "1 / 0", "os.kill(os.getpid(), 9)", "os._exit(4)"]
+    "end",
+    [
+        *["sys.exit()", "sys.exit(3)", "sys.exit(-1)", "sys.exit(False)", "sys.exit('error: no')", "sys.exit('')"],
+        *["1 / 0", "raise KeyboardInterrupt", "os.kill(os.getpid(), 9)", "os._exit(4)", "sys.stdout.close()"],
+        *["import atexit; atexit.register(sys.exit, 3)", "sys.stdout = open('/dev/full', 'w'); print(1)"],
+    ],
 )
 def test_exit_codes_and_final_output(end, tmp_path):
     (tmp_path / "end.py").write_text(f"import os, sys\nsys.stdout.write('before ')\n{end}\n")
