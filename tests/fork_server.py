@@ -1,18 +1,19 @@
 """Start Python programs quickly by forking a process that has already imported torch and fairseq.
 
 ``start`` replaces ``subprocess.Popen`` in the tests. It passes a script, a console script or ``python -m module`` to a
-server, which this process starts for its first command. The server has imported third-party modules, but not the plugin
-or ``fairseq_cli``, so a command imports the plugin and sets up logging as it does for a user. For each command, the
-server forks a process that takes over the arguments, folder, environment and files, runs the program, and exits as
-Python does: it joins threads, runs atexit functions, and writes SystemExit messages and tracebacks to standard error.
-It does not free its objects, which would copy all memory shared with the server and take half a second.
+server, which this process starts for its first command. The server has imported third-party modules and read the index
+of WordNet, but it has not imported the plugin or ``fairseq_cli``: a command imports the plugin and sets up logging as
+it does for a user. For each command, the server forks a process that takes over the arguments, folder, environment and
+files, runs the program, and exits as Python does: it joins threads, runs atexit functions, and writes SystemExit
+messages and tracebacks to standard error. But it does not free its objects, because this would copy all memory that it
+shares with the server.
 
 Programs that a command starts are also served: its PATH begins with a folder of small scripts that pass fairseq's
 commands to the server, and its ``sys.executable`` is such a script.
 
 All others, such as ``python -c`` and torch's launcher, get a new process. So do commands whose environment differs in a
-variable that Python or torch read when they start. With ``fresh=True``, neither the command nor the programs that it
-starts are served. A served command differs from a fresh one in three ways: it does not show the warnings that
+variable that Python, torch or NLTK read when they start. With ``fresh=True``, neither the command nor its programs are
+served. A served command differs from a fresh one in three ways: it does not show the warnings that
 third-party modules print during import, string hashes are the same in all commands of a server, and signals and limits
 set for the small scripts do not reach it.
 """
@@ -47,6 +48,7 @@ MODULES = [
     "fairseq.quantization_utils",
     "fairseq.tasks",
     "fairseq.trainer",
+    "nltk",
     "safetensors.torch",
     "sentencepiece",
     "tokenizers",
@@ -56,7 +58,7 @@ MODULES = [
 LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
 SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
-START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_")
+START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_", "NLTK_DATA", "HOME")
 ADDRESS = "server"  # the socket in a folder of scripts
 BIN = Path(sys.executable).parent
 
@@ -192,6 +194,16 @@ def serve(listening: socket.socket) -> dict:
             pass
 
 
+def read_wordnet() -> None:
+    """Read NLTK's WordNet, if it is there."""
+    wordnet = import_module("nltk.corpus").wordnet
+    try:
+        wordnet.ensure_loaded()
+    except LookupError:
+        return
+    wordnet._data_file_map.clear()  # processes would share the open files, and their positions
+
+
 def _begin(connection: socket.socket) -> dict:
     """In a fork of the server: read a command, fork the process that runs it, send its pid and its exit code."""
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
@@ -276,6 +288,7 @@ if __name__ == "__main__":
         hand_over(*sys.argv[1:])
     for name in MODULES:
         import_module(name)
+    read_wordnet()
     gc.collect()
     gc.freeze()  # otherwise, the first collection in each process would copy the memory shared with the server
     run(serve(socket.socket(fileno=int(sys.argv[1]))))

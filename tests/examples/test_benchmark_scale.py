@@ -6,15 +6,28 @@ import pytest
 from helpers import PLUGIN, run_command
 
 SCRIPT = PLUGIN.parent / "examples" / "benchmark_scale.py"
+# processes take the place of a Dask cluster, whose workers take long to start
+WITHOUT_CLUSTER = """
+import sys
+sys.path.insert(0, "{}")
+import benchmark_scale
+run_one = benchmark_scale.run_one
+benchmark_scale.run_one = lambda engine, *words: run_one("processes", *words) | {{"engine": engine}}
+benchmark_scale.main()
+"""
 
 
-def test_it_measures_both_engines_on_a_short_text(tmp_path):
+@pytest.mark.parametrize("cluster", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["short", "cluster"])
+def test_it_measures_both_engines(cluster, tmp_path):
     """The test asserts no speed, because that depends on the machine."""
-    pytest.importorskip("distributed")
     (tmp_path / "text").write_text("the dog begins to run\na cat ran home\n" * 200)
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "run"]))
     inputs = ["--text", tmp_path / "text", "--tokenizer", tmp_path / "vocab.txt", "--output", tmp_path / "out"]
-    run = run_command(sys.executable, SCRIPT, *inputs, "--copies", 1, 40, "--workers", 2)
+    if cluster:
+        pytest.importorskip("distributed")
+    (tmp_path / "script.py").write_text(WITHOUT_CLUSTER.format(SCRIPT.parent))
+    script = SCRIPT if cluster else tmp_path / "script.py"
+    run = run_command(sys.executable, script, *inputs, "--copies", 1, 40, "--workers", 2)
     assert run.code == 0, run.output
     results = json.loads((tmp_path / "out.json").read_text())
     tokens = [run["tokens"] for run in results["runs"]]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from helpers import CRITERIA, FAMILIES, FEWER_RUNS, RUNS, Run, run_command, training_flags, write_data_bin
+from helpers import CRITERIA, FAMILIES, FEWER_RUNS, PAPER, RUNS, Run, run_command, training_flags, write_data_bin
 
 from tn_fairseq.checkpoints import load_checkpoint
 
@@ -32,6 +32,11 @@ for name, flags in json.loads(sys.argv[1]).items() if __name__ == "__main__" els
 """
 # fairseq starts workers only if it sees GPUs, but they run without; they log to standard error
 PRETEND_GPUS = "import os, torch; torch.cuda.device_count = lambda: {}; os.dup2(1, 2)\n"
+FORK = """
+from functools import partial
+import torch.multiprocessing
+torch.multiprocessing.spawn = partial(torch.multiprocessing.start_processes, start_method="fork")
+"""
 ON_A_CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
 # times, values of earlier runs, and means over validation steps, of which many workers need fewer
 UNLIKE = ("wps", "ups", "train_wall", "wall", "valid_wps", "valid_best_loss", "valid_wpb", "valid_bsz")
@@ -93,10 +98,10 @@ def by_torchrun(folder: Path, data: Path, runs: dict[str, list], workers: int) -
     return train(folder, data, runs, flags, [*launcher, "--no-python"])
 
 
-def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
-    """Workers that fairseq starts itself, one for each GPU that it sees."""
+def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int, fork: bool = False) -> dict[str, Trained]:
+    """Workers that fairseq starts itself, one for each GPU that it sees; forks do not import torch again."""
     flags = ["--distributed-world-size", workers, *ON_A_CPU]
-    return train(folder, data, runs, flags, [], PRETEND_GPUS.format(workers) + WORKER)
+    return train(folder, data, runs, flags, [], PRETEND_GPUS.format(workers) + FORK * fork + WORKER)
 
 
 def assert_same(many: Trained, one: Trained, workers: int) -> None:
@@ -139,10 +144,12 @@ def data(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(synonym_table) -> dict[str, list]:
-    """Each criterion and each family. "uneven" runs train to the end of an epoch on small batches with few masks."""
+    """The paper's criteria and each family; a slow test below trains all criteria.
+
+    "uneven" runs train to the end of an epoch on small batches with few masks.
+    """
     every = every_criterion(synonym_table, updates=2)
-    even = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS}
-    del even["electra.mlm_hard_correction"]  # is below
+    even = {name: every[name] for name in ("bert.electra", "roberta.mlm_soft_reg", "electra.mlm_sent_kl")}
     flags = ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", 12, "--mask-prob", 0.04]
     flags += ["--batch-size", 3, "--batch-size-valid", 8]
     flags += ["--max-update", 1000, "--total-num-update", 1000, "--max-epoch", 1]
@@ -173,14 +180,15 @@ def two(tmp_path_factory, data, runs) -> dict[str, Trained]:
 
 
 def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
-    assert {part for name in two for part in name.split(".")} == {*FAMILIES, *CRITERIA, "uneven", "ragged", "bf16"}
+    assert {part for name in two for part in name.split(".")} == {*FAMILIES, *PAPER, "uneven", "ragged", "bf16"}
     for name in runs:
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 
 
-def test_workers_that_fairseq_starts_also_train_it(alone, data, runs, tmp_path):
+@pytest.mark.parametrize("fork", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["fork", "spawn"])
+def test_workers_that_fairseq_starts_also_train_it(fork, alone, data, runs, tmp_path):
     name = "bert.electra"
-    many = by_fairseq(tmp_path, data, {name: runs[name]}, 2)
+    many = by_fairseq(tmp_path, data, {name: runs[name]}, 2, fork)
     assert_same(many[name], alone[name, 2], 2)
 
 
@@ -204,6 +212,14 @@ def test_the_runs_above_were_uneven(alone, two, runs):
     assert math.ceil(blocks / 6) % 4 == 3
     corrected = single["uneven.electra.mlm_hard_correction"].records("train_inner")
     assert one_of_two(corrected, "false_negative_sequences")
+
+
+@pytest.mark.soak
+def test_two_workers_train_every_criterion(data, synonym_table, tmp_path):
+    every = every_criterion(synonym_table, updates=2)
+    runs = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS}
+    assert {part for name in runs for part in name.split(".")} == {*FAMILIES, *CRITERIA}
+    check_same(by_torchrun, 2, data, runs, tmp_path)
 
 
 @pytest.mark.soak
