@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import platform
+import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from fork_server import VARIABLES, served_folder
 from helpers import FAMILIES, WORDS, synonyms_of, write_data_bin, write_table
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
@@ -78,6 +80,14 @@ def build(data_bin):
         return task, task.build_model(model), task.build_criterion(criterion)
 
     return build_all
+
+
+@pytest.fixture
+def served_programs(monkeypatch) -> None:
+    """The fork server also runs the Python programs that functions called in this process start."""
+    monkeypatch.setattr(sys, "executable", str(served_folder() / "python"))
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

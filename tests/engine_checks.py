@@ -1,5 +1,6 @@
 """Work for engines, and helpers to observe it."""
 
+import multiprocessing.forkserver
 import operator
 import os
 import time
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from fork_server import MODULES
 from preprocessed import refused
 
 # Dask workers must be able to import their work, so items are calls of Python's built-in functions.
@@ -29,15 +31,18 @@ def running(pid: int) -> bool:
 
 @contextmanager
 def dask_cluster(workers: int, allowed_failures: int = 3, **options) -> Iterator:
-    """A real cluster: a scheduler and processes, started by Dask itself."""
+    """A real cluster: a scheduler and processes, started by Dask itself, from a process that has imported torch."""
     distributed = pytest.importorskip("distributed")
     import dask
 
     before = dict(os.environ)
     options |= {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    multiprocessing.set_forkserver_preload([*MODULES, "distributed"])
+    multiprocessing.forkserver.ensure_running()
+    settings = {"scheduler.allowed-failures": allowed_failures, "worker.multiprocessing-method": "forkserver"}
     try:
         with (
-            dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}),
+            dask.config.set({f"distributed.{name}": value for name, value in settings.items()}),
             distributed.LocalCluster(**options) as cluster,
         ):
             yield cluster

@@ -59,6 +59,7 @@ LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
 SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
 START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_", "NLTK_DATA", "HOME")
+VARIABLES = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}  # of the server and its programs
 ADDRESS = "server"  # the socket in a folder of scripts
 BIN = Path(sys.executable).parent
 
@@ -101,6 +102,11 @@ def start(
             return served
     options = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr}
     return subprocess.Popen(words, cwd=cwd, env=env, start_new_session=start_new_session, **options)
+
+
+def served_folder() -> Path:
+    """The folder of the small scripts that pass programs to the server of this process."""
+    return _server()[0].parent
 
 
 def ask(
@@ -155,7 +161,7 @@ def _server() -> tuple[Path, subprocess.Popen]:
         server = subprocess.Popen(
             [sys.executable, __file__, str(listening.fileno())],
             stdin=subprocess.PIPE,  # closed when this process exits
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+            env={**os.environ, **VARIABLES},
             pass_fds=[listening.fileno()],
         )
     return address, server

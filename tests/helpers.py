@@ -17,7 +17,7 @@ import pytest
 import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary, indexed_dataset
-from fork_server import Served, start
+from fork_server import VARIABLES, Served, start
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 import tn_fairseq
@@ -162,7 +162,7 @@ def run_command(*command: object, cwd: Path | None = None, fresh: bool = False) 
 def start_command(*command: object, **options) -> subprocess.Popen | Served:
     """Start a command of this environment as a user would, on one thread; with ``fork_server.start``'s options."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, **VARIABLES, "PATH": path}
     return start([str(word) for word in command], env=environment, **options)
 
 
@@ -182,10 +182,12 @@ def training_flags(data: object, save_dir: Path) -> list[object]:
 
 
 def prepare_training(data: object, save_dir: object, *flags: object) -> Callable[[], None]:
-    """Parse fairseq-train's flags and return a function that trains in this process."""
+    """Parse fairseq-train's flags and return a function that trains in this process, without loader processes, because
+    forks of this process, which is large, are slow.
+    """
     words = training_flags(data, save_dir)
     words[1:5] = [f"--save-dir={save_dir}"]
-    cfg = training_config([*words, "--distributed-world-size", 1, *flags])
+    cfg = training_config([*words, "--distributed-world-size", 1, "--num-workers", 0, *flags])
     from fairseq_cli.train import main  # sets up logging, unless pytest did
 
     def run() -> None:

@@ -7,6 +7,7 @@ import pytest
 from helpers import load_script
 
 
+@pytest.mark.usefixtures("served_programs")
 def test_it_trains_the_missing_runs_and_compares_them(data_bin, synonym_table, tmp_path, monkeypatch, capsys):
     script = load_script("examples/benchmarks/precisions.py")
     monkeypatch.setattr(script, "CRITERIA", ("electra",))

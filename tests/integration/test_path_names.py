@@ -161,6 +161,7 @@ def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkey
         assert found[ODD][part] == found[PLAIN][part], part
 
 
+@pytest.mark.usefixtures("served_programs")
 @pytest.mark.parametrize(("kind", "name"), [("glue", ODD), ("squad", DASH)], ids=["odd", "dash"])
 def test_fine_tuning_starts_fairseq_train_with_such_names(kind, name, sources, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

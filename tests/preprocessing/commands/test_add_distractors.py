@@ -59,12 +59,16 @@ def test_the_output_is_squad_with_the_distractor_in_the_context(squad, position,
 
 
 def test_the_same_seed_gives_the_same_bytes(squad, capsys):
-    """With other workers, and in another process with another hash seed."""
     first = attack(squad, "--seed", "7", "--show", "2").read_bytes()
     shown = capsys.readouterr().out
     assert shown.count("distractor: ") == 2
     assert attack(squad, "--seed", "8").read_bytes() != first
     assert attack(squad, "--seed", "7", "--workers", "2").read_bytes() == first
+
+
+@pytest.mark.soak  # imports and reads WordNet in another process
+def test_another_hash_seed_of_python_gives_the_same_bytes(squad):
+    first = attack(squad, "--seed", "7").read_bytes()
     command = [sys.executable, "-m", "tn_fairseq.preprocessing", "add-distractors", "--squad", squad, "--seed", "7"]
     hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     output = squad.with_name("other.json")
