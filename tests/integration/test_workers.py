@@ -32,11 +32,6 @@ for name, flags in json.loads(sys.argv[1]).items() if __name__ == "__main__" els
 """
 # fairseq starts workers only if it sees GPUs, but they run without; they log to standard error
 PRETEND_GPUS = "import os, torch; torch.cuda.device_count = lambda: {}; os.dup2(1, 2)\n"
-FORK = """
-from functools import partial
-import torch.multiprocessing
-torch.multiprocessing.spawn = partial(torch.multiprocessing.start_processes, start_method="fork")
-"""
 ON_A_CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
 # times, values of earlier runs, and means over validation steps, of which many workers need fewer
 UNLIKE = ("wps", "ups", "train_wall", "wall", "valid_wps", "valid_best_loss", "valid_wpb", "valid_bsz")
@@ -98,10 +93,10 @@ def by_torchrun(folder: Path, data: Path, runs: dict[str, list], workers: int) -
     return train(folder, data, runs, flags, [*launcher, "--no-python"])
 
 
-def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int, fork: bool = False) -> dict[str, Trained]:
-    """Workers that fairseq starts itself, one for each GPU that it sees; forks do not import torch again."""
+def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int) -> dict[str, Trained]:
+    """Workers that fairseq starts itself, one for each GPU that it sees."""
     flags = ["--distributed-world-size", workers, *ON_A_CPU]
-    return train(folder, data, runs, flags, [], PRETEND_GPUS.format(workers) + FORK * fork + WORKER)
+    return train(folder, data, runs, flags, [], PRETEND_GPUS.format(workers) + WORKER)
 
 
 def assert_same(many: Trained, one: Trained, workers: int) -> None:
@@ -185,10 +180,9 @@ def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 
 
-@pytest.mark.parametrize("fork", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["fork", "spawn"])
-def test_workers_that_fairseq_starts_also_train_it(fork, alone, data, runs, tmp_path):
+def test_workers_that_fairseq_starts_also_train_it(alone, data, runs, tmp_path):
     name = "bert.electra"
-    many = by_fairseq(tmp_path, data, {name: runs[name]}, 2, fork)
+    many = by_fairseq(tmp_path, data, {name: runs[name]}, 2)
     assert_same(many[name], alone[name, 2], 2)
 
 
