@@ -311,7 +311,7 @@ def test_unsupported_sentencepiece_models_are_rejected(tmp_path, options, proble
 def test_missing_protobuf(tmp_path, monkeypatch):
     tokenizer = load_tokenizer(sentencepiece_folder(tmp_path))
     monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
-    with pytest.raises(InputError, match=r"pip install tn_fairseq\[hf\]"):
+    with pytest.raises(InputError, match=r"pip install 'tn_fairseq\[transformers\]'"):
         tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)
 
 
