@@ -1,4 +1,6 @@
 # make demo   install everything, continue a small BERT twice and show its false negatives
+#             (OPEN=1 opens the page of results in a browser)
+# make demo-from-scratch  the same with a tokenizer and an ELECTRA trained from nothing
 # make test   install everything, lint and run all tests
 # make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
 # make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files
@@ -9,6 +11,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
+OPEN ?=
 STUDY ?= study
 SIZE ?= tiny
 SOURCES ?=
@@ -17,11 +20,16 @@ SOAK ?=
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
+# uv is several times as fast as pip
+INSTALL = $(if $(shell command -v uv),$(BIN)/python uv_pip.py --quiet,$(PIP) install --quiet)
 
-.PHONY: demo study test soak dist bench lint clean
+.PHONY: demo demo-from-scratch study test soak dist bench lint clean
 
 demo: $(VENV)/.ready
-	$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)
+	@$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO) $(if $(OPEN),--open)
+
+demo-from-scratch: $(VENV)/.ready
+	@$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)-from-scratch --from-scratch $(if $(OPEN),--open)
 
 study: $(VENV)/.ready
 	$(BIN)/python examples/study/study.py $(SIZE) --output $(STUDY) $(SOURCES)
@@ -54,14 +62,17 @@ $(VENV)/.ready: setup.py constraints.txt fairseq.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 13) else \
 		"error: $(PYTHON) is Python %d.%d; use Python 3.11 or 3.12: make PYTHON=python3.12; or with uv: " \
 		"uv run --no-project --python 3.12 make" % sys.version_info[:2])'
-	@echo "installing torch, fairseq and other packages into $(VENV)"
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt torch numpy cython setuptools
-	$(PIP) install --quiet --no-build-isolation --no-deps --require-hashes --requirement fairseq.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+	@$(PYTHON) -m venv $(VENV)
+	@echo "[1/4] torch and numpy (about 800 MB on disk, and several GB more if your index has torch with CUDA)"
+	@$(INSTALL) --constraint constraints.txt torch numpy cython setuptools
+	@echo "[2/4] fairseq (about 60 MB)"
+	@$(INSTALL) --no-build-isolation --no-deps --require-hashes --requirement fairseq.txt
+	@echo "[3/4] this package and all that its extras and tests need (about 700 MB)"
+	@$(INSTALL) --constraint constraints.txt --editable '.[test]'
 	@$(BIN)/python -c 'import torchaudio' 2>/dev/null || $(PIP) uninstall --quiet --yes torchaudio
-	$(BIN)/python -m tn_fairseq.synonyms.fetch_wordnet
+	@echo "[4/4] WordNet (about 40 MB)"
+	@$(BIN)/python -W ignore -m tn_fairseq.synonyms.fetch_wordnet
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info
+	rm -rf $(VENV) $(DEMO) $(DEMO)-from-scratch build dist *.egg-info

@@ -71,7 +71,7 @@ def photograph(page: Path, view: str, cases: int) -> "Image":
     text, policies = re.subn('<meta http-equiv="Content-Security-Policy"[^>]*>', "", read_text(page, REMEDY))
     if not policies or '<script type="application/json" id="data">' not in text:
         raise InputError(f"{page}: not a page of cases; {REMEDY}")
-    hidden = f"#rates, #cases-title, #filters, #clear, #more, .case:nth-of-type(n + {cases + 1})"
+    hidden = f"#rates, #checkpoints, #losses, #cases-title, #filters, #clear, #more, .case:nth-of-type(n + {cases + 1})"
     text = text.replace("</head>", f"<style>{hidden} {{ display: none; }}</style></head>", 1)
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:

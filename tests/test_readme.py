@@ -109,6 +109,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --source --start --other-starts --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
     known += " --from-scratch"  # of quickstart.py
+    known += " --data --checkpoint"  # of doctor
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", TEXT)) - existing == set()

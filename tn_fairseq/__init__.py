@@ -7,9 +7,9 @@ import importlib.util
 import sys
 from typing import Any
 
-# `python -m tn_fairseq` only prints this folder and should not wait seconds for the imports. Python sets sys.argv[0] to
-# "-m" while it imports the parent packages of the module to run.
-if not (sys.argv == ["-m"] and sys.orig_argv[-1] == __name__) and importlib.util.find_spec("fairseq") is not None:
+# `python -m tn_fairseq` only prints this folder, and `doctor` checks whether torch and fairseq can be imported. Python
+# sets sys.argv[0] to "-m" while it imports the parent packages of the module to run.
+if not (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == __name__) and importlib.util.find_spec("fairseq"):
     # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
     from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
 

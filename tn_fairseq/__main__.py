@@ -1,6 +1,26 @@
-"""Print the plugin's folder and nothing else: ``fairseq-train --user-dir "$(python -m tn_fairseq)"``."""
+"""Print the plugin's folder, or check the installation.
 
+fairseq-train --user-dir "$(python -m tn_fairseq)"
+python -m tn_fairseq doctor
+"""
+
+import sys
 from pathlib import Path
 
+from .doctor import main as doctor
+
+
+def main(words: list[str]) -> None:
+    """Run a command; without one, print the folder and nothing else."""
+    if not words:
+        print(Path(__file__).absolute().parent)
+    elif words[0] == "doctor":
+        doctor(words[1:])
+    elif words[0] in ("-h", "--help"):
+        print(__doc__)
+    else:
+        sys.exit(f"error: {words[0]!r} is not a command; give doctor, or nothing to print the folder for --user-dir")
+
+
 if __name__ == "__main__":
-    print(Path(__file__).absolute().parent)
+    main(sys.argv[1:])

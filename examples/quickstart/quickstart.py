@@ -3,12 +3,13 @@
 
     python examples/quickstart/quickstart.py --output demo
 
-It has six stages: the corpus, binarized data, the synonym table, the starting checkpoint, training, and the analysis of
-the false negatives. The two runs train at the same time, with the same data, order and masks. Each stage prints its
-command, and is skipped if its output already exists. Interrupted training resumes. At the end it prints a report.
+It has five stages: the corpus, binarized data, the synonym table and the starting checkpoint, training, and the
+analysis of the false negatives. The two runs train at the same time, with the same data, order and masks. A stage is
+skipped if its output already exists. Interrupted training resumes. The commands of the stages and what they print are
+in demo.log. At the end it prints a report, and the path of a page with all results.
 
 With --from-scratch, it trains a tokenizer and an ELECTRA from nothing instead. That shows every step of pre-training,
-but four minutes are too short for a model that is confident in synonyms.
+but a few minutes are too short for a model that is confident in synonyms.
 """
 
 import argparse
@@ -18,13 +19,18 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import time
+import webbrowser
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from tqdm import tqdm
 
 from tn_fairseq.arguments import positive
 from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.fairseq_patches.bf16 import has_fast_bf16
 from tn_fairseq.reporting.training_log import parse_record
 
 HERE = Path(__file__).resolve().parent
@@ -33,6 +39,7 @@ PLUGIN = ROOT / "tn_fairseq"
 SMALL_MODEL = ROOT / "examples" / "small_model" / "model"
 PREPROCESSING = ["python", "-m", "tn_fairseq.preprocessing"]
 Words = Sequence[object]
+PAGE = Path("false-negatives", "cases.html")
 
 LOG_INTERVAL = 20
 # Both runs have the same seed, so they see the same sequences and masks.
@@ -69,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--max-update", type=positive, metavar="N", help="updates of training (default: 500; --from-scratch: 2500)"
     )
+    parser.add_argument("--open", action="store_true", help="open the page of results in a browser")
     args = parser.parse_args(argv)
     # the other kind of run has other pieces
     other = args.output / ("start.pt" if args.from_scratch else "tokenizer")
@@ -76,60 +84,83 @@ def main(argv: Sequence[str] | None = None) -> None:
         kind = "without" if args.from_scratch else "with"
         raise InputError(f"--output {args.output}: holds a run {kind} --from-scratch; give another folder")
     try:
+        args.output.mkdir(parents=True, exist_ok=True)
+        log = args.output / "demo.log"
+        log.touch()
+    except OSError as error:
+        raise InputError(f"--output {args.output}: {error.strerror}; give a folder that you can write to") from None
+    try:
         if args.from_scratch:
             from_scratch(args.output, args.max_update or 2500)
         else:
             continued(args.output, args.max_update or 500)
-        stage("report")
         run_report(args.output)
     except KeyboardInterrupt:
         sys.exit("error: interrupted; run the same command again to resume")
+    page = args.output / PAGE
+    print(f"\nall results on one page: {page} (the commands behind them: {log})")
+    if args.open and not opens(page):
+        print("no browser found here; copy the page, which is one file, to a machine that has one")
+
+
+def opens(page: Path) -> bool:
+    """Open the page in a browser; return whether there is one."""
+    try:
+        return webbrowser.open(page.resolve().as_uri())
+    except webbrowser.Error:
+        return False
 
 
 def continued(folder: Path, updates: int) -> None:
     data_bin, table, start = folder / "data-bin", folder / "synonyms.safetensors", folder / "start.pt"
     corpus = write_corpus(folder)
     run(
-        "2/6 data: the corpus in fairseq's format, in the small model's pieces",
-        data_bin / "dict.txt",
-        binarize(corpus, SMALL_MODEL, data_bin),
+        folder,
+        "2/5 data: the corpus in fairseq's format",
+        {data_bin / "dict.txt": binarize(corpus, SMALL_MODEL, data_bin)},
     )
     # WordNet counts mother and father as synonyms, because both can mean to beget; --no-contrasts removes such pairs
     filters = ["--same-inflection", "--no-contrasts"]
-    run("3/6 synonym table: from WordNet, for this vocabulary", table, build_table(data_bin, table, *filters))
     run(
-        "4/6 start: a small BERT, pre-trained on Wikipedia, novels and glosses",
-        start,
-        ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL, "--data", data_bin, "--output", start],
-    )
-    train(
-        "5/6 training: plain masked LM, and hard correction",
+        folder,
+        "3/5 start: the synonym table from WordNet, and the small BERT as a checkpoint",
         {
-            folder / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split()]
+            table: build_table(data_bin, table, *filters),
+            start: ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL]
+            + ["--data", data_bin, "--output", start],
+        },
+    )
+    precision = ["--bf16"] if has_fast_bf16() else []
+    train(
+        folder,
+        "4/5 training: plain masked LM, and hard correction",
+        {
+            folder / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split(), *precision]
             + ["--finetune-from-model", start, "--criterion", criterion, "--synonym-table", table]
             for arm, criterion in CRITERIA.items()
         },
         updates,
     )
-    analyze([folder / arm for arm in CRITERIA], data_bin, table, folder / "false-negatives")
+    analyze("5/5", folder, [folder / arm for arm in CRITERIA])
 
 
 def from_scratch(folder: Path, updates: int) -> None:
     tokenizer, data_bin, table = folder / "tokenizer", folder / "data-bin", folder / "synonyms.safetensors"
-    corpus = write_corpus(folder)
+    corpus = write_corpus(folder, stages=6)
+    words = [*PREPROCESSING, "train-tokenizer", "--input", corpus / "train.txt", "--type", "wordpiece"]
     run(
+        folder,
         "2/6 tokenizer: WordPiece, trained on the corpus",
-        tokenizer / "tokenizer_config.json",
-        [*PREPROCESSING, "train-tokenizer", "--input", corpus / "train.txt", "--type", "wordpiece"]
-        + ["--vocab-size", VOCABULARY_SIZE, "--output", tokenizer],
+        {tokenizer / "tokenizer_config.json": [*words, "--vocab-size", VOCABULARY_SIZE, "--output", tokenizer]},
     )
     run(
+        folder,
         "3/6 data: the corpus in fairseq's format",
-        data_bin / "dict.txt",
-        binarize(corpus, tokenizer, data_bin),
+        {data_bin / "dict.txt": binarize(corpus, tokenizer, data_bin)},
     )
-    run("4/6 synonym table: from WordNet, for this vocabulary", table, build_table(data_bin, table))
+    run(folder, "4/6 synonym table: from WordNet, for this vocabulary", {table: build_table(data_bin, table)})
     train(
+        folder,
         "5/6 pre-training: ELECTRA with hard correction",
         {
             folder / "pretraining": ["fairseq-train", data_bin, "--user-dir", PLUGIN, *FROM_SCRATCH.split()]
@@ -137,15 +168,15 @@ def from_scratch(folder: Path, updates: int) -> None:
         },
         updates,
     )
-    analyze([folder / "pretraining"], data_bin, table, folder / "false-negatives", "--prediction-mode", "sample")
+    analyze("6/6", folder, [folder / "pretraining"], "--prediction-mode", "sample")
 
 
-def write_corpus(folder: Path) -> Path:
+def write_corpus(folder: Path, stages: int = 5) -> Path:
     corpus = folder / "corpus"
     run(
-        "1/6 corpus: the glosses and examples of WordNet",
-        corpus / "valid.txt",
-        ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus],
+        folder,
+        f"1/{stages} corpus: the glosses and examples of WordNet",
+        {corpus / "valid.txt": ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus]},
     )
     return corpus
 
@@ -165,15 +196,19 @@ def build_table(data_bin: Path, table: Path, *flags: str) -> Words:
     ]
 
 
-def analyze(runs: Sequence[Path], data_bin: Path, table: Path, output: Path, *flags: str) -> None:
+def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: str) -> None:
     # among checkpoints with as many updates, the cases are those of the first
-    checkpoints = [run / "checkpoint_*.pt" for run in runs]
+    checkpoints = [run / "checkpoint_last.pt" for run in runs]
+    output = folder / PAGE
     run(
-        "6/6 analysis: the false negatives in held-out text",
-        output / "cases.html",
-        ["python", "-m", "tn_fairseq.analysis", data_bin, "--path", *checkpoints]
-        + ["--synonym-table", table, *flags, "--output", output],
-        newer_than=[run / "checkpoint_last.pt" for run in runs],
+        folder,
+        f"{number} analysis: the false negatives in held-out text",
+        {
+            output: ["python", "-m", "tn_fairseq.analysis", folder / "data-bin", "--path", *checkpoints]
+            + ["--synonym-table", folder / "synonyms.safetensors", *flags]
+            + ["--training-log", *(run.with_suffix(".log") for run in runs), "--output", output.parent]
+        },
+        newer_than=checkpoints,
     )
 
 
@@ -184,8 +219,17 @@ def run_report(folder: Path) -> None:
     write_report(folder)
 
 
-def stage(title: str) -> None:
-    print(f"\n=== {title}", flush=True)
+@contextmanager
+def stage(title: str) -> Iterator[list[str]]:
+    """Print the title, and at the end how long the stage took, or what is in the list that this yields."""
+    start, result = time.monotonic(), []
+    print(f"{title:80} ", end="", flush=True)
+    try:
+        yield result
+    except BaseException:
+        print(flush=True)
+        raise
+    print(*(result or [f"{time.monotonic() - start:.0f} s"]), flush=True)
 
 
 def shown(command: Words) -> str:
@@ -199,27 +243,45 @@ def shown(command: Words) -> str:
     return shlex.join(words)
 
 
-def run(title: str, output: Path, command: Words, newer_than: Sequence[Path] = ()) -> None:
-    """Run one stage, unless ``output``, the file that it writes last, already exists and is newer than its input."""
-    stage(title)
-    if output.exists() and all(output.stat().st_mtime >= path.stat().st_mtime for path in newer_than):
-        print(f"already there: {output}")
-        return
-    print(f"$ {shown(command)}", flush=True)
-    code = subprocess.call([sys.executable, *map(str, command[1:])])
-    if code:
-        raise InputError(f"{title} failed with exit code {code}; see the lines above")
+def run(folder: Path, title: str, commands: Mapping[Path, Words], newer_than: Sequence[Path] = ()) -> None:
+    """Run the commands of one stage at the same time, and write what they print to demo.log.
+
+    A command is left out if the file that it writes last, its key, already exists and is newer than its input.
+    """
+    left = {
+        output: command
+        for output, command in commands.items()
+        if not output.exists() or any(output.stat().st_mtime < path.stat().st_mtime for path in newer_than)
+    }
+    with stage(title) as result:
+        if not left:
+            result.append("already there")
+            return
+        with ThreadPoolExecutor() as threads:
+            finished = list(threads.map(execute, left.values()))
+        with open(folder / "demo.log", "a", encoding="utf-8") as log:
+            for command, process in zip(left.values(), finished):
+                log.write(f"=== {title}\n$ {shown(command)}\n{process.stdout}\n")
+        for process in finished:
+            if process.returncode:
+                last = (process.stdout.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+                raise InputError(f"{title.partition(':')[0]}: {last.removeprefix('error: ')} (all output: {log.name})")
+
+
+def execute(command: Words) -> subprocess.CompletedProcess[str]:
+    """Run a command with this Python; its output goes to one string."""
+    words = [sys.executable, *map(str, command[1:])]
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 class Training:
-    """A running fairseq-train with its progress bar."""
+    """A running fairseq-train, which moves a progress bar that all share."""
 
-    def __init__(self, command: Words, log: Path, max_update: int, threads: int, position: int):
+    def __init__(self, command: Words, log: Path, max_update: int, threads: int, bar: tqdm):
         executable = Path(sys.executable).with_name(str(command[0]))
         interval = min(LOG_INTERVAL, max_update)
         words = [executable, *command[1:], "--log-format", "json", "--log-interval", interval]
-        self._log = log
-        self._bar = tqdm(desc=log.stem, total=max_update, unit="update", ncols=110, position=position)
+        self._log, self._bar, self._updates = log, bar, 0
         self._process = subprocess.Popen(
             [str(word) for word in words],
             env={**os.environ, "OMP_NUM_THREADS": str(threads)},
@@ -237,13 +299,14 @@ class Training:
                 lines.flush()
                 record = parse_record(line, "train_inner")
                 if record:
-                    self._bar.update(int(record["num_updates"]) - self._bar.n)
-                    self._bar.set_postfix_str(f"loss {record['loss']}, accuracy {record['mlm_accuracy']}%")
+                    updates = int(record["num_updates"])
+                    self._bar.set_postfix_str(f"loss {float(record['nll_loss']):.2f} bits", refresh=False)
+                    self._bar.update(updates - self._updates)
+                    self._updates = updates
 
     def wait(self) -> int:
         """Return the exit code."""
         self._reader.join()
-        self._bar.close()
         return self._process.wait()
 
     def stop(self) -> None:
@@ -252,33 +315,39 @@ class Training:
         self.wait()
 
 
-def train(title: str, commands: Mapping[Path, Words], max_update: int) -> None:
+def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
     """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files."""
-    stage(title)
     left = {}
-    for folder, command in commands.items():
-        finished = folder.with_suffix(".done")
-        if finished.exists() and finished.read_text() == str(max_update):
-            print(f"already done: {max_update} updates in {folder.with_suffix('.log')}")
-            continue
-        left[folder] = [*command, "--total-num-update", max_update, "--max-update", max_update, "--save-dir", folder]
-        print(f"$ {shown(left[folder])}", flush=True)
-    threads = max(1, (os.cpu_count() or 1) // max(1, len(left)))
-    running = {
-        folder: Training(command, folder.with_suffix(".log"), max_update, threads, position)
-        for position, (folder, command) in enumerate(left.items())
-    }
-    try:
-        codes = {folder: training.wait() for folder, training in running.items()}
-    except KeyboardInterrupt:
-        for training in running.values():
-            training.stop()
-        raise
-    for folder, code in codes.items():
-        if code:
-            log = folder.with_suffix(".log")
-            raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
-        folder.with_suffix(".done").write_text(str(max_update))
+    for save_dir, command in commands.items():
+        finished = save_dir.with_suffix(".done")
+        if not (finished.exists() and finished.read_text() == str(max_update)):
+            ends = ["--total-num-update", max_update, "--max-update", max_update]
+            left[save_dir] = [*command, *ends, "--save-dir", save_dir]
+    with stage(title) as result:
+        if not left:
+            result.append("already there")
+            return
+        with open(folder / "demo.log", "a", encoding="utf-8") as log:
+            log.write("\n".join([f"=== {title}", *(f"$ {shown(command)}" for command in left.values()), "\n"]))
+        threads = max(1, (os.cpu_count() or 1) // len(left))
+        if sys.stderr.isatty():
+            print()  # the bar has a line of its own
+        with tqdm(total=max_update * len(left), unit="update", ncols=100, leave=False, disable=None) as bar:
+            running = {
+                save_dir: Training(command, save_dir.with_suffix(".log"), max_update, threads, bar)
+                for save_dir, command in left.items()
+            }
+            try:
+                codes = {save_dir: training.wait() for save_dir, training in running.items()}
+            except KeyboardInterrupt:
+                for training in running.values():
+                    training.stop()
+                raise
+        for save_dir, code in codes.items():
+            if code:
+                log = save_dir.with_suffix(".log")
+                raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
+            save_dir.with_suffix(".done").write_text(str(max_update))
 
 
 if __name__ == "__main__":

@@ -12,23 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairseq.data import indexed_dataset
 from quickstart import CRITERIA
 
-from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import one_line_errors
 from tn_fairseq.reporting.layout import align
 from tn_fairseq.reporting.training_log import read_records
-from tn_fairseq.synonym_table import read_description
 
-EXAMPLES = 5
-SYNONYMS = 8  # the most likely ones of each example
+EXAMPLES = 3
 CONTEXT = 45  # characters on either side of the masked word
 # rate of the analysis -> label, digits
 COMPARED = {
     "loss": ("masked-LM loss, in bits", 3),
     "accuracy": ("masked words predicted, in %", 2),
-    "synonym_probability": ("probability of the synonyms, in %", 2),
     "sequence_rate": ("sequences with a false negative, in %", 2),
     "prediction_rate": ("wrong words that are false negatives, in %", 2),
 }
@@ -41,51 +36,21 @@ def write_report(folder: Path) -> None:
 
 
 def report(folder: Path) -> Iterator[str]:
-    data_bin, table, analysis = folder / "data-bin", folder / "synonyms.safetensors", folder / "false-negatives"
-    yield from corpus_and_vocabulary(data_bin, table)
-    yield ""
+    analysis = folder / "false-negatives"
     rates = read_json(analysis / "false_negatives.json")
     if (folder / "start.pt").exists():
-        runs = [folder / arm for arm in CRITERIA]
-        yield from comparison(*(last_row(rates, run) for run in runs))
+        yield from comparison(*(last_row(rates, folder / arm) for arm in CRITERIA))
     else:
-        runs = [folder / "pretraining"]
-        yield from loss_curve(runs[0].with_suffix(".log"))
-        yield ""
-        yield from false_negatives(last_row(rates, runs[0]))
-
+        log = folder / "pretraining.log"
+        yield from loss_curve(log)
+        yield from discriminator(log)
+        yield from false_negatives(last_row(rates, folder / "pretraining"))
     yield ""
     yield "what plain masked LM punishes: the most likely synonyms"
     for number, case in enumerate(likeliest_of_each_word(read_json(analysis / "cases.json")), start=1):
         synonym, probability = likeliest_synonym(case)
         yield f"  {number}. {sentence(case)}"
         yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
-        names = [*sorted(case["synonyms"], key=case["synonyms"].get, reverse=True)[:SYNONYMS], "…"]
-        yield f"     synonyms of {case['gold']}: {', '.join(names[: len(case['synonyms'])])}"
-
-    yield ""
-    yield "files"
-    for path, what in (
-        (analysis / "cases.html", "every such case in its sentence; open it in a browser"),
-        (analysis / "training.png", "how often predictions are synonyms during training; the same folder has numbers"),
-        (data_bin, "the input of fairseq-train; the tokenizer is in tokenizer/"),
-        (table, "the synonym table: build-synonym-table --show WORD prints a row"),
-        *((run / "checkpoint_last.pt", "the model; fairseq-train resumes from it") for run in runs),
-        *((run.with_suffix(".log"), "the output of fairseq-train") for run in runs),
-        (folder / "report.txt", "this report"),
-    ):
-        yield f"  {path}  {what}"
-
-
-def corpus_and_vocabulary(data_bin: Path, table: Path) -> Iterator[str]:
-    dictionary = load_dictionary(data_bin / "dict.txt")
-    yield "corpus and vocabulary"
-    for split in ("train", "valid"):
-        dataset = indexed_dataset.make_dataset(str(data_bin / split), impl="mmap")
-        yield f"  {split:6} {(dataset.sizes > 1).sum():9,} sentences {dataset.sizes.sum():11,} tokens"
-    yield f"  dictionary of {len(dictionary):,} symbols"
-    for label, count in json.loads(read_description(table)["counts"]).items():
-        yield f"  {count:,} of them {label} ({count / len(dictionary):.1%})"
 
 
 def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
@@ -104,8 +69,20 @@ def comparison(plain: dict[str, Any], corrected: dict[str, Any]) -> Iterator[str
         lines.append([f"  {label}", *values, f"{difference:+.{digits}f}"])
     yield from align(lines)
     yield f"  {plain['corrected']:,} wrong words of plain masked LM are synonyms of the hidden word: false negatives."
-    yield "  Hard correction removes them from the loss. The paper reports 7.07% of the sequences for BERT."
-    yield "  Differences between two runs are mostly chance. examples/study measures them over many runs."
+    yield "  Differences between two runs are mostly chance; examples/study measures them over many runs."
+
+
+def discriminator(log: Path) -> Iterator[str]:
+    """How well ELECTRA's discriminator finds replaced words in the held-out text."""
+    last = read_records(log, "valid")[-1]
+    recall, precision, share = (
+        float(last[f"valid_{name}"]) for name in ("rtd_recall", "rtd_precision", "replaced_rate")
+    )
+    yield f"discriminator: on held-out text, it finds {recall:.1f}% of the replaced words (recall)"
+    if recall:
+        yield f"  {precision:.1f}% of the words that it calls replaced are (precision), and {share:.1f}% of all words"
+    else:
+        yield '  "original" is still the best answer everywhere; the discriminator needs far longer training'
 
 
 def false_negatives(last: dict[str, Any]) -> Iterator[str]:

@@ -51,8 +51,12 @@ def summary(table="wordnet", seeds=2) -> dict:
     return row
 
 
-def page(cases, summaries=None, checkpoint="checkpoints/checkpoint9.pt", updates=12500) -> str:
-    return case_page(checkpoint, updates, "valid", [summary()] if summaries is None else summaries, cases)
+def rate(checkpoint: str, table: str = "wordnet") -> dict:
+    return summary(table) | {"checkpoint": checkpoint, "updates": 12500, "loss": 4.1436}
+
+
+def page(cases, summaries=None, rates=(), curves=(), checkpoint="checkpoints/checkpoint9.pt") -> str:
+    return case_page(checkpoint, 12500, "valid", [summary()] if summaries is None else summaries, cases, rates, curves)
 
 
 def data_of(text: str) -> dict:
@@ -133,10 +137,22 @@ WORDS = [
 ]
 PAGES = {
     "words": (WORDS, [summary("wordnet"), summary("vectors"), summary(LONG)]),
-    "near": ([near_miss("small", 0.1), near_miss("big", 0.3)], [summary(seeds=1)]),
-    "many": ([case(f"word{number:03}", probability=number / 1000) for number in range(120)], None),
-    "empty": ([], None),
-    "arabic": ([case("جميلة", "رائعة", context=[("كانت المدينة", 0), (" جميلة", 2), (" جدا", 0)])], None),
+    "near": (
+        [near_miss("small", 0.1), near_miss("big", 0.3)],
+        [summary(seeds=1)],
+        [rate("a/b.pt"), rate("a/b.pt", "x")],
+    ),
+    "many": (
+        [case(f"word{number:03}", probability=number / 1000) for number in range(120)],
+        None,
+        [rate("runs/plain/last.pt"), rate("runs/corrected/last.pt")],
+        [
+            {"name": "plain", "points": [(20, 5.5), (40, 4.75), (60, 4.5)]},
+            {"name": HOSTILE, "points": [(20, 5.25), (40, 4.6)]},
+        ],
+    ),
+    "empty": ([],),
+    "arabic": ([case("جميلة", "رائعة", context=[("كانت المدينة", 0), (" جميلة", 2), (" جدا", 0)])],),
 }
 FRAMES = {
     "default": "words.html",
@@ -168,8 +184,8 @@ def seen(tmp_path_factory) -> dict:
     if BROWSER is None:
         pytest.skip("no chromium")
     folder = tmp_path_factory.mktemp("pages")
-    for name, (cases, summaries) in PAGES.items():
-        (folder / f"{name}.html").write_text(page(cases, summaries), encoding="utf-8")
+    for name, contents in PAGES.items():
+        (folder / f"{name}.html").write_text(page(*contents), encoding="utf-8")
     frames = [
         f'<iframe name="{name}" src="{html.escape(address)}" style="width: 360px; height: 640px; border: 0"'
         f"{' sandbox=allow-same-origin' if name == 'no script' else ''}></iframe>"
@@ -312,6 +328,22 @@ def test_the_header_shows_rates_with_intervals_for_several_seeds(seen):
     assert seen["default"]["rates"][0] == ["Corrected, of wrong predictions", cell, cell, cell]
     cells = ["1.400%\n21 of 1,500", "1.400%\n21 of 2,000", "1.400%", "1.40%\n500 of 2,000"]
     assert [row[1] for row in seen["near"]["rates"]] == cells
+
+
+def test_checkpoints_are_compared_if_there_are_several(seen):
+    assert seen["many"]["checkpoints"] == [
+        ["", "Updates", "Loss, in bits", "Correct predictions", "Wrong, but a synonym", "Sequences with one"],
+        ["plain/last.pt", "12,500", "4.144", "1.40%", "1.400%", "1.40%"],
+        ["corrected/last.pt", "12,500", "4.144", "1.40%", "1.400%", "1.40%"],
+    ]
+    assert seen["near"]["checkpoints"] == [] and "Checkpoints compared" not in seen["near"]["text"]
+
+
+def test_losses_in_training_are_curves_with_round_numbers_at_the_axes(seen):
+    names = ["plain5.50 to 4.50 bits", f"{HOSTILE}5.25 to 4.60 bits"]
+    assert seen["many"]["losses"] == [*names, "4.5", "5.0", "5.5", "0 updates", "50"]
+    assert seen["many"]["curves"] == [3, 2]
+    assert seen["near"]["losses"] == [] and "Loss in training" not in seen["near"]["text"]
 
 
 def test_without_cases_or_javascript_there_is_a_message_and_no_controls(seen):

@@ -7,7 +7,7 @@ import torch
 from fairseq import options, utils
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
-from helpers import FAMILIES, PLUGIN, fairseq_train, run_command
+from helpers import FAMILIES, PLUGIN, fairseq_train, refused_training, run_command
 from omegaconf import DictConfig, OmegaConf
 
 from tn_fairseq.configuration import training_config
@@ -133,3 +133,31 @@ def test_fairseq_hydra_train_prints_one_line(data_bin, synonym_table, quickstart
         cwd=tmp_path,
     )
     assert "distributed_training.distributed_world_size=2" in run.error() and not (tmp_path / "save").exists()
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("--criterion mlm_hard_corection", "--criterion mlm_hard_corection: unknown; did you mean mlm_hard_correction"),
+        ("--arch bert_tinny", "--arch bert_tinny: unknown; did you mean bert_tiny"),
+        ("--task elektra", "--task elektra: unknown; did you mean electra?"),
+        ("--optimizer xyz", "--optimizer xyz: unknown; give one of .*electra_adamw"),
+        ("--synonim-table x", "unrecognized arguments: --synonim-table x; did you mean --synonym-table"),
+        ("--no-such-flag", "unrecognized arguments: --no-such-flag; no --task, --arch"),
+        ("--batch-size 1,000", "argument --batch-size/--max-sentences: invalid int value: '1,000'"),
+        ("--lr 0,001", "0,001: not a number; write numbers as 0.0005"),
+        ("--lr abc", "argument --lr: not a number: 'abc'"),
+    ],
+)
+def test_flags_with_a_mistake_get_one_line(flags, message, data_bin, tmp_path):
+    base = "--task electra --arch bert_tiny --criterion " + ("mlm_hard_correction" if "--syn" in flags else "mlm")
+    assert re.match(f"error: {message}", refused_training(data_bin, tmp_path / "run", *base.split(), *flags.split()))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_objective_needs_a_task_that_masks_words():
+    flags = ["data", "--arch", "bert_tiny", "--criterion", "mlm", "--batch-size", 1, "--task"]
+    message = refused(training_config([*flags, "language_modeling"]))
+    assert message.startswith(
+        "the criterion mlm does not work with the task language_modeling, because that masks no w"
+    )

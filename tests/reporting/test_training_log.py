@@ -3,7 +3,7 @@
 import pytest
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.reporting.training_log import read_records
+from tn_fairseq.reporting.training_log import MOST_POINTS, loss_points, read_records
 
 
 def test_later_records_replace_earlier_ones(tmp_path):
@@ -20,3 +20,18 @@ def test_later_records_replace_earlier_ones(tmp_path):
 def test_a_missing_log(tmp_path):
     with pytest.raises(InputError, match="no.log: No such file or directory; give a log of fairseq-train"):
         read_records(tmp_path / "no.log", "train")
+
+
+def test_the_points_of_a_curve_are_means_if_there_are_many(tmp_path):
+    log = tmp_path / "train.log"
+    record = 'x | INFO | train_inner | {{"num_updates": "{0}", "loss": "99", "nll_loss": "{0}"}}\n'
+    log.write_text("".join(map(record.format, range(1, 2 * MOST_POINTS + 1))))
+    points = loss_points(log)
+    assert len(points) == MOST_POINTS and points[:2] == [(2, 1.5), (4, 3.5)]
+    log.write_text('x | INFO | train_inner | {"num_updates": "7", "loss": "99"}\n')  # fairseq's masked_lm
+    assert loss_points(log) == [(7, 99)]
+    log.write_text("started\n")
+    with pytest.raises(
+        InputError, match="train.log: no losses in it; give a log of fairseq-train with --log-format json"
+    ):
+        loss_points(log)

@@ -48,6 +48,8 @@ def get_parser() -> argparse.ArgumentParser:
     table = f"output of {PREPROCESSING} build-synonym-table"
     add("--synonym-table", nargs="+", required=True, type=Path, metavar="TABLE", help=table)
     add("--output", required=True, type=Path, metavar="DIR", help="folder for the report")
+    log = "logs of fairseq-train --log-format json, whose losses cases.html shows"
+    add("--training-log", nargs="+", default=[], type=Path, metavar="LOG", help=log)
     add("--mask-seeds", type=positive, default=5, metavar="N", help="number of maskings (default: %(default)s)")
     add("--max-sequences", type=positive, metavar="N", help="number of sequences of the split (default: all)")
     limit = "maximum number of corrections, and of near misses, per table (default: %(default)s)"

@@ -53,14 +53,18 @@ def case_page(
     split: str,
     summaries: Sequence[Mapping[str, Any]],
     cases: Sequence[Case],
+    rates: Sequence[Mapping[str, Any]] = (),
+    curves: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The complete page as self-contained HTML, to be written as UTF-8.
 
-    ``summaries`` are rows of ``rates.rows``, in percent, one per table. Raises InputError if a number is NaN or
-    infinite.
+    ``summaries`` are rows of ``rates.rows``, in percent, one per table, and ``rates`` those of all checkpoints, which
+    the page compares. ``curves`` are the losses in training: a name and points (updates, loss). Raises InputError if a
+    number is NaN or infinite.
     """
     ordered = [_compact(case) for case in sorted(cases, key=confidence, reverse=True)]
     data = {"checkpoint": checkpoint, "updates": updates, "split": split, "summaries": summaries, "cases": ordered}
+    data |= {"rates": rates, "curves": curves}
     try:
         embedded = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:  # JSON has no NaN

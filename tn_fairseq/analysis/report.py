@@ -13,6 +13,7 @@ from ..dictionary import load_dictionary
 from ..models.loading import find_checkpoints
 from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report import draw_if_possible, list_files, report_folder
+from ..reporting.training_log import loss_points
 from ..synonym_table import load_continuations, load_synonym_table, read_description
 from ..synonyms.inflection import relation
 from ..vocabulary import STOP_WORDS, surface_forms, whole_words
@@ -34,7 +35,7 @@ FILES = {
     SOURCES: "comparison of the tables: their contents, and how often they fire",
     PAIRS: "the most frequent pairs of gold and predicted word: corrected, and possibly missed",
     CASES: "the cases with their sentences",
-    PAGE: "the same cases for a browser",
+    PAGE: "rates, losses and cases on one page for a browser",
 }
 
 
@@ -52,6 +53,8 @@ def write_report(options: Namespace) -> str:
     continuations = load_continuations(options.synonym_table[0], dictionary)
     descriptions = {name: read_description(path) for name, path in paths.items()}
     checkpoints = find_checkpoints(options.path, dictionary)
+    logs = options.training_log
+    curves = [{"name": name, "points": loss_points(log)} for name, log in zip(table_names(logs), logs)]
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)
     details = Details(tables, options.max_cases)
 
@@ -89,7 +92,7 @@ def write_report(options: Namespace) -> str:
             language = languages[collector.name]
             inflection = relation if language == "eng" else _unknown
             cases += collector.cases(forms, labels, parts_of_speech[language], inflection)
-        page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases)
+        page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves)
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / CASES).write_text(cases_json(cases), encoding="utf-8")
     compared = f"synonym tables, and how often they fire for {shown.path}"

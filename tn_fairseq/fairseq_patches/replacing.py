@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+REPLACED: list[tuple[Any, str, Callable]] = []  # owner, name, and our function
+
 
 def replaces(owner: Any, name: str) -> Callable[[Callable], Callable]:
     """A decorator that puts a function in the place of ``owner.name``, and passes it the old one as first argument."""
@@ -15,6 +17,7 @@ def replaces(owner: Any, name: str) -> Callable[[Callable], Callable]:
             return function(original, *args, **options)
 
         setattr(owner, name, replacement)
+        REPLACED.append((owner, name, replacement))
         return replacement
 
     return install

@@ -4,17 +4,20 @@ fairseq ends in a traceback, or trains something else. Programs that call fairse
 """
 
 import argparse
+import difflib
+import re
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fairseq import options, utils
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks import TASK_REGISTRY
+from fairseq.tasks.masked_lm import MaskedLMTask
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 
@@ -34,9 +37,16 @@ def is_ours(kind: type | None) -> bool:
 @replaces(options, "parse_args_and_arch")
 @one_line_errors()
 def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argparse.Namespace:
-    """Raises InputError (as a one-line exit) if fairseq-validate gets no task, and for ``--bf16 --fp16``."""
+    """Raises InputError (as a one-line exit) for flags that do not exist or have an invalid value.
+
+    Also if fairseq-validate gets no task, and for ``--bf16 --fp16``. argparse prints a hundred lines of usage first.
+    """
+    parser = args[0] if args else kwargs["parser"]
+    parser.error = partial(_refuse_flags, parser)
     try:
         return original(*args, **kwargs)
+    except SyntaxError as error:  # fairseq evaluates --lr and other lists as Python
+        raise InputError(f"{error.text}: not a number; write numbers as 0.0005 or 5e-4, with a point") from None
     except KeyError as error:
         if error.args != (None,):
             raise
@@ -47,6 +57,27 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
         if "--fp16 and --tpu" not in str(error):  # --bf16 implies --tpu
             raise
         raise InputError("--fp16 and --bf16 (or --tpu) are two precisions; give one of them") from None
+
+
+def _refuse_flags(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    """Raises InputError with argparse's message, and with names that are similar to the wrong one."""
+    choice = re.fullmatch(r"argument ([^:]+): invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL)
+    unknown = re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL)
+    if choice:
+        names = re.findall(r"'(.*?)'", choice[3])
+        similar = difflib.get_close_matches(choice[2], names)
+        advice = f"did you mean {' or '.join(similar)}?" if similar else f"give one of {', '.join(names)}"
+        raise InputError(f"{choice[1].partition('/')[0]} {choice[2]}: unknown; {advice}")
+    if unknown:
+        flag = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1])
+        similar = difflib.get_close_matches(flag.partition("=")[0], list(parser._option_string_actions), 2, 0.7)
+        advice = (
+            f"did you mean {' or '.join(similar)}?"
+            if similar
+            else "no --task, --arch, --criterion or other part of this run has it"
+        )
+        raise InputError(f"unrecognized arguments: {unknown[1]}; {advice}")
+    raise InputError(message.replace("invalid <lambda> value", "not a number"))
 
 
 @replaces(distributed_utils, "call_main")
@@ -102,6 +133,18 @@ def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
     if common.tpu and utils.xm is None and (not common.bf16 or say is _in_yaml or "--tpu" in sys.argv):
         raise InputError(f"{say('common', 'tpu')} needs torch_xla, which is not installed; remove it")
     _check_batch_size(cfg, say)
+    _check_task(cfg)
+
+
+def _check_task(cfg: Any) -> None:
+    """Raises InputError if one of our objectives gets a task that does not mask words."""
+    task, criterion = (getattr(part, "_name", None) for part in (cfg.task, cfg.criterion))
+    has_objective = hasattr(CRITERION_REGISTRY.get(criterion), "kind")  # a MaskedLMCriterion
+    if has_objective and not issubclass(TASK_REGISTRY.get(task, MaskedLMTask), MaskedLMTask):
+        raise InputError(
+            f"the criterion {criterion} does not work with the task {task}, because that masks no words; give the task "
+            "electra or masked_lm"
+        )
 
 
 def _check_batch_size(cfg: Any, say: Callable[..., str]) -> None:

@@ -1,10 +1,15 @@
 """The JSON records in the log of ``fairseq-train --log-format json``."""
 
 import json
+import math
+import statistics
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from ..files import read_text
+
+MOST_POINTS = 100  # of a curve of losses
 
 
 def read_records(log: Path, name: str, remedy: str = "give a log of fairseq-train") -> list[dict[str, Any]]:
@@ -30,3 +35,18 @@ def parse_record(line: str, name: str) -> dict[str, Any] | None:
         return json.loads("{" + line.split(marker, 1)[1])
     except json.JSONDecodeError:  # the run was killed while it wrote this line
         return None
+
+
+def loss_points(log: Path) -> list[tuple[int, float]]:
+    """The masked-LM losses in training, in bits: pairs of updates and loss, as means if the log has many records.
+
+    Raises InputError if the log has none, and as ``read_records``.
+    """
+    records = read_records(log, "train_inner")
+    if not records:
+        raise InputError(f"{log}: no losses in it; give a log of fairseq-train with --log-format json")
+    # fairseq's masked_lm logs only the loss
+    losses = [(int(record["num_updates"]), float(record.get("nll_loss", record["loss"]))) for record in records]
+    size = math.ceil(len(losses) / MOST_POINTS)
+    groups = [losses[start : start + size] for start in range(0, len(losses), size)]
+    return [(group[-1][0], round(statistics.fmean(loss for _, loss in group), 4)) for group in groups]
