@@ -69,7 +69,7 @@ OURS = [
     for name, dataclass in registry.items()
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
-SHARED = {field.name for field in fields(ObjectiveConfig)} | {"synonym_table"}  # options of every criterion
+SHARED = {field.name for field in fields(ObjectiveConfig)} | {"_name", "synonym_table"}  # options of every criterion
 INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update"}  # positional, or fairseq's own
 
 
@@ -110,6 +110,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --output-dir"  # of wikipedia.py
     known += " --from-scratch"  # of quickstart.py
     known += " --data --checkpoint"  # of doctor
+    known += " --corpus"  # of trainer/train.py
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", TEXT)) - existing == set()
@@ -454,9 +455,8 @@ def test_the_commands_above_ran_in_one_process(request):
 
 
 def test_no_command_is_left_untried():
-    elsewhere = {
-        f"examples/{name}/README.md" for name in "launch scale pretraining own_objective quickstart study".split()
-    }
+    examples = "launch scale pretraining own_objective quickstart study trainer"
+    elsewhere = {f"examples/{name}/README.md" for name in examples.split()}
     here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq", "examples/small_model"))}
     names = ("criterions", "analysis", "attacks", "evaluation", "evaluation/lexical", "huggingface")
     here |= {f"tn_fairseq/{name}/README.md" for name in names}

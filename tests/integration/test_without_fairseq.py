@@ -59,12 +59,28 @@ for command in "binarize", "glue":
     else:
         raise AssertionError(command)
 """
+TRAINER = """
+from tn_fairseq.huggingface import TrueNegativeTrainer
+from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, TrainingArguments
+
+sizes = {"num_hidden_layers": 1, "num_attention_heads": 1, "hidden_size": 8, "intermediate_size": 8}
+trainer = TrueNegativeTrainer(
+    model=BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes)),
+    args=TrainingArguments("trained", max_steps=2, use_cpu=True, report_to=[], save_strategy="no"),
+    train_dataset=[tokenizer("stay primary main main stayed")] * 8,
+    data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.5),
+    objective="mlm_hard_correction",
+    synonyms=table,
+)
+trainer.train()
+assert trainer.state.global_step == 2
+"""
 
 
 def test_without_fairseq(tmp_path):
     (tmp_path / "script.py").write_text(
-        BLOCK + MODULES + TABLE_FOR_A_DICTIONARY + TABLE_FOR_A_TOKENIZER + OTHER_COMMANDS, encoding="utf-8"
+        BLOCK + MODULES + TABLE_FOR_A_DICTIONARY + TABLE_FOR_A_TOKENIZER + TRAINER + OTHER_COMMANDS, encoding="utf-8"
     )
     run = run_command(sys.executable, "script.py", cwd=tmp_path, fresh=True)
     assert run.code == 0, run.output
-    assert run.stdout.endswith("primary: main\n")
+    assert "\nprimary: main\n" in run.stdout

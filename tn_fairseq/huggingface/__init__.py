@@ -1,12 +1,16 @@
 """Import and export weights of ``transformers``: ``python -m tn_fairseq.huggingface import|export``.
 
-``SynonymTable`` is the synonym table of a tokenizer of ``transformers``, and does not need fairseq.
+``TrueNegativeTrainer``, ``JointElectra`` and ``SynonymTable`` are for training with ``transformers``, without fairseq.
 """
 
 from importlib import import_module
 from typing import Any
 
-_MODULES = {"SynonymTable": "synonyms"}  # imported when they are used, because the other modules need fairseq
+_MODULES = {
+    "JointElectra": "joint_electra",
+    "SynonymTable": "synonyms",
+    "TrueNegativeTrainer": "trainer",
+}  # imported when they are used, because the other modules need fairseq
 
 
 def __getattr__(name: str) -> Any:

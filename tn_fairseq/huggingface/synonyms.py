@@ -218,6 +218,12 @@ class SynonymTable:
         self._symbols.check_size(rows, "the model")
         return type(self)(self._symbols, self._table, self._continuations, self.description, rows)
 
+    def check_tokenizer(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        """Raises InputError if the table is that of another tokenizer."""
+        symbols = TokenizerSymbols(tokenizer)
+        if (symbols.symbols, symbols.token_ids) != (self._symbols.symbols, self._symbols.token_ids):
+            raise InputError("the synonyms are those of another tokenizer; build them with the tokenizer of the model")
+
     def to_rows(self) -> dict[str, list[str]]:
         """The synonyms of each word that has some, best first; words as in a text, without markers."""
         words = dict(enumerate(self._symbols.symbols)) | self._symbols.words
@@ -272,9 +278,9 @@ def load_tokenizer(name: str | Path) -> "PreTrainedTokenizerBase":
     return _load("AutoTokenizer", name, "tokenizer")
 
 
-def load_model(name: str | Path) -> "PreTrainedModel":
-    """A model of ``transformers`` without its head, from its folder or by its name, as ``load_tokenizer``."""
-    return _load("AutoModel", name, "model")
+def load_model(name: str | Path, kind: str = "AutoModel") -> "PreTrainedModel":
+    """A model of ``transformers``, from its folder or by its name, as ``load_tokenizer``; ``AutoModel`` has no head."""
+    return _load(kind, name, "model")
 
 
 def _load(auto_class: str, name: str | Path, kind: str) -> Any:

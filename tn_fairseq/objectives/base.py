@@ -110,6 +110,7 @@ class Objective(nn.Module):
     continues_word: Any
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
+    sums_in_place = False  # in which order losses are added up, see functional.total
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     temperatures: tuple[str, ...] = ("generator_temperature",)
@@ -228,7 +229,8 @@ class Objective(nn.Module):
         masked_count = masked_tokens.sum()
         losses = self.masked_lm_losses(masked, nll)
         weights, sample_size = self.masked_lm_weights(masked)
-        loss = functional.total(losses if weights is None else weights * losses)
+        losses = losses if weights is None else weights * losses
+        loss = functional.total(losses, masked_tokens if self.sums_in_place else None)
         regularization, logs = self.regularization(model, sample, masked)
         if regularization is not None:
             loss = loss + regularization

@@ -18,13 +18,18 @@ def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
     return cross_entropy(logits, targets)
 
 
-def total(values: Tensor) -> Tensor:
+def total(values: Tensor, masked_tokens: Tensor | None = None) -> Tensor:
     """The sum of one value per position, (N) -> (), in the same order of additions as torch's ``nll_loss``.
 
-    It makes the plain masked LM bitwise equal to fairseq's ``masked_lm``, unlike ``values.sum()``.
+    It makes the plain masked LM bitwise equal to fairseq's ``masked_lm``, unlike ``values.sum()``. With the masked
+    positions in the batch, (B, T), it is equal to the models of ``transformers``, which add up all positions.
     """
-    first = torch.zeros(len(values), dtype=torch.long, device=values.device)
-    return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
+    if masked_tokens is None:
+        first = torch.zeros(len(values), dtype=torch.long, device=values.device)
+        return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
+    in_place = torch.zeros_like(masked_tokens, dtype=values.dtype).masked_scatter(masked_tokens, values)
+    ignored = torch.where(masked_tokens, 0, -100).flatten()
+    return F.nll_loss(-in_place.flatten().unsqueeze(1), ignored, reduction="sum")
 
 
 def complete_words(tokens: Tensor, continues_word: Tensor, padding: int) -> Tensor:

@@ -51,6 +51,8 @@ class SoftRegularization(Objective):
 
 def input_word_embeddings(model: Any) -> nn.Embedding:
     """The model's input word embeddings, before position, type and LayerNorm: (...) -> (..., E)."""
+    if hasattr(model, "get_input_embeddings"):  # transformers
+        return model.get_input_embeddings()
     if hasattr(model, "embeddings"):
         return model.embeddings.word_embeddings
     # fairseq's RoBERTa; its row for padding is zero and never gets a gradient

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Continue a small BERT with plain masked LM and with hard correction, in a Trainer of transformers.
+
+    python examples/quickstart/wordnet_corpus.py --output-dir corpus
+    python examples/trainer/train.py --corpus corpus --output trained
+
+needs no fairseq. Both runs have the same text, order and masks, and are evaluated with the same masks.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    DataCollatorForLanguageModeling,
+    PreTrainedTokenizerBase,
+    TrainingArguments,
+)
+
+from tn_fairseq.arguments import positive
+from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
+
+SMALL_MODEL = Path(__file__).resolve().parent.parent / "small_model" / "model"
+OBJECTIVES = {"plain": "mlm", "corrected": "mlm_hard_correction"}
+SHOWN = {
+    "nll_loss": "masked-LM loss, in bits",
+    "mlm_accuracy": "masked tokens predicted, in %",
+    "false_negative_sequences": "sequences with a false negative, in %",
+    "false_negative_rate": "wrong tokens that are false negatives, in %",
+}
+
+
+def blocks(path: Path, tokenizer: PreTrainedTokenizerBase, length: int = 128) -> list[dict[str, list[int]]]:
+    """The lines of a text, one after the other, cut into blocks of ``length`` tokens."""
+    if not path.is_file():
+        raise InputError(f"{path}: does not exist; write it with examples/quickstart/wordnet_corpus.py")
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    tokens = [token for row in tokenizer(lines, add_special_tokens=False)["input_ids"] for token in row]
+    inner = length - 2
+    return [
+        {"input_ids": [tokenizer.cls_token_id, *tokens[start : start + inner], tokenizer.sep_token_id]}
+        for start in range(0, len(tokens) - inner + 1, inner)
+    ]
+
+
+@one_line_errors()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True, help="folder with train.txt and valid.txt")
+    parser.add_argument("--output", type=Path, required=True, help="folder for the two models")
+    parser.add_argument("--model", default=str(SMALL_MODEL), help="a masked LM of transformers (default: a small BERT)")
+    parser.add_argument("--updates", type=positive, default=200, help="updates of each run (default: 200)")
+    args = parser.parse_args()
+
+    tokenizer = AutoTokenizer.from_pretrained(args.model)
+    train, valid = (blocks(args.corpus / f"{split}.txt", tokenizer) for split in ("train", "valid"))
+    synonyms = SynonymTable.from_wordnet(tokenizer)
+    print(synonyms)
+
+    evaluations = {}
+    for name, objective in OBJECTIVES.items():
+        trainer = TrueNegativeTrainer(
+            model=AutoModelForMaskedLM.from_pretrained(args.model),
+            args=TrainingArguments(
+                output_dir=str(args.output / name),
+                max_steps=args.updates,
+                per_device_train_batch_size=8,
+                per_device_eval_batch_size=64,
+                learning_rate=3e-4,
+                warmup_steps=30,
+                logging_steps=50,
+                save_strategy="no",
+                report_to=[],
+            ),
+            train_dataset=train,
+            # the data collator draws the same masks in each run, because each has its own with the same seed
+            data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=1),
+            objective=objective,
+            synonyms=synonyms,
+        )
+        trainer.train()
+        trainer.save_model()
+        trainer.data_collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=2)
+        evaluations[name] = trainer.evaluate(valid)
+
+    count = sum(len(block["input_ids"]) for block in valid)
+    print(f"\nheld-out text: {count:,} tokens, the same masks for both")
+    print(f"{'':44}{'plain':>10}{'corrected':>11}{'difference':>12}")
+    for name, label in SHOWN.items():
+        plain, corrected = (evaluations[run][f"eval_{name}"] for run in OBJECTIVES)
+        print(f"{label:44}{plain:10.2f}{corrected:11.2f}{corrected - plain:+12.2f}")
+    print(f"\nthe models: {args.output / 'plain'} and {args.output / 'corrected'}; from_pretrained reads them")
+
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    main()

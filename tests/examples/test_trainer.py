@@ -1,0 +1,64 @@
+"""The guide to training with transformers: its commands and its Python, on a little text."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from helpers import PLUGIN, load_script
+
+from tn_fairseq.preprocessing.__main__ import main as preprocessing
+
+transformers = pytest.importorskip("transformers")
+ROOT = PLUGIN.parent
+PAGE = (ROOT / "examples" / "trainer" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "corpus").mkdir()
+    for split in ("train", "valid"):
+        lines = "the main road leads to the big city, and the primary school is near it.\n" * 40
+        (tmp_path / "corpus" / f"{split}.txt").write_text(lines)
+    return tmp_path / "corpus"
+
+
+def commands() -> list[list[str]]:
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)).replace("\\\n", " ")
+    return [shlex.split(line) for line in blocks.splitlines()]
+
+
+def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
+    _, words, table = commands()
+    example = load_script("examples/trainer/train.py")
+    monkeypatch.setattr("sys.argv", [*words[1:], "--updates", "2"])
+    example.main()
+    shown = capsys.readouterr().out
+    for label in example.SHOWN.values():
+        assert re.search(rf"^{re.escape(label)} +[\d.]+ +[\d.]+ +[+-][\d.]+$", shown, re.MULTILINE), label
+    for name in example.OBJECTIVES:
+        transformers.AutoModelForMaskedLM.from_pretrained(Path("trained") / name)
+
+    assert table[:3] == ["python", "-m", "tn_fairseq.preprocessing"]
+    preprocessing(table[3:])
+    assert Path("synonyms.safetensors").exists()
+
+
+def test_the_example_names_what_writes_a_missing_corpus(tmp_path, monkeypatch):
+    example = load_script("examples/trainer/train.py")
+    monkeypatch.setattr("sys.argv", ["train.py", "--corpus", str(tmp_path), "--output", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="train.txt: does not exist; write it with examples/quickstart/wordnet_corpus"):
+        example.main()
+
+
+def test_the_python_of_the_guide_runs(corpus):
+    training, electra = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    tokenizer = transformers.AutoTokenizer.from_pretrained("examples/small_model/model")
+    names = {"dataset": [tokenizer("the main road leads to the big city.")] * 8}
+    exec(training.replace("max_steps=100", "max_steps=1, use_cpu=True, report_to=[]"), names)
+    assert names["trainer"].state.global_step == 1
+    exec(electra.replace("ElectraConfig(**sizes)", "ElectraConfig(num_hidden_layers=1, **sizes)"), names)
+    names["model"].save_pretrained("electra")
+    transformers.ElectraForPreTraining.from_pretrained("electra/discriminator")

@@ -1,0 +1,394 @@
+"""The objectives in a ``Trainer`` of ``transformers`` have the values that they have in fairseq."""
+
+import math
+
+import pytest
+import torch
+from fairseq import tasks
+from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+from helpers import load_script, random_sentences
+from huggingface_models import SIZES, make_bert, make_electra, randomize, save_models, write_bin, write_vocabulary
+from omegaconf import OmegaConf
+from torch.utils.data import Dataset
+
+from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.huggingface.joint_electra import JointElectra
+from tn_fairseq.huggingface.synonyms import SynonymTable
+from tn_fairseq.huggingface.trainer import Encoder, TrueNegativeTrainer, build_objective
+from tn_fairseq.huggingface.vocabulary import read_data_bin
+from tn_fairseq.objectives import OBJECTIVES
+from tn_fairseq.objectives.functional import replaced_token_detection
+
+transformers = pytest.importorskip("transformers")
+MASKED_LM = [name for name in OBJECTIVES if name.startswith("mlm")]
+DETECTION = [name for name in OBJECTIVES if name.startswith("rtd")]
+# groups of many words, so that untrained models have false negatives
+GROUPS = "".join(", ".join(f"{kind}{number}" for number in range(40)) + "\n" for kind in ("noun", "verb", "adjective"))
+
+
+class Sentences(Dataset):
+    def __init__(self, tokenizer, count: int = 32):
+        self.rows = [tokenizer(" ".join(words)) for words in random_sentences(count, seed=3)]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict:
+        return self.rows[index]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return transformers.AutoTokenizer.from_pretrained(write_vocabulary(tmp_path_factory.mktemp("tokenizer")))
+
+
+@pytest.fixture(scope="module")
+def synonyms(tokenizer, tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "groups.txt"
+    path.write_text(GROUPS)
+    return SynonymTable.from_list(tokenizer, path)
+
+
+@pytest.fixture(scope="module")
+def bert(tokenizer):
+    return make_bert(len(tokenizer), hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+
+def copy_of(model):
+    copy = type(model)(model.config)
+    copy.load_state_dict(model.state_dict())
+    return copy
+
+
+def batch_of(tokenizer, seed: int = 1, count: int = 8) -> dict:
+    collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.4, seed=seed)
+    return collator([Sentences(tokenizer)[index] for index in range(count)])
+
+
+def fixed_masks(tokenizer):
+    """A data collator that masks a sentence in the same way in every batch."""
+
+    def collate(rows: list[dict]) -> dict:
+        batch = transformers.DataCollatorWithPadding(tokenizer)(rows)
+        ids = batch["input_ids"]
+        masked = (ids * 7 + torch.arange(ids.size(1)) * 3) % 5 < 2
+        masked &= batch["attention_mask"].bool() & ~torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
+        labels = torch.where(masked, ids, -100)
+        return {**batch, "input_ids": ids.masked_fill(masked, tokenizer.mask_token_id), "labels": labels}
+
+    collate.tokenizer = tokenizer
+    return collate
+
+
+def train(model, tokenizer, folder, kind=TrueNegativeTrainer, resume=None, collator=None, **options):
+    """A trainer after four updates with eight sentences each; dropout is the model's."""
+    settings = {"max_steps": 4, "per_device_train_batch_size": 8, "logging_steps": 1, "save_strategy": "no"}
+    settings |= {"report_to": [], "use_cpu": True, "disable_tqdm": True, "seed": 5, "learning_rate": 1e-3}
+    own = {name: options.pop(name) for name in ("objective", "objective_kwargs", "synonyms") if name in options}
+    trainer = kind(
+        model=model,
+        args=transformers.TrainingArguments(output_dir=str(folder), **(settings | options)),
+        train_dataset=Sentences(tokenizer),
+        eval_dataset=Sentences(tokenizer, 16),
+        data_collator=collator or transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.4, seed=2),
+        **own,
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+def losses(trainer) -> list[float]:
+    return [record["loss"] for record in trainer.state.log_history if "loss" in record]
+
+
+def assert_same_parameters(one, other, **tolerance) -> None:
+    for (name, left), right in zip(one.state_dict().items(), other.state_dict().values(), strict=True):
+        torch.testing.assert_close(left, right, msg=lambda text, name=name: f"{name}: {text}", **tolerance)
+
+
+@pytest.fixture(scope="module")
+def imported(bert, tokenizer, tmp_path_factory):
+    """The same model, table and vocabulary in fairseq: (model, task, the tokenizer's ids of its symbols, the table)."""
+    folder = tmp_path_factory.mktemp("imported")
+    save_models(folder, {"bert": bert})
+    data = write_bin(folder, folder / "bert")
+    import_model(folder / "bert", data, folder / "bert.pt")
+    cfg = load_checkpoint(folder / "bert.pt")["cfg"]
+    task = tasks.setup_task(OmegaConf.create(cfg["task"]))
+    model = task.build_model(OmegaConf.create(cfg["model"]))
+    model.load_state_dict(load_checkpoint(folder / "bert.pt")["model"])
+    dictionary, its_tokenizer = read_data_bin(data)
+    return model, task, torch.from_numpy(its_tokenizer.token_ids(dictionary)), folder
+
+
+def criterion_of(task, name: str, table):
+    cfg = OmegaConf.structured(CRITERION_DATACLASS_REGISTRY[name]())
+    cfg._name, cfg.synonym_table = name, str(table)
+    return task.build_criterion(cfg)
+
+
+def in_fairseq(task, token_ids: torch.Tensor, batch: dict) -> dict:
+    """A batch of transformers in the dictionary of a task."""
+    ours = torch.empty(len(token_ids), dtype=torch.long)
+    ours[token_ids] = torch.arange(len(token_ids))
+    padding, labels = task.source_dictionary.pad(), batch["labels"]
+    return {
+        "net_input": {"src_tokens": torch.where(batch["attention_mask"].bool(), ours[batch["input_ids"]], padding)},
+        "target": torch.where(labels == -100, padding, ours[labels.clamp(min=0)]),
+        "ntokens": labels.numel(),
+        "nsentences": len(labels),
+    }
+
+
+@pytest.mark.parametrize("name", MASKED_LM)
+def test_loss_logs_and_gradients_are_those_of_the_criterion(name, bert, tokenizer, synonyms, imported, tmp_path):
+    model, task, token_ids, _ = imported
+    synonyms.save(tmp_path / "table.safetensors")
+    criterion = criterion_of(task, name, tmp_path / "table.safetensors")
+    batch = batch_of(tokenizer)
+    labels = batch["labels"]
+    model.eval().zero_grad()
+    expected, sample_size, log = criterion(model, in_fairseq(task, token_ids, batch))
+    expected.backward()
+
+    bert.eval().zero_grad()
+    objective = build_objective(OBJECTIVES[name], {}, bert, tokenizer, synonyms)
+    encoder = Encoder(bert)
+    theirs = {"src_tokens": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+    target = labels.masked_fill(labels == -100, tokenizer.pad_token_id)
+    loss, its_size, its_log = objective(
+        encoder, {"net_input": theirs, "target": target, "ntokens": labels.numel(), "nsentences": len(labels)}
+    )
+    loss.backward()
+    torch.testing.assert_close(loss, expected, rtol=1e-6, atol=0)
+    assert its_size == sample_size and list(its_log) == list(log)
+    assert log["false_negatives"] > 0
+    for key, value in log.items():
+        assert float(its_log[key]) == pytest.approx(float(value), rel=2e-6, abs=1e-6), key
+    gradient = bert.bert.embeddings.word_embeddings.weight.grad[token_ids]
+    torch.testing.assert_close(gradient, model.embeddings.word_embeddings.weight.grad, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MASKED_LM)
+def test_every_objective_trains_and_is_logged(name, bert, tokenizer, synonyms, tmp_path):
+    """Losses fall, evaluations have the objective's metrics, and everything is logged."""
+    trainer = train(copy_of(bert), tokenizer, tmp_path, objective=name, synonyms=synonyms, max_steps=8)
+    assert losses(trainer)[-1] < losses(trainer)[0]
+    record, evaluation = trainer.state.log_history[0], trainer.evaluate()
+    own = {metric.name for metric in OBJECTIVES[name].metrics} - {"judge_agreement"}
+    assert {"loss", "nll_loss", "mlm_accuracy", "false_negative_rate", *own} <= set(record)
+    assert {f"eval_{key}" for key in ("loss", "nll_loss", "false_negative_rate", *own)} <= set(evaluation)
+
+
+def test_without_false_negatives_it_is_the_plain_trainer_bitwise(bert, tokenizer, tmp_path):
+    plain = train(copy_of(bert), tokenizer, tmp_path, kind=transformers.Trainer)
+    empty = tmp_path / "empty.tsv"
+    empty.write_text("nothing\tnowhere\nnoun1\tnoun2\n")
+    table = SynonymTable.from_list(tokenizer, empty)
+    table.synonyms.fill_(-1)
+    table._table.fill_(-1)
+    expected = plain.evaluate()["eval_loss"]
+    for name in ("mlm", "mlm_hard_correction", "mlm_synonym_marginal"):
+        ours = train(copy_of(bert), tokenizer, tmp_path, objective=name, synonyms=table)
+        assert losses(ours)[0] == losses(plain)[0]
+        assert ours.evaluate()["eval_loss"] == expected
+        assert_same_parameters(ours.model, plain.model, rtol=1e-5, atol=1e-6)
+
+
+def test_ten_updates_are_those_of_the_criterion(bert, tokenizer, synonyms, imported, tmp_path):
+    model, task, token_ids, _ = imported
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    synonyms.save(tmp_path / "table.safetensors")
+    criterion = criterion_of(task, "mlm_hard_correction", tmp_path / "table.safetensors")
+    trainer = train(
+        copy_of(bert), tokenizer, tmp_path, objective="mlm_hard_correction", synonyms=synonyms, max_steps=10,
+        lr_scheduler_type="constant", optim="sgd", max_grad_norm=1.0, learning_rate=0.1,
+    )  # fmt: skip
+    batches = []
+    other = train(copy_of(bert), tokenizer, tmp_path, kind=recording(batches), max_steps=10)
+    assert other.state.global_step == len(batches) == 10
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches:
+        loss, sample_size, _ = criterion(model, in_fairseq(task, token_ids, batch))
+        optimizer.zero_grad()
+        (loss / sample_size).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    ours = trainer.model.bert.embeddings.word_embeddings.weight[token_ids]
+    torch.testing.assert_close(ours, model.embeddings.word_embeddings.weight, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(ours, before["embeddings.word_embeddings.weight"], atol=1e-3)
+    model.load_state_dict(before)
+
+
+def recording(batches: list) -> type:
+    """A plain trainer that keeps the batches that it sees."""
+
+    class Recording(transformers.Trainer):
+        def compute_loss(self, model, inputs, *args, **kwargs):
+            batches.append({name: value.clone() for name, value in inputs.items()})
+            return super().compute_loss(model, inputs, *args, **kwargs)
+
+    return Recording
+
+
+@pytest.mark.parametrize("name", ["mlm", "mlm_hard_correction", "mlm_soft_reg"])
+def test_two_accumulated_batches_are_one(name, bert, tokenizer, synonyms, tmp_path):
+    """The batches have different numbers of masked tokens and of false negatives."""
+    options = {"objective": name, "synonyms": synonyms, "optim": "sgd", "learning_rate": 0.1, "max_steps": 3}
+    options["collator"] = fixed_masks(tokenizer)
+    one = train(copy_of(bert), tokenizer, tmp_path, **options)
+    two = train(
+        copy_of(bert), tokenizer, tmp_path, per_device_train_batch_size=4, gradient_accumulation_steps=2, **options
+    )
+    assert losses(one) == pytest.approx(losses(two), rel=1e-5)
+    assert_same_parameters(one.model, two.model, rtol=1e-5, atol=1e-5)
+
+
+def test_resuming_equals_not_stopping(tokenizer, synonyms, tmp_path):
+    model = make_bert(len(tokenizer))  # with dropout
+    options = {"objective": "mlm_hard_correction", "synonyms": synonyms, "collator": fixed_masks(tokenizer)}
+    options |= {"objective_kwargs": {"prediction_mode": "sample"}, "save_strategy": "steps", "save_steps": 2}
+    complete = train(copy_of(model), tokenizer, tmp_path, **options)
+    resumed = train(copy_of(model), tokenizer, tmp_path, resume=str(tmp_path / "checkpoint-2"), **options)
+    assert_same_parameters(complete.model, resumed.model, rtol=0, atol=0)
+
+
+def test_half_precision_follows_float32(bert, tokenizer, synonyms, tmp_path):
+    options = {"objective": "mlm_hard_correction", "synonyms": synonyms}
+    full = train(copy_of(bert), tokenizer, tmp_path, **options)
+    half = train(copy_of(bert), tokenizer, tmp_path, bf16=True, **options)
+    assert losses(half) == pytest.approx(losses(full), rel=0.02) and losses(half) != losses(full)
+
+
+OTHERS = {
+    "RobertaForMaskedLM": {},
+    "XLMRobertaForMaskedLM": {},
+    "DistilBertForMaskedLM": {"n_layers": 2, "dim": 32, "n_heads": 2, "hidden_dim": 48},
+    "DebertaV2ForMaskedLM": {},
+    "ModernBertForMaskedLM": dict.fromkeys(["pad_token_id", "cls_token_id", "sep_token_id"], 0),
+    "ElectraForMaskedLM": {"embedding_size": 16},
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_masked_language_models(kind, tokenizer, synonyms, tmp_path):
+    """The plain objective is the loss of the model itself, and the regularization terms find their inputs."""
+    kind_of_model = getattr(transformers, kind)
+    sizes = {} if kind.startswith("Distil") else SIZES
+    config = kind_of_model.config_class(vocab_size=len(tokenizer) + 3, **{**sizes, **OTHERS[kind]})
+    model = randomize(kind_of_model(config), seed=1)
+    batch = {name: value for name, value in batch_of(tokenizer).items() if name != "token_type_ids"}
+    expected = model(**batch).loss
+    sample = {
+        "net_input": {"src_tokens": batch["input_ids"], "attention_mask": batch["attention_mask"]},
+        "target": batch["labels"].masked_fill(batch["labels"] == -100, tokenizer.pad_token_id),
+        "ntokens": 1,
+        "nsentences": 8,
+    }
+    for name in ("mlm", "mlm_soft_reg", "mlm_sent_kl"):
+        objective = build_objective(OBJECTIVES[name], {}, model, tokenizer, synonyms)
+        loss, sample_size, log = objective(Encoder(model), sample)
+        rest = sum(log[key] for key in ("soft_reg", "sent_kl") if key in log)
+        torch.testing.assert_close((loss - rest) / sample_size, expected, rtol=1e-5, atol=1e-5)
+        loss.backward()
+
+
+@pytest.fixture
+def electra(tokenizer):
+    discriminator, generator = make_electra(len(tokenizer), generator_sizes={**SIZES})
+    return JointElectra(generator, discriminator)
+
+
+@pytest.mark.parametrize("name", ["mlm_hard_correction", "mlm_sent_kl", *DETECTION])
+def test_electra_trains_both_models(name, electra, tokenizer, synonyms, tmp_path):
+    before = {key: value.clone() for key, value in electra.state_dict().items()}
+    trainer = train(electra, tokenizer, tmp_path, objective=name, synonyms=synonyms)
+    changed = {key for key, value in electra.state_dict().items() if not torch.equal(value, before[key])}
+    assert {key.split(".")[0] for key in changed} == {"generator", "discriminator"}
+    assert {"rtd_loss", "rtd_recall", "replaced_rate", "nll_loss"} <= set(trainer.state.log_history[0])
+
+
+def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
+    batch, labels = batch_of(tokenizer), batch_of(tokenizer)["labels"]
+    masked = labels != -100
+    output = electra.eval()(batch["input_ids"], batch["attention_mask"], None, masked, labels)
+    corrupted = batch["input_ids"].masked_scatter(masked, output.drawn_tokens)
+    is_replaced = corrupted.ne(torch.where(masked, labels, batch["input_ids"]))
+    assert torch.equal(output.is_replaced, is_replaced) and is_replaced.any()
+    expected = electra.discriminator(corrupted, batch["attention_mask"], labels=is_replaced.long()).loss
+    losses = replaced_token_detection(output.discriminator_logits, is_replaced)
+    torch.testing.assert_close(losses[batch["attention_mask"].bool()].mean(), expected)
+
+
+def test_electra_is_saved_and_resumed(electra, tokenizer, synonyms, tmp_path):
+    shared = electra.discriminator.get_input_embeddings().weight
+    assert shared is electra.generator.get_input_embeddings().weight is electra.generator.generator_lm_head.weight
+    options = {"objective": "rtd_graded", "synonyms": synonyms, "save_strategy": "steps", "save_steps": 2}
+    complete = train(electra, tokenizer, tmp_path, collator=fixed_masks(tokenizer), **options)
+    discriminator, generator = make_electra(len(tokenizer), seed=7, generator_sizes={**SIZES})
+    other = JointElectra(generator, discriminator)
+    train(other, tokenizer, tmp_path, collator=fixed_masks(tokenizer), resume=str(tmp_path / "checkpoint-2"), **options)
+    assert_same_parameters(complete.model, other, rtol=0, atol=0)
+    electra.save_pretrained(tmp_path / "saved")
+    read = transformers.ElectraForPreTraining.from_pretrained(tmp_path / "saved" / "discriminator")
+    assert torch.equal(read.get_input_embeddings().weight, shared)
+
+
+def test_a_judge_decides_about_corrections(bert, tokenizer, synonyms, tmp_path):
+    save_models(tmp_path, {"judge": bert})
+    options = {"objective": "mlm_hard_correction", "synonyms": synonyms}
+    accepted = {}
+    for threshold in (0.0, 1.0):
+        kwargs = {"correction_judge": str(tmp_path / "judge"), "correction_judge_threshold": threshold}
+        trainer = train(copy_of(bert), tokenizer, tmp_path, objective_kwargs=kwargs, **options)
+        accepted[threshold] = trainer.state.log_history[0]["judge_agreement"]
+    assert accepted[0.0] == 100 and accepted[1.0] < 100
+
+
+def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):
+    own = load_script("examples/own_objective/my_objectives/mlm_confidence_penalty.py").ConfidencePenalty
+    options = {"objective": own, "objective_kwargs": {"confidence_penalty_weight": 0.5}}
+    trainer = train(copy_of(bert), tokenizer, tmp_path, **options)
+    record = trainer.state.log_history[0]
+    expected = math.log(2) * (record["nll_loss"] - 0.5 * record["entropy"])
+    assert record["loss"] == pytest.approx(expected, abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    "objective, kwargs, message",
+    [
+        ("mlm_soft", {}, "there is no objective mlm_soft; give one of mlm, "),
+        ("mlm_hard_correction", {}, "objective mlm_hard_correction: needs synonyms"),
+        ("rtd_focal", {}, "BertForMaskedLM has no discriminator; give JointElectra"),
+        ("mlm", {"soft_reg_weight": 1.0}, "objective mlm: has no option soft_reg_weight; it has prediction_mode"),
+        ("mlm_soft_reg", {"soft_reg_weight": -1.0}, "soft_reg_weight must be non-negative"),
+        ("mlm_soft_reg", {"soft_reg_weight": "1"}, "soft_reg_weight must be a number, not '1'"),
+        ("mlm", {"prediction_mode": "best"}, "prediction_mode must be one of argmax, sample, not best"),
+    ],
+)
+def test_wrong_options_are_refused_before_training(objective, kwargs, message, bert, tokenizer, tmp_path):
+    with pytest.raises(InputError, match=message):
+        train(bert, tokenizer, tmp_path, objective=objective, objective_kwargs=kwargs)
+
+
+def test_wrong_models_tokenizers_and_tables_are_refused(bert, tokenizer, synonyms, tmp_path):
+    gpt2 = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=129, n_layer=1, n_embd=8, n_head=1))
+    with pytest.raises(InputError, match="GPT2LMHeadModel is not a masked language model; load it with AutoModelFor"):
+        train(gpt2, tokenizer, tmp_path)
+    other = write_vocabulary(tmp_path / "other", ["[PAD]", "[UNK]", "[MASK]", "a"])
+    other = transformers.AutoTokenizer.from_pretrained(other)
+    with pytest.raises(InputError, match="the synonyms are those of another tokenizer"):
+        build_objective(OBJECTIVES["mlm"], {}, bert, other, synonyms)
+    collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm=False)
+    args = transformers.TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
+    with pytest.raises(InputError, match="the data collator masks nothing"):
+        TrueNegativeTrainer(model=bert, args=args, data_collator=collator)
+    with pytest.raises(InputError, match="no tokenizer; give processing_class=tokenizer"):
+        TrueNegativeTrainer(model=bert, args=args, data_collator=lambda rows: rows)
+    trainer = TrueNegativeTrainer(model=bert, args=args, processing_class=tokenizer)
+    with pytest.raises(InputError, match="no label is -100"):
+        trainer.compute_loss(bert, {"input_ids": torch.ones(1, 4).long(), "labels": torch.ones(1, 4).long()})
+    with pytest.raises(InputError, match=r"share their embeddings, but these have sizes \(129, 16\) and \(129, 8\)"):
+        JointElectra(make_electra(129)[1], make_electra(129, embedding_size=8)[0])

@@ -1,0 +1,74 @@
+"""ELECTRA's generator and discriminator, trained together as models of ``transformers``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import ElectraForMaskedLM, ElectraForPreTraining
+
+from .. import corruption
+from ..errors import InputError
+from ..objectives.base import ElectraOutput
+
+_SHARED = "discriminator.electra.embeddings."  # in the discriminator; the generator's are saved
+_TIED = "generator.generator_lm_head.weight"
+
+
+class JointElectra(nn.Module):
+    """An ELECTRA generator and discriminator that share all embeddings (Clark et al. 2020, section 3)."""
+
+    def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:
+        """Raises InputError if the two have embeddings of different sizes."""
+        super().__init__()
+        sizes = [(model.config.vocab_size, model.config.embedding_size) for model in (generator, discriminator)]
+        if sizes[0] != sizes[1]:
+            raise InputError(
+                f"generator and discriminator share their embeddings, but these have sizes {sizes[0]} and {sizes[1]}; "
+                "give both configurations the same vocab_size and embedding_size"
+            )
+        self.generator, self.discriminator = generator, discriminator
+        self.discriminator.electra.embeddings = self.generator.electra.embeddings
+        self.config = discriminator.config
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        masked_tokens: Any = None,
+        target_tokens: Any = None,
+        temperature: float = 1.0,
+    ) -> ElectraOutput:
+        """Masked tokens (B, T), masked positions (B, T), and the original ``target_tokens`` there -> ElectraOutput."""
+        others = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        logits = self.generator(input_ids=input_ids, **others).logits[masked_tokens]
+        drawn = corruption.draw_replacements(logits, temperature)
+        corrupted = corruption.fill_in(input_ids, masked_tokens, drawn)
+        is_replaced = corrupted.ne(corruption.original_tokens(input_ids, target_tokens, masked_tokens))
+        return ElectraOutput(logits, drawn, is_replaced, self.discriminator(input_ids=corrupted, **others).logits)
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.generator.get_input_embeddings()
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
+        """Each tensor once, because safetensors refuses tensors that share memory."""
+        state = super().state_dict(*args, **kwargs)
+        return {name: value for name, value in state.items() if not (_is_shared(name) or name.endswith(_TIED))}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Load what ``state_dict`` returned."""
+        missing, unexpected = super().load_state_dict(state_dict, strict=False, assign=assign)
+        missing = [name for name in missing if not (_is_shared(name) or name.endswith(_TIED))]
+        if strict and (missing or unexpected):
+            raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+        return nn.modules.module._IncompatibleKeys(missing, unexpected)
+
+    def save_pretrained(self, folder: str | Path, **options: Any) -> None:
+        """Write ``generator`` and ``discriminator``, which ``from_pretrained`` of their classes reads."""
+        self.generator.save_pretrained(Path(folder) / "generator", **options)
+        self.discriminator.save_pretrained(Path(folder) / "discriminator", **options)
+
+
+def _is_shared(name: str) -> bool:
+    return _SHARED in name

@@ -1,0 +1,269 @@
+"""The objectives in a ``Trainer`` of ``transformers``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import torch
+from torch import Tensor, nn
+from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+from transformers.trainer_utils import EvalLoopOutput
+
+from .. import corruption
+from ..errors import InputError, naming
+from ..objectives import OBJECTIVES, Objective
+from ..objectives.base import ElectraOutput, add_up
+from .joint_electra import JointElectra
+from .synonyms import SynonymTable, load_model, load_tokenizer
+
+IGNORED = -100  # the label of a token that is not masked
+
+
+class TrueNegativeTrainer(Trainer):
+    """A ``Trainer`` of masked language models with an objective of this package.
+
+    Besides the arguments of ``Trainer``, it takes the name of an objective or a class that extends ``Objective``, its
+    options, and a table for the model's tokenizer. Logs, and metrics of evaluations, have the objective's values:
+    losses in bits, and shares in percent. Raises InputError, before training, for anything that does not fit.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        objective: str | type[Objective] = "mlm",
+        objective_kwargs: Mapping[str, Any] | None = None,
+        synonyms: SynonymTable | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.tokenizer = self._find_tokenizer()
+        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        kind = _find_objective(objective)
+        try:
+            self.objective = build_objective(kind, objective_kwargs or {}, model, self.tokenizer, synonyms)
+        except InputError as error:  # options have the names of flags in messages
+            message = re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
+            raise InputError(f"objective {kind.name}: {message}") from None
+        self.objective.to(self.args.device)
+        self.label_names: list[str] = self.label_names or ["labels"]
+        # the Trainer counts the masked tokens of all accumulated batches, by which compute_loss divides
+        self.model_accepts_loss_kwargs = self.loss_is_scaled_for_ga = True
+        # what the objective logged since the last log, and in the current evaluation
+        self._sums: dict[str, dict[str, Any]] = {"train": {}, "eval": {}}
+        self._drops_positions = type(self.objective).masked_lm_weights is not Objective.masked_lm_weights
+        # of the batches of an update: masked tokens and sample sizes, (2) each, and losses
+        self._sizes: list[Tensor] = []
+        self._losses: list[Tensor] = []
+        self._checked_labels = False
+
+    def _find_tokenizer(self) -> PreTrainedTokenizerBase:
+        found = self.processing_class or getattr(self.data_collator, "tokenizer", None)
+        if found is None:
+            raise InputError("no tokenizer; give processing_class=tokenizer, or a data collator that has one")
+        if found.mask_token is None:
+            raise InputError("the tokenizer has no mask token; use that of a masked language model, such as BERT")
+        if getattr(self.data_collator, "mlm", True) is False:
+            raise InputError("the data collator masks nothing; give DataCollatorForLanguageModeling(tokenizer)")
+        return found
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """The loss of a batch, divided by the masked tokens of all accumulated batches in training."""
+        core = self.accelerator.unwrap_model(model, keep_torch_compile=False)
+        encoder = Encoder(core, model)
+        loss, sample_size, logs = self.objective(encoder, self._sample(inputs))
+        self._add_up("train" if core.training else "eval", logs)
+        if not core.training:
+            loss = loss / torch.where(sample_size > 0, sample_size, 1)
+            return (loss, {"loss": loss, "logits": encoder.logits}) if return_outputs else loss
+        if self._drops_positions:
+            self._sizes.append(torch.stack([logs["masked"], sample_size]))
+        if self.args.average_tokens_across_devices:
+            loss = loss * self.accelerator.num_processes  # because processes average their gradients
+        loss = loss / num_items_in_batch
+        return (loss, {"loss": loss, "logits": encoder.logits}) if return_outputs else loss
+
+    def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
+        """Divide an update by its sample size instead of its masked tokens, if the objective drops some of them."""
+        loss = super().training_step(model, inputs, num_items_in_batch)
+        if not self._drops_positions:
+            return loss
+        self._losses.append(loss)
+        if not self.accelerator.sync_gradients:
+            return loss
+        masked, sample_size = self.accelerator.reduce(torch.stack(self._sizes).sum(dim=0), "sum")
+        scale = masked / torch.where(sample_size > 0, sample_size, 1)
+        torch._foreach_mul_([parameter.grad for parameter in model.parameters() if parameter.grad is not None], scale)
+        loss = loss + (scale - 1) * sum(self._losses)  # the Trainer adds up the losses of the update
+        self._sizes, self._losses = [], []
+        return loss
+
+    def _sample(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """A batch as objectives read it."""
+        labels = inputs["labels"]
+        if not self._checked_labels:
+            if not labels.eq(IGNORED).any():
+                raise InputError(
+                    f"no label is {IGNORED}, so every token would be masked; give a data collator that masks, such as "
+                    "DataCollatorForLanguageModeling(tokenizer)"
+                )
+            self._checked_labels = True
+        others = {name: value for name, value in inputs.items() if name not in ("input_ids", "labels")}
+        return {
+            "net_input": {"src_tokens": inputs["input_ids"], **others},
+            "target": labels.masked_fill(labels == IGNORED, self.objective.padding),
+            "ntokens": labels.numel(),
+            "nsentences": len(labels),
+        }
+
+    def _add_up(self, split: str, logs: dict[str, Any]) -> None:
+        names = list(logs)
+        values = torch.stack([torch.as_tensor(logs[name], device=self.args.device).double() for name in names])
+        before = self._sums[split].get("values")
+        self._sums[split] = {"names": names, "values": values if before is None else before + values}
+
+    def _metrics(self, split: str) -> dict[str, float]:
+        """The objective's metrics of what was logged since the last call, over all processes."""
+        sums, self._sums[split] = self._sums[split], {}
+        if not sums:
+            return {}
+        totals = add_up([dict(zip(sums["names"], self.accelerator.reduce(sums["values"], "sum").tolist()))])
+        # the Trainer has a loss of its own
+        metrics = [metric for metric in self.objective.displayed() if metric.name != "loss"]
+        return {metric.name: metric.of(totals) for metric in metrics if metric.numerator in totals}
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """Add the objective's values to what the Trainer logs about training."""
+        if "loss" in logs:
+            logs.update(self._metrics("train"))
+        super().log(logs, *args, **kwargs)
+
+    def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> EvalLoopOutput:
+        """Add the objective's values to the metrics of an evaluation."""
+        self._sums["eval"] = {}
+        output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
+        output.metrics.update({f"{metric_key_prefix}_{name}": value for name, value in self._metrics("eval").items()})
+        return output
+
+
+def build_objective(
+    kind: type[Objective],
+    options: Mapping[str, Any],
+    model: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    synonyms: SynonymTable | None,
+) -> Objective:
+    """An objective for a model of ``transformers``; raises InputError if anything does not fit the model."""
+    is_electra = isinstance(model, JointElectra)
+    if not is_electra and type(model).__name__ not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
+        raise InputError(
+            f"{type(model).__name__} is not a masked language model; load it with AutoModelForMaskedLM, or give "
+            "JointElectra"
+        )
+    if kind.name.startswith("rtd_") and not is_electra:
+        raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
+    cfg = _configure(kind, options)
+    tables: tuple[Tensor | None, Tensor | None] = None, None
+    if synonyms is not None:
+        synonyms.check_tokenizer(tokenizer)
+        padded = synonyms.padded(model.get_input_embeddings().num_embeddings)
+        tables = padded.synonyms, padded.continues_word
+    elif kind.needs_table(cfg):
+        raise InputError("needs synonyms, such as synonyms=SynonymTable.from_wordnet(tokenizer)")
+    padding = tokenizer.pad_token_id
+    if padding is None:
+        raise InputError("the tokenizer has no padding token")
+    objective = kind(cfg, padding, *tables, load_judge=lambda folder: load_judge(folder, tokenizer))
+    objective.sums_in_place = True
+    return objective
+
+
+def _find_objective(objective: str | type[Objective]) -> type[Objective]:
+    if isinstance(objective, type) and issubclass(objective, Objective):
+        return objective
+    if objective not in OBJECTIVES:
+        raise InputError(
+            f"there is no objective {objective}; give one of {', '.join(OBJECTIVES)}, or an Objective class"
+        )
+    return OBJECTIVES[objective]
+
+
+def _configure(kind: type[Objective], options: Mapping[str, Any]) -> Any:
+    types = get_type_hints(kind.config)
+    known = [option.name for option in fields(kind.config)]
+    for name, value in options.items():
+        if name not in types:
+            raise InputError(f"has no option {name}; it has {', '.join(known)}")
+        if get_origin(types[name]) is Literal and value not in get_args(types[name]):
+            raise InputError(
+                f"--{name.replace('_', '-')} must be one of {', '.join(get_args(types[name]))}, not {value}"
+            )
+        if types[name] is float and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise InputError(f"--{name.replace('_', '-')} must be a number, not {value!r}")
+    return kind.config(**options)
+
+
+class Encoder(nn.Module):
+    """A model of ``transformers``, called as objectives do."""
+
+    core: Any
+
+    def __init__(self, core: nn.Module, wrapped: nn.Module | None = None) -> None:
+        """``wrapped`` is the model in what trains it, such as DistributedDataParallel."""
+        super().__init__()
+        self.core, self.training = core, core.training
+        self._wrapped = [core if wrapped is None else wrapped]  # in a list, so that it is no module of this one
+        self.logits: Tensor | None = None
+        if isinstance(core, ElectraForPreTraining):
+            self.discriminator_head = core.discriminator_predictions
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        masked_tokens: Any = None,
+        masked_indices: Tensor | None = None,
+        target_tokens: Tensor | None = None,
+        uniform_draws: Tensor | None = None,
+        temperature: float = 1.0,
+        features_only: bool = False,
+        tower: str = "discriminator",
+        **inputs: Tensor,
+    ) -> tuple[Tensor, None] | ElectraOutput:
+        """The logits at the masked positions, or with ``features_only`` the last hidden states, (B, T, H)."""
+        if features_only:
+            core = getattr(self.core, tower) if isinstance(self.core, JointElectra) else self.core
+            return core.base_model(input_ids=src_tokens, **inputs)[0], None
+        (model,) = self._wrapped
+        if isinstance(self.core, JointElectra):
+            output = model(
+                input_ids=src_tokens,
+                masked_tokens=masked_tokens,
+                target_tokens=target_tokens,
+                temperature=temperature,
+                **inputs,
+            )
+            self.logits = output.logits
+            return output
+        self.logits = model(input_ids=src_tokens, **inputs).logits
+        return corruption.take_masked(self.logits, masked_tokens), None
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.core.get_input_embeddings()
+
+
+def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Encoder:
+    """A judge of corrections: an encoder or ELECTRA's discriminator, with the same vocabulary; raises InputError."""
+    with naming("--correction-judge"):
+        if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
+            raise InputError(f"{name}: has another vocabulary than the model")
+        judge = load_model(name)
+        if "ElectraForPreTraining" in (judge.config.architectures or ()):
+            judge = load_model(name, "ElectraForPreTraining")
+        return Encoder(judge.eval())
