@@ -15,7 +15,13 @@ from tn_fairseq import corruption
 from tn_fairseq.criterions import MaskedLMCriterion
 from tn_fairseq.objectives.base import ElectraOutput, Objective
 
-TABLE = ("mlm_hard_correction", "mlm_merged_synonyms", "mlm_synonym_marginal", "rtd_graded")  # need a synonym table
+TABLE = (
+    "mlm_hard_correction",
+    "mlm_merged_synonyms",
+    "mlm_synonym_marginal",
+    "mlm_synonym_tying",
+    "rtd_graded",
+)  # need a synonym table
 families = pytest.mark.parametrize("family", FAMILIES)
 
 
@@ -38,6 +44,7 @@ def fairseqs_masked_lm(task, model, batch):
         ("mlm_sent_kl", ["--sent-kl-weight", 0]),
         ("mlm_merged_synonyms", []),
         ("mlm_synonym_marginal", []),
+        ("mlm_synonym_tying", []),
         ("mlm_synonym_marginal", ["--synonym-weight", 0]),
         ("mlm_temperature", ["--mlm-temperature", 1]),
         ("rtd_graded", []),
@@ -192,6 +199,7 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
         ("mlm_hard_correction", "--hard-correction-weight", 1, 2, "between 0 and 1"),
         ("mlm_hard_correction", "--correction-judge-threshold", 0, 1.5, "between 0 and 1"),
         ("mlm_synonym_marginal", "--synonym-weight", 0, -0.5, "between 0 and 1"),
+        ("mlm_synonym_tying", "--synonym-tying-weight", 0, -1, "non-negative"),
         ("rtd_graded", "--rtd-synonym-grade", 1, math.inf, "between 0 and 1"),
     ],
 )

@@ -7,6 +7,7 @@ from .mlm_merged_synonyms import MergedSynonyms
 from .mlm_sent_kl import SentenceKL
 from .mlm_soft_reg import SoftRegularization
 from .mlm_synonym_marginal import SynonymMarginal
+from .mlm_synonym_tying import SynonymTying
 from .mlm_temperature import Temperature
 from .rtd_focal import FocalDetection
 from .rtd_graded import GradedDetection
@@ -19,6 +20,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
         SoftRegularization,
         SentenceKL,
         SynonymMarginal,
+        SynonymTying,
         MergedSynonyms,
         Temperature,
         GradedDetection,

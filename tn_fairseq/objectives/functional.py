@@ -73,6 +73,15 @@ def synonym_gain(logits: Tensor, targets: Tensor, synonyms: Tensor, weight: floa
     return F.softplus(of_synonyms.logsumexp(dim=1) - of_targets + log_weight)
 
 
+def synonym_distance(embeddings: Tensor, words: Tensor, synonyms: Tensor, starts: Tensor) -> Tensor:
+    """Half the squared distance from each word to the mean of its synonyms: (V, E), (W), (M), (W) -> (W).
+
+    The `synonyms` of all words follow on each other, and those of word i begin at `starts[i]`. They get no gradient.
+    """
+    means = F.embedding_bag(synonyms, embeddings.detach().float(), starts, mode="mean")
+    return 0.5 * (F.embedding(words, embeddings).float() - means).square().sum(dim=-1)
+
+
 def soft_regularization(target_embeddings: Tensor, prediction_embeddings: Tensor) -> Tensor:
     """1 - cos(e_k, e'_k) at each masked position: (N, E), (N, E) -> (N), in [0, 2] (Eq. 3).
 

@@ -23,7 +23,7 @@ class SynonymMarginal(Objective):
     name = "mlm_synonym_marginal"
     config = SynonymMarginalConfig
     description = "masked language modeling with the summed probability of the gold word and its synonyms"
-    metrics = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
+    metrics: tuple[Metric, ...] = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
     needs_synonym_table = True
     shares = ("synonym_weight",)
 

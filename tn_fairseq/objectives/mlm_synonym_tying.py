@@ -1,0 +1,61 @@
+"""Synonym tying, ``--criterion mlm_synonym_tying``: synonyms are right answers, and get nearly the same embeddings."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import functional
+from .base import MaskedPredictions, Metric
+from .mlm_soft_reg import input_word_embeddings
+from .mlm_synonym_marginal import SynonymMarginal, SynonymMarginalConfig
+
+
+@dataclass
+class SynonymTyingConfig(SynonymMarginalConfig):
+    synonym_tying_weight: float = field(
+        default=100.0, metadata={"help": "weight of the squared distance from a word's embedding to its synonyms'"}
+    )
+
+
+class SynonymTying(SynonymMarginal):
+    """The synonym marginal, plus the distance between the embeddings of each word and its more frequent synonyms.
+
+    The marginal tells the output that synonyms are equally right. This also tells the input that they mean the same, so
+    that what is learned about one of them holds for the others.
+    """
+
+    name = "mlm_synonym_tying"
+    config = SynonymTyingConfig
+    description = "masked language modeling with the summed probability of synonyms, and tied embeddings of synonyms"
+    metrics: tuple[Metric, ...] = (*SynonymMarginal.metrics, Metric("synonym_distance", "synonym_distance", "masked"))
+    weights = (*SynonymMarginal.weights, "synonym_tying_weight")
+    tied: Tensor
+    partners: Tensor
+    starts: Tensor
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Dictionaries are sorted by frequency, at least roughly. A word moves toward its more frequent synonyms, and
+        # they stay, because more text has trained them.
+        own = torch.arange(len(self.synonyms)).unsqueeze(1)
+        is_earlier = (self.synonyms >= 0) & (self.synonyms < own)
+        counts = is_earlier.sum(dim=1)
+        tied = counts.nonzero().squeeze(1)
+        self.register_buffer("tied", tied, persistent=False)  # (W), words with a more frequent synonym
+        self.register_buffer(
+            "partners", self.synonyms[is_earlier].long(), persistent=False
+        )  # these synonyms, word by word
+        self.register_buffer("starts", counts[tied].cumsum(0) - counts[tied], persistent=False)  # (W), first of each
+
+    def regularization(
+        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        loss, logs = super().regularization(model, sample, masked)
+        embeddings = input_word_embeddings(model)
+        distances = functional.synonym_distance(embeddings.weight, self.tied, self.partners, self.starts)
+        # the caller divides by the number of masked positions
+        distance = distances.sum() / max(len(self.tied), 1) * masked.masked_tokens.sum()
+        loss = loss + self.cfg.synonym_tying_weight * distance
+        return loss, {**logs, "synonym_distance": distance.detach()}
