@@ -11,8 +11,8 @@ from .. import corruption
 from ..errors import InputError
 from ..objectives.base import ElectraOutput
 
-_SHARED = "discriminator.electra.embeddings."  # in the discriminator; the generator's are saved
-_TIED = "generator.generator_lm_head.weight"
+# other names of the generator's embeddings, which are saved once
+_OTHER_NAMES = ("discriminator.electra.embeddings.", "generator.generator_lm_head.weight")
 
 
 class JointElectra(nn.Module):
@@ -54,12 +54,12 @@ class JointElectra(nn.Module):
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
         """Each tensor once, because safetensors refuses tensors that share memory."""
         state = super().state_dict(*args, **kwargs)
-        return {name: value for name, value in state.items() if not (_is_shared(name) or name.endswith(_TIED))}
+        return {name: value for name, value in state.items() if not _is_another_name(name)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load what ``state_dict`` returned."""
         missing, unexpected = super().load_state_dict(state_dict, strict=False, assign=assign)
-        missing = [name for name in missing if not (_is_shared(name) or name.endswith(_TIED))]
+        missing = [name for name in missing if not _is_another_name(name)]
         if strict and (missing or unexpected):
             raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
         return nn.modules.module._IncompatibleKeys(missing, unexpected)
@@ -70,5 +70,5 @@ class JointElectra(nn.Module):
         self.discriminator.save_pretrained(Path(folder) / "discriminator", **options)
 
 
-def _is_shared(name: str) -> bool:
-    return _SHARED in name
+def _is_another_name(name: str) -> bool:
+    return any(part in name for part in _OTHER_NAMES)

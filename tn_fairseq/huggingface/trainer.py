@@ -80,14 +80,14 @@ class TrueNegativeTrainer(Trainer):
         encoder = Encoder(core, model)
         loss, sample_size, logs = self.objective(encoder, self._sample(inputs))
         self._add_up("train" if core.training else "eval", logs)
-        if not core.training:
+        if core.training:
+            if self._drops_positions:
+                self._sizes.append(torch.stack([logs["masked"], sample_size]))
+            if self.args.average_tokens_across_devices:
+                loss = loss * self.accelerator.num_processes  # because processes average their gradients
+            loss = loss / num_items_in_batch
+        else:
             loss = loss / torch.where(sample_size > 0, sample_size, 1)
-            return (loss, {"loss": loss, "logits": encoder.logits}) if return_outputs else loss
-        if self._drops_positions:
-            self._sizes.append(torch.stack([logs["masked"], sample_size]))
-        if self.args.average_tokens_across_devices:
-            loss = loss * self.accelerator.num_processes  # because processes average their gradients
-        loss = loss / num_items_in_batch
         return (loss, {"loss": loss, "logits": encoder.logits}) if return_outputs else loss
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
@@ -219,7 +219,7 @@ class Encoder(nn.Module):
         """``wrapped`` is the model in what trains it, such as DistributedDataParallel."""
         super().__init__()
         self.core, self.training = core, core.training
-        self._wrapped = [core if wrapped is None else wrapped]  # in a list, so that it is no module of this one
+        self._wrapped = [core if wrapped is None else wrapped]  # a list, so that it is not registered as a submodule
         self.logits: Tensor | None = None
         if isinstance(core, ElectraForPreTraining):
             self.discriminator_head = core.discriminator_predictions

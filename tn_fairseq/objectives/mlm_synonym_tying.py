@@ -43,11 +43,10 @@ class SynonymTying(SynonymMarginal):
         is_earlier = (self.synonyms >= 0) & (self.synonyms < own)
         counts = is_earlier.sum(dim=1)
         tied = counts.nonzero().squeeze(1)
-        self.register_buffer("tied", tied, persistent=False)  # (W), words with a more frequent synonym
-        self.register_buffer(
-            "partners", self.synonyms[is_earlier].long(), persistent=False
-        )  # these synonyms, word by word
-        self.register_buffer("starts", counts[tied].cumsum(0) - counts[tied], persistent=False)  # (W), first of each
+        # (W), the words with a more frequent synonym; (M), these synonyms, word by word; (W), where those of each begin
+        self.register_buffer("tied", tied, persistent=False)
+        self.register_buffer("partners", self.synonyms[is_earlier].long(), persistent=False)
+        self.register_buffer("starts", counts[tied].cumsum(0) - counts[tied], persistent=False)
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
