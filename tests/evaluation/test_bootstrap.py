@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tn_fairseq.evaluation import bootstrap
 from tn_fairseq.evaluation.bootstrap import estimate, mean, rank_correlation
 
 NORMAL = np.random.default_rng(5).normal(3.0, 2.0, (1, 400))
@@ -28,8 +29,58 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_approximation():
 
 def test_the_interval_leaves_out_two_and_a_half_percent_at_each_end():
     numbers = iter(range(1001))  # the estimate, then the resamples 1 to 1000
-    (found,), _ = estimate([np.zeros((1, 1))], lambda values: np.array([next(numbers)]))
+    (found,), _ = estimate([np.zeros((1, 2))], lambda values: np.array([next(numbers)]))
     assert found[:3] == pytest.approx((0, 1 + 0.025 * 999, 1000 - 0.025 * 999))
+
+
+def test_clusters_of_one_item_change_nothing():
+    """Also not in the last bit, whatever the names of the clusters."""
+    seeds, gold = np.concatenate([NORMAL - 1, NORMAL[:, ::-1]]), np.linspace(0, 1, 400)
+    names = [f"{number:b}"[::-1] for number in range(1, 401)]
+    for statistic, more in ((mean, {}), (rank_correlation, {"gold": gold})):
+        plain = estimate([NORMAL, seeds], statistic, 0, **more)
+        for before, after in zip(plain, estimate([NORMAL, seeds], statistic, 0, **more, clusters=names)):
+            np.testing.assert_array_equal(after, before)
+
+
+def test_copies_of_items_in_one_cluster_change_nothing():
+    """Whatever their order: copies say nothing new. As independent items, they narrow the interval."""
+    order = np.random.default_rng(1).permutation(4 * 400)
+    copies, clusters = np.tile(NORMAL, 4)[:, order], np.tile(np.arange(400), 4)[order]
+    (single,), _ = estimate([NORMAL], mean)
+    (clustered,), _ = estimate([copies], mean, clusters=clusters.tolist())
+    (independent,), _ = estimate([copies], mean)
+    half = (single.high - single.low) / 2
+    assert clustered.value == pytest.approx(single.value)
+    assert (clustered.high - clustered.low) / 2 == pytest.approx(half, rel=0.1)
+    assert (independent.high - independent.low) / 2 == pytest.approx(half / 2, rel=0.1)
+
+
+def test_larger_clusters_count_more():
+    """A mean is over items: of clusters with 1, 0, 0 and four times 1, or of two draws of one of them."""
+    (found,), _ = estimate([np.array([[1.0, 0, 0, 1, 1, 1, 1]])], mean, clusters="abbcccc")
+    assert found.value == pytest.approx(5 / 7) and (found.low, found.high) == (0, 1)
+
+
+def test_a_single_cluster_has_no_interval():
+    (found, _), (_, difference) = estimate([NORMAL, NORMAL + 1], mean, 0, clusters=[1] * 400)
+    assert found.value == NORMAL.mean() and difference.difference == pytest.approx(1)
+    assert np.isnan([found.low, found.high, difference.low, difference.high]).all()
+
+
+def test_the_intervals_of_clustered_items_cover_the_truth_in_95_percent_of_simulations(monkeypatch):
+    """500 samples of 100 clusters with 6 items; half of the variance is between clusters."""
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 200)
+    rng, clusters = np.random.default_rng(3), np.repeat(np.arange(100), 6)
+    samples = [(rng.normal(size=100)[clusters] + rng.normal(size=600))[None] for _ in range(500)]
+
+    def coverage(clusters: list[int] | None) -> float:
+        found, _ = estimate(samples, mean, clusters=clusters)
+        return np.mean([one.low <= 0 <= one.high for one in found])
+
+    # the standard error is 0.01; with 5% outside at each end, it would be 0.89
+    assert coverage(clusters.tolist()) == pytest.approx(0.95, abs=0.02)
+    assert coverage(None) < 0.75
 
 
 def test_differences_are_paired():

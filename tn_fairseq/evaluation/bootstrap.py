@@ -1,10 +1,12 @@
 """Intervals of measures over items (targets, word pairs, questions) and seeds, by resampling both.
 
-Each resample draws items with replacement, the same for all checkpoints, so that differences are paired. It also draws
-seeds with replacement for each checkpoint that has several, and averages over them.
+Each resample draws clusters of items with replacement, the same for all checkpoints, so that differences are paired. A
+cluster holds the items that have something in common, such as the questions on one paragraph: they are alike, so the
+measure varies more than if all items were independent. Each resample also draws seeds with replacement for each
+checkpoint that has several, and averages over them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,14 +51,29 @@ def rank_correlation(values: np.ndarray) -> np.ndarray:
 
 
 def estimate(
-    groups: Sequence[np.ndarray], statistic: Statistic, baseline: int | None = None, gold: np.ndarray | None = None
+    groups: Sequence[np.ndarray],
+    statistic: Statistic,
+    baseline: int | None = None,
+    gold: np.ndarray | None = None,
+    clusters: Sequence[Hashable] | None = None,
 ) -> tuple[list[Estimate], list[Difference]]:
     """Estimate a measure for each checkpoint, and its difference from the checkpoint number ``baseline``.
 
     ``groups`` are the values of each checkpoint, (seeds, items). ``gold``, (items,), is the first row for the statistic
-    if it is given. There are no differences without a baseline. The resamples are always the same.
+    if it is given. ``clusters`` names the cluster of each item, (items,); by default, each item is one. There are no
+    differences without a baseline, and the intervals of a single cluster are NaN. The resamples are always the same.
     """
-    items = groups[0].shape[1]
+    of_item = range(groups[0].shape[1]) if clusters is None else clusters
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(of_item))}
+    of_cluster = np.array([numbers[cluster] for cluster in of_item])
+    order, sizes = np.argsort(of_cluster, kind="stable"), np.bincount(of_cluster)
+    starts = np.cumsum(sizes) - sizes  # of the clusters in the order
+
+    def members(drawn: np.ndarray) -> np.ndarray:
+        """The items of the clusters that are drawn."""
+        lengths = sizes[drawn]
+        shifts = starts[drawn] - np.cumsum(lengths) + lengths
+        return order[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
 
     def measure(chosen: Any) -> list[np.ndarray]:
         first = [] if gold is None else [gold[None, chosen]]
@@ -64,9 +81,9 @@ def estimate(
 
     random, of_seeds = np.random.default_rng(1), np.random.default_rng(2)
     found = measure(slice(None))
-    resampled = np.empty((len(groups), RESAMPLES))
-    for number in range(RESAMPLES):
-        for group, values in enumerate(measure(random.integers(items, size=items))):
+    resampled = np.full((len(groups), RESAMPLES), np.nan)
+    for number in range(RESAMPLES if len(sizes) > 1 else 0):
+        for group, values in enumerate(measure(members(random.integers(len(sizes), size=len(sizes))))):
             resampled[group, number] = values[of_seeds.integers(len(values), size=len(values))].mean()
     estimates = [
         Estimate(values.mean(), *_interval(of_group), np.std(values, ddof=1) if len(values) > 1 else np.nan)
@@ -81,7 +98,9 @@ def estimate(
 
 
 def _interval(resampled: np.ndarray) -> tuple[float, float]:
-    """The percentiles of the resamples in which the measure is defined."""
+    """The percentiles of the resamples in which the measure is defined; NaN if it is in none."""
+    if np.isnan(resampled).all():
+        return np.nan, np.nan
     outside = 50 * (1 - CONFIDENCE)
     low, high = np.nanpercentile(resampled, [outside, 100 - outside])
     return low, high

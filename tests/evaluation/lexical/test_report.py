@@ -137,6 +137,18 @@ def test_seeds_are_averaged(run, world, tmp_path):
     assert "  minus one" in printed and "RTD AUC" not in printed
 
 
+def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
+    """Though it has several targets."""
+    context, judged = "the sum total is due .", {"whole": 9, "price": 0}
+    content = swords_content([(context, word, judged) for word in ("sum", "total")])
+    swords = write_swords(tmp_path / "one.json", content)
+    _, folder = run(checkpoints["bert"], without=("word-pairs", "blimp", "synonym-table"), swords=swords)
+    rows = rows_of(folder).values()
+    assert {row["items"] for row in rows} == {2} and {row["low"] for row in rows} == {row["high"] for row in rows} == {
+        None
+    }
+
+
 def test_a_report_replaces_an_earlier_one(run, checkpoints):
     _, folder = run(checkpoints["bert"])
     (folder / "notes").write_text("mine")
@@ -183,6 +195,8 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     )
     twice = ["--word-pairs", world["word-pairs"], tmp_path / "other" / "pairs.txt"]
     assert "two files are named pairs" in refused(bert, *twice, without=("word-pairs",))
+    (tmp_path / "pairs.json").write_bytes(b"{}")
+    assert "two files are named pairs" in refused(bert, swords=tmp_path / "pairs.json")
     assert "others/tokenizer" in refused(foreign, data=others, without=("synonym-table",))
     assert "dict.txt" in refused(bert, data=tmp_path / "nowhere")
     # tables and checkpoints

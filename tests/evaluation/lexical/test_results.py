@@ -51,6 +51,21 @@ def test_a_single_item_has_no_interval():
     assert rows[1]["difference_low"] is rows[1]["difference_high"] is None
 
 
+def test_items_in_one_context_are_resampled_together():
+    """Twice the targets, all alike in a context, have the same interval; an undefined one has no context."""
+    leniency = np.arange(20.0) ** 2
+    once = measured("a", [*leniency, np.nan])
+    twice = measured("a", [*np.repeat(leniency, 2), np.nan])
+    contexts = [f"context {number}" for number in range(21)]
+    (row,) = checkpoint_rows([once], {}, contexts={"swords": contexts})
+    (plain,) = checkpoint_rows([once], {})
+    (double,) = checkpoint_rows([twice], {}, contexts={"swords": np.repeat(contexts, 2)[:41].tolist()})
+    assert row == plain and double["items"] == 2 * row["items"]
+    assert (double["low"], double["high"]) == pytest.approx((row["low"], row["high"]))
+    (other,) = checkpoint_rows([twice], {}, contexts={"other data": contexts})
+    assert other["high"] - other["low"] < 0.9 * (row["high"] - row["low"])
+
+
 def test_a_checkpoint_is_compared_only_if_the_baseline_has_the_measure():
     electra = measured("e", [1.0, 2.0], RTD_AUC=np.array([[60.0, 80.0]]))
     rows = checkpoint_rows([measured("a", [3.0, 5.0]), electra], {}, "a")

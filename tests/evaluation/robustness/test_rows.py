@@ -63,6 +63,25 @@ def test_intervals_are_paired(monkeypatch):
     assert plain["drop_high"] - plain["drop_low"] < 6 < plain["original_high"] - plain["original_low"]
 
 
+@pytest.mark.parametrize(("task", "place"), [("SQuAD", 1), ("QNLI", 1), ("MNLI", 0), ("RTE", 0)])
+def test_examples_with_one_context_are_resampled_together(task, place, monkeypatch):
+    """More questions on the same contexts, answered alike, narrow no interval, though each is attacked differently."""
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 100)
+    right = np.random.default_rng(1).random((2, 100)) < [[0.8], [0.5]]
+    rows = []
+    for questions in (1, 3):
+        sides = []
+        for attack in ("", " z{}"):
+            texts = [(f"question {n}", f"context {n % 100}{attack.format(n)}") for n in range(100 * questions)]
+            sides.append([Example(text if place else text[::-1], ("y",)) for text in texts])
+        answers = ["y" if one else "z" for side in right for one in np.tile(side, questions)]
+        attack = attack_of(*sides, data=task)
+        found = predictions(answers[: 100 * questions], answers[100 * questions :], attack)
+        row, *_ = attack_rows(attack, {"plain": [found]})
+        rows.append([row[key] for key in ("original", "attacked", "drop", "drop_low", "drop_high")])
+    assert rows[1] == pytest.approx(rows[0]) and rows[0][4] - rows[0][3] > 15
+
+
 def test_what_is_undefined_is_none():
     alone, *_ = attack_rows(attack_of(None), {"plain": [PLAIN], "other": [CORRECTED]}, "other")
     assert alone["original"] is alone["drop"] is alone["drop_low"] is None and alone["attacked"] == 25

@@ -76,15 +76,16 @@ def write_report(options: Namespace) -> str:
             raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
     measures: list[Measure] = []
     gold: dict[Key, np.ndarray] = {}
+    contexts: dict[str, list[str]] = {}
     notes: dict[str, str] = {}
     groups: dict[str, list[Checkpoint]] = {}
     if options.checkpoints:
-        measures, gold, notes = _measures(options, targets, dictionary, words, tables)
+        measures, gold, contexts, notes = _measures(options, targets, dictionary, words, tables)
         groups = find_groups(options.checkpoints, dictionary, options.baseline)
 
     with report_folder(options.output, FILES) as folder:
         measured = [measure_group(name, group, measures, options.data) for name, group in groups.items()]
-        rows = checkpoint_rows(measured, gold, options.baseline)
+        rows = checkpoint_rows(measured, gold, options.baseline, contexts)
         blocks = [tables_text(of_tables)] if of_tables else []
         blocks += [checkpoints_text(rows, notes)] if rows else []
         text = "\n\n".join(blocks)
@@ -108,10 +109,16 @@ def _check(options: Namespace) -> None:
         raise InputError("nothing to measure the checkpoints with; give --swords, --word-pairs or --blimp")
     if not options.checkpoints and (options.word_pairs or options.blimp):
         raise InputError("--word-pairs and --blimp measure checkpoints; give at least one")
-    stems = [path.stem for path in options.word_pairs]
-    for stem in stems:
-        if stems.count(stem) > 1:
-            raise InputError(f"--word-pairs: two files are named {stem}; rename one, because results have these names")
+    names = [path.stem for path in options.word_pairs]
+    names += [] if options.swords is None else [swords_name(options.swords)]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two files are named {name}; rename one, because results have these names")
+
+
+def swords_name(path: Path) -> str:
+    """The name of a SWORDS file in results."""
+    return path.name.split(".json")[0]
 
 
 def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str | None) -> dict[str, list[Checkpoint]]:
@@ -160,20 +167,22 @@ def _measures(
     dictionary: Dictionary,
     words: Mapping[int, str],
     tables: Mapping[str, Tensor],
-) -> tuple[list[Measure], dict[Key, np.ndarray], dict[str, str]]:
-    """Functions that measure a model, the similarities of word pairs by key, and what is left out by data."""
+) -> tuple[list[Measure], dict[Key, np.ndarray], dict[str, list[str]], dict[str, str]]:
+    """Functions that measure a model, similarities of word pairs by key, and contexts and what is left out by data."""
     measures: list[Measure] = []
     gold: dict[Key, np.ndarray] = {}
+    contexts: dict[str, list[str]] = {}
     notes: dict[str, str] = {}
     if options.swords is not None or options.blimp is not None:
         tokenizer = load_tokenizer(options.data / "tokenizer")
         lookup = tokenizer.lookup_table(dictionary)
 
     if options.swords is not None:
-        data = options.swords.name.split(".json")[0]
+        data = swords_name(options.swords)
         questions = find_questions(targets, tokenizer, lookup, words)
         if not questions:
             raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
+        contexts[data] = [question.target.context for question in questions]
         judged = sum(len(question.target.substitutes) for question in questions)
         used = sum(len(question.scores) for question in questions)
         notes[data] = (
@@ -222,4 +231,4 @@ def _measures(
             return {Key(stem, ACCURACY + kind, part): found[numbers] for (kind, part), numbers in members.items()}
 
         measures.append(accuracies)
-    return measures, gold, notes
+    return measures, gold, contexts, notes

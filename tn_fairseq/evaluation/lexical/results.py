@@ -1,6 +1,7 @@
 """The rows of the report, and their layout for a terminal."""
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ whole words; near 1 if the embeddings have collapsed."""
 BLIMP_LEGEND = "Percentage of pairs whose good sentence has the higher pseudo-log-likelihood; 50 is chance."
 INTERVALS = """\
 ±: half the width of the 95% bootstrap interval over targets, word pairs or pairs of sentences; differences are paired.
+Targets in one context are resampled together.
 Several checkpoints with one name are seeds, which are resampled too. With one seed, the interval does not cover the
 spread over seeds, and with few seeds it is too narrow."""
 
@@ -97,12 +99,16 @@ def percent(part: int, whole: int) -> float | None:
 
 
 def checkpoint_rows(
-    measured: Sequence[Measured], gold: Mapping[Key, np.ndarray], baseline: str | None = None
+    measured: Sequence[Measured],
+    gold: Mapping[Key, np.ndarray],
+    baseline: str | None = None,
+    contexts: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Row]:
     """A row for each key and each checkpoint that has it: the value with its interval, and the paired difference.
 
-    ``gold`` has the similarities of the word pairs, (items,), by the key of their correlation. Intervals are None for a
-    single item, and all differences without a ``baseline`` or if the baseline lacks the key.
+    ``gold`` has the similarities of the word pairs, (items,), by the key of their correlation, and ``contexts`` the
+    context of each item, (items,), by data, because items in one context are not independent. Intervals are None for a
+    single item or context, and all differences without a ``baseline`` or if the baseline lacks the key.
     """
     rows = []
     for key in dict.fromkeys(key for one in measured for key in one.values):
@@ -117,15 +123,14 @@ def checkpoint_rows(
         names = [one.name for one in having]
         of_baseline = names.index(baseline) if baseline in names else None
         statistic: Statistic = rank_correlation if key in gold else mean
-        estimates, differences = estimate(groups, statistic, of_baseline, gold.get(key))
+        clusters = list(compress(contexts[key.data], defined)) if contexts and key.data in contexts else None
+        estimates, differences = estimate(groups, statistic, of_baseline, gold.get(key), clusters)
         for number, (one, found) in enumerate(zip(having, estimates)):
             row: Row = {"checkpoint": one.name, "updates": one.updates, "seeds": len(groups[number]), **key._asdict()}
             is_compared = bool(differences) and number != of_baseline
             row |= {"items": items, **found._asdict(), "baseline": baseline if is_compared else None}
             compared = differences[number] if is_compared else (None, None, None)
             row |= dict(zip(("difference", "difference_low", "difference_high"), compared, strict=True))
-            if items == 1:
-                row |= dict.fromkeys(("low", "high", "difference_low", "difference_high"))
             rows.append({name: None if value != value else value for name, value in row.items()})
     return rows
 

@@ -34,6 +34,8 @@ FILES = {
 Score = Callable[[str, str], float]
 SQUAD_SCORES: dict[str, Score] = {"EM": exact_match, "F1": f1}
 GLUE_SCORES: dict[str, Score] = {"accuracy": operator.eq}
+# which of the texts others share, if it is not the first
+CONTEXT = {SQUAD: 1, "QNLI": 1}
 Predictions = Mapping[tuple[str, ...], str]  # by texts
 MEASURES = ("original", "attacked", "drop")
 PARTS = ("", "_low", "_high", "_seed_sd", "_difference", "_difference_low", "_difference_high")  # of a measure
@@ -42,7 +44,8 @@ LEGEND = """\
 drop       original minus attacked, on the same examples
 ±          half the width of the 95% bootstrap interval over examples; drops and differences are paired
 sd         standard deviation over the seeds of fine-tuning, which the intervals cover too if there are several
-The intervals do not cover other seeds of pre-training, and examples with the same text are taken as independent."""
+Examples with the same context are resampled together: the questions on a paragraph, the hypotheses on a premise. The
+intervals do not cover other seeds of pre-training."""
 
 
 def write_report(options: argparse.Namespace) -> str:
@@ -89,11 +92,14 @@ def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], bas
     """A row for each score and checkpoint: on the original and the attacked examples, the drop, and the differences.
 
     ``groups`` has the predictions of each seed of each checkpoint. All are in percent, each with its 95% interval. What
-    is undefined is None: intervals of a single example, the original and the drop of data without, and differences
+    is undefined is None: intervals of a single context, the original and the drop of data without, and differences
     without a ``baseline`` or if the baseline has no run on the task.
     """
     names = list(groups)
     of_baseline = names.index(baseline) if baseline in names else None
+    # before the attack, which may change the context of each question in another way
+    place = CONTEXT.get(attack.task, 0)
+    contexts = [example.texts[place] for example in attack.originals or attack.attacked]
     rows = []
     for score, function in (SQUAD_SCORES if attack.task == SQUAD else GLUE_SCORES).items():
         attacked = [_values(function, attack.attacked, seeds) for seeds in groups.values()]
@@ -102,7 +108,7 @@ def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], bas
             measures["original"] = [_values(function, attack.originals, seeds) for seeds in groups.values()]
             measures["drop"] = [before - after for before, after in zip(measures["original"], attacked)]
         # all with the same resamples, so that differences of drops are those of the scores
-        found = {key: estimate(values, mean, of_baseline) for key, values in measures.items()}
+        found = {key: estimate(values, mean, of_baseline, clusters=contexts) for key, values in measures.items()}
         for number, name in enumerate(names):
             is_compared = of_baseline not in (None, number)
             row: Row = {"attack": attack.name, "data": attack.data, "checkpoint": name, "seeds": len(groups[name])}
@@ -114,8 +120,6 @@ def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], bas
                 if key in found:
                     estimates, differences = found[key]
                     row |= zip(columns, (*estimates[number], *(differences[number] if is_compared else ())))
-            if len(attack.attacked) == 1:
-                row |= {key: None for key in row if key.endswith(("_low", "_high"))}
             rows.append({key: None if value != value else value for key, value in row.items()})
     return rows
 
