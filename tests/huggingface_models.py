@@ -16,6 +16,16 @@ transformers = pytest.importorskip("transformers")
 PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "the", *WORDS[:60], "[MASK]", *WORDS[60:], "##s", "##ed"]
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 48}
 
+# other masked language models, and their sizes
+OTHERS = {
+    "RobertaForMaskedLM": {},
+    "XLMRobertaForMaskedLM": {},
+    "DistilBertForMaskedLM": {"n_layers": 2, "dim": 32, "n_heads": 2, "hidden_dim": 48},
+    "DebertaV2ForMaskedLM": {},
+    "ModernBertForMaskedLM": dict.fromkeys(["pad_token_id", "cls_token_id", "sep_token_id"], 0),
+    "ElectraForMaskedLM": {"embedding_size": 16},
+}
+
 
 def write_vocabulary(folder: Path, pieces: list[str] = PIECES) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +68,15 @@ def make_electra(vocab_size: int, seed: int = 1, generator_sizes: dict | None = 
 def make_bert(vocab_size: int, seed: int = 1, **sizes):
     config = transformers.BertConfig(vocab_size=vocab_size, **{**SIZES, **sizes})
     return randomize(transformers.BertForMaskedLM(config), seed)
+
+
+def make_other(kind: str, vocab_size: int):
+    """A model of the class in ``OTHERS``."""
+    kind_of_model = getattr(transformers, kind)
+    sizes = {} if kind.startswith("Distil") else SIZES
+    return randomize(
+        kind_of_model(kind_of_model.config_class(vocab_size=vocab_size, **{**sizes, **OTHERS[kind]})), seed=1
+    )
 
 
 def save_models(folder: Path, models: dict[str, torch.nn.Module], pieces: list[str] = PIECES) -> None:

@@ -8,6 +8,7 @@ needs no fairseq. Both runs have the same text, order and masks, and are evaluat
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import torch
@@ -18,10 +19,12 @@ from transformers import (
     PreTrainedTokenizerBase,
     TrainingArguments,
 )
+from transformers.utils import logging
 
 from tn_fairseq.arguments import positive
 from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
+from tn_fairseq.objectives import functional
 
 SMALL_MODEL = Path(__file__).resolve().parent.parent / "small_model" / "model"
 OBJECTIVES = {"plain": "mlm", "corrected": "mlm_hard_correction"}
@@ -31,6 +34,7 @@ SHOWN = {
     "false_negative_sequences": "sequences with a false negative, in %",
     "false_negative_rate": "wrong tokens that are false negatives, in %",
 }
+CASES, NEAR = 3, 9  # cases to print, and their tokens on each side
 
 
 def blocks(path: Path, tokenizer: PreTrainedTokenizerBase, length: int = 128) -> list[dict[str, list[int]]]:
@@ -44,6 +48,28 @@ def blocks(path: Path, tokenizer: PreTrainedTokenizerBase, length: int = 128) ->
         {"input_ids": [tokenizer.cls_token_id, *tokens[start : start + inner], tokenizer.sep_token_id]}
         for start in range(0, len(tokens) - inner + 1, inner)
     ]
+
+
+@torch.no_grad()
+def punished(trainer: TrueNegativeTrainer, rows: list, synonyms: SynonymTable) -> list[tuple[float, str, str, str]]:
+    """The most likely predictions that are synonyms: their probability, the text around, and both words."""
+    tokenizer, found = trainer.tokenizer, {}
+    for batch in trainer.get_eval_dataloader(rows):
+        masked = batch["labels"] != -100
+        probabilities = trainer.model(batch["input_ids"]).logits[masked].softmax(dim=-1)
+        text = batch["input_ids"].where(~masked, batch["labels"]).cpu()
+        words = functional.complete_words(text, synonyms.continues_word, tokenizer.pad_token_id)[masked.cpu()]
+        best, predicted = (tensor.cpu() for tensor in probabilities.max(dim=-1))
+        fired = functional.false_negatives(predicted, words, synonyms.synonyms)
+        for index in fired.nonzero().flatten().tolist():
+            row, column = masked.nonzero()[index].tolist()
+            before, after = text[row, max(0, column - NEAR) : column], text[row, column + 1 : column + 1 + NEAR]
+            gold, synonym = (tokenizer.decode([ids[index]]) for ids in (words, predicted))
+            parts = [tokenizer.decode(part, skip_special_tokens=True) for part in (before, after)]
+            # one case for each word
+            case = (best[index].item(), f"… {parts[0]} [{gold}] {parts[1]} …", gold, synonym)
+            found[gold] = max(case, found.get(gold, case))
+    return sorted(found.values(), reverse=True)[:CASES]
 
 
 @one_line_errors()
@@ -61,6 +87,9 @@ def main() -> None:
     print(synonyms)
 
     evaluations = {}
+    quiet = not sys.stderr.isatty()
+    if quiet:
+        logging.disable_progress_bar()
     for name, objective in OBJECTIVES.items():
         trainer = TrueNegativeTrainer(
             model=AutoModelForMaskedLM.from_pretrained(args.model),
@@ -74,6 +103,8 @@ def main() -> None:
                 logging_steps=50,
                 save_strategy="no",
                 report_to=[],
+                disable_tqdm=quiet,
+                dataloader_pin_memory=torch.cuda.is_available(),
             ),
             train_dataset=train,
             # the data collator draws the same masks in each run, because each has its own with the same seed
@@ -85,6 +116,8 @@ def main() -> None:
         trainer.save_model()
         trainer.data_collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=2)
         evaluations[name] = trainer.evaluate(valid)
+        if name == "plain":
+            cases = punished(trainer, valid, synonyms)
 
     count = sum(len(block["input_ids"]) for block in valid)
     print(f"\nheld-out text: {count:,} tokens, the same masks for both")
@@ -92,6 +125,9 @@ def main() -> None:
     for name, label in SHOWN.items():
         plain, corrected = (evaluations[run][f"eval_{name}"] for run in OBJECTIVES)
         print(f"{label:44}{plain:10.2f}{corrected:11.2f}{corrected - plain:+12.2f}")
+    print("\nwhat plain masked LM punishes: the most likely synonyms")
+    for number, (probability, context, gold, synonym) in enumerate(cases, start=1):
+        print(f"  {number}. {context}\n     gold {gold}, synonym {synonym} (probability {100 * probability:.2f}%)")
     print(f"\nthe models: {args.output / 'plain'} and {args.output / 'corrected'}; from_pretrained reads them")
 
 

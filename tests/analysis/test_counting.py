@@ -1,6 +1,7 @@
 """Counts for a batch, and for a checkpoint over batches and maskings."""
 
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from tn_fairseq.analysis import counting
 from tn_fairseq.analysis.counting import Details, count, count_checkpoint
 from tn_fairseq.analysis.predictions import Predictions
 from tn_fairseq.analysis.rates import Counts
+from tn_fairseq.models.loading import Checkpoint
 from tn_fairseq.synonym_table import PADDING
 
 V = 8
@@ -69,7 +71,9 @@ def count_made(monkeypatch):
         options = {"data_bin": None, "split": "valid", "max_sequences": None}
         options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode)
         details = Details(tables, max_cases=10)
-        found = count_checkpoint(None, options, tables, None, details, tqdm(disable=True))
+        found = count_checkpoint(
+            Checkpoint(Path("checkpoint.pt"), 1), options, tables, None, details, tqdm(disable=True)
+        )
         return [[one[:5] for one in of_table] for of_table in found], details, asked
 
     return count_made

@@ -1,12 +1,17 @@
 """The guide to training with transformers: its commands and its Python, on a little text."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import PLUGIN, load_script
 
+from tn_fairseq.analysis.__main__ import main as analysis
+from tn_fairseq.huggingface.synonyms import SynonymTable
+from tn_fairseq.huggingface.trainer import TrueNegativeTrainer
 from tn_fairseq.preprocessing.__main__ import main as preprocessing
 
 transformers = pytest.importorskip("transformers")
@@ -31,19 +36,47 @@ def commands() -> list[list[str]]:
 
 
 def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
-    _, words, table = commands()
+    _, words, binarize, of_data, analyze, of_tokenizer = commands()
     example = load_script("examples/trainer/train.py")
     monkeypatch.setattr("sys.argv", [*words[1:], "--updates", "2"])
     example.main()
     shown = capsys.readouterr().out
+    assert "what plain masked LM punishes: the most likely synonyms" in shown
     for label in example.SHOWN.values():
         assert re.search(rf"^{re.escape(label)} +[\d.]+ +[\d.]+ +[+-][\d.]+$", shown, re.MULTILINE), label
     for name in example.OBJECTIVES:
         transformers.AutoModelForMaskedLM.from_pretrained(Path("trained") / name)
 
-    assert table[:3] == ["python", "-m", "tn_fairseq.preprocessing"]
-    preprocessing(table[3:])
+    for words in (binarize, of_data, of_tokenizer):
+        assert words[:3] == ["python", "-m", "tn_fairseq.preprocessing"]
+        preprocessing(words[3:])
     assert Path("synonyms.safetensors").exists()
+    assert analyze[:3] == ["python", "-m", "tn_fairseq.analysis"]
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
+    analysis([*analyze[3:], "--mask-seeds", "1"])
+    rates = json.loads(Path("false-negatives/false_negatives.json").read_text())
+    assert [row["checkpoint"] for row in rates] == ["trained/plain", "trained/corrected"]
+
+
+def test_the_example_shows_the_most_likely_synonym_of_each_word(corpus, tmp_path):
+    """A model that always predicts the synonym of one word."""
+    example = load_script("examples/trainer/train.py")
+    tokenizer = transformers.AutoTokenizer.from_pretrained("examples/small_model/model")
+    model = transformers.AutoModelForMaskedLM.from_pretrained("examples/small_model/model")
+    with torch.no_grad():
+        model.get_output_embeddings().bias[tokenizer.convert_tokens_to_ids("primary")] = 100.0
+    path = tmp_path / "list.txt"
+    path.write_text("main, primary\n")
+    trainer = TrueNegativeTrainer(
+        model=model,
+        args=transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[]),
+        data_collator=transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.9, seed=1),
+        synonyms=SynonymTable.from_list(tokenizer, path),
+    )
+    rows = [tokenizer("the main road leads to the city.")] * 8
+    ((probability, context, gold, synonym),) = example.punished(trainer, rows, SynonymTable.from_list(tokenizer, path))
+    assert (round(probability, 3), gold, synonym) == (1, "main", "primary")
+    assert context == "… the [main] road leads to the city. …"
 
 
 def test_the_example_names_what_writes_a_missing_corpus(tmp_path, monkeypatch):

@@ -7,7 +7,16 @@ import torch
 from fairseq import tasks
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from helpers import PLUGIN, load_script, random_sentences, run_command
-from huggingface_models import SIZES, make_bert, make_electra, randomize, save_models, write_bin, write_vocabulary
+from huggingface_models import (
+    OTHERS,
+    SIZES,
+    make_bert,
+    make_electra,
+    make_other,
+    save_models,
+    write_bin,
+    write_vocabulary,
+)
 from omegaconf import OmegaConf
 from torch.utils.data import Dataset
 
@@ -263,23 +272,10 @@ def test_half_precision_follows_float32(bert, tokenizer, synonyms, tmp_path):
     assert losses(half) == pytest.approx(losses(full), rel=0.02) and losses(half) != losses(full)
 
 
-OTHERS = {
-    "RobertaForMaskedLM": {},
-    "XLMRobertaForMaskedLM": {},
-    "DistilBertForMaskedLM": {"n_layers": 2, "dim": 32, "n_heads": 2, "hidden_dim": 48},
-    "DebertaV2ForMaskedLM": {},
-    "ModernBertForMaskedLM": dict.fromkeys(["pad_token_id", "cls_token_id", "sep_token_id"], 0),
-    "ElectraForMaskedLM": {"embedding_size": 16},
-}
-
-
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_masked_language_models(kind, tokenizer, synonyms, tmp_path):
     """The plain objective is the loss of the model itself, and the regularization terms find their inputs."""
-    kind_of_model = getattr(transformers, kind)
-    sizes = {} if kind.startswith("Distil") else SIZES
-    config = kind_of_model.config_class(vocab_size=len(tokenizer) + 3, **{**sizes, **OTHERS[kind]})
-    model = randomize(kind_of_model(config), seed=1)
+    model = make_other(kind, len(tokenizer) + 3)
     batch = {name: value for name, value in batch_of(tokenizer).items() if name != "token_type_ids"}
     expected = model(**batch).loss
     sample = {

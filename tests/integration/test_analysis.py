@@ -144,6 +144,8 @@ def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synon
     assert "the table of another dictionary" in refused(data=other)
     assert "--split tset: not in" in refused("--split", "tset")
     assert "no such checkpoint" in refused(path=tmp_path / "checkpoint_9*.pt")
+    assert "no such model" in refused("--model", tmp_path / "none")
+    assert "has no valid config.json" in refused("--model", tmp_path)
     assert "holds no model" in refused(path=tmp_path / "list.pt")
     assert "file: File exists; give a --output you can write to" in refused(output=tmp_path / "file")
     assert "No such file" in refused(synonym_table=tmp_path / "none.safetensors")

@@ -149,7 +149,7 @@ def test_every_line_is_counted_once(write, build, capsys):
     assert rows == {"big": ["large"], "huge": ["small"]}
     printed = capsys.readouterr().out
     assert f"{path}: read as pairs\n" in printed
-    assert all(f"{name:36}{count:9,}\n" in printed for name, count in counts.items())
+    assert all(f"{name:36}{count:11,}\n" in printed for name, count in counts.items())
     assert "in the list" in printed and "paper" not in printed
 
 

@@ -3,8 +3,12 @@
     python -m tn_fairseq.analysis DATA_BIN --split valid --path 'checkpoints/checkpoint*.pt' \\
         --synonym-table synonyms.safetensors --output false-negatives
 
-Predicts the masked words of a split with each checkpoint (ELECTRA's generator, BERT, fairseq's RoBERTa). Nothing is
-trained. The text is masked several times; the first masking is the one that validation during training uses. Writes
+    python -m tn_fairseq.analysis DATA_BIN --model 'trained/checkpoint-*' \\
+        --synonym-table synonyms.safetensors --output false-negatives
+
+Predicts the masked words of a split with each checkpoint of fairseq-train (ELECTRA's generator, BERT, RoBERTa) or each
+masked language model of transformers. Nothing is trained. The text is masked several times; the first masking is the
+one that validation during training uses. Writes
 the rates (the paper's Table 2) to false_negatives.csv and .json, plots of them over training to training.png and .svg,
 and a comparison of the tables to sources.csv. For the checkpoint trained longest, writes pairs of words to pairs.csv
 and cases with their sentences to cases.html.
@@ -23,7 +27,10 @@ from ..errors import PREPROCESSING, one_line_errors
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the report and print its tables."""
-    options = get_parser().parse_args(argv)
+    parser = get_parser()
+    options = parser.parse_args(argv)
+    if not options.path + options.model:
+        parser.error("give --path or --model, or both")
     logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
     from .report import write_report
@@ -44,7 +51,10 @@ def get_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("data_bin", type=Path, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize")
     add("--split", default="valid", help="(default: %(default)s)")
-    add("--path", nargs="+", required=True, metavar="CKPT", help="checkpoints or quoted patterns such as 'ck/*.pt'")
+    checkpoints = "checkpoints of fairseq-train, or quoted patterns such as 'ck/*.pt'"
+    add("--path", nargs="+", default=[], metavar="CKPT", help=checkpoints)
+    models = "folders of transformers with the tokenizer of DATA_BIN, or quoted patterns"
+    add("--model", nargs="+", default=[], metavar="FOLDER", help=models)
     table = f"output of {PREPROCESSING} build-synonym-table"
     add("--synonym-table", nargs="+", required=True, type=Path, metavar="TABLE", help=table)
     add("--output", required=True, type=Path, metavar="DIR", help="folder for the report")

@@ -9,6 +9,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .. import corruption
+from ..huggingface.masked_lm import load_folder
 from ..models.loading import Checkpoint, load
 from ..objectives import functional
 from ..objectives.mlm_merged_synonyms import first_of_group
@@ -71,7 +72,8 @@ def count_checkpoint(
 
     ``options`` are the command's, and ``continues_word``, (V) boolean, says which symbols continue a word.
     """
-    loaded = load(checkpoint, options.data_bin)
+    is_folder = checkpoint.path.is_dir()
+    loaded = load_folder(checkpoint.path, options.data_bin) if is_folder else load(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
     is_sample = options.prediction_mode == "sample"

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from ..configuration import check_data_folder
 from ..dictionary import load_dictionary
+from ..huggingface.masked_lm import find_folders
 from ..models.loading import find_checkpoints
 from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report import draw_if_possible, list_files, report_folder
@@ -53,6 +54,7 @@ def write_report(options: Namespace) -> str:
     continuations = load_continuations(options.synonym_table[0], dictionary)
     descriptions = {name: read_description(path) for name, path in paths.items()}
     checkpoints = find_checkpoints(options.path, dictionary)
+    checkpoints += find_folders(options.model, dictionary, options.data_bin)
     logs = options.training_log
     curves = [{"name": name, "points": loss_points(log)} for name, log in zip(table_names(logs), logs)]
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)

@@ -278,12 +278,12 @@ def load_tokenizer(name: str | Path) -> "PreTrainedTokenizerBase":
     return _load("AutoTokenizer", name, "tokenizer")
 
 
-def load_model(name: str | Path, kind: str = "AutoModel") -> "PreTrainedModel":
+def load_model(name: str | Path, kind: str = "AutoModel", **options: Any) -> Any:
     """A model of ``transformers``, from its folder or by its name, as ``load_tokenizer``; ``AutoModel`` has no head."""
-    return _load(kind, name, "model")
+    return _load(kind, name, "model", **options)
 
 
-def _load(auto_class: str, name: str | Path, kind: str) -> Any:
+def _load(auto_class: str, name: str | Path, kind: str, **options: Any) -> Any:
     try:
         import transformers
     except ImportError:
@@ -295,7 +295,7 @@ def _load(auto_class: str, name: str | Path, kind: str) -> Any:
     verbosity = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()  # AutoModel lists the parameters of the head that it leaves out
     try:
-        return getattr(transformers, auto_class).from_pretrained(name, trust_remote_code=False)
+        return getattr(transformers, auto_class).from_pretrained(name, trust_remote_code=False, **options)
     except Exception as error:  # damaged files raise almost anything
         reason = first_line(error).rstrip(" .:")
         raise InputError(

@@ -46,6 +46,19 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
 
     Raises InputError for a pattern without a match, and as ``check_masked_lm``.
     """
+    found: list[Checkpoint] = []
+    for path in matching(patterns, "checkpoint", "files of fairseq-train"):
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'")
+        checkpoint = check_masked_lm(path, dictionary)
+        if not any(checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in found):
+            found.append(checkpoint)
+    folders = list(dict.fromkeys(checkpoint.path.parent for checkpoint in found))
+    return sorted(found, key=lambda checkpoint: (folders.index(checkpoint.path.parent), checkpoint.updates or 0))
+
+
+def matching(patterns: Sequence[str], kind: str, known_as: str) -> list[Path]:
+    """The different paths that match names and patterns; raises InputError for a pattern without a match."""
     paths: dict[Path, Path] = {}
     for pattern in patterns:
         folder = Path(pattern)  # the deepest one of the pattern that exists, whose name may look like a pattern
@@ -54,18 +67,10 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
         rest = Path(pattern).relative_to(folder)
         matches = sorted(map(Path, glob.glob(str(Path(glob.escape(str(folder)), rest)), recursive=True)))
         if not matches:
-            raise InputError(f"{pattern}: no such checkpoint; give files of fairseq-train or a quoted pattern")
+            raise InputError(f"{pattern}: no such {kind}; give {known_as} or a quoted pattern")
         for path in matches:
-            if path.is_dir():
-                raise InputError(f"{path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'")
             paths.setdefault(path.resolve(), path)
-    found: list[Checkpoint] = []
-    for path in paths.values():
-        checkpoint = check_masked_lm(path, dictionary)
-        if not any(checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in found):
-            found.append(checkpoint)
-    folders = list(dict.fromkeys(checkpoint.path.parent for checkpoint in found))
-    return sorted(found, key=lambda checkpoint: (folders.index(checkpoint.path.parent), checkpoint.updates or 0))
+    return list(paths.values())
 
 
 def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:

@@ -113,11 +113,11 @@ def make_table(
     left_out = f"of them {sum(word.lower() in stopped for word in words.values())} stop words (left out)"
     if not stopped:
         left_out = "no stop words left out; give them with --stop-words FILE"
-    print(f"{'dictionary':36}{len(dictionary):9,}")
-    print(f"{'whole words':36}{len(words):9,}, {left_out}")
+    print(f"{'dictionary':36}{len(dictionary):11,}")
+    print(f"{'whole words':36}{len(words):11,}, {left_out}")
     print(f"{'source':36}{description['source_version']}")
     for label, count in json.loads(description["counts"]).items():
-        print(f"{label:36}{count:9,} {count / len(dictionary):8.2%} of the dictionary")
+        print(f"{label:36}{count:11,} {count / len(dictionary):8.2%} of the dictionary")
     if args.source == ["wordnet"] and args.lang == ENGLISH:
         print(f"{'':45} {0.6251:8.2%} ({PAPER})")
     if targets is not None:
@@ -140,7 +140,7 @@ def print_quality(table: Tensor, targets: Sequence[Target], words: Mapping[int, 
         ("pairs across inflections", crossing.own_word + crossing.other_word, crossing.pairs, "pairs"),
         ("rows across inflections", crossing.rows_crossing, crossing.rows, "rows"),
     ):
-        print(f"{label:36}{count:9,} {count / max(total, 1):8.2%} of {total:,} {what}")
+        print(f"{label:36}{count:11,} {count / max(total, 1):8.2%} of {total:,} {what}")
 
 
 def row_of(word: str, words: Mapping[int, str], table: Tensor, stop_words: Collection[str]) -> str:

@@ -1,0 +1,91 @@
+"""Models of ``transformers`` predict the masked words of a data-bin as their imported checkpoints do."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
+
+from tn_fairseq.analysis.predictions import batches_of, load_split, predict
+from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.huggingface.masked_lm import find_folders, load_folder
+from tn_fairseq.huggingface.vocabulary import read_data_bin
+from tn_fairseq.models.loading import Checkpoint, load
+from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
+
+
+def predictions(loaded, data_bin):
+    dataset = load_split(loaded, data_bin, "valid")
+    none = torch.zeros(len(loaded.task.dictionary), dtype=torch.bool)
+    return list(predict(loaded, dataset, batches_of(loaded, dataset, 64), 1, False, none))
+
+
+def test_predictions_are_those_of_the_imported_checkpoint(released, wordpiece_bin, tmp_path):
+    import_model(released / "bert", wordpiece_bin, tmp_path / "bert.pt", max_positions=128)
+    imported, folder = (
+        load(Checkpoint(tmp_path / "bert.pt", 0), wordpiece_bin),
+        load_folder(released / "bert", wordpiece_bin),
+    )
+    theirs, ours = predictions(imported, wordpiece_bin), predictions(folder, wordpiece_bin)
+    assert len(ours) == len(theirs) and sum(len(batch.targets) for batch in ours) > 50
+    for one, other in zip(ours, theirs):
+        assert torch.equal(one.tokens, other.tokens) and torch.equal(one.masked_tokens, other.masked_tokens)
+        known = one.logits.isfinite()
+        assert (~known).any(dim=0).sum() <= 1  # a symbol of the dictionary that the tokenizer lacks
+        torch.testing.assert_close(one.logits[known], other.logits[known], rtol=1e-4, atol=1e-4)
+        assert torch.equal(one.predictions, other.predictions)
+    torch.testing.assert_close(
+        input_word_embeddings(folder.model).weight, input_word_embeddings(imported.model).weight.detach()
+    )
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_models_predict_what_they_do_without_the_data(kind, tmp_path, wordpiece_bin):
+    core = make_other(kind, len(PIECES))
+    save_models(tmp_path, {"model": core})
+    loaded = load_folder(tmp_path / "model", wordpiece_bin)
+    dictionary, tokenizer = read_data_bin(wordpiece_bin)
+    token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
+    words = torch.tensor([[0, 7, 9, 11, 8, 2], [0, 12, 9, 2, 1, 1]])
+    masked = torch.tensor([[0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0]]).bool()
+    expected = core(input_ids=token_ids[words], attention_mask=words.ne(1).long()).logits[masked][:, token_ids]
+    torch.testing.assert_close(loaded.model(words, masked_tokens=masked)[0], expected)
+    limit = core.config.max_position_embeddings
+    first = core.config.pad_token_id + 1 if "Roberta" in kind else 0
+    assert loaded.model.max_positions() == limit - first
+    assert loaded.task.cfg.tokens_per_sample == min(128, limit - first)
+
+
+def test_folders_are_sorted_by_their_updates(released, wordpiece_bin, tmp_path):
+    for name, updates in (("checkpoint-1000", 1000), ("checkpoint-200", 200)):
+        shutil.copytree(released / "bert", tmp_path / name)
+        (tmp_path / name / "trainer_state.json").write_text(json.dumps({"global_step": updates}))
+    shutil.copytree(released / "bert", tmp_path / "checkpoint-start")
+    found = find_folders([str(tmp_path / "checkpoint-*")], read_data_bin(wordpiece_bin)[0], wordpiece_bin)
+    names = [(checkpoint.path.name, checkpoint.updates) for checkpoint in found]
+    assert names == [("checkpoint-start", None), ("checkpoint-200", 200), ("checkpoint-1000", 1000)]
+
+
+def test_folders_that_do_not_fit_are_refused(released, wordpiece_bin, tmp_path):
+    def refused(path) -> str:
+        with pytest.raises(InputError) as raised:
+            find_folders([str(path)], read_data_bin(wordpiece_bin)[0], wordpiece_bin)
+        return str(raised.value)
+
+    assert "no such model; give folders of save_pretrained" in refused(tmp_path / "none")
+    assert "holds ElectraForPreTraining; give a masked language model" in refused(released / "discriminator")
+    assert "holds BertModel; give a masked language model" in refused(released / "alone")
+    assert "has no valid config.json" in refused(tmp_path)
+    copy = shutil.copytree(released / "bert", tmp_path / "bert")
+    (copy / "trainer_state.json").write_text('{"epoch": 1}')
+    assert "trainer_state.json: has no valid global_step" in refused(copy)
+    write_vocabulary(copy, [*PIECES[:-2], "##ed", "##s"])
+    assert "but '##s' in" in refused(copy)
+
+    core = transformers.AutoModelForMaskedLM.from_pretrained(released / "bert")
+    state = {name: value for name, value in core.state_dict().items() if "predictions.transform" not in name}
+    core.save_pretrained(released.parent / "headless", state_dict=state)
+    with pytest.raises(InputError, match=r"lacks cls\.predictions\.transform\.\S+; save the model"):
+        load_folder(write_vocabulary(released.parent / "headless"), wordpiece_bin)

@@ -1,0 +1,114 @@
+"""Masked language models of ``transformers`` as fairseq's tools call them, with the ids of a data-bin."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq import tasks
+from fairseq.data import Dictionary
+from fairseq.models import BaseFairseqModel
+from omegaconf import OmegaConf
+from torch import Tensor, nn
+
+from ..configuration import as_argument, training_config
+from ..errors import InputError
+from ..models.loading import Checkpoint, Loaded, matching
+from .synonyms import load_model
+from .vocabulary import check_tokenizer, read_data_bin
+
+TOKENS_PER_SAMPLE = 128  # as in data for an imported model
+
+
+class MaskedLM(BaseFairseqModel):
+    """A ``ForMaskedLM`` model of ``transformers`` that reads and predicts symbols of a dictionary.
+
+    ``token_ids``, (V), are the model's ids of the symbols, -1 for a symbol that it lacks, which it never predicts.
+    """
+
+    def __init__(self, core: Any, token_ids: Tensor, unknown: int, padding: int):
+        super().__init__()
+        self.core, self.padding = core, padding
+        self.register_buffer("token_ids", token_ids)
+        self.register_buffer("input_ids", token_ids.where(token_ids >= 0, token_ids[unknown]))
+        self._masked_tokens: Tensor | None = None
+        # so that only the logits of masked tokens are computed: all logits of a batch may take gigabytes
+        core.get_output_embeddings().register_forward_pre_hook(lambda _, hidden: hidden[0][self._masked_tokens])
+
+    def forward(
+        self, src_tokens: Tensor, masked_tokens: Tensor, token_types: Tensor | None = None, **others: Any
+    ) -> tuple[Tensor, None]:
+        """The logits of the masked tokens: (B, T) -> (N, V)."""
+        self._masked_tokens = masked_tokens
+        inputs = {"input_ids": self.input_ids[src_tokens], "attention_mask": src_tokens.ne(self.padding).long()}
+        if token_types is not None and getattr(self.core.config, "type_vocab_size", 0) > 1:
+            inputs["token_type_ids"] = token_types
+        logits = self.core(**inputs).logits
+        return logits[:, self.input_ids].masked_fill(self.token_ids < 0, -torch.inf), None
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """A copy of the word embeddings in the order of the dictionary, (V, E)."""
+        return nn.Embedding.from_pretrained(self.core.get_input_embeddings().weight.detach()[self.input_ids])
+
+    def max_positions(self) -> int:
+        positions = getattr(self.core.config, "max_position_embeddings", TOKENS_PER_SAMPLE)
+        for name, module in self.core.named_modules():
+            # those of RoBERTa start after the padding
+            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+                positions -= module.padding_idx + 1
+        return positions
+
+
+def find_folders(patterns: Sequence[str], dictionary: Dictionary, data_bin: Path) -> list[Checkpoint]:
+    """The folders that match names and patterns, by the Trainer's number of updates.
+
+    Raises InputError for a pattern without a match, a folder that is not that of a masked language model, and one with
+    another tokenizer than the data-bin's.
+    """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    found = []
+    for path in matching(patterns, "model", "folders of save_pretrained"):
+        try:
+            config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+            (architecture,) = config["architectures"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{path}: not a folder of save_pretrained, because it has no valid config.json") from None
+        if architecture not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
+            raise InputError(f"{path}: holds {architecture}; give a masked language model, such as BertForMaskedLM")
+        check_tokenizer(path, dictionary, read_data_bin(data_bin)[1], data_bin)
+        found.append(Checkpoint(path, _updates(path / "trainer_state.json")))
+    return sorted(found, key=lambda model: model.updates or 0)
+
+
+def _updates(state: Path) -> int | None:
+    if not state.exists():
+        return None
+    try:
+        return int(json.loads(state.read_text(encoding="utf-8"))["global_step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{state}: has no valid global_step; remove the file, or save the model again") from None
+
+
+def load_folder(folder: Path, data_bin: Path) -> Loaded:
+    """Load the model, on a GPU if there is one; raises InputError if it is damaged or has no masked-LM head."""
+    dictionary, tokenizer = read_data_bin(data_bin)
+    core, info = load_model(folder, "AutoModelForMaskedLM", output_loading_info=True)
+    if info["missing_keys"]:
+        raise InputError(f"{folder}: lacks {min(info['missing_keys'])}; save the model with save_pretrained")
+    token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
+    token_ids[token_ids >= len(tokenizer.pieces)] = -1
+    model = MaskedLM(core, token_ids, dictionary.unk(), dictionary.pad())
+    model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    length = min(TOKENS_PER_SAMPLE, model.max_positions())
+    flags = [
+        "--task",
+        "electra",
+        "--arch",
+        "bert_base",
+        "--tokens-per-sample",
+        length,
+    ]  # of the task; the arch is not used
+    cfg = training_config([as_argument(data_bin), *flags])
+    return Loaded(model, tasks.setup_task(cfg.task), cfg.dataset, OmegaConf.create())
