@@ -24,6 +24,7 @@ from tqdm import tqdm
 import tn_fairseq  # noqa: F401  registers the plugin's models, tasks and criteria
 from tn_fairseq.dictionary import load_dictionary
 
+GLIBC = platform.libc_ver()[0] == "glibc"
 tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever
 torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
 gc.collect()
@@ -34,8 +35,9 @@ gc.freeze()  # so that later collections skip the imported modules
 def return_freed_memory():
     """A model that trains in this process makes glibc keep freed memory (modules/memory.py)."""
     yield
-    if platform.libc_ver()[0] == "glibc":
+    if GLIBC:
         gc.collect()
+        gc.freeze()  # what is left, such as modules that the tests imported, stays
         ctypes.CDLL(None).malloc_trim(0)
 
 

@@ -11,7 +11,7 @@ shares with the server.
 Programs that a command starts are also served: its PATH begins with a folder of small scripts that pass fairseq's
 commands to the server, and its ``sys.executable`` is such a script.
 
-All others, such as ``python -c`` and torch's launcher, get a new process. So do commands whose environment differs in a
+All others, such as ``python -c``, get a new process. So do commands whose environment differs in a
 variable that Python, torch or NLTK read when they start. With ``fresh=True``, neither the command nor its programs are
 served. A served command differs from a fresh one in three ways: it does not show the warnings that
 third-party modules print during import, string hashes are the same in all commands of a server, and signals and limits
@@ -56,7 +56,7 @@ MODULES = [
 ]
 # these set up logging before they import fairseq, which would set it up differently
 LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
-SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate"]
+SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate", "torchrun"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
 START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_", "NLTK_DATA", "HOME")
 VARIABLES = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}  # of the server and its programs
@@ -136,7 +136,7 @@ def _python_program(words: list[str], path: str) -> dict | None:
     found = Path(shutil.which(command, path=path) or "")
     ours = found.parent == BIN or (found.parent / ADDRESS).exists()
     if command == sys.executable or (command == "python" and ours):
-        if len(arguments) > 1 and arguments[0] == "-m" and not arguments[1].startswith("torch."):
+        if len(arguments) > 1 and arguments[0] == "-m":
             return {"module": arguments[1], "argv": arguments[1:]}
         return {"file": arguments[0], "argv": arguments} if arguments and arguments[0].endswith(".py") else None
     if found.name in SCRIPTS and ours:

@@ -99,16 +99,16 @@ def by_fairseq(folder: Path, data: Path, runs: dict[str, list], workers: int) ->
     return train(folder, data, runs, flags, [], PRETEND_GPUS.format(workers) + WORKER)
 
 
-def assert_same(many: Trained, one: Trained, workers: int) -> None:
+def assert_same(many: Trained, one: Trained, workers: int, kinds: tuple[str, ...] = ("default", "valid")) -> None:
     """Check that this number of workers trained one model, the same as a single process."""
     assert f"training on {workers} devices" in many.run.output and "training on 1 devices" in one.run.output
-    for kind in ("default", "valid"):
+    for kind in kinds:
         expected = one.sums(kind)
         assert len(expected) >= 7 and expected["_masked"] > 0
         # 1e-6 for each masked token, because losses are divided by their number
         assert many.sums(kind) == pytest.approx(expected, rel=1e-6, abs=1e-6 * expected["_masked"])
     logs = one.logs()
-    assert len(logs) > 2 and len(many.logs()) == len(logs)
+    assert len(logs) >= len(kinds) and len(many.logs()) == len(logs)
     for ours, theirs in zip(many.logs(), logs):
         assert ours == pytest.approx(theirs, abs=2e-3, rel=1e-5)  # logs have three decimals
     for name, tensor in one.state["model"].items():
@@ -180,10 +180,10 @@ def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 
 
-def test_workers_that_fairseq_starts_also_train_it(alone, data, runs, tmp_path):
-    name = "bert.electra"
-    many = by_fairseq(tmp_path, data, {name: runs[name]}, 2)
-    assert_same(many[name], alone[name, 2], 2)
+def test_workers_that_fairseq_starts_also_train_it(data, runs, tmp_path):
+    """A single update, because these workers import everything again, and so does each of their loaders."""
+    run = [*runs["bert.electra"], "--max-update", 1, "--disable-validation"]
+    check_same(by_fairseq, 2, data, {"bert.electra": run}, tmp_path, ("default",))
 
 
 def test_the_runs_above_were_uneven(alone, two, runs):
@@ -229,9 +229,11 @@ def test_four_workers_of_which_the_last_ends_without_work(data, runs, tmp_path):
     check_same(by_torchrun, 4, data, {name: runs[name]}, tmp_path)
 
 
-def check_same(launch: Callable, workers: int, data: Path, runs: dict[str, list], folder: Path) -> None:
+def check_same(
+    launch: Callable, workers: int, data: Path, runs: dict[str, list], folder: Path, kinds: tuple = ("default", "valid")
+) -> None:
     """Check that workers train the same models as one process that accumulates as many batches."""
     one = by_itself(folder / "one", data, {name: [*run, "--update-freq", workers] for name, run in runs.items()})
     many = launch(folder / "many", data, runs, workers)
     for name in runs:
-        assert_same(many[name], one[name], workers)
+        assert_same(many[name], one[name], workers, kinds)
