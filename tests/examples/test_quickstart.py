@@ -38,8 +38,7 @@ def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
     lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
-    changed = {"2500": UPDATES, "8000": UPDATES, "demo": str(folder)}
-    changed |= {f"demo/{name}": str(folder) for name in ("scratch", "longer")}
+    changed = {"2500": UPDATES, "demo": str(folder), "demo/scratch": str(folder)}
     changed |= {f"demo/{name}": str(folder / name) for name in ("false-negatives", "pictures")}
     found = {
         Path(script).stem: [sys.executable, str(ROOT / script), *(changed.get(word, word) for word in words)]
@@ -99,6 +98,15 @@ def test_the_demo_compares_plain_and_corrected_training(folder, monkeypatch):
     assert broken.error().endswith("run this again to resume") and "plain.log; run" in broken.error()
 
 
+@pytest.mark.soak
+def test_the_discriminator_from_scratch_finds_replaced_words(tmp_path):
+    """It finds most of them before it learns anything, so this trains for a third of the updates."""
+    quickstart = load_script("examples/quickstart/quickstart.py")
+    quickstart.from_scratch(tmp_path, 800)
+    last = read_records(tmp_path / "pretraining.log", "valid")[-1]
+    assert float(last["valid_rtd_recall"]) > 5 and float(last["valid_rtd_precision"]) > 50
+
+
 def test_from_scratch(folder, tmp_path):
     with open(folder / "corpus" / "train.txt", "a") as text:  # the vocabulary of 8,192 pieces needs more words
         syllables = ["".join(letters) for letters in itertools.product("bcdfghjklmnprstvwxyz", "aeiou")]
@@ -115,7 +123,7 @@ def test_from_scratch(folder, tmp_path):
     losses = run_command(*commands["losses"], cwd=tmp_path)
     assert losses.code == 0, losses.output
     curve = report[report.index("pre-training") : report.index("\ndiscriminator: ")]
-    assert losses.stdout.count(f"{folder}:\n{curve}\n") == 2  # both runs of the page are this one
+    assert f"{folder}:\n{curve}\n" in losses.stdout
     assert (tmp_path / "examples" / "quickstart" / "losses.png").read_bytes().startswith(b"\x89PNG")
     other = run_command(sys.executable, FOLDER / "quickstart.py", "--output", folder)
     assert other.error().endswith("holds a run with --from-scratch; give another folder")
