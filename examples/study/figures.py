@@ -14,7 +14,14 @@ from runner import read_record
 
 from tn_fairseq.files import read_json, read_json_object
 from tn_fairseq.reporting.paper import AVERAGE
-from tn_fairseq.reporting.statistics import detectable_difference, mean_interval, summarize
+from tn_fairseq.reporting.statistics import (
+    detectable_difference,
+    holm,
+    is_equivalent,
+    mean_interval,
+    paired_p,
+    summarize,
+)
 from tn_fairseq.reporting.training_log import read_records
 
 RECOVERED = "share of the oracle's gain"
@@ -89,7 +96,12 @@ def of_start(name: str, start: Start, folder: Path) -> Dict[str, Any]:
             add(key, run.arm, run.seed, value)
     for key, arm, seed, value in attacked(name, folder):
         add(key, arm, seed, value)
-    comparisons = [row for key, values in measured.items() for row in compared(key, values, start.baseline)]
+    comparisons = [
+        row
+        for key, values in measured.items()
+        for row in compared(key, values, start.baseline, start.margins.get(key[1], start.margins.get(key[0])))
+    ]
+    correct(comparisons)
     comparisons += lexical_rows(name, start, folder)
     speeds, costs = cost_rows(name, start, folder)
     return {
@@ -222,9 +234,24 @@ def attacked(name: str, folder: Path) -> List[Tuple[Tuple[str, str, str, int], s
     return found
 
 
-def compared(key: Tuple[str, str, str, int], values: Values, baseline: str) -> List[Dict[str, Any]]:
+def correct(rows: List[Dict[str, Any]]) -> None:
+    """Add Holm's p values, over all arms and measures of a group."""
+    families: Dict[str, List[Dict[str, Any]]] = {}
+    for row in rows:
+        if row["p"] is not None:
+            families.setdefault(row["group"], []).append(row)
+    for family in families.values():
+        for row, p in zip(family, holm([row["p"] for row in family])):
+            row["holm"] = p
+
+
+def compared(
+    key: Tuple[str, str, str, int], values: Values, baseline: str, margin: Optional[float] = None
+) -> List[Dict[str, Any]]:
     """A row for each arm of a measure: its mean, and the difference from the baseline over the seeds of both.
 
+    ``p`` is that of a paired t test. ``equivalent`` says whether the difference is smaller than the ``margin`` by two
+    one-sided tests; None without a margin, or if the spread is unknown.
     The smallest detectable difference is computed from the standard deviation that all arms share.
     """
     rows, spreads = [], []
@@ -232,12 +259,16 @@ def compared(key: Tuple[str, str, str, int], values: Values, baseline: str) -> L
         seeds = sorted(of_arm.keys() & values.get(baseline, {}).keys())
         row = {**_about(key), "arm": arm, "seeds": len(of_arm), "value": fmean(of_arm.values())}
         row |= {"values": of_arm, "pairs": 0, "difference": None, "low": None, "high": None}
+        row |= {"p": None, "holm": None, "margin": margin, "equivalent": None}
         if arm != baseline and seeds:
             differences = [of_arm[seed] - values[baseline][seed] for seed in seeds]
             found = summarize(differences)
             # a few pairs may agree by chance, which does not mean that there is no spread
             low, high = mean_interval(differences) if found.sd else (None, None)
             row |= {"pairs": found.n, "difference": found.mean, "low": low, "high": high}
+            if low is not None:
+                row["p"] = paired_p(differences)
+                row["equivalent"] = None if margin is None else is_equivalent(differences, margin)
             if found.n > 1:
                 spreads.append((found.n - 1, found.sd))
         rows.append(row)

@@ -85,6 +85,8 @@ class Start:
     seeds: List[int] = MISSING
     baseline: str = MISSING
     oracle: Optional[str] = None
+    # measure, or group of measures -> the largest difference that does not matter, fixed before the runs
+    margins: Dict[str, float] = field(default_factory=dict)
     arms: Dict[str, Arm] = MISSING
     prepare: List[Step] = field(default_factory=list)
     measures: Dict[str, Measure] = field(default_factory=dict)
@@ -155,6 +157,9 @@ def _check(plan: Plan) -> None:
             _positive(f"{key}.{what}", getattr(start, what))
         _seeds(f"{key}.seeds", start.seeds)
         _flags(f"{key}.train", start.train)
+        for measure, margin in start.margins.items():
+            if not margin > 0:
+                raise InputError(f"{key}.margins.{measure}: must be positive, not {margin:g}")
         for role, arm in (("baseline", start.baseline), ("oracle", start.oracle or start.baseline)):
             if arm not in start.arms:
                 raise InputError(f"{key}.{role}: {arm} is not one of the arms {_listed(start.arms)}")

@@ -71,7 +71,7 @@ def read_elsewhere(path: Path, plan: Plan, here: Container[str]) -> Dict[str, An
         raise InputError(f"{path}: has none of the starts that --start leaves out; name the starts to study here")
     for name, start in plans.items():
         for key, value in asdict(plan.starts[name]).items():
-            if key not in ("about", "measures", "prepare") and start.get(key) != value:
+            if key not in ("about", "margins", "measures", "prepare") and start.get(key) != value:
                 raise InputError(f"{path}: starts.{name}.{key}: differs from that of the plan; use the same plan")
     return {"starts": {name: found["starts"][name] for name in wanted}, "other_hours": hours}
 
@@ -141,15 +141,52 @@ def findings(start: Start, of_start: Dict[str, Any]) -> List[str]:
     return lines
 
 
-def chance(of_start: Dict[str, Any]) -> Optional[str]:
+def statements(start: Start, of_start: Dict[str, Any]) -> List[str]:
+    """What is clear in a start, and what is not."""
+    return [*findings(start, of_start), *chance(of_start), *corrected(of_start)]
+
+
+def chance(of_start: Dict[str, Any]) -> List[str]:
     """How many intervals exclude zero, and how many would if no arm had any effect."""
     rows = [row for row in of_start["comparisons"] if row["low"] is not None and row["group"] != COST]
     if not rows:
-        return None
-    return (
+        return []
+    return [
         f"{sum(map(clear, rows))} of {len(rows)} intervals exclude zero. If no arm had any effect, about "
         f"{0.05 * len(rows):.1f} would, because each is a 95% interval. Many measures are related."
-    )
+    ]
+
+
+def corrected(of_start: Dict[str, Any]) -> List[str]:
+    """Which differences over seeds remain after Holm's correction, and which are shown to be within their margin."""
+    lines = []
+    # a share of the oracle's gain is a held-out figure on another scale
+    rows = [row for row in of_start["comparisons"] if row.get("holm") is not None and row["better"]]
+    rows = [row for row in rows if row["group"] != RECOVERED]
+    if rows:
+        found = [row for row in rows if row["holm"] < 0.05]
+        of_arms = [
+            f"{arm} on " + ", ".join(row["measure"] for row in found if row["arm"] == arm)
+            for arm in _in_order(found, "arm")
+        ]
+        lines.append(
+            f"After Holm's correction for all arms and measures of a group, {len(found)} of {len(rows)} differences "
+            f"over seeds are significant{': ' if found else ''}{'; '.join(of_arms)}."
+        )
+    tested = [row for row in of_start["comparisons"] if row.get("equivalent") is not None]
+    for measure in _in_order(tested, "measure"):
+        of_measure = [row for row in tested if row["measure"] == measure]
+        same = [row["arm"] for row in of_measure if row["equivalent"]]
+        lines.append(
+            f"{measure}: a difference larger than {of_measure[0]['margin']:g} is excluded for "
+            f"{', '.join(same) or 'no arm'}; tested: {', '.join(row['arm'] for row in of_measure)} (two one-sided 5% "
+            "tests)."
+        )
+    return lines
+
+
+def _in_order(rows: Sequence[Row], key: str) -> List[str]:
+    return list(dict.fromkeys(row[key] for row in rows))
 
 
 def digits(row: Row) -> int:
@@ -460,7 +497,10 @@ def summary(
                 unit = next(iter(of_arm.values()))["unit"]
                 yield f"| {titled(measure, unit)} | {' | '.join(cell(of_arm.get(arm)) for arm in arms)} |"
         for title, lines in (
-            ("What is clear, and what is not", [*findings(start, of_start), *filter(None, [chance(of_start)])]),
+            (
+                "What is clear, and what is not",
+                statements(start, of_start),
+            ),
             ("What this study could have seen with a probability of 80%", power(of_start)),
             ("Failed runs", failures(of_start)),
         ):
@@ -497,7 +537,7 @@ def page(
     yield f'<p class="lead">{html.escape(plan.question.strip())}</p>'
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
-        lines = [*findings(start, of_start), *filter(None, [chance(of_start)])]
+        lines = statements(start, of_start)
         yield f"<h3>In short: {html.escape(start.about)}</h3>"
         yield bullets(lines or [f"{progress(of_start)}: there are no intervals yet, which need two seeds of an arm."])
     if remarks:

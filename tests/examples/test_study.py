@@ -335,6 +335,7 @@ WRONG = {
     "starts.scratch.train: the study sets --seed itself": changed(starts__scratch__train="--seed=3"),
     'starts.scratch.train: No closing quotation in "--lr \'3"': changed(starts__scratch__train="--lr '3"),
     "starts.scratch.updates: must be positive, not 0": changed(starts__scratch__updates=0),
+    "starts.scratch.margins.loss: must be positive, not 0": changed(starts__scratch__margins={"loss": 0}),
     "starts.scratch.arms.a/b: must consist of letters": changed(
         starts__scratch__arms={"a/b": {"about": "x", "flags": "x"}}
     ),
@@ -395,6 +396,27 @@ def test_comparisons_use_the_seeds_of_both_arms(modules):
     values = {"plain": {1: 0.0, 2: 0.0}, "new": {1: 0.0, 2: 0.0}}  # without a spread there is no interval
     (_, row) = modules["figures"].compared(("group", "m", "%", 1), values, "plain")
     assert (row["difference"], row["low"], row["high"], row["detectable"]) == (0, None, None, None)
+
+
+def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(modules):
+    figures, report = modules["figures"], modules["report"]
+    key, plain = ("group", "accuracy", "%", 1), {seed: 10.0 + seed for seed in (1, 2, 3)}
+    shifts = {"far": [5.0, 5.1, 4.9], "near": [0.1, -0.1, 0.05], "noisy": [4.0, -4.0, 1.0]}
+    values = {"plain": plain}
+    values |= {arm: {seed: plain[seed] + shift for seed, shift in zip(plain, of)} for arm, of in shifts.items()}
+    rows = figures.compared(key, values, "plain", 0.5)
+    figures.correct(rows)
+    found = {row["arm"]: row for row in rows}
+    assert found["plain"]["p"] is None and found["plain"]["equivalent"] is None
+    assert found["far"]["holm"] == pytest.approx(3 * found["far"]["p"]) and found["far"]["p"] < 0.001
+    assert {arm: found[arm]["equivalent"] for arm in shifts} == {"far": False, "near": True, "noisy": False}
+    significant, excluded = report.corrected({"comparisons": rows})
+    assert "1 of 3 differences over seeds are significant: far on accuracy." in significant
+    assert excluded.startswith(
+        "accuracy: a difference larger than 0.5 is excluded for near; tested: far, near, noisy ("
+    )
+    rows = figures.compared(key, values, "plain")
+    assert all(row["equivalent"] is None for row in rows)
 
 
 def test_small_shares_have_more_decimals(modules):

@@ -11,7 +11,10 @@ from tn_fairseq.reporting.statistics import (
     Summary,
     compare,
     detectable_difference,
+    holm,
+    is_equivalent,
     mean_interval,
+    paired_p,
     power,
     seeds_needed,
     summarize,
@@ -103,3 +106,25 @@ def test_the_detectable_difference_is_detected_in_80_percent_of_simulated_experi
     seen = (stats.ttest_1samp(values, 0, axis=1).pvalue < 0.05).mean()
     assert seen == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 20000))
     assert detectable_difference(1, 1.0) is None
+
+
+def test_holm_multiplies_by_the_number_of_tests_that_are_left():
+    assert holm([0.01, 0.04, 0.03, 0.9]) == pytest.approx([0.04, 0.09, 0.09, 0.9])
+    assert holm([0.6, 0.5]) == [1.0, 1.0] and holm([0.02]) == [0.02] and holm([]) == []
+
+
+def test_holm_makes_a_false_claim_in_at_most_five_percent_of_families():
+    p_values = np.random.default_rng(1).uniform(size=(4000, 8))
+    claims = np.mean([min(holm(family)) < 0.05 for family in p_values.tolist()])
+    assert 0.035 < claims < 0.06 < np.mean(p_values.min(axis=1) < 0.05)
+
+
+def test_equivalence_is_a_90_percent_interval_within_the_margin():
+    differences = [0.1, -0.2, 0.3, 0.0]
+    mean, error = np.mean(differences), stats.sem(differences)
+    end = abs(mean) + stats.t.ppf(0.95, 3) * error
+    assert is_equivalent(differences, end + 1e-6) and not is_equivalent(differences, end - 1e-6)
+    assert paired_p(differences) == pytest.approx(2 * stats.t.sf(mean / error, 3))
+    # a true difference as large as the margin is called equivalent in 5% of the cases
+    found = [is_equivalent(one, 1.0) for one in np.random.default_rng(2).normal(1.0, 0.2, (2000, 5))]
+    assert np.mean(found) == pytest.approx(0.05, abs=0.02)

@@ -52,6 +52,27 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     return float(low), float(high)
 
 
+def paired_p(differences: Sequence[float]) -> float:
+    """The two-sided p value of a t test that at least two paired differences have a mean of zero."""
+    return float(stats.ttest_1samp(differences, 0).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p values corrected by Holm's method for the number of tests: one below 0.05 is significant in its family."""
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = largest
+    return corrected
+
+
+def is_equivalent(differences: Sequence[float], margin: float) -> bool:
+    """Whether two one-sided 5% t tests show that the mean of paired differences is within plus or minus ``margin``."""
+    above = stats.ttest_1samp(differences, -margin, alternative="greater").pvalue
+    below = stats.ttest_1samp(differences, margin, alternative="less").pvalue
+    return bool(max(above, below) < 1 - CONFIDENCE)
+
+
 def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
     """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
     ours, theirs = summarize(values), summarize(baseline)
