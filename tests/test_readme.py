@@ -106,7 +106,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --warmup-updates --total-num-update"  # of --lr-scheduler polynomial_decay, hidden like a plugin's
     known += " --init-token --num-classes"  # of fairseq's --task sentence_prediction
     known += " --view"  # of pictures.py
-    known += " --source --start --other-starts --parallel --dry-run --no-training"  # of study.py
+    known += " --source --start --earlier --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
     known += " --from-scratch"  # of quickstart.py
     known += " --data --checkpoint"  # of doctor

@@ -8,10 +8,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
-from measures import RESTART, RESULTS, STATE, is_finished, place, place_of_run
+from measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run
 from plan import Measure, Plan, Run, Start, runs_of
+from progress import wall
 from runner import read_record
 
+from tn_fairseq.errors import InputError
 from tn_fairseq.files import read_json, read_json_object
 from tn_fairseq.reporting.paper import AVERAGE
 from tn_fairseq.reporting.statistics import (
@@ -57,44 +59,102 @@ Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
 Curve = Dict[str, List[float]]
 
 
-def collect(plan: Plan, folder: Path, machine: Dict[str, str]) -> Dict[str, Any]:
+def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
     """Everything that the report shows, as JSON."""
-    record = read_record(folder)
+    seconds = sum(one["seconds"] for one in read_record(folder) if not one["command"].startswith("fairseq-train"))
+    processors = dict.fromkeys([machine["processor"], *(study["machine"]["processor"] for study in earlier)])
     return {
         "plan": asdict(plan) | {"sources": list(plan.sources)},  # not the paths of this machine
         "date": time.strftime("%Y-%m-%d"),
-        "machine": machine,
-        "other_hours": sum(one["seconds"] for one in record if not one["command"].startswith("fairseq-train")) / 3600,
-        "starts": {name: of_start(name, start, folder) for name, start in plan.starts.items()},
+        "machine": machine | {"processor": "; ".join(processors)},
+        "other_hours": seconds / 3600 + sum(study["other_hours"] for study in earlier),
+        "starts": {
+            name: of_start(name, start, folder, [study["starts"][name] for study in earlier if name in study["starts"]])
+            for name, start in plan.starts.items()
+        },
     }
 
 
-def of_start(name: str, start: Start, folder: Path) -> Dict[str, Any]:
-    """The runs of a start with their curves, the rates over training, and the comparisons with the baseline."""
+def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
+    """The study.json of another folder.
+
+    Raises InputError if it is not one, has none of the plan's starts, or has trained a run of the plan in another way.
+    """
+    hint = "give the study.json of another folder"
+    study = read_json_object(path, hint)
+    try:
+        theirs = {name: start for name, start in study["plan"]["starts"].items() if name in plan.starts}
+        for name in theirs:
+            finished_of(study["starts"][name], [])
+        _ = float(study["other_hours"]), study["machine"]["processor"]
+        differing = [key for name, start in theirs.items() for key in _differences(name, plan.starts[name], start)]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{path}: is not the study.json of a study; {hint}") from None
+    if not theirs:
+        raise InputError(f"{path}: has none of the plan's starts {', '.join(plan.starts)}; use the same plan")
+    if differing:
+        raise InputError(f"{path}: starts.{differing[0]}: differs from that of the plan; use the same plan")
+    return study
+
+
+def _differences(name: str, start: Start, there: Dict[str, Any]) -> List[str]:
+    """What makes the runs of a start different from those of another study."""
+    here, arms = asdict(start), [arm for arm in start.arms if arm in there["arms"]]
+    found = [f"{name}.{key}" for key in ("data", "train", "updates") if here[key] != there[key]]
+    return found + [f"{name}.arms.{arm}" for arm in arms if start.arms[arm].flags != there["arms"][arm]["flags"]]
+
+
+def finished_of(study: Dict[str, Any], runs: Sequence[Run]) -> List[Run]:
+    """Those of the runs that are finished in a start of an earlier study."""
+    finished = {(run["arm"], run["seed"]) for run in study["runs"] if run["state"] == "finished"}
+    return [run for run in runs if (run.arm, run.seed) in finished]
+
+
+def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """The runs of a start with their curves, the rates over training, and the comparisons with the baseline.
+
+    A run that is not finished in ``folder`` is taken from the first of the ``earlier`` studies that has it.
+    """
     runs = runs_of(name, start)
     finished = [run for run in runs if is_finished(folder, run)]
-    curves = {run: read_curve(folder / run.folder / "train.log") for run in finished}
+    about = {run: about_run(run, folder) for run in runs}
+    curves = {run: read_curve(folder / run.folder / LOG) for run in finished}
     rates = [row for run in finished for row in read_rates(folder, run)]
     measured: Dict[Tuple[str, str, str, int], Values] = {}
 
     def add(key: Tuple[str, str, str, int], run_arm: str, seed: int, value: Optional[float]) -> None:
         if value is not None:
-            measured.setdefault(key, {}).setdefault(run_arm, {})[seed] = value
+            measured.setdefault(key, {}).setdefault(run_arm, {}).setdefault(seed, value)
 
+    scores = [(key, run.arm, run.seed, value) for run in finished for key, value in fine_tuned(folder, run)]
+    scores += attacked(name, folder)
+    words, (speeds, costs) = lexical_rows(name, start, folder), cost_rows(name, start, folder)
+    for study in earlier:
+        there = {(run.arm, run.seed): run for run in finished_of(study, runs) if run not in finished}
+        new = {key: run for key, run in there.items() if run not in curves}
+        about |= {run: one for one in study["runs"] if (run := new.get((one["arm"], one["seed"])))}
+        curves |= {run: one for one in study["curves"] if (run := new.get((one["arm"], one["seed"])))}
+        rates += [row for row in study["rates"] if (row["arm"], row["seed"]) in new]
+        for row in study["comparisons"]:
+            key, arm = (row["group"], row["measure"], row["unit"], row["better"]), row["arm"]
+            of_arm = row["values"] if row["group"] == FINE_TUNING else {}
+            scores += [(key, arm, int(seed), value) for seed, value in of_arm.items() if (arm, int(seed)) in there]
+        # these intervals are from comparisons of all runs of a study, so only arms can be joined
+        for rows, group in ((words, WORDS), (costs, COST)):
+            known = {row["arm"] for row in rows}
+            rows += [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
+        speeds = study["tokens_per_second"] | speeds
     for row in rates:
         if row["updates"] == start.updates:
             for column, key in RATES.items():
-                add(key, row["arm"], row["seed"], row[column])
+                add(key, row["arm"], row["seed"], row.get(column))
     for key, values in recovered(rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")
     for run, curve in curves.items() if logs else ():
         for key, value in of_curve(curve, logs):
             add(key, run.arm, run.seed, value)
-    for run in finished:
-        for key, value in fine_tuned(folder, run):
-            add(key, run.arm, run.seed, value)
-    for key, arm, seed, value in attacked(name, folder):
+    for key, arm, seed, value in scores:
         add(key, arm, seed, value)
     comparisons = [
         row
@@ -102,28 +162,25 @@ def of_start(name: str, start: Start, folder: Path) -> Dict[str, Any]:
         for row in compared(key, values, start.baseline, start.margins.get(key[1], start.margins.get(key[0])))
     ]
     correct(comparisons)
-    comparisons += lexical_rows(name, start, folder)
-    speeds, costs = cost_rows(name, start, folder)
     return {
-        "runs": [about_run(run, folder) for run in runs],
+        "runs": list(about.values()),
         "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in curves.items()],
         "rates": rates,
-        "comparisons": comparisons + costs,
+        "comparisons": comparisons + words + costs,
         "tokens_per_second": speeds,
     }
 
 
 def about_run(run: Run, folder: Path) -> Dict[str, Any]:
-    """The state of a run, and its hours so far, as fairseq counts them over all sittings."""
-    path, log = folder / run.folder / STATE, folder / run.folder / "train.log"
+    """The state of a run, and its hours so far, over all sittings."""
+    path = folder / run.folder / STATE
     state = read_json_object(path, RESTART) if path.exists() else {}
-    records = read_records(log, "train_inner") if log.exists() else []
     return {
         "arm": run.arm,
         "seed": run.seed,
         "state": state.get("state", "left"),
         "error": state.get("error"),
-        "hours": max((float(record["wall"]) for record in records), default=0) / 3600,
+        "hours": wall(folder / run.folder / LOG) / 3600,
     }
 
 
@@ -189,12 +246,12 @@ def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Tuple[str, str,
         for updates in sorted({row["updates"] for row in rates}):
             values: Values = {}
             for row in rates:
-                if row["updates"] == updates and row[column] is not None:
+                if row["updates"] == updates and row.get(column) is not None:
                     values.setdefault(row["arm"], {})[row["seed"]] = row[column]
             plain, oracle = (values.get(arm, {}) for arm in (start.baseline, start.oracle))
             shares = {
                 arm: {
-                    seed: 100 * (value - plain[seed]) / (oracle[seed] - plain[seed])
+                    seed: 100 * ((value - plain[seed]) / (oracle[seed] - plain[seed]))
                     for seed, value in of_arm.items()
                     if seed in plain and plain[seed] != oracle.get(seed, plain[seed])
                 }

@@ -15,7 +15,7 @@ from tn_fairseq.errors import InputError
 from tn_fairseq.files import read_json_object, write_text
 from tn_fairseq.reporting.training_log import read_records
 
-STATE, LAST, RESTART = "run.json", "checkpoint_last.pt", "delete its folder to start over"
+STATE, LOG, LAST, RESTART = "run.json", "train.log", "checkpoint_last.pt", "delete its folder to start over"
 RESULTS = {
     "rates": "false_negatives.json",
     "lexical": "lexical.json",

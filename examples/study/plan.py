@@ -74,6 +74,7 @@ class Start:
     """Where training starts, and everything that all arms share.
 
     The arm ``oracle`` shows what can be gained at most: the report says which share of it each arm gains.
+    ``hours`` estimates a run with its measures, if as many run at the same time as the plan says.
     """
 
     about: str = MISSING
@@ -82,6 +83,7 @@ class Start:
     updates: int = MISSING
     save_every: int = MISSING
     log_every: int = 10
+    hours: Optional[float] = None
     seeds: List[int] = MISSING
     baseline: str = MISSING
     oracle: Optional[str] = None

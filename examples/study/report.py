@@ -3,14 +3,14 @@
 import base64
 import html
 import json
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from figures import (
     COST,
@@ -26,10 +26,11 @@ from figures import (
 )
 from plan import Plan, Start
 from runner import RECORD
+from tables import NOTE, paper_tables
 
 from tn_fairseq.errors import InputError
-from tn_fairseq.files import read_json_object, write_text
-from tn_fairseq.reporting.paper import AVERAGE, GLUE_ROWS, HEADING, RATES_NOTE, SCORES_NOTE, TABLE_2
+from tn_fairseq.files import write_text
+from tn_fairseq.reporting.paper import AVERAGE
 from tn_fairseq.reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 
 JSON, PAGE, SUMMARY, PLOTS, DISCUSSION = "study.json", "index.html", "summary.md", "plots", "discussion.txt"
@@ -49,41 +50,31 @@ NOTES = {
     FINE_TUNING: "Scores of the development data, a mean over the seeds of fine-tuning for each seed of pre-training.",
     COST: "Short trainings of all arms in turns, one at a time.",
 }
+# column of the table of all starts -> group, measure (of the shares, how it begins), and that of starts with an oracle
+HEADLINES = {
+    "accuracy (%)": (HELD_OUT, RATES["accuracy"][1], RATES["merged_accuracy"][1]),
+    "loss (bits)": (HELD_OUT, RATES["loss"][1], RATES["merged_loss"][1]),
+    "recovered accuracy (%)": (RECOVERED, "", "of the accuracy"),
+    "recovered loss (%)": (RECOVERED, "", "of the loss"),
+    "GLUE": (FINE_TUNING, AVERAGE, AVERAGE),
+    "SQuAD F1": (FINE_TUNING, "SQuAD F1", "SQuAD F1"),
+}
+GLANCE = (
+    "The first arm of a start shows means, the others differences from it, with 95% intervals over the seeds. A "
+    "difference is in bold if its interval excludes zero. Accuracy and loss are those of held-out text. In starts with "
+    "an oracle, synonyms of the hidden word count as right."
+)
+PAPER = "The tables of the paper, next to ours"
 WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a phone
 
 Row = Dict[str, Any]
 
 
-def read_elsewhere(path: Path, plan: Plan, here: Container[str]) -> Dict[str, Any]:
-    """From the study.json of another folder: the starts of the plan that are not studied ``here``, and the other hours.
-
-    Raises InputError if it is no study.json, has none of these starts, or has trained one of them in another way.
-    """
-    hint = "give the study.json of another folder"
-    found = read_json_object(path, hint)
-    try:
-        wanted = [name for name in plan.starts if name not in here and name in found["starts"]]
-        plans = {name: found["plan"]["starts"][name] for name in wanted}
-        hours = float(found["other_hours"])
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{path}: is not the study.json of a study; {hint}") from None
-    if not wanted:
-        raise InputError(f"{path}: has none of the starts that --start leaves out; name the starts to study here")
-    for name, start in plans.items():
-        for key, value in asdict(plan.starts[name]).items():
-            if key not in ("about", "margins", "measures", "prepare") and start.get(key) != value:
-                raise InputError(f"{path}: starts.{name}.{key}: differs from that of the plan; use the same plan")
-    return {"starts": {name: found["starts"][name] for name in wanted}, "other_hours": hours}
-
-
 def write_report(
-    plan: Plan, path: Path, folder: Path, machine: Dict[str, str], elsewhere: Optional[Dict[str, Any]] = None
+    plan: Plan, path: Path, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]] = ()
 ) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
-    results = collect(plan, folder, machine)
-    if elsewhere:
-        results["starts"] |= elsewhere["starts"]
-        results["other_hours"] += elsewhere["other_hours"]
+    results = collect(plan, folder, machine, earlier)
     write_text(folder / JSON, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
         shutil.copyfile(path, folder / "plan.yaml")
@@ -258,39 +249,29 @@ def power(of_start: Dict[str, Any]) -> List[str]:
     return lines
 
 
-def paper_rows(start: Start, of_start: Dict[str, Any]) -> List[List[str]]:
-    """Our differences next to those of the model in the paper with the same objective."""
-    baseline = start.arms[start.baseline].resembles
-    ours = {(row["arm"], row["measure"]): row for row in of_start["comparisons"] if row["group"] == FINE_TUNING}
-    lines = []
-    for arm, settings in start.arms.items():
-        if arm == start.baseline or settings.resembles not in GLUE_ROWS or baseline not in GLUE_ROWS:
-            continue
-        theirs, plain = GLUE_ROWS[settings.resembles], GLUE_ROWS[baseline]
-        for task in ("CoLA", "SST-2", "MRPC", "STS-B", "RTE", AVERAGE):
-            row = ours.get((arm, task))
-            own = "not measured" if row is None or row["difference"] is None else change(row)
-            name = f"{task} of 8 tasks" if task == AVERAGE else task
-            lines.append([arm, name, own, f"{theirs[task] - plain[task]:+.1f}".replace("-", "\u2212")])
-    return lines
-
-
 # Plots
 
 
-def doses(plan: Plan, results: Dict[str, Any], column: str) -> Dict[str, List[Any]]:
+def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, List[Any]], Dict[str, List[Any]]]:
     """For each arm, its points (dose, difference, low, high) in all starts with an oracle, by dose.
 
-    The dose is the share of the baseline's wrong predictions that are synonyms, in percent.
+    The dose is the share of the baseline's wrong predictions that are synonyms, in percent. The second dictionary has
+    the starts on a text that an earlier start has, too: they begin with other weights, so they are apart.
     """
-    measure, found = RATES[column][1], {}
+    measure = RATES[column][1]
+    found: Dict[str, List[Any]] = {}
+    apart: Dict[str, List[Any]] = {}
+    texts = set()
     for name, start in plan.starts.items():
         rows = results["starts"][name]["comparisons"]
         dose = dose_of(start, rows)
         for row in rows if start.oracle and dose is not None else ():
             if row["measure"] == measure and row["group"] == HELD_OUT and row["difference"] is not None:
-                found.setdefault(row["arm"], []).append((dose, row["difference"], row["low"], row["high"]))
-    return {arm: sorted(points) for arm, points in found.items() if len(points) > 1}
+                points = (apart if start.data in texts else found).setdefault(row["arm"], [])
+                points.append((dose, row["difference"], row["low"], row["high"]))
+        texts.add(start.data)
+    found = {arm: sorted(points) for arm, points in found.items() if len(points) > 1}
+    return found, {arm: sorted(points) for arm, points in apart.items() if arm in found}
 
 
 def dose_of(start: Start, rows: Sequence[Row]) -> Optional[float]:
@@ -305,7 +286,7 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
     """
     (folder / PLOTS).mkdir(exist_ok=True)
     panels = {column: doses(plan, results, column) for column in ("merged_accuracy", "merged_loss")}
-    if not all(panels.values()):
+    if not all(joined for joined, _ in panels.values()):
         return {}
     others = {
         name: dose_of(start, results["starts"][name]["comparisons"])
@@ -315,17 +296,14 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
     files = [folder / PLOTS / f"doses.{suffix}" for suffix in ("svg", "png")]
     try:
         with drawing((WIDTH, 6), *files) as figure:
-            for axis, (column, arms) in zip(figure.subplots(2, 1, sharex=True), panels.items()):
+            for axis, (column, (joined, apart)) in zip(figure.subplots(2, 1, sharex=True), panels.items()):
                 axis.axhline(0, color=INK, linewidth=0.8)
-                for place, (arm, points) in enumerate(arms.items()):
-                    x, y, lows, highs = zip(*points)
-                    spread = [
-                        [0 if end is None else abs(end - at) for at, end in zip(y, ends)] for ends in (lows, highs)
-                    ]
+                for place, (arm, points) in enumerate(joined.items()):
+                    color = COLORS[place % len(COLORS)]
                     label = arm if column == "merged_accuracy" else None
-                    axis.errorbar(
-                        x, y, spread, color=COLORS[place % len(COLORS)], marker="o", markersize=4, label=label
-                    )
+                    axis.errorbar(*_spread(points), color=color, marker="o", markersize=4, label=label)
+                    if arm in apart:
+                        axis.errorbar(*_spread(apart[arm]), color=color, fmt="s", markersize=4, fillstyle="none")
                 for name, dose in others.items():
                     if dose:
                         axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
@@ -343,7 +321,18 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
             figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     except InputError:  # no matplotlib, as the plots of the starts say
         return {}
-    return {"doses": "What each arm gains over plain if more words have synonyms. Dotted: starts on English as it is."}
+    return {
+        "doses": (
+            "What each arm gains over plain if more words have synonyms. Dotted: starts on English as it is. Hollow "
+            "squares: other weights at the start, on the text of a dot."
+        )
+    }
+
+
+def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], List[List[float]]]:
+    """The doses, the differences, and how far their intervals reach down and up."""
+    x, y, lows, highs = zip(*points)
+    return x, y, [[0 if end is None else abs(end - at) for at, end in zip(y, ends)] for ends in (lows, highs)]
 
 
 def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) -> Dict[str, str]:
@@ -476,7 +465,11 @@ def summary(
     yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
     yield "All figures are in index.html."
     if remarks:
-        yield from ("", "## What follows", "", "\n\n".join(remarks))
+        yield from ("", remarks[0])
+    header, rows = at_a_glance(plan, results)
+    yield from ("", *markdown(header, rows), "", GLANCE)
+    if remarks[1:]:
+        yield from ("", "## Discussion", "", "\n\n".join(remarks[1:]))
     for plot, caption in plots[""].items():
         yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
     for name, start in plan.starts.items():
@@ -491,11 +484,11 @@ def summary(
                 continue
             yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
             arms = list(dict.fromkeys(row["arm"] for row in rows))
-            yield "| | " + " | ".join(arms) + " |"
-            yield "| --- " + "| ---: " * len(arms) + "|"
-            for measure, of_arm in by_measure(rows).items():
-                unit = next(iter(of_arm.values()))["unit"]
-                yield f"| {titled(measure, unit)} | {' | '.join(cell(of_arm.get(arm)) for arm in arms)} |"
+            lines = [
+                [titled(measure, next(iter(of_arm.values()))["unit"]), *(cell(of_arm.get(arm)) for arm in arms)]
+                for measure, of_arm in by_measure(rows).items()
+            ]
+            yield from markdown(["", *arms], lines)
         for title, lines in (
             (
                 "What is clear, and what is not",
@@ -508,6 +501,37 @@ def summary(
                 yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
         for plot, caption in plots[name].items():
             yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
+    yield from ("", f"## {PAPER}", "", NOTE)
+    for of_paper in paper_tables(plan, results):
+        yield from ("", f"### {of_paper.title}", "", *markdown(of_paper.header, of_paper.rows), "", of_paper.note)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table; the numbers are on the right."""
+    yield f"| {' | '.join(header)} |"
+    yield "| --- " + "| ---: " * (len(header) - 1) + "|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def at_a_glance(plan: Plan, results: Dict[str, Any]) -> Tuple[List[str], List[List[str]]]:
+    """The header and the rows of one table for all starts: what each arm changes in the most important measures."""
+    found: Dict[str, Dict[Tuple[str, str], Row]] = {column: {} for column in HEADLINES}
+    for name, start in plan.starts.items():
+        for column, (group, plain, with_oracle) in HEADLINES.items():
+            measure = with_oracle if start.oracle else plain
+            for row in results["starts"][name]["comparisons"]:
+                same = row["measure"].startswith(measure) if group == RECOVERED else row["measure"] == measure
+                if row["group"] == group and same:
+                    found[column][name, row["arm"]] = row  # of shares at several updates, the last one
+    columns = [column for column, cells in found.items() if cells]
+    lines = []
+    for name, start in plan.starts.items():
+        for arm in start.arms:
+            runs = results["starts"][name]["runs"]
+            finished = sum(run["arm"] == arm and run["state"] == "finished" for run in runs)
+            cells = [cell(found[column].get((name, arm))) for column in columns]
+            lines += [[f"{name}: {arm}", str(finished), *cells]] if finished else []
+    return ["start: arm", "seeds", *columns], lines
 
 
 def cell(row: Optional[Row]) -> str:
@@ -535,15 +559,14 @@ def page(
     """The body of the page as HTML."""
     yield f"<h1>{html.escape(plan.title)}</h1>"
     yield f'<p class="lead">{html.escape(plan.question.strip())}</p>'
-    for name, start in plan.starts.items():
-        of_start = results["starts"][name]
-        lines = statements(start, of_start)
-        yield f"<h3>In short: {html.escape(start.about)}</h3>"
-        yield bullets(lines or [f"{progress(of_start)}: there are no intervals yet, which need two seeds of an arm."])
-    if remarks:
-        yield "<h2>What follows</h2>"
-        yield from (f"<p>{html.escape(remark)}</p>" for remark in remarks)
+    for remark in remarks[:1]:
+        yield f"<p><b>In short.</b> {html.escape(remark)}</p>"
+    header, rows = at_a_glance(plan, results)
+    yield f'<div class="wide">{table(header, rows)}</div><p class="note">{GLANCE}</p>'
     yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in plots[""].items()) + "</div>"
+    if remarks[1:]:
+        yield "<h2>Discussion</h2>"
+        yield from (f"<p>{html.escape(remark)}</p>" for remark in remarks[1:])
     yield "<h2>How</h2>"
     yield (
         "<p>All arms of a start share everything but the objective: the initial weights, the text and its order, the "
@@ -557,13 +580,11 @@ def page(
     yield f'<p class="note">The plan is in plan.yaml, and every command with its time and exit code in {RECORD}.</p>'
     for name, start in plan.starts.items():
         yield from page_of_start(name, start, results["starts"][name], plots[name], folder)
-    yield f"<h2>{sentence(HEADING)}</h2>"
-    yield "<p>Table 2: corrections in percent of the sequences and of the wrong predictions, over training.</p>"
-    rows = [
-        [row.model, f"{row.checkpoint:g}%", f"{row.sequence_rate:.2f}", f"{row.prediction_rate:.2f}"] for row in TABLE_2
-    ]
-    yield table(["model", "of the training", "sequences", "wrong predictions"], rows)
-    yield f'<p class="note">{html.escape(RATES_NOTE)}</p>'
+    yield f"<h2>{PAPER}</h2><p>{html.escape(NOTE)}</p>"
+    for of_paper in paper_tables(plan, results):
+        yield f"<h3>{html.escape(of_paper.title)}</h3>"
+        yield f'<div class="wide">{table(of_paper.header, of_paper.rows)}</div>'
+        yield f'<p class="note">{html.escape(of_paper.note)}</p>'
 
 
 def page_of_start(
@@ -571,6 +592,8 @@ def page_of_start(
 ) -> Iterator[str]:
     yield f"<h2>{html.escape(start.about)}</h2>"
     yield f"<p>{progress(of_start)}. Each run has {start.updates:,} updates.</p>"
+    lines = statements(start, of_start)
+    yield bullets(lines or ["There are no intervals yet, which need two seeds of an arm."])
     failed = failures(of_start)
     if failed:
         yield "<h3>Failed runs</h3>" + bullets(failed)
@@ -599,14 +622,6 @@ def page_of_start(
         tables = (measure_table(measure, list(of_arm.values())) for measure, of_arm in by_measure(rows).items())
         yield "<div>" + "".join(tables)
         yield "</div></div>"
-    compared = paper_rows(start, of_start)
-    if compared:
-        yield "<h3>GLUE, next to the paper's differences (not ours)</h3>"
-        yield table(["arm", "task", "our difference", "the paper's"], compared)
-        yield (
-            f'<p class="note">{SCORES_NOTE} Its models are larger and were trained longer, so only the signs can be '
-            "compared.</p>"
-        )
     lines = power(of_start)
     if lines:
         yield "<h3>What this study could have seen</h3><p>The smallest true differences that it would have found with "
@@ -647,7 +662,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def cells(tag: str, texts: Sequence[str]) -> str:
-    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+    bold = (re.sub(r"\*\*(.+)\*\*", r"<b>\1</b>", html.escape(text)) for text in texts)
+    return "".join(f"<{tag}>{text}</{tag}>" for text in bold)
 
 
 def marked(row: Row) -> str:

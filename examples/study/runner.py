@@ -125,9 +125,14 @@ class Runner:
 
 
 def read_record(folder: Path) -> List[Dict[str, Any]]:
-    """The commands that ran so far, oldest first."""
-    path = folder / RECORD
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    """The commands that ran so far, oldest first; raises InputError if a line is incomplete, as after a full disk."""
+    path, found = folder / RECORD, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else [], start=1):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            raise InputError(f"{path}, line {number}: is not a complete record; delete this line") from None
+    return found
 
 
 def last_line(log: Path) -> str:

@@ -14,13 +14,16 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import chain
 from pathlib import Path
-from typing import Optional
+from typing import Dict, List, Optional
 
+from figures import finished_of, read_earlier
 from measures import (
     LAST,
+    LOG,
     RESTART,
     STATE,
     is_finished,
@@ -31,17 +34,19 @@ from measures import (
     updates_of,
 )
 from plan import Plan, Run, Start, read_plan, runs_of, training_command
-from report import read_elsewhere, write_report
+from progress import clock, hours_left
+from report import write_report
 from runner import Runner, last_line, locked
+from tqdm import tqdm
 
 import tn_fairseq
 from tn_fairseq.arguments import positive
 from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.files import read_json_object, write_text
 
+SECONDS = 5  # between two updates of the line that says how much time is left
 PLANS = Path(__file__).resolve().parent / "plans"
 PLUGIN = Path(tn_fairseq.__file__).resolve().parent
-LOG = "train.log"
 
 
 @one_line_errors()
@@ -52,19 +57,28 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     for name in args.start or []:
         if name not in plan.starts:
             raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
-    starts = {name: start for name, start in plan.starts.items() if name in (args.start or plan.starts)}
-    elsewhere = read_elsewhere(args.other_starts, plan, starts) if args.other_starts else None
+    earlier = [read_earlier(path, plan) for path in args.earlier]
+    runs, known = {}, {}
+    for name in args.start or plan.starts:
+        there = [study["starts"][name] for study in earlier if name in study["starts"]]
+        wanted = runs_of(name, plan.starts[name])
+        done = {run for study in there for run in finished_of(study, wanted)}
+        runs[name] = [run for run in wanted if run not in done or is_finished(args.output, run)]
+        known[name] = [run["hours"] for study in there for run in study["runs"] if run["state"] == "finished"]
+        if not runs[name] or args.no_training and not any(is_finished(args.output, run) for run in runs[name]):
+            runs.pop(name)
     if args.dry_run:
         runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
-        print("\n".join(remaining_commands(runner, starts)) or f"nothing is left to do in {args.output}")
+        print("\n".join(remaining_commands(runner, plan, runs)) or f"nothing is left to do in {args.output}")
         return
     with locked(args.output) as lock:
         runner = Runner(args.output, PLUGIN, plan.threads, lock)
         try:
             with runner.interruptible():
-                link_sources(plan, path, args.output)
-                failed = carry_out(plan, starts, runner, args.parallel or plan.parallel, not args.no_training)
-                write_report(plan, path, args.output, machine(), elsewhere)
+                if runs:
+                    link_sources(plan, path, args.output)
+                failed = carry_out(plan, runs, runner, args.parallel or plan.parallel, not args.no_training, known)
+                write_report(plan, path, args.output, machine(), earlier)
         except KeyboardInterrupt:
             runner.stop()
             sys.exit("error: interrupted; run the same command again to go on")
@@ -88,10 +102,12 @@ def get_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--start", action="append", metavar="NAME", help="only this start of the plan; repeatable")
     parser.add_argument(
-        "--other-starts",
+        "--earlier",
+        action="append",
+        default=[],
         type=Path,
         metavar="STUDY.json",
-        help="the study.json of another folder: report the starts that --start leaves out from it",
+        help="the study.json of another folder or machine: report its runs, and do not repeat them; repeatable",
     )
     parser.add_argument("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")
     parser.add_argument("--no-training", action="store_true", help="measure and report the finished runs only")
@@ -106,16 +122,26 @@ def _source(text: str) -> tuple[str, str]:
     return name, path
 
 
-def carry_out(plan: Plan, starts: dict[str, Start], runner: Runner, parallel: int, training: bool) -> list[str]:
-    """Prepare, train and measure what is left; return what failed."""
+def carry_out(
+    plan: Plan, runs: Dict[str, List[Run]], runner: Runner, parallel: int, training: bool, known: Dict[str, List[float]]
+) -> List[str]:
+    """Prepare, train and measure what is left of each start; return what failed."""
     failed = []
-    for name, start in starts.items():
+
+    def left() -> str:
+        return clock(hours_left(plan, chain(*runs.values()), runner.folder, parallel, known))
+
+    for name, of_start in runs.items():
+        for run in of_start:  # before hours of training
+            check_settings(runner, plan.starts[name], run)
+    count = sum(not is_finished(runner.folder, run) for run in chain(*runs.values()))
+    if training and count:
+        print(f"{count} runs are left, which take {left()} with {parallel} at a time", flush=True)
+    for name, of_start in runs.items():
+        start = plan.starts[name]
         runner.prepare(name, start.prepare)
         prepare_measures(name, start, runner)
-        runs = runs_of(name, start)
-        for run in runs:  # before hours of training
-            check_settings(runner, start, run)
-        failed += train_all(start, runs, runner, parallel, training)
+        failed += train_all(start, of_start, runner, parallel, training, left)
         failed += measure_together(name, start, runner)
     return failed
 
@@ -155,19 +181,24 @@ def check_settings(runner: Runner, start: Start, run: Run) -> None:
         )
 
 
-def train_all(start: Start, runs: Sequence[Run], runner: Runner, parallel: int, training: bool) -> list[str]:
-    """Train and measure all runs, ``parallel`` at a time; return what failed."""
+def train_all(
+    start: Start, runs: Sequence[Run], runner: Runner, parallel: int, training: bool, left: Callable[[], str]
+) -> List[str]:
+    """Train and measure all runs, ``parallel`` at a time, and show what is ``left``; return what failed."""
     failed, done = [], sum(is_finished(runner.folder, run) for run in runs)
     print(f"{done} of {len(runs)} runs of {runs[0].start} are finished", flush=True)
-    with ThreadPoolExecutor(parallel) as pool:
+    with ThreadPoolExecutor(parallel) as pool, tqdm(bar_format="{desc}", leave=False, disable=None) as line:
         futures = {pool.submit(train_and_measure, start, run, runner, training): run for run in runs}
         try:
-            for future in as_completed(futures):
-                messages, is_new = future.result()
-                failed += messages
-                done += is_new
-                for line in ([f"{futures[future]} is finished"] if is_new else []) + messages:
-                    print(f"[{done}/{len(runs)}] {line}", flush=True)
+            while futures:
+                line.set_description_str(f"[{done}/{len(runs)}] {left()} left in all")
+                for future in wait(futures, SECONDS, FIRST_COMPLETED).done:
+                    run = futures.pop(future)
+                    messages, is_new = future.result()
+                    failed += messages
+                    done += is_new
+                    for message in ([f"{run} is finished; {left()} left in all"] if is_new else []) + messages:
+                        tqdm.write(f"[{done}/{len(runs)}] {message}")
         except KeyboardInterrupt:
             runner.stop()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -207,12 +238,13 @@ def write_state(folder: Path, state: dict) -> None:
     write_text(folder / STATE, json.dumps({**state, "written": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=2) + "\n")
 
 
-def remaining_commands(runner: Runner, starts: dict[str, Start]) -> list[str]:
+def remaining_commands(runner: Runner, plan: Plan, runs: Dict[str, List[Run]]) -> List[str]:
     """The commands of preparation and training that are left."""
     lines = []
-    for name, start in starts.items():
+    for name, of_start in runs.items():
+        start = plan.starts[name]
         lines += [step.command.strip() for step in start.prepare if not (runner.folder / step.output).exists()]
-        left = [run for run in runs_of(name, start) if not is_finished(runner.folder, run)]
+        left = [run for run in of_start if not is_finished(runner.folder, run)]
         lines += [runner.shown(training_command(start, run, PLUGIN)) for run in left]
     return lines
 

@@ -27,7 +27,10 @@ OBJECTS = ("the city", "a small river", "the main street", "a great house", "the
 @pytest.fixture
 def modules():
     """The modules of the study by name."""
-    return {name: load_script(f"examples/study/{name}.py") for name in ("plan", "figures", "report", "runner", "study")}
+    return {
+        name: load_script(f"examples/study/{name}.py")
+        for name in ("plan", "figures", "progress", "report", "runner", "study", "tables")
+    }
 
 
 def small_plan() -> dict:
@@ -139,7 +142,7 @@ def test_a_study_from_start_to_report(finished):
     assert not re.search(r'(src|href)="(?!data:)', page) and "<script" not in page
     assert page.count("<figure>") == page.count("data:image/svg+xml") >= 5
     assert "4 of 4 runs are finished" in page and "4 of 4 runs are finished" in summary
-    assert "Failed runs" not in page and "From the paper (not ours)" in page and "7.07" in page
+    assert "Failed runs" not in page and "The tables of the paper, next to ours" in page
     for picture in re.findall(r"\]\((plots/[^)]+)\)", summary):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
     assert (folder / "plan.yaml").read_text() == (finished / "plan.yaml").read_text()
@@ -155,23 +158,53 @@ def test_a_finished_study_runs_no_command_again(finished):
 
 
 @pytest.mark.xdist_group("study")
-def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path):
+def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished, tmp_path, capsys):
     copy_sources(finished, tmp_path)
     plan, other = small_plan(), finished / "study" / "study.json"
+    path, folder = tmp_path / "plan.yaml", tmp_path / "study"
+    words = [str(path), "--output", str(folder)]
+
+    def figures_with(*more: object) -> dict:
+        modules["study"].main([str(write(plan, path)), *words[1:], *map(str, more)])
+        return json.loads((folder / "study.json").read_text())
+
+    # all runs are there: the same report, and nothing is prepared or trained
     plan["starts"]["second"] = {**plan["starts"]["scratch"], "prepare": [], "measures": {}}
-    words = [str(write(plan, tmp_path / "plan.yaml")), "--output", str(tmp_path / "study"), "--no-training"]
-    words += ["--start", "second", "--other-starts"]
-    modules["study"].main([*words, str(other)])
-    theirs, ours = (json.loads(path.read_text()) for path in (other, tmp_path / "study" / "study.json"))
-    assert ours["starts"]["scratch"] == theirs["starts"]["scratch"]
+    theirs, ours = json.loads(other.read_text()), figures_with("--no-training", "--earlier", other)
+    assert ours["starts"]["scratch"] == theirs["starts"]["scratch"] and not (folder / "data-bin").exists()
     assert ours["other_hours"] == theirs["other_hours"] > 0
-    summary = (tmp_path / "study" / "summary.md").read_text()
+    summary = (folder / "summary.md").read_text()
     assert "4 of 4 runs are finished" in summary and "0 of 4 runs are finished" in summary
-    assert (tmp_path / "study" / "plots" / "scratch.accuracy.png").exists()
+    assert (folder / "plots" / "scratch.accuracy.png").exists()
+
+    # a new seed is left, and two parts of a study give the figures of the complete one
+    plan["starts"].pop("second")
+    plan["starts"]["scratch"]["seeds"] = [1, 2, 7]
+    capsys.readouterr()
+    modules["study"].main([str(write(plan, path)), *words[1:], "--dry-run", "--earlier", str(other)])
+    trained = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fairseq-train")]
+    assert [re.search(r"runs/\S+", line)[0] for line in trained] == [
+        "runs/scratch/plain/seed7",
+        "runs/scratch/hard_wordnet/seed7",
+    ]
+    plan["starts"]["scratch"]["seeds"] = [1, 2]
+    parts = []
+    for number in (1, 2):
+        part = json.loads(other.read_text())
+        of_part = part["starts"]["scratch"]
+        for key in ("runs", "curves", "rates"):
+            of_part[key] = [row for row in of_part[key] if row["seed"] == number]
+        for row in of_part["comparisons"]:
+            if row["interval"] == "seeds":
+                row["values"] = {seed: value for seed, value in row["values"].items() if seed == str(number)}
+        parts += ["--earlier", tmp_path / f"part{number}.json"]
+        parts[-1].write_text(json.dumps(part))
+    joined, complete = (study["starts"]["scratch"]["comparisons"] for study in (figures_with(*parts), theirs))
+    assert joined == complete
 
     def refusal(path: Path) -> str:
         with pytest.raises(SystemExit) as stop:
-            modules["study"].main([*words, str(path)])
+            modules["study"].main([*words, "--earlier", str(path)])
         return str(stop.value)
 
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
@@ -180,8 +213,42 @@ def test_the_report_has_starts_of_another_folder(modules, finished, tmp_path):
     theirs["plan"]["starts"]["scratch"]["updates"] = 7
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
-    words[words.index("second")] = "scratch"
-    assert "study.json: has none of the starts that --start leaves out" in refusal(other)
+    theirs["plan"]["starts"]["scratch"]["updates"] = 6
+    theirs["plan"]["starts"]["scratch"]["arms"]["plain"]["flags"] = "--criterion mlm_soft_reg"
+    (tmp_path / "changed.json").write_text(json.dumps(theirs))
+    assert "changed.json: starts.scratch.arms.plain: differs from that" in refusal(tmp_path / "changed.json")
+    theirs["plan"]["starts"] = {}
+    (tmp_path / "other.json").write_text(json.dumps(theirs))
+    assert "other.json: has none of the plan's starts scratch" in refusal(tmp_path / "other.json")
+
+
+def test_the_time_that_is_left(modules, tmp_path):
+    """Three runs of 6 minutes, one of which is finished, and one at a quarter; two at a time."""
+    plan, progress = modules["plan"], modules["progress"]
+    start = plan.Start(updates=100, hours=0.5)
+    study = plan.Plan(starts={"s": start})
+    runs = [plan.Run("s", "a", seed) for seed in (1, 2, 3)]
+    hours_left = progress.hours_left
+    assert hours_left(study, runs, tmp_path, 2, {}) == 0.75  # as the plan says
+    assert hours_left(study, runs, tmp_path, 1, {"s": [0.2, 0.4]}) == pytest.approx(0.9)  # as elsewhere
+    start.hours = None
+    assert hours_left(study, runs, tmp_path, 1, {}) is None
+    for run, updates in zip(runs, (100, 25)):
+        (tmp_path / run.folder).mkdir(parents=True)
+        record = json.dumps({"num_updates": str(updates), "wall": str(3 * updates)})
+        (tmp_path / run.folder / "train.log").write_text(f"x | INFO | train_inner | {record}\n")
+    (tmp_path / runs[0].folder / "run.json").write_text('{"state": "finished"}')
+    record = {"command": "c", "log": "logs/measures/s/rates/a/seed1.log", "seconds": 60}
+    (tmp_path / "commands.jsonl").write_text(json.dumps(record) + "\n")
+    assert hours_left(study, runs, tmp_path, 2, {"s": [9.0]}) == pytest.approx(0.1 * (0.75 + 1) / 2)
+    assert [progress.clock(hours) for hours in (0.1, 2.51, None)] == [
+        "about 6 min",
+        "about 2 h 31 min",
+        "an unknown time",
+    ]
+    (tmp_path / "commands.jsonl").write_text(json.dumps(record) + "\n" + json.dumps(record)[:20])
+    with pytest.raises(ValueError, match="commands.jsonl, line 2: is not a complete record; delete this line"):
+        hours_left(study, runs, tmp_path, 2, {})
 
 
 @pytest.mark.xdist_group("study")
@@ -289,11 +356,16 @@ def test_the_commands_of_the_page(modules, capsys, tmp_path):
     page = (FOLDER / "README.md").read_text()
     blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
     lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
-    assert [words[1] for words in lines] == ["examples/study/study.py"] * 2 + ["examples/study/wikipedia.py"]
-    for _, _, *words in lines[:2]:
-        modules["study"].main([str(tmp_path) if word == "study" else word for word in words] + ["--dry-run"])
+    script = "examples/study/study.py"
+    assert [words[1] for words in lines] == [script, script, "examples/study/wikipedia.py", script]
+    places = {"study": str(tmp_path), "study2": str(tmp_path / "2")}
+    places["study/study.json"] = str(FOLDER / "results" / "study.json")  # its first start is finished
+    for number, start in ((0, "scratch"), (1, "continued"), (3, "scratch")):
+        words = lines[number][2:]
+        modules["study"].main([places.get(word, word) for word in words] + ["--dry-run"])
         found = capsys.readouterr().out
-        assert "--save-dir runs/scratch/" in found if words[0] == "tiny" else "--save-dir runs/continued/" in found
+        assert f"--save-dir runs/{start}/" in found
+        assert ("--save-dir runs/continued/" in found) == (start == "continued")
     (arm,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     text = (FOLDER / "plans" / "tiny.yaml").read_text()
     (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
@@ -457,6 +529,66 @@ def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
     assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 4)) == []
 
 
+def test_the_papers_tables_have_our_rows(modules):
+    """Two seeds of 50 and 52: 51 with half an interval of 12.706 standard errors of 1."""
+    plan, figures, tables = modules["plan"], modules["figures"], modules["tables"]
+    arms = {
+        "base": plan.Arm(about="a", flags="", resembles="ELECTRA-small"),
+        "new": plan.Arm(about="b", flags="", resembles="ELECTRA-small HC"),
+        "other": plan.Arm(about="c", flags=""),
+    }
+    study = plan.Plan(starts={"s": plan.Start(about="s", updates=40, baseline="base", arms=arms)})
+    rows = []
+    for measure in ("RTE", "average", "SQuAD EM", "SQuAD EM under swap", "SQuAD EM under swap, drop"):
+        values = {"base": {1: 50.0, 2: 52.0}, "new": {1: 61.0}, "other": {1: 9.0}}
+        rows += figures.compared((figures.FINE_TUNING, measure, "%", 1), values, "base")
+    rows = [row for row in rows if "under" not in row["measure"] or row["arm"] == "base"]
+    rows += figures.compared((figures.FINE_TUNING, "SQuAD F1 under swap", "%", 1), {"base": {1: 7.0}}, "base")
+    rows += figures.compared((figures.FINE_TUNING, "SQuAD F1 under swap, drop", "%", 1), {"base": {1: 8.0}}, "base")
+    rates = [{"arm": "base", "seed": 1, "updates": 10, "sequence_rate": 6.0, "prediction_rate": 1.5}]
+    two, three, four, five, six = tables.paper_tables(study, {"starts": {"s": {"comparisons": rows, "rates": rates}}})
+    assert two.rows[5] == ["BERT-base", "100%", "7.07", "1.41", "4.7"]
+    assert two.rows[12:] == [["ours, s: base", "25%", "6.00", "1.50", ""]]
+    assert three.rows[0][:2] == ["BERT-base", "61.1"] and len(three.rows) == 12 + 2
+    assert three.rows[12:] == [
+        ["ours, s: base", *7 * ["-"], "51.0 ± 12.7", "51.0 ± 12.7", ""],
+        ["ours, s: new", *7 * ["-"], "61.0", "61.0", ""],
+    ]
+    assert four.rows[6:] == [["ours, s: base", "51.0 ± 12.7", "-", ""], ["ours, s: new", "61.0", "-", ""]]
+    assert five.rows[6:] == [["ours, s: base", "swap", "51.0 ± 12.7", "51.0 ± 12.7", "7.0", "8.0", ""]]
+    assert [row[0] for row in six.rows[5:]] == ["ours, s: base", "ours, s: new"]
+    for table in (two, three, four, five, six):
+        assert {len(row) for row in table.rows} == {len(table.header)}
+    assert tables.repeat("ELECTRA-small SR, sentence") == "1.4"  # twice 0.7
+
+
+def test_one_table_has_the_most_important_measures_of_all_starts(modules):
+    plan, figures, report = modules["plan"], modules["figures"], modules["report"]
+    arm = plan.Arm(about="a", flags="")
+    starts = {
+        name: plan.Start(about=name, updates=4, baseline="plain", arms={"plain": arm, "new": arm, "left": arm})
+        for name in ("one", "two")
+    }
+    results = {}
+    starts["two"].oracle = "left"
+    for name in starts:
+        rows = []
+        for column, at, gain in (("accuracy", 30.0, 1), ("merged_accuracy", 40.0, 2)):
+            values = {"plain": {1: at, 2: at}, "new": {1: at + gain, 2: at + gain + 0.2}}
+            rows += figures.compared(figures.RATES[column], values, "plain")
+        runs = [{"arm": arm, "state": "finished"} for arm in ("plain", "new") for _ in (1, 2)]
+        results[name] = {"comparisons": rows, "runs": runs}
+    header, rows = report.at_a_glance(plan.Plan(starts=starts), {"starts": results})
+    assert header == ["start: arm", "seeds", "accuracy (%)"]
+    assert rows == [
+        ["one: plain", "2", "30.00"],
+        ["one: new", "2", "+1.10 ± 1.27"],
+        ["two: plain", "2", "40.00"],
+        ["two: new", "2", "**+2.10 ± 1.27**"],
+    ]
+    assert report.cells("td", ["**+1.00 ± 0.10**", "<"]) == "<td><b>+1.00 ± 0.10</b></td><td>&lt;</td>"
+
+
 def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
     """Seed by seed: 2 and 1 of 4 points of accuracy, and no gain of 0.5 bits; seed 3 has no oracle."""
     figures, plan = modules["figures"], modules["plan"]
@@ -478,17 +610,20 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
 def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
     figures, plan, report = (modules[name] for name in ("figures", "plan", "report"))
     starts, results = {}, {}
-    for name, oracle, dose in (("much", "oracle", 6), ("little", "oracle", 1), ("English", None, 0.5)):
+    texts = {"much": 6, "little": 1, "again": 3, "English": 0.5}
+    for name, dose in texts.items():
+        oracle = None if name == "English" else "oracle"
         values = {"merged_accuracy": 30, "merged_loss": 5, "prediction_rate": dose}
         rows = []
         for column, plain in values.items():
             measured = {"plain": {1: plain, 2: plain}, "oracle": {1: plain + dose, 2: plain + dose + 1}}
             rows += figures.compared(figures.RATES[column], measured, "plain")
-        starts[name] = plan.Start(baseline="plain", oracle=oracle)
+        starts[name] = plan.Start(baseline="plain", oracle=oracle, data="little" if name == "again" else name)
         results[name] = {"comparisons": rows}
     study = plan.Plan(starts=starts)
-    points = report.doses(study, {"starts": results}, "merged_accuracy")
+    points, apart = report.doses(study, {"starts": results}, "merged_accuracy")
     assert [(dose, difference) for dose, difference, _, _ in points["oracle"]] == [(1, 1.5), (6, 6.5)]
+    assert [(dose, difference) for dose, difference, _, _ in apart["oracle"]] == [(3, 3.5)]
     assert report.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
     drawn = (tmp_path / "plots" / "doses.svg").read_text()
     assert "English" in drawn and "oracle" in drawn and "much" not in drawn
