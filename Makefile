@@ -38,7 +38,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 soak: $(VENV)/.ready
-	$(BIN)/python -m pytest -m soak --timeout 0 -s $(SOAK)
+	$(BIN)/python -m pytest -m 'slow or soak' --timeout 0 -s $(SOAK)
 
 dist: $(VENV)/.ready
 	$(PIP) install --quiet --constraint constraints.txt build twine

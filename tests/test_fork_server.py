@@ -66,11 +66,13 @@ def check_same(folder: Path, *command: object) -> None:
             assert one.read_bytes() == other.read_bytes(), name
 
 
+@pytest.mark.slow
 def test_fairseq_train(data_bin, tmp_path):
     flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--max-update", 2]
     check_same(tmp_path, "fairseq-train", *training_flags(data_bin, Path("out")), *flags)
 
 
+@pytest.mark.slow
 def test_fairseq_hydra_train(data_bin, quickstart_recipe, synonym_table, tmp_path):
     check_same(
         tmp_path,
@@ -81,15 +83,18 @@ def test_fairseq_hydra_train(data_bin, quickstart_recipe, synonym_table, tmp_pat
     )
 
 
+@pytest.mark.slow
 def test_fairseq_preprocess(tmp_path):
     text = write_sources(tmp_path) / "text"
     check_same(tmp_path, "fairseq-preprocess", "--only-source", "--trainpref", text, "--destdir", "out")
 
 
+@pytest.mark.slow
 def test_modules(tmp_path):
     check_same(tmp_path, sys.executable, "-m", "tn_fairseq.evaluation", "--help")
 
 
+@pytest.mark.slow
 def test_scripts(tmp_path):
     write_sources(tmp_path)
     flags = ["--glue-dir", "glue", "--task", "SST-2", "--tokenizer", "vocab.txt", "--destdir", "out"]

@@ -16,6 +16,7 @@ benchmark.main()
 """
 
 
+@pytest.mark.slow
 def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     """The test asserts no speed, because that depends on the machine."""
     pytest.importorskip("transformers")

@@ -1,11 +1,13 @@
 import json
 import sys
 
+import pytest
 from helpers import PLUGIN, run_command
 
 SCRIPT = PLUGIN.parent / "examples" / "benchmark_preprocessing.py"
 
 
+@pytest.mark.slow
 def test_it_measures_everything_on_a_short_text(tmp_path):
     """The test asserts no speed, because that depends on the machine."""
     (tmp_path / "text").write_text("the dog begins to run\na cat ran home\n" * 200)

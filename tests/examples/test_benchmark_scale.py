@@ -17,7 +17,7 @@ benchmark_scale.main()
 """
 
 
-@pytest.mark.parametrize("cluster", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["short", "cluster"])
+@pytest.mark.parametrize("cluster", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["short", "cluster"])
 def test_it_measures_both_engines(cluster, tmp_path):
     """The test asserts no speed, because that depends on the machine."""
     (tmp_path / "text").write_text("the dog begins to run\na cat ran home\n" * 200)

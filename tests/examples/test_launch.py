@@ -48,12 +48,9 @@ def in_slurm(tmp_path, monkeypatch):
         monkeypatch.setenv(f"SLURM_{name}", str(value))
 
 
-@pytest.mark.parametrize("machines", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["two", "all"])
-def test_one_run_resumes_from_recipe_to_recipe(machines, data_bin, synonym_table, in_slurm, tmp_path, monkeypatch):
-    """Two workers each time train the same model as a single uninterrupted process with twice the batches.
-
-    The recipe of many machines, which starts torchrun as that of Slurm does, is left out unless ``machines``.
-    """
+@pytest.mark.slow
+def test_one_run_resumes_from_recipe_to_recipe(data_bin, synonym_table, in_slurm, tmp_path, monkeypatch):
+    """Two workers each time train the same model as a single uninterrupted process with twice the batches."""
     common = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
     common += ["--dropout", 0, "--attention-dropout", 0]
 
@@ -65,16 +62,15 @@ def test_one_run_resumes_from_recipe_to_recipe(machines, data_bin, synonym_table
     monkeypatch.setenv("WORKERS", "2")
     launched = [(run_command(ONE_MACHINE, *train(folder, 2)), None)]
     monkeypatch.setenv("WORKERS", "1")
-    if machines:
-        for name, value in {"MACHINES": 2, "FIRST_MACHINE": "localhost", "PORT": free_port()}.items():
-            monkeypatch.setenv(name, str(value))
-        with ThreadPoolExecutor() as pool:
-            both = pool.map(lambda _: run_command(MANY_MACHINES, *train(folder, 4)), range(2))
-        second, beside = sorted(both, key=lambda run: "training on" not in run.output)
-        assert beside.code == 0 and "training on" not in beside.output and "num_updates" not in beside.output
-        launched.append((second, 2))
+    for name, value in {"MACHINES": 2, "FIRST_MACHINE": "localhost", "PORT": free_port()}.items():
+        monkeypatch.setenv(name, str(value))
+    with ThreadPoolExecutor() as pool:
+        both = pool.map(lambda _: run_command(MANY_MACHINES, *train(folder, 4)), range(2))
+    second, beside = sorted(both, key=lambda run: "training on" not in run.output)
+    assert beside.code == 0 and "training on" not in beside.output and "num_updates" not in beside.output
+    launched.append((second, 2))
     monkeypatch.setenv("PORT", str(free_port()))
-    launched.append((run_command(SLURM, *train(folder, 6)), 4 if machines else 2))
+    launched.append((run_command(SLURM, *train(folder, 6)), 4))
 
     for run, before in launched:
         assert run.code == 0, run.output

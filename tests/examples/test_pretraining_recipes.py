@@ -385,6 +385,7 @@ def test_the_same_command_resumes(small_world, run_sh, tmp_path, caplog):
         assert torch.equal(resumed["model"][name], tensor), name
 
 
+@pytest.mark.slow
 def test_two_launched_workers_train_what_one_trains(small_world, run_sh, tools, tmp_path, monkeypatch):
     recipe = "electra_small/hard_correction"
     more = [word for word in smaller(recipe, updates=2) if "update_freq" not in word]

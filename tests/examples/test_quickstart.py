@@ -107,6 +107,7 @@ def test_the_discriminator_from_scratch_finds_replaced_words(tmp_path):
     assert float(last["valid_rtd_recall"]) > 5 and float(last["valid_rtd_precision"]) > 50
 
 
+@pytest.mark.slow
 def test_from_scratch(folder, tmp_path):
     with open(folder / "corpus" / "train.txt", "a") as text:  # the vocabulary of 8,192 pieces needs more words
         syllables = ["".join(letters) for letters in itertools.product("bcdfghjklmnprstvwxyz", "aeiou")]

@@ -35,6 +35,7 @@ def slurm(tmp_path, monkeypatch):
 
 
 @needs_dask_jobqueue
+@pytest.mark.slow
 def test_the_slurm_example(slurm):
     (slurm / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]) + "\n")
     (slurm / "text").write_text("the cat\n\nthe the cat\n")

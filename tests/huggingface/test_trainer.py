@@ -418,7 +418,7 @@ if trainer.is_world_process_zero():
 """
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mlm_hard_correction", "mlm_soft_reg"])
 def test_two_processes_train_as_one(objective, tokenizer, synonyms, tmp_path):
     synonyms.save(tmp_path / "table.safetensors")
@@ -442,7 +442,7 @@ def test_two_processes_train_as_one(objective, tokenizer, synonyms, tmp_path):
             assert its_log[name] == pytest.approx(log[name], rel=1e-3), name
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_compiled_model_trains_like_the_model(bert, tokenizer, synonyms, tmp_path):
     options = {"objective": "mlm_hard_correction", "synonyms": synonyms}
     plain = train(copy_of(bert), tokenizer, tmp_path, **options)

@@ -29,6 +29,7 @@ def three_epochs(tmp_path_factory):
 
 
 SEGMENTS = ["--batch-size", 5]  # of which there are more than blocks
+DEFAULTS = (("bert", "electra"), ("electra", "mlm_hard_correction"))  # these run with fairseq's default --num-workers 1
 
 
 def train(data, folder, *flags):
@@ -57,12 +58,14 @@ def test_trains_along_its_golden_curve(run, flags, data_bin, tmp_path):
         assert curve[key] == pytest.approx(values, rel=2e-3, abs=2e-3), key
 
 
-@pytest.mark.parametrize("run", FEWER_RUNS, ids="-".join)
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=() if run in DEFAULTS else pytest.mark.slow) for run in FEWER_RUNS], ids="-".join
+)
 def test_resumes_exactly_in_later_epochs(run, flags, three_epochs, tmp_path):
     """A run stopped in epochs two and three ends with the weights, moments and log of an uninterrupted run."""
     data, *lengths = three_epochs
     lengths += SEGMENTS if "electra_tiny" in flags else []
-    if run not in (("bert", "electra"), ("electra", "mlm_hard_correction")):  # the default of each task, tested once
+    if run not in DEFAULTS:
         lengths += ["--num-workers", 0]  # faster
     whole = train(data, tmp_path / "whole", *flags, *lengths)
     assert {record["epoch"] for record in whole.records("train_inner")} == {1, 2, 3}

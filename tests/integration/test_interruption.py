@@ -9,6 +9,7 @@ from interruption import assert_equal, check_that_kills_change_nothing, full_dis
 
 from tn_fairseq.fairseq_patches import durable_checkpoints
 
+DEFAULT = ("electra", "mlm_hard_correction")
 FLAGS = [*FAMILIES["electra"].split(), "--criterion", "electra"]
 
 
@@ -147,9 +148,14 @@ def test_a_full_disk_stops_the_run_with_one_line_and_keeps_the_last_checkpoint(t
     assert run.code == 0 and int(run.records("train_inner")[0]["num_updates"]) == 7, run.output
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("family", ["electra", "bert"])
+@pytest.mark.parametrize(
+    ("family", "criterion"),
+    [
+        pytest.param(family, criterion, marks=pytest.mark.slow if (family, criterion) == DEFAULT else pytest.mark.soak)
+        for family in ("electra", "bert")
+        for criterion in CRITERIA
+    ],
+)
 def test_twenty_kills_change_nothing(family, criterion, data_bin, synonym_table, tmp_path):
     """Prints where each attempt ended."""
     flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table]

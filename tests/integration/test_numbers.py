@@ -29,16 +29,10 @@ TOLERANCES = {
 }
 
 
-# each family once, and the largest differences between objectives; every loss in half precision is also tested in
-# tests/criterions/test_masked_lm_family.py
-FEWEST_RUNS = [("bert", "electra"), ("roberta", "mlm_soft_reg"), ("electra", "mlm_hard_correction")]
-FEWEST_RUNS += [("electra", "mlm_sent_kl"), ("electra", "rtd_graded")]
-
-
-@pytest.mark.parametrize("chosen", [FEWEST_RUNS, pytest.param(RUNS, marks=pytest.mark.soak)], ids=["fewest", "all"])
-def test_half_precisions_follow_float32(chosen, data_bin, synonym_table, tmp_path):
+@pytest.mark.slow
+def test_half_precisions_follow_float32(data_bin, synonym_table, tmp_path):
     every = every_criterion(synonym_table, updates=3)
-    runs = {name: every[name] for name in map(".".join, chosen)}
+    runs = {name: every[name] for name in map(".".join, RUNS)}
     scale = 8.0
     precisions = {
         "float32": [],
@@ -101,6 +95,7 @@ def one_word(folder: Path, sentences: int) -> tuple[Path, Path]:
     return data, write_table(folder / "t.safetensors", load_dictionary(data / "dict.txt"), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "criterion"), [("electra", "mlm_hard_correction"), ("bert", "mlm_sent_kl")])
 def test_a_corpus_of_one_word_is_learned(tmp_path, family, criterion):
     data, table = one_word(tmp_path, sentences=60)
@@ -124,7 +119,7 @@ def test_if_all_words_are_synonyms_only_correct_predictions_are_learned(data_bin
     assert max(float(record["false_negative_rate"]) for record in records) > 50
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_corpus_of_one_word_is_learned_despite_many_overflows(family, tmp_path):
     """The loss scale rises and falls, weights stay finite, and the model learns."""
@@ -145,7 +140,7 @@ def test_a_corpus_of_one_word_is_learned_despite_many_overflows(family, tmp_path
         assert float(records[-1]["nll_loss"]) < float(records[0]["nll_loss"]) / 2, name
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_losses_whose_sum_overflows_in_half_precision(synonym_table, tmp_path):
     data = write_data_bin(tmp_path / "data", sentences=1200)  # two full batches
     runs = runs_of("electra", synonym_table, updates=2)

@@ -148,6 +148,7 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkeypatch, capsys):
     found = {}
     for name in (PLAIN, ODD):

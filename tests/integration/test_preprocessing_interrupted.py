@@ -30,8 +30,11 @@ def text(path: Path, documents: int, seed: int) -> Path:
 
 @pytest.mark.parametrize(
     ("before", "now"),
-    [({"seed": 2}, {}), ({"seed": 2, "words": 5}, {}), ({"seed": 2, "shards": 2}, {"shards": 1})],
-    ids=["again", "another dictionary", "fewer shards"],
+    [
+        pytest.param({"seed": 2}, {}, id="again", marks=pytest.mark.slow),
+        pytest.param({"seed": 2, "words": 5}, {}, id="another dictionary"),
+        pytest.param({"seed": 2, "shards": 2}, {"shards": 1}, id="fewer shards", marks=pytest.mark.slow),
+    ],
 )
 def test_killed_at_every_step(before, now, tmp_path):
     """The folder has output of an earlier run with another text, other tokens or other shards."""
@@ -106,6 +109,7 @@ ANSWER = {"text": "cat", "answer_start": 4}
 @pytest.mark.parametrize(
     ("command", "needed"), [("glue", "CoLA"), ("squad", "dict.txt"), ("build_synonym_table", "table.safetensors")]
 )
+@pytest.mark.slow
 def test_other_commands_killed_at_every_step(command, needed, tmp_path):
     """Over earlier output: if the file or folder that readers need exists, all output is the old or the new."""
     main = import_module(f"tn_fairseq.preprocessing.commands.{command}").main

@@ -14,7 +14,7 @@ from helpers import PLUGIN, Run, write_sources
 
 from tn_fairseq.preprocessing.__main__ import COMMANDS
 
-pytestmark = pytest.mark.xdist_group("wheel")  # its tests depend on each other's output
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # its tests depend on each other's output
 ROOT = PLUGIN.parent
 # Run all commands in one process: each process would import torch and fairseq again.
 MODULES_IN_TURN = """

@@ -2,6 +2,7 @@
 
 import sys
 
+import pytest
 from helpers import run_command
 
 BLOCK = """
@@ -77,6 +78,7 @@ assert trainer.state.global_step == 2
 """
 
 
+@pytest.mark.slow
 def test_without_fairseq(tmp_path):
     (tmp_path / "script.py").write_text(
         BLOCK + MODULES + TABLE_FOR_A_DICTIONARY + TABLE_FOR_A_TOKENIZER + TRAINER + OTHER_COMMANDS, encoding="utf-8"

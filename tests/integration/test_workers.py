@@ -180,6 +180,7 @@ def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
         assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
 
 
+@pytest.mark.slow
 def test_workers_that_fairseq_starts_also_train_it(data, runs, tmp_path):
     """A single update, because these workers import everything again, and so does each of their loaders."""
     run = [*runs["bert.electra"], "--max-update", 1, "--disable-validation"]
@@ -208,7 +209,7 @@ def test_the_runs_above_were_uneven(alone, two, runs):
     assert one_of_two(corrected, "false_negative_sequences")
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_two_workers_train_every_criterion(data, synonym_table, tmp_path):
     every = every_criterion(synonym_table, updates=2)
     runs = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS}
@@ -223,7 +224,7 @@ def test_every_criterion_over_several_epochs(launch, workers, family, data_bin, 
     check_same(launch, workers, data_bin, runs_of(family, synonym_table, updates=30), tmp_path)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_four_workers_of_which_the_last_ends_without_work(data, runs, tmp_path):
     name = "uneven.electra.mlm_hard_correction"
     check_same(by_torchrun, 4, data, {name: runs[name]}, tmp_path)

@@ -31,6 +31,7 @@ def both(build):
     return task, eager, compiled, criterion
 
 
+@pytest.mark.slow
 def test_names_losses_and_gradients_are_the_same(both):
     task, eager, compiled, criterion = both
     assert eager.state_dict().keys() == compiled.state_dict().keys()

@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_bytes(squad, capsys):
     assert attack(squad, "--seed", "7", "--workers", "2").read_bytes() == first
 
 
-@pytest.mark.soak  # imports and reads WordNet in another process
+@pytest.mark.slow  # imports and reads WordNet in another process
 def test_another_hash_seed_of_python_gives_the_same_bytes(squad):
     first = attack(squad, "--seed", "7").read_bytes()
     command = [sys.executable, "-m", "tn_fairseq.preprocessing", "add-distractors", "--squad", squad, "--seed", "7"]

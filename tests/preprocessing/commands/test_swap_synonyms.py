@@ -90,7 +90,7 @@ def test_the_seed_alone_decides(squad, tmp_path):
     assert outputs[0] == outputs[1] != outputs[2]
 
 
-@pytest.mark.soak  # imports and reads WordNet in another process
+@pytest.mark.slow  # imports and reads WordNet in another process
 def test_another_hash_seed_of_python_gives_the_same_bytes(squad, tmp_path):
     words = ["--squad", str(squad), "--share", "0.3", "--output"]
     command = [sys.executable, "-m", "tn_fairseq.preprocessing", "swap-synonyms", *words, tmp_path / "there.json"]
