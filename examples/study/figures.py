@@ -30,6 +30,7 @@ RECOVERED = "share of the oracle's gain"
 HELD_OUT = "masked language modeling on held-out text"
 IN_TRAINING = "masked language modeling during training"
 FALSE_NEGATIVES = "false negatives on held-out text"
+DETECTION = "replaced token detection on held-out text"
 WORDS = "words, without fine-tuning"
 FINE_TUNING = "fine-tuning"
 COST = "cost"
@@ -43,6 +44,11 @@ RATES = {
     "sequence_rate": (FALSE_NEGATIVES, "sequences with such a prediction", "%", 0),
     "mistaken_rate": (FALSE_NEGATIVES, "hidden words with synonyms that are mistaken for one", "%", 0),
     "synonym_probability": (FALSE_NEGATIVES, "probability of the hidden word's synonyms", "%", 0),
+    "pair_cosine": (FALSE_NEGATIVES, "mean cosine of a word and its synonym", "", 0),
+    "other_cosine": (FALSE_NEGATIVES, "mean cosine of all words with a synonym", "", 0),
+    "detection_recall": (DETECTION, "replaced tokens found", "%", 1),
+    "detection_precision": (DETECTION, "replaced ones of those called replaced", "%", 1),
+    "synonyms_detected": (DETECTION, "synonyms called replaced", "%", 0),
 }
 # lexical measure -> the same without the group; all others are details, which stay in their own table
 LEXICAL = {

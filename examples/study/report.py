@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from figures import (
     COST,
+    DETECTION,
     FALSE_NEGATIVES,
     FINE_TUNING,
     HELD_OUT,
@@ -34,7 +35,7 @@ from tn_fairseq.reporting.paper import AVERAGE
 from tn_fairseq.reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 
 JSON, PAGE, SUMMARY, PLOTS, DISCUSSION = "study.json", "index.html", "summary.md", "plots", "discussion.txt"
-GROUPS = (RECOVERED, HELD_OUT, IN_TRAINING, FALSE_NEGATIVES, WORDS, FINE_TUNING, COST)
+GROUPS = (RECOVERED, HELD_OUT, IN_TRAINING, FALSE_NEGATIVES, DETECTION, WORDS, FINE_TUNING, COST)
 NOTES = {
     RECOVERED: "The oracle shows what can be gained at most: it trains on text without synonyms. 0% is the baseline, "
     "and 100% is the oracle with the same seed. Synonyms of the hidden word count as right.",
@@ -44,6 +45,8 @@ NOTES = {
     "seed see the same text with the same masks in the same order. So the text is new to the run, though not always to "
     "the weights that it started from. If the runs have dropout, it is on.",
     FALSE_NEGATIVES: "With the same synonym table for all arms, after the last update.",
+    DETECTION: "ELECTRA's discriminator reads the words that its generator draws, with the same masks for all runs. "
+    "Synonyms of the original word count neither as replaced nor as found.",
     WORDS: "What the models know about words, measured without fine-tuning: substitutes of words in sentences "
     "(SWORDS), similar words, and pairs of sentences (BLiMP). These intervals resample the words or sentences and the "
     "seeds; with so few seeds they are too narrow.",

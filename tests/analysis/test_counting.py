@@ -8,8 +8,8 @@ import torch
 from tqdm import tqdm
 
 from tn_fairseq.analysis import counting
-from tn_fairseq.analysis.counting import Details, count, count_checkpoint
-from tn_fairseq.analysis.predictions import Predictions
+from tn_fairseq.analysis.counting import Details, count, count_checkpoint, pair_cosines
+from tn_fairseq.analysis.predictions import Detection, Predictions
 from tn_fairseq.analysis.rates import Counts
 from tn_fairseq.models.loading import Checkpoint
 from tn_fairseq.synonym_table import PADDING
@@ -50,6 +50,34 @@ def test_a_part_of_a_word_has_no_synonyms():
     assert count(found, torch.zeros(4, dtype=torch.bool), TABLE).synonym_probability == pytest.approx(0.125)
 
 
+def test_what_the_discriminator_finds():
+    """Of four masked tokens: a synonym, a wrong word that it finds, the original word, and a wrong word it misses."""
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    said = torch.zeros(3, 4, dtype=torch.bool)
+    said[0, 1] = said[0, 2] = said[2, 0] = True  # the synonym, a wrong word, and an original word
+    is_token = torch.ones(3, 4, dtype=torch.bool)
+    is_token[2, 3] = False
+    detection = Detection(torch.tensor([5, 7, 6, 3]), said, is_token)
+    counts = count(found._replace(detection=detection), torch.zeros(4, dtype=torch.bool), TABLE)
+    assert (counts.replaced, counts.replaced_detected) == (2, 1)
+    assert (counts.drawn_synonyms, counts.drawn_synonyms_detected) == (1, 1)
+    assert (counts.originals, counts.originals_detected, counts.said_replaced) == (8, 1, 2)
+
+
+def test_cosines_of_pairs_by_hand():
+    """Rows 4 and 5 are synonyms at 60 degrees, row 6 and 7 at 90 degrees; lengths do not matter."""
+    table = torch.full((V, 2), PADDING, dtype=torch.int32)
+    table[4, 0], table[5, 0], table[6, 0] = 5, 4, 7
+    embeddings = torch.zeros(V, 3)
+    embeddings[4], embeddings[5] = torch.tensor([2.0, 0, 0]), torch.tensor([0.5, 0.75**0.5, 0])
+    embeddings[6], embeddings[7] = torch.tensor([0, 0, 3.0]), torch.tensor([0.0, 1, 0])
+    found = pair_cosines(embeddings, table)
+    assert found["pairs"] == 3 and found["pair_cosine"] == pytest.approx((0.5 + 0.5 + 0) / 3)
+    assert found["other_cosine"] == pytest.approx((0.5 + 0 + 0) / 3)  # of 4, 5 and 6, which have a synonym
+    none = pair_cosines(embeddings, torch.full((V, 1), PADDING, dtype=torch.int32))
+    assert none == {"pairs": 0, "pair_cosine": None, "other_cosine": None}
+
+
 @pytest.fixture
 def count_made(monkeypatch):
     """Count made batches by masking seed, and return the counts, the details, and how predictions were asked for."""
@@ -57,7 +85,7 @@ def count_made(monkeypatch):
     def count_made(made, tables, mode="argmax"):
         asked = []
 
-        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group):
+        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group, detects):
             asked.append((seed, sample))
             return made[seed]
 
@@ -68,13 +96,13 @@ def count_made(monkeypatch):
         monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
         monkeypatch.setattr(counting, "predict", predict)
-        options = {"data_bin": None, "split": "valid", "max_sequences": None}
+        options = {"data_bin": None, "split": "valid", "max_sequences": None, "detection": False}
         options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode)
         details = Details(tables, max_cases=10)
         found = count_checkpoint(
             Checkpoint(Path("checkpoint.pt"), 1), options, tables, None, details, tqdm(disable=True)
         )
-        return [[one[:5] for one in of_table] for of_table in found], details, asked
+        return [[one[:5] for one in of_table] for of_table, _ in found], details, asked
 
     return count_made
 

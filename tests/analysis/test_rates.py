@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from tn_fairseq.analysis.rates import LEGEND, Counts, rate_row, rates_table
+from tn_fairseq.analysis.rates import DETECTION, LEGEND, Counts, rate_row, rates_table
 from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
 # rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
@@ -65,6 +65,14 @@ def test_counts_are_summed_and_rates_are_means_over_seeds():
     assert [found[key] for key in KEYS[10::3]] == pytest.approx([30, 19, 12.5, 35, 3.5, 4, 47.5, 3.05, 37.5])
     # two values d apart: standard deviation d / sqrt(2), standard error d / 2
     assert (found["sequence_rate_low"], found["sequence_rate_high"]) == pytest.approx((30 - HALF, 30 + HALF))
+
+
+def test_the_rates_of_the_discriminator():
+    detected = {"replaced": 40, "replaced_detected": 10, "drawn_synonyms": 8, "drawn_synonyms_detected": 2}
+    counts = FIRST._replace(**detected, originals=900, originals_detected=30)
+    found = rate_row("a.pt", 1, "wn", [counts], detects=True)
+    assert list(found) == [*KEYS, *(f"{rate}{end}" for rate in DETECTION for end in ("", "_low", "_high"))]
+    assert [found[rate] for rate in DETECTION] == [25, 25, 25]
 
 
 def test_a_rate_with_denominator_zero_is_zero():

@@ -222,6 +222,33 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     assert "other.json: has none of the plan's starts scratch" in refusal(tmp_path / "other.json")
 
 
+@pytest.mark.slow
+def test_a_study_of_text_with_exact_synonyms(finished, tmp_path):
+    """The report says what each arm recovers of the oracle's gain, and how similar the embeddings of synonyms are."""
+    plan = small_plan()
+    plan["sources"] = {}
+    start = plan["starts"]["scratch"]
+    command = "python -m tn_fairseq.preprocessing twins --data data-bin --destdir twins --share 0.5 --min-count 1"
+    start["prepare"][2:] = [{"output": "twins/dict.txt", "command": command}]
+    start["train"] = start["train"].replace("tables/wordnet", "twins/synonyms")
+    start |= {"data": "twins", "oracle": "oracle", "updates": 12, "save_every": 12}
+    criteria = {"plain": "mlm", "oracle": "mlm_merged_synonyms", "tying": "mlm_synonym_tying"}
+    start["arms"] = {arm: {"about": arm, "flags": f"--criterion {criterion}"} for arm, criterion in criteria.items()}
+    start["measures"] = {"rates": {"flags": "--synonym-table twins/synonyms.safetensors --mask-seeds 1"}}
+    (tmp_path / "study").mkdir()
+    shutil.copytree(finished / "study" / "corpus", tmp_path / "study" / "corpus")
+    run = study(write(plan, tmp_path / "plan.yaml"), tmp_path / "study")
+    assert run.code == 0, run.output
+    assert re.search(r"^6 runs are left, which take an unknown time with 2 at a time$", run.stdout, flags=re.MULTILINE)
+    rows = {(row["measure"], row["arm"]): row["values"] for row in figures(tmp_path / "study")}
+    recovered = "of the loss if synonyms are right, after 12 updates"
+    assert rows[recovered, "plain"] == {"1": 0, "2": 0} and rows[recovered, "oracle"] == {"1": 100, "2": 100}
+    assert rows[recovered, "tying"].keys() == {"1", "2"}
+    cosines = (rows["mean cosine of a word and its synonym", arm] for arm in ("tying", "plain"))
+    assert all(tied > free for tied, free in zip(*(cosine.values() for cosine in cosines)))
+    assert "| scratch: tying | 2 |" in (tmp_path / "study" / "summary.md").read_text()
+
+
 def test_the_time_that_is_left(modules, tmp_path):
     """Three runs of 6 minutes, one of which is finished, and one at a quarter; two at a time."""
     plan, progress = modules["plan"], modules["progress"]
@@ -349,7 +376,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
         flags = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in words[1:]]
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
         assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
-        assert (args.criterion == "mlm") == ("/plain/" in args.save_dir)
+        assert (args.criterion in ("mlm", "electra")) == ("/plain/" in args.save_dir)
 
 
 def test_the_commands_of_the_page(modules, capsys, tmp_path):

@@ -66,6 +66,8 @@ def get_parser() -> argparse.ArgumentParser:
     add("--max-cases", type=positive, default=200, metavar="N", help=limit)
     mode = "the most likely token, or a sample from the softmax (default: %(default)s)"
     add("--prediction-mode", choices=("argmax", "sample"), default="argmax", help=mode)
+    finds = "also measure ELECTRA's discriminator: the replaced tokens that it finds, without synonyms"
+    add("--detection", action="store_true", help=finds)
     add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     add("--paper", action="store_true", help="show the paper's Table 2 below ours")
     return parser

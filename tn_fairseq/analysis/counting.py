@@ -2,20 +2,23 @@
 
 import math
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from .. import corruption
+from ..errors import InputError
 from ..huggingface.masked_lm import load_folder
+from ..models.electra import ElectraModel
 from ..models.loading import Checkpoint, load
 from ..objectives import functional
 from ..objectives.mlm_merged_synonyms import first_of_group
 from ..objectives.mlm_soft_reg import input_word_embeddings
+from ..synonym_table import PADDING
 from .cases import CaseCollector
-from .predictions import Predictions, batches_of, load_split, predict
+from .predictions import Detection, Predictions, batches_of, load_split, predict
 from .rates import Counts
 
 
@@ -47,6 +50,7 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
     in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
     gain = functional.synonym_gain(batch.logits, batch.targets, synonyms)
+    detected = {} if batch.detection is None else count_detected(batch, batch.detection, table)
     return Counts(
         sequences=len(batch.sequence_ids),
         corrected_sequences=int(in_place.any(dim=1).sum()),
@@ -57,7 +61,43 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
         synonym_probability=of_synonyms.double().sum().item(),
         with_synonyms=int(synonyms.ge(0).any(dim=1).sum()),
         synonym_gain=gain.double().sum().item() / math.log(2),
+        **detected,
     )
+
+
+def count_detected(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, int]:
+    """How often the discriminator calls tokens replaced: tokens that are, synonyms of the original, and originals."""
+
+    def in_place(values: Tensor) -> Tensor:
+        return corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, values)
+
+    is_synonym = functional.false_negatives(detection.drawn_tokens, batch.words, table)
+    synonyms = in_place(is_synonym)
+    replaced = in_place(detection.drawn_tokens.ne(batch.targets) & ~is_synonym)
+    originals = detection.is_token & ~replaced & ~synonyms
+    return {
+        name: int(tokens.sum())
+        for kind, tokens in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
+        for name, tokens in ((kind, tokens), (f"{kind}_detected", tokens & detection.said_replaced))
+    }
+
+
+def pair_cosines(embeddings: Tensor, table: Tensor) -> dict[str, float | None]:
+    """The mean cosine of a word and its synonym, and of all pairs of words with a synonym: (V, E) and (V, S).
+
+    None if the table is empty.
+    """
+    words, columns = (table != PADDING).nonzero(as_tuple=True)
+    directions = torch.nn.functional.normalize(embeddings.double(), dim=1)
+    of_pairs = (directions[words] * directions[table[words, columns].long()]).sum(dim=1)
+    distinct = words.unique()
+    n, total = len(distinct), directions[distinct].sum(dim=0)
+    of_all = (total.square().sum() - n) / (n * (n - 1)) if n > 1 else None  # without each word with itself
+    return {
+        "pairs": len(words),
+        "pair_cosine": of_pairs.mean().item() if n else None,
+        "other_cosine": None if of_all is None else of_all.item(),
+    }
 
 
 def count_checkpoint(
@@ -67,13 +107,15 @@ def count_checkpoint(
     continues_word: Tensor,
     details: Details | None,
     progress: tqdm,
-) -> list[tuple[Counts, ...]]:
-    """The counts of each table for each masking; adds to ``details`` unless it is None.
+) -> list[tuple[Sequence[Counts], dict[str, float | None]]]:
+    """The counts of each masking and the cosines, for each table; adds to ``details`` unless it is None.
 
     ``options`` are the command's, and ``continues_word``, (V) boolean, says which symbols continue a word.
     """
     is_folder = checkpoint.path.is_dir()
     loaded = load_folder(checkpoint.path, options.data_bin) if is_folder else load(checkpoint, options.data_bin)
+    if options.detection and not isinstance(loaded.model, ElectraModel):
+        raise InputError(f"--detection: {checkpoint.path} has no discriminator; leave the option out")
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
     is_sample = options.prediction_mode == "sample"
@@ -83,7 +125,7 @@ def count_checkpoint(
     seeds: list[list[Counts]] = []
     for seed in range(1, options.mask_seeds + 1):
         found = []
-        for batch in predict(loaded, dataset, batches, seed, is_sample, continues_word, first):
+        for batch in predict(loaded, dataset, batches, seed, is_sample, continues_word, first, options.detection):
             false_negatives = torch.stack(
                 [functional.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
@@ -92,6 +134,7 @@ def count_checkpoint(
                 details.add(batch, false_negatives)
             progress.update(len(batch.sequence_ids))
         seeds.append([Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)])
+    embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:
-        details.word_embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
-    return list(zip(*seeds))
+        details.word_embeddings = embeddings
+    return [(of_table, pair_cosines(embeddings, table)) for of_table, table in zip(zip(*seeds), tables.values())]

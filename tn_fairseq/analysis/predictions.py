@@ -17,6 +17,14 @@ from ..objectives import functional
 BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
 
 
+class Detection(NamedTuple):
+    """What ELECTRA's discriminator says about a batch in which the generator replaced the masked tokens."""
+
+    drawn_tokens: Tensor  # (N)
+    said_replaced: Tensor  # (B, T) boolean
+    is_token: Tensor  # (B, T) boolean, not padding
+
+
 class Predictions(NamedTuple):
     """A batch of B sequences of at most T tokens with N masked positions, V symbols in the dictionary."""
 
@@ -27,6 +35,7 @@ class Predictions(NamedTuple):
     words: Tensor  # (N), w_k, or padding if it is only a part of a word
     predictions: Tensor  # (N), r_k
     logits: Tensor  # (N, V)
+    detection: Detection | None = None
 
 
 def load_split(loaded: Loaded, data_bin: Path, split: str) -> FairseqDataset:
@@ -66,12 +75,13 @@ def predict(
     sample: bool,
     continues_word: Tensor,
     first_of_group: Tensor | None = None,
+    detects: bool = False,
 ) -> Iterator[Predictions]:
     """Yield the predictions for one masking by batch: the most likely tokens, or samples from the softmax.
 
     Seed 1 gives the masking of validation during training; other seeds give other maskings. ``continues_word``, (V)
     boolean, says which symbols continue a word. ``first_of_group``, (V), replaces the symbols of the model's input, as
-    in training with ``mlm_merged_synonyms``.
+    in training with ``mlm_merged_synonyms``. With ``detects``, ELECTRA's discriminator reads the text, too.
     """
     device = next(loaded.model.parameters()).device
     dataset.set_epoch(seed)
@@ -84,8 +94,10 @@ def predict(
         net_input = {**batch["net_input"], "masked_tokens": masked_tokens}
         if first_of_group is not None:
             net_input["src_tokens"] = first_of_group[net_input["src_tokens"]]
-        logits, _ = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
-        logits = logits.float().cpu()
+        if detects:
+            net_input |= {"target_tokens": target_tokens, "uniform_draws": batch.get("uniform_draws")}
+        output = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
+        logits = output[0].float().cpu()
         tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)
         words = functional.complete_words(tokens, continues_word, padding)
         yield Predictions(
@@ -98,4 +110,9 @@ def predict(
             if sample
             else logits.argmax(-1),
             logits=logits,
+            detection=Detection(
+                output.drawn_tokens.cpu(), output.discriminator_logits.gt(0).cpu(), net_input["src_tokens"].ne(padding)
+            )
+            if detects
+            else None,
         )

@@ -27,6 +27,13 @@ UNPRINTED = {
     "merged_loss": ("merged_loss", "masked"),
     "mistaken_rate": ("corrected", "with_synonyms"),
 }
+# of ELECTRA's discriminator, if it is measured: the replaced tokens that it finds, and how many of the tokens that it
+# calls replaced are, both without synonyms of the original token; and how many of these synonyms it calls replaced
+DETECTION = {
+    "detection_recall": ("replaced_detected", "replaced"),
+    "detection_precision": ("replaced_detected", "said_replaced"),
+    "synonyms_detected": ("drawn_synonyms_detected", "drawn_synonyms"),
+}
 HEADINGS = ("checkpoint", "updates", "corrected", "% of sequences", "% of mismatches", "% of masked", "accuracy %")
 LEGEND = """\
 corrected        wrong predictions that are synonyms of the gold token (false negatives), summed over masking seeds
@@ -52,6 +59,18 @@ class Counts(NamedTuple):
     synonym_probability: float = 0.0  # of all synonyms of the gold words together
     with_synonyms: int = 0  # masked tokens whose gold word has a synonym in the table
     synonym_gain: float = 0.0  # how much smaller the loss is if synonyms are right answers, in bits
+    # of the tokens that ELECTRA's discriminator reads: those that are no synonym of the original token, those that are,
+    # and the original tokens; and how many it calls replaced
+    replaced: int = 0
+    replaced_detected: int = 0
+    drawn_synonyms: int = 0
+    drawn_synonyms_detected: int = 0
+    originals: int = 0
+    originals_detected: int = 0
+
+    @property
+    def said_replaced(self) -> int:
+        return self.replaced_detected + self.originals_detected
 
     @property
     def mismatches(self) -> int:
@@ -68,16 +87,19 @@ class Counts(NamedTuple):
         return self.loss - self.synonym_gain
 
 
-def rate_row(checkpoint: str, updates: int | None, table: str, seeds: Sequence[Counts]) -> dict[str, Any]:
+def rate_row(
+    checkpoint: str, updates: int | None, table: str, seeds: Sequence[Counts], detects: bool = False
+) -> dict[str, Any]:
     """Counts of a checkpoint with a table, summed over at least one masking seed, rates in percent, and loss in bits.
 
     A rate is the mean over the seeds, followed by its 95% interval (``<rate>_low``, ``<rate>_high``), None for one
-    seed. The rate of a seed is 0 if its denominator is 0, as in the training log.
+    seed. The rate of a seed is 0 if its denominator is 0, as in the training log. With
+    ``detects``, the row has the rates of the discriminator.
     """
     row: dict[str, Any] = {"checkpoint": checkpoint, "updates": updates, "table": table, "mask_seeds": len(seeds)}
     for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected", "with_synonyms"):
         row[name] = sum(getattr(seed, name) for seed in seeds)
-    for rate, (part, whole) in {**RATES, **UNPRINTED}.items():
+    for rate, (part, whole) in {**RATES, **UNPRINTED, **(DETECTION if detects else {})}.items():
         values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in seeds]
         if rate in ("loss", "merged_loss"):
             values = [value / 100 for value in values]

@@ -65,10 +65,14 @@ def write_report(options: Namespace) -> str:
         for number, checkpoint in enumerate(checkpoints, start=1):
             title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
             with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
-                counts = count_checkpoint(
+                found = count_checkpoint(
                     checkpoint, options, tables, continuations, details if checkpoint is shown else None, progress
                 )
-            rates += [rate_row(str(checkpoint.path), checkpoint.updates, *found) for found in zip(tables, counts)]
+            about = str(checkpoint.path), checkpoint.updates
+            rates += [
+                rate_row(*about, table, counts, options.detection) | cosines
+                for table, (counts, cosines) in zip(tables, found)
+            ]
         write_csv(rates, folder / RATES_CSV)
         write_json(rates, folder / RATES_JSON)
         draw_if_possible(draw_training, rates, [folder / name for name in PLOTS])
