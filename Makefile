@@ -3,7 +3,8 @@
 # make demo-from-scratch  the same with a tokenizer and an ELECTRA trained from nothing
 # make test   install everything, lint and run all tests
 # make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
-# make soak   install everything, run the slow tests: kills, many workers, overflows, randomly damaged files
+# make slow   install everything, run the slow tests
+# make soak   install everything, run the slow and the longest tests: kills, many workers, randomly damaged files
 #             (SOAK='-k workers' runs some of them)
 # make dist   install everything, build the sdist and the wheel, and check them
 # make bench  install everything, compare speed and memory with a training loop over the classes of transformers
@@ -23,7 +24,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 # uv is several times as fast as pip
 INSTALL = $(if $(shell command -v uv),$(BIN)/python uv_pip.py --quiet,$(PIP) install --quiet)
 
-.PHONY: demo demo-from-scratch study test soak dist bench lint clean
+.PHONY: demo demo-from-scratch study test slow soak dist bench lint clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO) $(if $(OPEN),--open)
@@ -36,6 +37,9 @@ study: $(VENV)/.ready
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+slow: $(VENV)/.ready
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
 
 soak: $(VENV)/.ready
 	$(BIN)/python -m pytest -m 'slow or soak' --timeout 0 -s $(SOAK)
