@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -76,7 +77,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         try:
             with runner.interruptible():
                 if runs:
-                    link_sources(plan, path, args.output)
+                    link_sources(plan, path, args.output, [plan.starts[name] for name in runs])
                 failed = carry_out(plan, runs, runner, args.parallel or plan.parallel, not args.no_training, known)
                 write_report(plan, path, args.output, machine(), earlier)
         except KeyboardInterrupt:
@@ -146,13 +147,16 @@ def carry_out(
     return failed
 
 
-def link_sources(plan: Plan, path: Path, folder: Path) -> None:
-    """Link each source as sources/NAME, so that commands need no paths of this machine; raises InputError if missing.
+def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) -> None:
+    """Link each source that the starts use as sources/NAME, so that commands need no paths of this machine.
 
-    A link of an earlier sitting is used if the source is not given now.
+    A link of an earlier sitting is used if the source is not given now. Raises InputError if a source is missing.
     """
+    used = str(starts)
     for name, place in plan.sources.items():
         link = folder / "sources" / name
+        if not re.search(rf"sources/{re.escape(name)}\b", used):
+            continue
         if place is None:
             if not link.exists():
                 raise InputError(f"{path}: sources.{name}: is missing; give --source {name}=PATH")

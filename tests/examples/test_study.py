@@ -249,6 +249,17 @@ def test_a_study_of_text_with_exact_synonyms(finished, tmp_path):
     assert "| scratch: tying | 2 |" in (tmp_path / "study" / "summary.md").read_text()
 
 
+def test_only_the_sources_that_the_starts_use_are_needed(modules, tmp_path):
+    plan, study = modules["plan"], modules["study"]
+    start = plan.Start(prepare=[plan.Step("a", "cp sources/text sources/textbook")])
+    both = plan.Plan(sources={"text": str(tmp_path), "textbook": str(tmp_path), "book": None}, starts={"s": start})
+    study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    assert {path.name for path in (tmp_path / "sources").iterdir()} == {"text", "textbook"}
+    start.prepare[0].command += " sources/book/1.txt"
+    with pytest.raises(ValueError, match="plan.yaml: sources.book: is missing; give --source book=PATH"):
+        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+
+
 def test_the_time_that_is_left(modules, tmp_path):
     """Three runs of 6 minutes, one of which is finished, and one at a quarter; two at a time."""
     plan, progress = modules["plan"], modules["progress"]
