@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import List, Optional
 
 from plan import MEASURES, Measure, Run, Start, runs_of
-from runner import Runner, last_line
+from runner import Runner, last_line, say
 
 from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
 from tn_fairseq.errors import InputError
@@ -128,7 +128,7 @@ def _measure(
     if (folder / result).exists() and known.exists() and known.read_text(encoding="utf-8") == wanted:
         return None
     known.unlink(missing_ok=True)
-    print(title, flush=True)
+    say(title)
     log = Path("logs", *output.parts).with_suffix(".log")
     code = runner.run(words, log)
     if code:
@@ -164,7 +164,7 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     path = runner.folder / output / RESULTS["cost"]
     if path.exists() and list(read_json_object(path, RESTART)["tokens_per_second"]) == arms:
         return None
-    print(f"cost of {name}", flush=True)
+    say(f"cost of {name}")
     speeds: dict[str, List[float]] = {arm: [] for arm in arms}
     for number in range(1, measure.rounds + 1):
         for arm in arms:

@@ -57,4 +57,6 @@ def clock(hours: Optional[float]) -> str:
     if hours is None:
         return "an unknown time"
     minutes = round(60 * hours)
+    if minutes < 1:
+        return "less than a minute"
     return f"about {minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"about {minutes} min"

@@ -19,6 +19,7 @@ from plan import Step
 from tn_fairseq.errors import InputError
 
 RECORD, LOCK = "commands.jsonl", ".study-lock"
+CLEAR = "\r\033[K"  # of a terminal: the current line
 PATIENCE = 20  # seconds for the loader processes of a killed run to end
 PLUGIN = "$(python -m tn_fairseq)"  # how commands are shown; the path is different on each machine
 
@@ -122,6 +123,11 @@ class Runner:
             self.stopped = True
             for process in self.running:
                 os.killpg(process.pid, signal.SIGTERM)
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print a line. On a terminal, it replaces a line that was printed with an empty ``end``."""
+    print(f"{CLEAR}{text}" if sys.stdout.isatty() else text, end=end, flush=True)
 
 
 def read_record(folder: Path) -> List[Dict[str, Any]]:

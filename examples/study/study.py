@@ -37,8 +37,7 @@ from measures import (
 from plan import Plan, Run, Start, read_plan, runs_of, training_command
 from progress import clock, hours_left
 from report import write_report
-from runner import Runner, last_line, locked
-from tqdm import tqdm
+from runner import Runner, last_line, locked, say
 
 import tn_fairseq
 from tn_fairseq.arguments import positive
@@ -191,18 +190,19 @@ def train_all(
     """Train and measure all runs, ``parallel`` at a time, and show what is ``left``; return what failed."""
     failed, done = [], sum(is_finished(runner.folder, run) for run in runs)
     print(f"{done} of {len(runs)} runs of {runs[0].start} are finished", flush=True)
-    with ThreadPoolExecutor(parallel) as pool, tqdm(bar_format="{desc}", leave=False, disable=None) as line:
+    with ThreadPoolExecutor(parallel) as pool:
         futures = {pool.submit(train_and_measure, start, run, runner, training): run for run in runs}
         try:
             while futures:
-                line.set_description_str(f"[{done}/{len(runs)}] {left()} left in all")
+                if sys.stdout.isatty():
+                    say(f"[{done}/{len(runs)}] {left()} left in all", end="")
                 for future in wait(futures, SECONDS, FIRST_COMPLETED).done:
                     run = futures.pop(future)
                     messages, is_new = future.result()
                     failed += messages
                     done += is_new
                     for message in ([f"{run} is finished; {left()} left in all"] if is_new else []) + messages:
-                        tqdm.write(f"[{done}/{len(runs)}] {message}")
+                        say(f"[{done}/{len(runs)}] {message}")
         except KeyboardInterrupt:
             runner.stop()
             pool.shutdown(wait=True, cancel_futures=True)

@@ -279,9 +279,10 @@ def test_the_time_that_is_left(modules, tmp_path):
     record = {"command": "c", "log": "logs/measures/s/rates/a/seed1.log", "seconds": 60}
     (tmp_path / "commands.jsonl").write_text(json.dumps(record) + "\n")
     assert hours_left(study, runs, tmp_path, 2, {"s": [9.0]}) == pytest.approx(0.1 * (0.75 + 1) / 2)
-    assert [progress.clock(hours) for hours in (0.1, 2.51, None)] == [
+    assert [progress.clock(hours) for hours in (0.1, 2.51, 0.001, None)] == [
         "about 6 min",
         "about 2 h 31 min",
+        "less than a minute",
         "an unknown time",
     ]
     (tmp_path / "commands.jsonl").write_text(json.dumps(record) + "\n" + json.dumps(record)[:20])
