@@ -5,7 +5,7 @@ Only ``load_dictionary`` needs fairseq. Whatever needs no more than the symbols 
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,33 +73,24 @@ def read_symbols(path: Union[str, Path]) -> PlainSymbols:
 
 
 def _read(path: Union[str, Path]) -> list[tuple[str, int]]:
-    """The symbols in ``dict.txt`` with their counts."""
+    """The symbols in ``dict.txt`` with their counts, parsed as fairseq does."""
     remedy = f"name the dict.txt of a folder that {PREPROCESSING} binarize wrote, or run it again"
-    text = read_text(path, remedy)
-    try:
-        entries = list(_entries(text))
-    except ValueError as error:
-        raise InputError(f"{path}, {error}; {remedy}") from None
-    if not entries:
-        raise InputError(f"{path}: holds no symbols; {remedy}")
-    return entries
-
-
-def _entries(text: str) -> Iterator[tuple[str, int]]:
-    """Parse lines ``<symbol> <count>`` as fairseq does; raises ValueError for the first line that is invalid."""
-    known = set(SPECIAL_SYMBOLS)
-    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
+    entries, known = [], set(SPECIAL_SYMBOLS)
+    for number, line in enumerate(io.StringIO(read_text(path, remedy), newline=None), start=1):
         line = line.rstrip()
         fields = line.removesuffix(_OVERWRITE)
         try:
             symbol, count = fields.rsplit(" ", 1)
-            entry = symbol, int(count)
+            entries.append((symbol, int(count)))
         except ValueError:
-            raise ValueError(f"line {number}: not a fairseq dictionary ('<symbol> <count>')") from None
+            fault = "not a fairseq dictionary ('<symbol> <count>')"
+            raise InputError(f"{path}, line {number}: {fault}; {remedy}") from None
         if symbol in known and fields == line:
-            raise ValueError(f"line {number}: {symbol!r} is in the dictionary twice")
+            raise InputError(f"{path}, line {number}: {symbol!r} is in the dictionary twice; {remedy}")
         known.add(symbol)
-        yield entry
+    if not entries:
+        raise InputError(f"{path}: holds no symbols; {remedy}")
+    return entries
 
 
 def without_mask(dictionary: "Dictionary") -> "Dictionary":

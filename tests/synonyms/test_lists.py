@@ -160,14 +160,6 @@ def test_antonyms_and_generic_terms_are_counted(write):
     assert found.counts["lines skipped: other relations"] == 1
 
 
-@pytest.mark.parametrize("limit", [1, 3])
-def test_dropping_duplicates_early_changes_nothing(write, monkeypatch, limit):
-    path = write("".join(f"{word}\t{other}\t{n % 5}\n" for n in range(3) for word in WORDS for other in WORDS))
-    expected = synonyms(path, symmetric=True)
-    monkeypatch.setattr(lists, "_PAIRS", limit)
-    assert synonyms(path, symmetric=True) == expected and len(expected["big"]) == len(WORDS) - 2
-
-
 @given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(-2, 2))))
 def test_rows_are_by_score_and_then_in_the_order_of_the_file(tmp_path_factory, pairs):
     path = tmp_path_factory.mktemp("list") / "pairs.tsv"
