@@ -5,16 +5,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import PREPROCESSING
 from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
+from . import command_parser
 from .text import Reading
-
-
-def command_parser(command: str, description: str | None) -> argparse.ArgumentParser:
-    """A parser without options."""
-    form = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(prog=f"{PREPROCESSING} {command}", description=description, formatter_class=form)
 
 
 def binarizing_parser(command: str, description: str | None, destdir: str) -> argparse.ArgumentParser:

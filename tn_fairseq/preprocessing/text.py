@@ -38,7 +38,6 @@ PARQUET_BYTES = 1 << 18  # also of a Parquet file
 
 JSON, PARQUET, ARROW, PLAIN = "JSON Lines", "Parquet", "Arrow", "plain text"
 KINDS = {".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".arrow": ARROW}
-COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
 ARCHIVES = (".tar", ".tgz", ".txz", ".zip", ".7z", ".rar")
 
 
@@ -293,43 +292,30 @@ def _read_json_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Ite
         first += len(rows)
 
 
-def _read_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+def _open_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Table:
     from pyarrow import parquet
 
-    def open_table() -> Table:
-        table = parquet.ParquetFile(stream, buffer_size=PARQUET_BYTES, pre_buffer=False)  # or it keeps all it has read
-        batches = table.iter_batches(ROWS, columns=[reading.text_field], use_threads=False)
-        return table.schema_arrow, batches, lambda row: file.size * row // max(table.metadata.num_rows, 1)
-
-    return _read_table(file, open_table, reading)
+    table = parquet.ParquetFile(stream, buffer_size=PARQUET_BYTES, pre_buffer=False)  # or it keeps all it has read
+    batches = table.iter_batches(ROWS, columns=[reading.text_field], use_threads=False)
+    return table.schema_arrow, batches, lambda row: file.size * row // max(table.metadata.num_rows, 1)
 
 
-def _read_arrow(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+def _open_arrow(file: TextFile, stream: IO[bytes], reading: Reading) -> Table:
     from pyarrow import ipc
 
-    def open_table() -> Table:
-        table = ipc.open_stream(stream)
-        return table.schema, table, lambda _: stream.tell()
-
-    return _read_table(file, open_table, reading)
+    table = ipc.open_stream(stream)
+    return table.schema, table, lambda _: stream.tell()
 
 
-_READERS: dict[str, Callable[[TextFile, IO[bytes], Reading], Iterator[tuple[int, Chunk | Records]]]] = {
-    PLAIN: _read_lines,
-    JSON: _read_json_lines,
-    PARQUET: _read_parquet,
-    ARROW: _read_arrow,
-}
-
-
-def _read_table(file: TextFile, open_table: Callable[[], Table], reading: Reading) -> Iterator[tuple[int, Records]]:
+def _read_table(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
     """Read a table's column of text."""
     from pyarrow import ArrowException
 
     rows: list[bytes | None] = []
     first = 0
     try:
-        schema, batches, position = open_table()
+        open_table = _open_parquet if file.kind == PARQUET else _open_arrow
+        schema, batches, position = open_table(file, stream, reading)
         _check_column(file.name, schema, reading.text_field)
         size = 0
         for batch in batches:
@@ -347,6 +333,14 @@ def _read_table(file: TextFile, open_table: Callable[[], Table], reading: Readin
         yield file.size, Records(file.name, first, rows, bad=1)
     else:
         yield file.size, Records(file.name, first, rows)
+
+
+_READERS: dict[str, Callable[[TextFile, IO[bytes], Reading], Iterator[tuple[int, Chunk | Records]]]] = {
+    PLAIN: _read_lines,
+    JSON: _read_json_lines,
+    PARQUET: _read_table,
+    ARROW: _read_table,
+}
 
 
 def _check_column(name: str, schema: Any, field: str) -> None:
@@ -401,8 +395,7 @@ class _Decompressed(io.RawIOBase):
     """The content of a compressed file up to its end or to the first ``damage``."""
 
     def __init__(self, stream: IO[bytes], compression: str):
-        openers: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
-        self._file = openers[compression](stream)
+        self._file = COMPRESSIONS[compression](stream)
         self.damage: BaseException | None = None
 
     def readable(self) -> bool:
@@ -426,6 +419,9 @@ def _open_zstd(stream: IO[bytes]) -> Any:
     from backports import zstd
 
     return zstd.open(stream, options={zstd.DecompressionParameter.window_log_max: 31})  # files of zstd --long
+
+
+COMPRESSIONS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
 
 
 def _is_damage(error: BaseException) -> bool:

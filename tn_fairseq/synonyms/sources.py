@@ -1,5 +1,6 @@
 """The sources of synonyms, each a row of ``SOURCES``, and the options of a table."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -77,6 +78,8 @@ class TableOptions:
         for floor in (self.min_similarity, *self.filter.values()):
             if floor is not None and not floor <= 1:
                 return f"--min-similarity and --filter need cosines of at most 1, not {floor}"
+        if self.min_score is not None and not math.isfinite(self.min_score):
+            return f"--min-score must be a number, not {self.min_score}"
         if self.lang != ENGLISH:
             if "wordnet" not in self.source:
                 return "--lang needs --source wordnet"

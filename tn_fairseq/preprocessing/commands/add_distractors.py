@@ -34,16 +34,13 @@ from ...files import sha256
 from ...formats.squad import read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
+from .. import command_parser
 from ..engines import map_chunks
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing add-distractors",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("add-distractors", __doc__)
     parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
     parser.add_argument(
@@ -103,7 +100,3 @@ def _attack(distractors: Distractors, seed: int, position: str, question: Questi
         return None, reason
     example = with_sentence(question.example, sentence, position, Draw(seed, f"{question.example.id} position"))
     return Attacked(example, {"distractor": sentence}), ""
-
-
-if __name__ == "__main__":
-    main()

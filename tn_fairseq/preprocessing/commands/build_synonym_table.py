@@ -36,14 +36,12 @@ stop words. So compare it with the first of the three counts printed here, which
 
 import argparse
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from torch import Tensor
 
-from ...arguments import positive
 from ...dictionary import Symbols, read_symbols
 from ...errors import InputError, naming, one_line_errors
 from ...huggingface.synonyms import TokenizerSymbols, load_tokenizer
@@ -55,6 +53,7 @@ from ...synonyms.rows import COMBINATIONS
 from ...synonyms.sources import ENGLISH, FILTERS, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES, TableOptions
 from ...synonyms.swords import Target, read_swords
 from ...vocabulary import STOP_WORDS, continues_word, whole_words
+from .. import command_parser
 
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")
 PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to WordNet, see --help"
@@ -153,76 +152,42 @@ def row_of(word: str, words: Mapping[int, str], table: Tensor, stop_words: Colle
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command's options; exits with a usage error if options are missing or contradict each other."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing build-synonym-table",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("build-synonym-table", __doc__)
     vocabulary = parser.add_mutually_exclusive_group(required=True)
     vocabulary.add_argument("--dict", metavar="FILE", help="the dict.txt of the training data")
-    vocabulary.add_argument(
-        "--tokenizer", metavar="DIR", help="a folder of save_pretrained, or a name on the Hugging Face Hub"
-    )
+    text = "a folder of save_pretrained, or a name on the Hugging Face Hub"
+    vocabulary.add_argument("--tokenizer", metavar="DIR", help=text)
     parser.add_argument("--encoder-json", metavar="FILE", help="GPT-2's encoder.json, for a dictionary of numbers")
     build = parser.add_argument_group("to build a table")
     build.add_argument("--source", nargs="+", choices=SOURCES, help="where synonyms come from")
     build.add_argument("--combine", choices=COMBINATIONS, help="how to combine several sources")
-    build.add_argument(
-        "--lang",
-        default=ENGLISH,
-        metavar="CODE",
-        help="ISO 639-3 code of the language of WordNet's lemmas, such as fra, spa or jpn (default: eng)",
-    )
+    text = "ISO 639-3 code of the language of WordNet's lemmas, such as fra, spa or jpn (default: eng)"
+    build.add_argument("--lang", default=ENGLISH, metavar="CODE", help=text)
     for source in SOURCES.values():
         if source.flag:
             build.add_argument(source.flag, metavar=source.metavar, help=source.help)
-    build.add_argument(
-        "--top-k",
-        type=positive,
-        metavar="N",
-        help=f"synonyms to keep per word (default: {NEIGHBORS} for vectors and a model, all for a list)",
-    )
-    build.add_argument(
-        "--min-similarity",
-        type=cosine,
-        metavar="X",
-        help=f"minimum cosine of a neighbor (default: none for vectors, {MODEL_MIN_SIMILARITY} for a model)",
-    )
+    text = f"synonyms to keep per word (default: {NEIGHBORS} for vectors and a model, all for a list)"
+    build.add_argument("--top-k", type=int, metavar="N", help=text)
+    text = f"minimum cosine of a neighbor (default: none for vectors, {MODEL_MIN_SIMILARITY} for a model)"
+    build.add_argument("--min-similarity", type=float, metavar="X", help=text)
     build.add_argument("--format", choices=FORMATS, help="the format of --synonyms (default: recognized)")
     build.add_argument("--symmetric", action="store_true", help="read each pair of --synonyms in both directions")
-    build.add_argument("--min-score", type=number, metavar="X", help="minimum score of a pair in --synonyms")
-    build.add_argument(
-        "--filter",
-        nargs="+",
-        type=parse_filter,
-        default=[],
-        metavar="SOURCE=X",
-        help="keep only pairs with a cosine of at least X in --vectors (vectors=X) or in the model of --path (model=X)",
-    )
-    build.add_argument(
-        "--same-inflection",
-        action="store_true",
-        help="keep only synonyms in the same form as the word: polls for elections, not election",
-    )
-    build.add_argument(
-        "--no-contrasts",
-        action="store_true",
-        help="drop pairs that exclude each other: two names, months, weekdays or numbers, and antonyms",
-    )
-    build.add_argument(
-        "--stop-words",
-        metavar="FILE",
-        help="words without synonyms, one per line (default: built-in English list; none with --lang)",
-    )
-    build.add_argument(
-        "--swords", metavar="FILE", help="print how people judge the table's pairs; the development data of SWORDS"
-    )
+    build.add_argument("--min-score", type=float, metavar="X", help="minimum score of a pair in --synonyms")
+    text = "keep only pairs with a cosine of at least X in --vectors (vectors=X) or in the model of --path (model=X)"
+    build.add_argument("--filter", nargs="+", type=parse_filter, default=[], metavar="SOURCE=X", help=text)
+    text = "keep only synonyms in the same form as the word: polls for elections, not election"
+    build.add_argument("--same-inflection", action="store_true", help=text)
+    text = "drop pairs that exclude each other: two names, months, weekdays or numbers, and antonyms"
+    build.add_argument("--no-contrasts", action="store_true", help=text)
+    text = "words without synonyms, one per line (default: built-in English list; none with --lang)"
+    build.add_argument("--stop-words", metavar="FILE", help=text)
+    text = "print how people judge the table's pairs; the development data of SWORDS"
+    build.add_argument("--swords", metavar="FILE", help=text)
     build.add_argument("--output", metavar="FILE", help="the table to write (.safetensors)")
     show = parser.add_argument_group("to show a table")
     show.add_argument("--table", metavar="FILE", help="an existing table")
-    show.add_argument(
-        "--show", nargs="+", metavar="WORD", help="print the table's description and the rows of these words"
-    )
+    text = "print the table's description and the rows of these words"
+    show.add_argument("--show", nargs="+", metavar="WORD", help=text)
     args = parser.parse_args(argv)
     if args.tokenizer and args.encoder_json:
         parser.error("--encoder-json needs --dict")
@@ -236,33 +201,15 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--filter names a source twice")
     given = vars(args) | {"filter": dict(args.filter)}
     try:
-        args.options = TableOptions(
-            **{field.name: given[field.name] for field in fields(TableOptions) if field.name in given}
-        )
+        args.options = TableOptions(**{name: given[name] for name in TableOptions.__annotations__ if name in given})
     except InputError as error:
         parser.error(str(error))
     return args
 
 
-def number(text: str) -> float:
-    """A finite number; raises argparse.ArgumentTypeError for anything else."""
-    with suppress(ValueError):
-        if math.isfinite(float(text)):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"must be a number, not {text}")
-
-
-def cosine(text: str) -> float:
-    """A number of at most 1; raises argparse.ArgumentTypeError for anything else."""
-    with suppress(ValueError):
-        if float(text) <= 1:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"must be a cosine of at most 1, not {text}")
-
-
 def parse_filter(text: str) -> tuple[str, float]:
-    """A source with vectors and a cosine, as in ``vectors=0.4``; raises ArgumentTypeError for anything else."""
+    """A source and a cosine, as in ``vectors=0.4``; raises argparse.ArgumentTypeError for another form."""
     name, _, floor = text.partition("=")
-    if name not in FILTERS:
-        raise argparse.ArgumentTypeError(f"must be {' or '.join(f'{name}=X' for name in FILTERS)}, not {text}")
-    return name, cosine(floor)
+    with suppress(ValueError):
+        return name, float(floor)
+    raise argparse.ArgumentTypeError(f"must be {' or '.join(f'{name}=X' for name in FILTERS)}, not {text}")

@@ -56,6 +56,7 @@ from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.swords import VERDICTS, Target, read_swords
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
+from .. import command_parser
 from ..engines import map_chunks
 
 PLACES = ("context", "question")
@@ -63,38 +64,24 @@ PLACES = ("context", "question")
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.preprocessing swap-synonyms",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("swap-synonyms", __doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--squad", type=Path, metavar="FILE", help="questions in SQuAD 1.1's format")
     source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
     parser.add_argument("--output", type=Path, required=True, metavar="PATH", help="file, or folder for GLUE")
     parser.add_argument("--in", dest="place", choices=PLACES, help="what to swap in SQuAD (default: context)")
     parser.add_argument("--tasks", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)")
-    defaults = Swapping()
-    parser.add_argument(
-        "--share", type=_share, default=defaults.share, metavar="X", help="share of the words (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--most", type=positive, default=defaults.most, metavar="N", help="at most N words (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--inflection",
-        choices=INFLECTIONS,
-        default=defaults.inflection,
-        help="keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in "
-        "the paper (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--senses",
-        choices=SENSES,
-        default=defaults.senses,
-        help="all: synonyms in any sense; first: only in the most frequent sense (default: %(default)s)",
-    )
-    parser.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="seed (default: %(default)s)")
+    text = "share of the words (default: %(default)s)"
+    parser.add_argument("--share", type=_share, metavar="X", help=text)
+    text = "at most N words (default: %(default)s)"
+    parser.add_argument("--most", type=positive, metavar="N", help=text)
+    text = "keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in "
+    text += "the paper (default: %(default)s)"
+    parser.add_argument("--inflection", choices=INFLECTIONS, help=text)
+    text = "all: synonyms in any sense; first: only in the most frequent sense (default: %(default)s)"
+    parser.add_argument("--senses", choices=SENSES, help=text)
+    parser.add_argument("--seed", type=int, metavar="N", help="seed (default: %(default)s)")
+    parser.set_defaults(**asdict(Swapping()))
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N random attacked texts")
     parser.add_argument("--swords", metavar="FILE", help="print how people judge such swaps; a file of SWORDS")
@@ -138,14 +125,11 @@ def _swap_squad(args: argparse.Namespace, place: str, swapping: Swapping, attack
         if not found:
             skipped[example.id] = "no word outside of their answers can be swapped"
             continue
-        answers = tuple((answer, moved(start, found)) for answer, start in example.answers)
-        changed = apply_swaps(text.text, found)
-        is_context = place == "context"
-        swapped = (
-            replace(example, context=changed, answers=answers) if is_context else replace(example, question=changed)
-        )
+        changes: dict[str, Any] = {place: apply_swaps(text.text, found)}
+        if place == "context":
+            changes["answers"] = tuple((answer, moved(start, found)) for answer, start in example.answers)
         record = [[swap.old, swap.new] for swap in found if not swap.is_article]
-        questions.append(Attacked(swapped, {"swaps": record}))
+        questions.append(Attacked(replace(example, **changes), {"swaps": record}))
     print(*summary(len(questions), skipped), sep="\n")
     _report(texts, swaps, swapping, args.show)
     write_attacked(args.output, questions, attack)
@@ -220,7 +204,3 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
     return share
-
-
-if __name__ == "__main__":
-    main()

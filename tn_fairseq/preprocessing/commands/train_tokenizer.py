@@ -28,7 +28,8 @@ from ...files import publish, write_folder
 from ...tokenizers import load_tokenizer
 from ...tokenizers.base import BERT_SPECIAL_TOKENS
 from ...tokenizers.wordpiece import wordpiece_tokenizer
-from ..options import add_reading_options, command_parser, reading
+from .. import command_parser
+from ..options import add_reading_options, reading
 from ..text import Reading, TextFile, find_files, read_chunks
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")

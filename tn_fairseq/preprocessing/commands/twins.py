@@ -14,7 +14,8 @@ from pathlib import Path
 from ...arguments import positive
 from ...errors import InputError, one_line_errors
 from ...reporting.layout import align
-from ..options import cells, command_parser, percent
+from .. import command_parser
+from ..options import cells, percent
 from ..twins import ORACLE, REPORT, TABLE, write_twins
 
 
@@ -48,7 +49,3 @@ def main(argv: Sequence[str] | None = None) -> None:
         rows.append(cells(split, n.tokens, percent(n.with_twin, n.tokens), percent(n.replaced, n.tokens)))
     print(*align(rows), sep="\n")
     print(f"wrote the text with twins to {args.destdir}, with {ORACLE}/, {TABLE} and {REPORT}")
-
-
-if __name__ == "__main__":
-    main()
