@@ -2,13 +2,12 @@
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import pytest
 from lexical_files import swords_content, write_swords
+from preprocessed import refused, write
+from tokenizer_folders import REAL_DATA, with_real_data
 
-from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms.swords import read_swords, verdict
 
 SENTENCES = [
@@ -73,10 +72,8 @@ def put(table, key, field, value):
 def test_invalid_content_gets_one_line(change, expected, tmp_path):
     content = swords_content(SENTENCES)
     change(content)
-    with pytest.raises(InputError) as raised:
-        read_swords(write_swords(tmp_path / "swords.json", content))
-    assert expected in str(raised.value) and "github.com/p-lambda/swords" in str(raised.value)
-    assert "\n" not in str(raised.value)
+    message = refused(read_swords, write_swords(tmp_path / "swords.json", content))
+    assert expected in message and "github.com/p-lambda/swords" in message
 
 
 COMPRESSED = gzip.compress(json.dumps(swords_content(SENTENCES)).encode())
@@ -94,16 +91,14 @@ COMPRESSED = gzip.compress(json.dumps(swords_content(SENTENCES)).encode())
     ids=["cut off", "changed byte", "text", "not UTF-8", "list"],
 )
 def test_damaged_and_foreign_files_get_one_line(tmp_path, content, expected):
-    path = tmp_path / "swords.json.gz"
-    path.write_bytes(content)
-    with pytest.raises(InputError) as raised:
-        read_swords(path)
-    assert str(raised.value).startswith(str(path)) and expected in str(raised.value) and "\n" not in str(raised.value)
+    path = write(tmp_path / "swords.json.gz", content)
+    message = refused(read_swords, path)
+    assert message.startswith(str(path)) and expected in message
 
 
-@pytest.mark.skipif("TN_FAIRSEQ_DATA" not in os.environ, reason="needs the real data")
+@with_real_data
 def test_the_real_file():
-    targets = read_swords(Path(os.environ["TN_FAIRSEQ_DATA"]) / "lexical" / "swords-v1.1_dev.json.gz")
+    targets = read_swords(REAL_DATA / "lexical" / "swords-v1.1_dev.json.gz")
     # 20 of the file's 22,978 substitutes are the lemma of their target
     assert (len(targets), sum(len(target.substitutes) for target in targets)) == (370, 22958)
     assert (targets[0].word, targets[0].substitutes[0].text) == ("total", "all")

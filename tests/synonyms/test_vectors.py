@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers import Bomb
+from preprocessed import refused
 from pyarrow import parquet
 
-from tn_fairseq.errors import InputError
 from tn_fairseq.synonyms.vectors import read_vectors
 
 WORDS = ["main", "Far", "chief", "basal", "far", "main"]
@@ -108,11 +108,10 @@ def test_the_version_names_both_files_of_a_folder_and_their_content(folder, word
     assert len({version, changed, version_of(folder)}) == 3
 
 
-def refusal(path, words=WORDS):
-    with pytest.raises(InputError) as raised:
-        read_vectors(path, words)
-    assert str(raised.value).startswith(str(path)) and "\n" not in str(raised.value)
-    return str(raised.value)
+def refusal(path):
+    message = refused(read_vectors, path, WORDS)
+    assert message.startswith(str(path))
+    return message
 
 
 @pytest.mark.parametrize(
@@ -139,11 +138,8 @@ def test_an_invalid_text_file_is_reported_with_the_line(file_of, lines, reason):
     assert reason in refusal(file_of(lines))
 
 
-def test_the_error_for_a_missing_file_names_the_flag(tmp_path):
-    assert "--vectors" in refusal(tmp_path / "missing.txt")
-
-
 def test_missing_and_ambiguous_files_are_refused(folder):
+    assert "No such file or directory; --vectors needs" in refusal(folder / "missing.txt")
     np.save(folder / "other.npy", MATRIX)
     assert ".npy: emb.npy, other.npy; --vectors needs a folder with one matrix" in refusal(folder)
     (folder / "other.npy").unlink()

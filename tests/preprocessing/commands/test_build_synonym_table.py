@@ -1,6 +1,5 @@
 import json
 import math
-import os
 import re
 from pathlib import Path
 
@@ -8,6 +7,8 @@ import pytest
 import torch
 from lexical_files import swords_content, write_swords
 from nltk_folders import without_languages, write_lexicon
+from preprocessed import refused
+from tokenizer_folders import REAL_DATA, SPECIAL, with_real_data
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.preprocessing.commands.build_synonym_table import main
@@ -115,19 +116,15 @@ def test_a_cased_dictionary_keeps_the_casing_of_the_key(dict_txt):
 
 
 def test_vectors_give_the_nearest_words_but_no_stop_words(dict_txt, vectors_txt, capsys):
+    vectors_txt.write_bytes(vectors_txt.read_bytes() + b"\xff 1 0\n")
     near = ["--source", "vectors", "--vectors", vectors_txt, "--top-k", "2", "--min-similarity", "0.5"]
     table, description = rows(dict_txt, *near)
     assert table == {"primary": {"main", "chief"}, "main": {"primary", "chief"}, "chief": {"main", "primary"}}
     assert description["options"] == {"top_k": 2, "min_similarity": 0.5}
-    assert description["source_version"].startswith("vectors.txt, 5 vectors of dimension 2")
+    assert description["source_version"].startswith("vectors.txt, 6 vectors of dimension 2")
     printed = capsys.readouterr().out
     assert "with a vector" in printed and "with a neighbor kept" in printed and "paper" not in printed
-
-
-def test_lines_of_vectors_that_are_not_utf8_are_counted(dict_txt, vectors_txt, capsys):
-    vectors_txt.write_bytes(vectors_txt.read_bytes() + b"\xff 1 0\n")
-    build(dict_txt, "--source", "vectors", "--vectors", vectors_txt)
-    assert f"{vectors_txt}: skipped 1 lines whose word is not UTF-8" in capsys.readouterr().out
+    assert f"{vectors_txt}: skipped 1 lines whose word is not UTF-8" in printed
 
 
 def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, checkpoint, capsys):
@@ -294,17 +291,8 @@ def test_show_prints_the_rows_of_an_existing_table_and_then_reports_unknown_word
 def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, reason, monkeypatch):
     monkeypatch.chdir(dict_txt.parent)
     Path("wrong.json").write_text("{}")
-    with pytest.raises(SystemExit) as raised:
-        main(["--dict", str(dict_txt), *arguments.split()])
-    message = str(raised.value.code)
-    assert message.startswith("error: ") and reason in message and "\n" not in message
+    assert reason in refused(main, ["--dict", str(dict_txt), *arguments.split()])
     assert not Path("x").exists()
-
-
-def test_a_model_of_another_dictionary_is_one_line(model_dict, checkpoint):
-    write_dict(model_dict, ["stay", "primary", "main", "halt", "the", "##s"])
-    with pytest.raises(SystemExit, match="checkpoint.pt: the model of another dictionary"):
-        build(model_dict, "--source", "model", "--path", checkpoint)
 
 
 @pytest.mark.parametrize(
@@ -326,9 +314,13 @@ def test_a_model_of_another_dictionary_is_one_line(model_dict, checkpoint):
         "--source wordnet --filter wordnet=0.3 --output x",
         "--source wordnet --filter vectors=nan --vectors v.txt --output x",
         "--source wordnet --filter vectors --vectors v.txt --output x",
-        "--source wordnet --filter vectors=1.1 --vectors v.txt --output x",
         "--source vectors --vectors v.txt --min-similarity 1.1 --output x",
         "--source vectors --vectors v.txt --min-similarity nan --output x",
+        "--source wordnet --symmetric --output x",
+        "--source wordnet --format pairs --output x",
+        "--source wordnet --min-score 0 --output x",
+        "--source list --synonyms x --min-score nan --output x",
+        "--source wordnet --synonyms x --output x",
         "--source wordnet --lang fra --same-inflection --output x",
         "--source wordnet --lang fra --no-contrasts --output x",
     ],
@@ -339,11 +331,10 @@ def test_missing_options_are_usage_errors(dict_txt, arguments, capsys):
     assert raised.value.code == 2 and "--" in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.skipif("TN_FAIRSEQ_DATA" not in os.environ, reason="TN_FAIRSEQ_DATA does not name a folder of real data")
+@with_real_data
 def test_coverage_of_berts_vocabulary(dict_txt, capsys):
-    vocabulary = Path(os.environ["TN_FAIRSEQ_DATA"], "vocab", "bert-uncased.vocab.txt").read_text(encoding="utf-8")
-    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ""}
-    write_dict(dict_txt, [piece for piece in vocabulary.split("\n") if piece not in special])
+    vocabulary = (REAL_DATA / "vocab" / "bert-uncased.vocab.txt").read_text(encoding="utf-8")
+    write_dict(dict_txt, [piece for piece in vocabulary.split("\n") if piece not in ("", *SPECIAL)])
     table, description = rows(dict_txt, "--source", "wordnet")
     assert table["primary"] == PRIMARY
     known, with_another_lemma, with_synonym = description["counts"].values()
