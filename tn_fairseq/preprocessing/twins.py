@@ -61,7 +61,9 @@ def write_twins(
             f"text with {PREPROCESSING} binarize --tokenizer"
         ) from None
     sentences = {split: load_sentences(data_bin / split, "binarize", dictionary) for split in splits}
-    counts = count_symbols(read_parts(sentences["train"]), len(dictionary))
+    counts = np.zeros(len(dictionary), dtype=np.int64)  # how often each symbol occurs
+    for ids, _ in read_parts(sentences["train"]):
+        counts += np.bincount(ids, minlength=len(dictionary))
     tokens = int(sentences["train"].sizes.sum() - len(sentences["train"]))
     chosen = choose_words(counts, words, share * tokens, min_count, np.random.default_rng([seed, 0]))
     if share and not chosen:
@@ -101,11 +103,6 @@ def read_parts(sentences: MMapIndexedDataset) -> Iterator[tuple[np.ndarray, np.n
     for start in range(0, len(sentences), SENTENCES):
         part = [sentences[index].numpy() for index in range(start, min(start + SENTENCES, len(sentences)))]
         yield np.concatenate(part), np.array(list(map(len, part)))
-
-
-def count_symbols(parts: Iterator[tuple[np.ndarray, np.ndarray]], size: int) -> np.ndarray:
-    """How often each symbol of a dictionary of the given size occurs: (V,)."""
-    return sum((np.bincount(ids, minlength=size) for ids, _ in parts), start=np.zeros(size, dtype=np.int64))
 
 
 def choose_words(

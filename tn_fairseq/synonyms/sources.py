@@ -50,11 +50,6 @@ class TableOptions:
     read_model: Callable[[Any, Symbols, Mapping[int, str]], Vectors] = read_embeddings
 
     def __post_init__(self) -> None:
-        fault = self._fault()
-        if fault is not None:
-            raise InputError(fault)
-
-    def _fault(self) -> str | None:
         for flag, names, known in (
             ("--source", self.source, SOURCES),
             ("--combine", [self.combine or "union"], COMBINATIONS),
@@ -62,30 +57,29 @@ class TableOptions:
             ("--filter", self.filter, FILTERS),
         ):
             if unknown := [name for name in names if name not in known]:
-                return f"{flag} {unknown[0]}: give one of {', '.join(known)}"
+                raise InputError(f"{flag} {unknown[0]}: give one of {', '.join(known)}")
         if not self.source or len(set(self.source)) < len(self.source):
-            return "--source must name at least one source, and none twice"
+            raise InputError("--source must name at least one source, and none twice")
         if (len(self.source) > 1) != (self.combine is not None):
-            return "several sources and --combine must be used together"
+            raise InputError("several sources and --combine must be used together")
         for name, source in SOURCES.items():
             is_given = source.flag is not None and getattr(self, source.flag.lstrip("-")) is not None
             if source.flag and (name in self.source or name in self.filter) != is_given:
-                return f"--source {name} or --filter {name}=X must be used together with {source.flag}"
+                raise InputError(f"--source {name} or --filter {name}=X must be used together with {source.flag}")
         if "list" not in self.source and (self.format or self.symmetric or self.min_score is not None):
-            return "--format, --symmetric and --min-score need --source list"
+            raise InputError("--format, --symmetric and --min-score need --source list")
         if self.top_k is not None and self.top_k < 1:
-            return f"--top-k must be a positive integer, not {self.top_k}"
+            raise InputError(f"--top-k must be a positive integer, not {self.top_k}")
         for floor in (self.min_similarity, *self.filter.values()):
             if floor is not None and not floor <= 1:
-                return f"--min-similarity and --filter need cosines of at most 1, not {floor}"
+                raise InputError(f"--min-similarity and --filter need cosines of at most 1, not {floor}")
         if self.min_score is not None and not math.isfinite(self.min_score):
-            return f"--min-score must be a number, not {self.min_score}"
+            raise InputError(f"--min-score must be a number, not {self.min_score}")
         if self.lang != ENGLISH:
             if "wordnet" not in self.source:
-                return "--lang needs --source wordnet"
+                raise InputError("--lang needs --source wordnet")
             if self.same_inflection or self.no_contrasts:
-                return "--same-inflection and --no-contrasts know only English; omit --lang"
-        return None
+                raise InputError("--same-inflection and --no-contrasts know only English; omit --lang")
 
 
 class Offer(NamedTuple):

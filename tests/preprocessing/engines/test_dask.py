@@ -19,8 +19,8 @@ from tokenizer_folders import TEXT, bert_folder
 
 from tn_fairseq.preprocessing import binarization, text
 from tn_fairseq.preprocessing.engines import dask as engine_of_dask
-from tn_fairseq.preprocessing.engines.base import LOOK_AHEAD
 from tn_fairseq.preprocessing.engines.dask import ITEMS_PER_TASK, DaskCluster
+from tn_fairseq.preprocessing.engines.local import LOOK_AHEAD
 from tn_fairseq.tokenizers import load_tokenizer
 
 pytestmark = pytest.mark.xdist_group("engines")  # these tests share clusters

@@ -16,8 +16,7 @@ from preprocessed import write
 
 from tn_fairseq.errors import InputError
 from tn_fairseq.preprocessing.engines import map_chunks, open_engine
-from tn_fairseq.preprocessing.engines.base import LOOK_AHEAD
-from tn_fairseq.preprocessing.engines.local import ATTEMPTS, LocalProcesses
+from tn_fairseq.preprocessing.engines.local import ATTEMPTS, LOOK_AHEAD, LocalProcesses
 
 
 def slow_first(number: int) -> int:

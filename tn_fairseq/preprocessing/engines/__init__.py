@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from .base import Item, Result
 from .dask import DaskCluster
-from .local import LocalProcesses
+from .local import Item, LocalProcesses, Result
 
 CHUNK = 64  # items of map_chunks that a worker gets at a time
 

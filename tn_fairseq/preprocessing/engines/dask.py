@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Generic
 
 from ...errors import InputError, first_line
-from .base import LOOK_AHEAD, Item, Result, killed_each_time, warn
+from .local import LOOK_AHEAD, Item, Result, killed_each_time, warn
 
 CONNECT_SECONDS = 10  # to connect to a scheduler, and for a first worker to appear
 ANSWER_SECONDS = 20  # longer than CONNECT_SECONDS, because a connection timeout has the better error message

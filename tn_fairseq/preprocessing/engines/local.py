@@ -1,22 +1,37 @@
-"""The engine with several local processes."""
+"""The engine with several local processes, and what the engines share."""
 
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
+
+from tqdm import tqdm
 
 from ...errors import InputError
-from .base import LOOK_AHEAD, Item, Result, killed_each_time, warn
 
+LOOK_AHEAD = 2  # items, or Dask tasks, in flight per worker
 ATTEMPTS = 3  # an item that kills this many workers is an error
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 _function: Callable  # set in each worker
+
+
+def killed_each_time(item: Any, remedy: str) -> InputError:
+    killed = "every worker that processed it was killed (out of memory?)"
+    return InputError(f"{item}: {killed}; check the text there, or {remedy}")
+
+
+def warn(message: str) -> None:
+    tqdm.write(f"warning: {message}", file=sys.stderr)
 
 
 class LocalProcesses(Generic[Item, Result]):
