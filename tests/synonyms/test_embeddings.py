@@ -5,9 +5,9 @@ from argparse import Namespace
 import pytest
 import torch
 from helpers import FAMILIES
+from preprocessed import refused
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
-from tn_fairseq.errors import InputError
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
 from tn_fairseq.synonyms.embeddings import read_embeddings, remove_common_directions
 
@@ -45,10 +45,6 @@ def embeddings_of(dictionary):
     return rows
 
 
-def digest_of(dictionary):
-    return torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
-
-
 def write(path, model, **more):
     torch.save({"cfg": {"model": None}, "model": model, "optimizer_history": [{"num_updates": 700}], **more}, path)
     return path
@@ -57,7 +53,8 @@ def write(path, model, **more):
 def checkpoint_of(path, dictionary, name=OURS):
     model = {name: embeddings_of(dictionary)}
     if name == OURS:
-        model["dictionary_fingerprint"] = digest_of(dictionary)
+        digest = bytes.fromhex(fingerprint(dictionary))
+        model["dictionary_fingerprint"] = torch.tensor(list(digest), dtype=torch.uint8)
     if name != OLD_ROBERTA:
         return write(path, model)
     args = Namespace(task="masked_lm", arch="roberta_base", criterion="masked_lm", data="data")
@@ -77,9 +74,7 @@ def test_similarities_are_those_of_the_meanings_and_not_of_the_frequencies(tmp_p
 def test_the_mean_and_one_component_per_100_dimensions_are_removed():
     generator = torch.Generator().manual_seed(1)
     embeddings = torch.randn(500, 200, generator=generator) + 3
-    embeddings[:, 0] *= 30
-    embeddings[:, 1] *= 20
-    embeddings[:, 2] *= 10
+    embeddings[:, :3] *= torch.tensor([30.0, 20.0, 10.0])
     left = remove_common_directions(embeddings)
     torch.testing.assert_close(left.mean(dim=0), torch.zeros(200), atol=1e-4, rtol=0)
     spread = left.std(dim=0)
@@ -115,26 +110,21 @@ def test_half_precision_is_read(tmp_path, dictionary, words):
     torch.testing.assert_close(torch.from_numpy(half), torch.from_numpy(whole), atol=0.1, rtol=0)
 
 
-def with_nan(embeddings):
-    embeddings[4:].view(-1)[7] = math.nan
-    return embeddings
-
-
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
         (lambda rows: {ROBERTA: rows[:-1]}, "symbols; yours has"),
         (lambda rows: {"encoder.embed_tokens.weight": rows}, "no word embeddings"),
-        (lambda rows: {OURS: with_nan(rows)}, "not finite"),
+        (lambda rows: {OURS: rows.index_fill(0, torch.tensor([4]), math.nan)}, "not finite"),
         (lambda rows: {OURS: rows, "dictionary_fingerprint": torch.zeros(32, dtype=torch.uint8)}, "another dictionary"),
     ],
 )
 def test_other_models_are_refused(tmp_path, dictionary, words, model, reason):
     path = write(tmp_path / "a.pt", model(embeddings_of(dictionary)))
-    with pytest.raises(InputError, match=f"^{path}: .*{reason}"):
-        read_embeddings(path, dictionary, words)
+    message = refused(read_embeddings, path, dictionary, words)
+    assert message.startswith(f"{path}: ") and reason in message
 
 
 def test_a_dictionary_of_stop_words_is_refused(tmp_path, dictionary):
-    with pytest.raises(InputError, match="the vocabulary has no whole words except stop words"):
-        read_embeddings(checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, {})
+    message = refused(read_embeddings, checkpoint_of(tmp_path / "a.pt", dictionary), dictionary, {})
+    assert "the vocabulary has no whole words except stop words" in message
