@@ -61,12 +61,8 @@ def test_an_answer_is_only_in_windows_that_contain_all_of_it(answer, answers):
 @pytest.mark.parametrize("context", [*range(14), 40])
 def test_every_token_is_in_a_window_and_has_one_with_most_context(stride, context):
     found = windows(3, context, None, max_length=10, doc_stride=stride)
-    seen = {token: [w for w in found if w.first <= token < w.end] for token in range(context)}
-    assert all(seen.values())
-    assert [w.first for w in found] == [stride * number for number in range(len(found))]
-    assert [w.end for w in found][-1] == context
-    assert all(w.end - w.first == 4 for w in found[:-1]) and found[-1].end - found[-1].first <= 4
-    for token, among in seen.items():
+    for token in range(context):
+        among = [w for w in found if w.first <= token < w.end]
         (best,) = [w for w in among if w.is_max_context[token - w.first]]
         score = [min(token - w.first, w.end - 1 - token) + 0.01 * (w.end - w.first) for w in among]
         assert among.index(best) == score.index(max(score))

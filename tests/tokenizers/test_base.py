@@ -8,14 +8,11 @@ from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.tokenizers import load_tokenizer
 
 
-def dictionary_of(tmp_path, pieces):
-    return load_dictionary(write(tmp_path / "dict.txt", "".join(f"{piece} 1\n" for piece in pieces)))
-
-
 def test_a_dictionary_that_lacks_a_symbol_is_refused(tmp_path):
     tokenizer = load_tokenizer(bert_folder(tmp_path))
+    path = write(tmp_path / "dict.txt", "".join(f"{piece} 1\n" for piece in PIECES[1:]))
     for method in (tokenizer.lookup_table, tokenizer.token_ids):
-        message = refused(method, dictionary_of(tmp_path, PIECES[1:]))
+        message = refused(method, load_dictionary(path))
         assert "lacks 1 of the tokenizer's 18 symbols, such as 'the'" in message
 
 
@@ -27,12 +24,6 @@ def test_token_ids_invert_the_lookup_table_and_include_special_tokens(tmp_path):
     token_ids = tokenizer.token_ids(dictionary)
     assert token_ids.tolist() == [2, 0, 3, 1, *range(5, 23), 4]
     assert token_ids[tokenizer.lookup_table(dictionary)[5:]].tolist() == list(range(5, 23))
-
-
-def test_token_ids_follow_the_dictionarys_order(tmp_path):
-    tokenizer = load_tokenizer(bert_folder(tmp_path))
-    token_ids = tokenizer.token_ids(dictionary_of(tmp_path, reversed(PIECES)))
-    assert token_ids.tolist() == [2, 0, 3, 1, *reversed(range(5, 23)), 4]
 
 
 def test_ids_with_gaps_have_no_token_ids(tmp_path):
