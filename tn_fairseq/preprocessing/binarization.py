@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .text import Chunk, Reading, Records, TextFile, find_files, read_chunks
+from .text import PLAIN, Chunk, Reading, Records, TextFile, find_files, read_chunks
 from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
@@ -164,7 +164,8 @@ def _check_shards(files: Iterable[TextFile], destdir: Path) -> None:
 
 def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int, dask: str | None) -> int:
     """The size of the text; unless this is the size of the files, they are read once more."""
-    if reading.split_sentences is None and all(file.is_text and file.size for file in files):
+    are_plain = all(file.kind == PLAIN and file.compression is None and file.size for file in files)
+    if are_plain and reading.split_sentences is None:
         return sum(file.size for file in files)
     with open_engine(partial(_plain_size, reading), workers, dask) as measure_all:
         return sum(measure_all(read_chunks(files, "measuring train", reading)))

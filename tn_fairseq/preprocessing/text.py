@@ -159,11 +159,6 @@ class TextFile:
         """What is in the file, according to its suffix."""
         return KINDS.get(os.path.splitext(self.path.lower().removesuffix(self.compression or ""))[1], PLAIN)
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the file contains just the text, so that its size is that of the text."""
-        return self.kind == PLAIN and self.compression is None
-
     def open(self) -> IO[bytes]:
         """Open the file to read its bytes."""
         return open(self.path, "rb") if self.system is None else self.system.open(self.path, "rb")

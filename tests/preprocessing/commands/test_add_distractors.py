@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import run_command
+from preprocessed import contents, refused, write
 
 from tn_fairseq.attacks.distractors import NO_STATEMENT, POSITIONS
 from tn_fairseq.formats.squad import read_squad
@@ -26,9 +27,7 @@ def squad(tmp_path) -> Path:
         rows = [(f"Who won the prize in {year}?", answers), ("Did it rain?", answers[:1])]
         qas = [{"id": f"{number}-{n}", "question": q, "answers": a} for n, (q, a) in enumerate(rows)]
         data[number // 3]["paragraphs"].append({"context": context, "qas": qas})
-    path = tmp_path / "dev.json"
-    path.write_text(json.dumps({"version": "1.1", "data": data}))
-    return path
+    return write(tmp_path / "dev.json", {"version": "1.1", "data": data})
 
 
 def attack(squad: Path, *flags: str) -> Path:
@@ -80,7 +79,7 @@ def test_another_hash_seed_of_python_gives_the_same_bytes(squad):
 def test_questions_without_answers_are_left_out(squad, capsys):
     content = json.loads(squad.read_text())
     content["data"][0]["paragraphs"][0]["qas"][0]["answers"] = []
-    squad.write_text(json.dumps(content))
+    write(squad, content)
     assert len(read_squad(attack(squad))) == 5
     assert "left out because they have no answers: 1" in capsys.readouterr().out
 
@@ -88,34 +87,15 @@ def test_questions_without_answers_are_left_out(squad, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--squad", "list.json"], "list.json: data: "),
         (["--squad", "missing.json"], "missing.json: No such file"),
         (["--squad", "unlabeled.json"], "unlabeled.json: no question has an answer"),
-        (["--squad", "one.json"], "at least 2 articles"),
         (["--output", "dev.json"], "is the input"),
-        (["--seed", "x"], "--seed: invalid int value"),
-        (["--position", "middle"], "--position: invalid choice"),
-        (["--workers", "0"], "--workers: must be a positive integer"),
     ],
 )
-def test_wrong_input_is_one_line_and_writes_nothing(squad, monkeypatch, capsys, flags, message):
+def test_wrong_input_is_one_line_and_writes_nothing(squad, monkeypatch, flags, message):
     monkeypatch.chdir(squad.parent)
-    content = json.loads(squad.read_text())
-    content["data"] = content["data"][:1]
-    content["data"][0]["paragraphs"] = content["data"][0]["paragraphs"][:1]
-    Path("one.json").write_text(json.dumps(content))
-    content["data"][0]["paragraphs"][0]["qas"] = [{"id": "1", "question": ""}]
-    Path("unlabeled.json").write_text(json.dumps(content))
-    Path("list.json").write_text("{}")
-    before = {path: path.read_bytes() for path in squad.parent.iterdir()}
-    with pytest.raises(SystemExit) as caught:
-        main(["--squad", "dev.json", "--output", "out.json", *flags])
-    error = caught.value.code if isinstance(caught.value.code, str) else capsys.readouterr().err.splitlines()[-1]
-    assert message in error and "\n" not in error
-    assert {path: path.read_bytes() for path in squad.parent.iterdir()} == before
-
-
-def test_with_one_title_each_context_is_an_article(squad):
-    content = json.loads(squad.read_text())
-    squad.write_text(json.dumps({"data": content["data"][:1]}))
-    assert len(read_squad(attack(squad))) == 3
+    unlabeled = {"context": "", "qas": [{"id": "1", "question": ""}]}
+    write(squad.with_name("unlabeled.json"), {"data": [{"paragraphs": [unlabeled]}]})
+    before = contents(squad.parent)
+    assert message in refused(main, ["--squad", "dev.json", "--output", "out.json", *flags])
+    assert contents(squad.parent) == before

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from lexical_files import swords_content, write_swords
+from preprocessed import refused, write
 
 from tn_fairseq.formats.squad import read_squad
 from tn_fairseq.preprocessing.commands.swap_synonyms import main
@@ -20,19 +21,14 @@ QUESTIONS = {
 }
 
 
-def write_squad(path, questions=QUESTIONS):
-    qas = [
-        {"id": name, "question": question, "answers": [{"text": t, "answer_start": CONTEXT.index(t)} for t in answers]}
-        for name, (question, answers) in questions.items()
-    ]
-    data = [{"title": "Ships", "paragraphs": [{"context": CONTEXT, "qas": qas}]}]
-    path.write_text(json.dumps({"version": "1.1", "data": data}))
-    return path
-
-
 @pytest.fixture
 def squad(tmp_path):
-    return write_squad(tmp_path / "dev.json")
+    qas = [
+        {"id": name, "question": question, "answers": [{"text": t, "answer_start": CONTEXT.index(t)} for t in answers]}
+        for name, (question, answers) in QUESTIONS.items()
+    ]
+    data = [{"title": "Ships", "paragraphs": [{"context": CONTEXT, "qas": qas}]}]
+    return write(tmp_path / "dev.json", {"version": "1.1", "data": data})
 
 
 def attacked(path) -> dict[str, tuple[str, str, list]]:
@@ -104,9 +100,8 @@ def write_glue(folder):
         ("SST-2", "sentence\tlabel", "the car stopped\t1"),
         ("RTE", "index\tsentence1\tsentence2\tlabel", "0\tIt is me.\tThe car stopped.\tentailment"),
     ):
-        (folder / task).mkdir(parents=True)
         unchanged = row.replace("the car stopped", "it is me").replace("The car stopped.", "I am it.")
-        (folder / task / "dev.tsv").write_text("\n".join([header, unchanged, row]) + "\n")
+        write(folder / task / "dev.tsv", "\n".join([header, unchanged, row]) + "\n")
     return folder
 
 
@@ -139,42 +134,23 @@ def test_judgments(squad, tmp_path, capsys):
     ("options", "message"),
     [
         (["--squad", "missing.json"], "missing.json: No such file"),
-        (["--squad", "vocab.txt"], "vocab.txt, line 1: not valid JSON"),
-        (["--squad", "list.json"], "list.json: data: must be a list"),
-        (["--squad", "moved.json"], "'boat' is not in the context"),
-        (["--squad", "empty.json"], "is not in the context"),
-        (["--squad", "nothing.json"], "no question can be attacked"),
         (["--squad", "dev.json", "--output", "dev.json"], "is the input"),
-        (["--squad", "dev.json", "--output", "dev.json/a"], "cannot be written"),
         (["--squad", "dev.json", "--swords", "dev.json"], "dev.json: contexts: must be an object"),
-        (["--squad", "."], "Is a directory"),
         (["--squad", "dev.json", "--tasks", "RTE"], "--tasks RTE: only for GLUE"),
         (["--glue-dir", "glue", "--in", "context"], "--in context: only for SQuAD"),
         (["--glue-dir", "missing"], "--glue-dir missing: contains none of SST-2"),
-        (["--glue-dir", "glue", "--tasks", "QNLI"], "has no QNLI"),
         (["--glue-dir", "glue", "--tasks", "CoLA"], "not one of the possible tasks"),
         (["--glue-dir", "glue", "--output", "glue"], "is the input"),
         (["--glue-dir", "glue", "--output", "dev.json"], "was not written by an attack"),
-        (["--glue-dir", "bad"], "bad/RTE/dev.tsv, line 1: no column 'sentence1'"),
         (["--glue-dir", "half"], "half/RTE/dev.tsv: No such file"),
     ],
 )
-def test_wrong_input_is_one_line_and_writes_nothing(squad, tmp_path, monkeypatch, capsys, options, message):
+def test_wrong_input_is_one_line_and_writes_nothing(squad, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "vocab.txt").write_text("[PAD]\n")
-    (tmp_path / "list.json").write_text("{}")
-    write_squad(tmp_path / "nothing.json", {"d": ("Who?", [])})
-    text = squad.read_text()
-    (tmp_path / "moved.json").write_text(text.replace('"text": "automobile"', '"text": "boat"'))
-    (tmp_path / "empty.json").write_text(text.replace(CONTEXT, ""))
     write_glue(tmp_path / "glue")
-    for folder in ("bad", "half"):
-        (tmp_path / folder / "RTE").mkdir(parents=True)
-    (tmp_path / "bad" / "RTE" / "dev.tsv").write_text("sentence\tlabel\n")
+    (tmp_path / "half" / "RTE").mkdir(parents=True)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    with pytest.raises(SystemExit) as caught:
-        main(["--output", "new", *options])
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in refused(main, ["--output", "new", *options])
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
