@@ -5,7 +5,6 @@ Only ``load_dictionary`` needs fairseq. Whatever needs no more than the symbols 
 
 import hashlib
 import io
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,11 +42,6 @@ class PlainSymbols:
         return len(self.symbols)
 
 
-def model_symbols(symbols: Sequence[str]) -> PlainSymbols:
-    """The symbols of a model's dictionary: ``symbols`` between fairseq's special symbols and ``<mask>``."""
-    return PlainSymbols([*SPECIAL_SYMBOLS, *symbols, *(() if MASK in symbols else (MASK,))])
-
-
 def special_ids(dictionary: Symbols) -> list[int]:
     """The ids of fairseq's special symbols and ``<mask>``."""
     return [i for i, symbol in enumerate(dictionary.symbols) if i < dictionary.nspecial or symbol == MASK]
@@ -69,7 +63,8 @@ def load_dictionary(path: Union[str, Path]) -> "Dictionary":
 
 def read_symbols(path: Union[str, Path]) -> PlainSymbols:
     """The symbols of ``load_dictionary(path)``, without fairseq. Raises InputError as it does."""
-    return model_symbols([symbol for symbol, _ in _read(path)])
+    symbols = [symbol for symbol, _ in _read(path)]
+    return PlainSymbols([*SPECIAL_SYMBOLS, *symbols, *(() if MASK in symbols else (MASK,))])
 
 
 def _read(path: Union[str, Path]) -> list[tuple[str, int]]:

@@ -72,7 +72,7 @@ def get_parser() -> argparse.ArgumentParser:
     parser.add_argument("--in", dest="place", choices=PLACES, help="what to swap in SQuAD (default: context)")
     parser.add_argument("--tasks", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)")
     text = "share of the words (default: %(default)s)"
-    parser.add_argument("--share", type=_share, metavar="X", help=text)
+    parser.add_argument("--share", type=float, metavar="X", help=text)
     text = "at most N words (default: %(default)s)"
     parser.add_argument("--most", type=positive, metavar="N", help=text)
     text = "keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in "
@@ -91,7 +91,10 @@ def get_parser() -> argparse.ArgumentParser:
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Attack SQuAD or GLUE, and print what was swapped."""
-    args = get_parser().parse_args(argv)
+    parser = get_parser()
+    args = parser.parse_args(argv)
+    if not 0 < args.share <= 1:
+        parser.error(f"argument --share: must be above 0 and at most 1, not {args.share}")
     for flag, value, source in (("--in", args.place, args.squad), ("--tasks", args.tasks, args.glue_dir)):
         if value and not source:
             raise InputError(f"{flag} {value}: only for {'SQuAD' if args.glue_dir else 'GLUE'}; omit it")
@@ -194,13 +197,3 @@ def _judgments(targets: Sequence[Target]) -> list[str]:
             shares = [f"{100 * verdicts[name] / max(judged, 1):.1f}%" for name in VERDICTS]
             rows.append((inflection, senses, f"{found:,}", f"{swaps:,}", f"{judged:,}", *shares))
     return [f"\nswaps at {len(targets):,} targets of SWORDS", *align(rows, left=(0, 1))]
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
-    return share
