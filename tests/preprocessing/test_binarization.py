@@ -39,11 +39,6 @@ def chunks_of(*sizes: int):
 
 
 @pytest.fixture
-def bert(tmp_path):
-    return load_tokenizer(bert_folder(tmp_path / "bert"))
-
-
-@pytest.fixture
 def splits(tmp_path):
     return {"train": [write(tmp_path / "a", MESSY)], "valid": [write(tmp_path / "b", "\n".join(TEXT))]}
 

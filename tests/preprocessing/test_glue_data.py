@@ -15,11 +15,6 @@ from tn_fairseq.tokenizers import load_tokenizer
 ONE = Examples([["the cat"]], ["1"])
 
 
-@pytest.fixture
-def bert(tmp_path):
-    return load_tokenizer(bert_folder(tmp_path / "bert"))
-
-
 def lengths(prefix) -> np.ndarray:
     """The numbers of tokens of a .bin's rows."""
     rows = indexed_dataset.make_dataset(str(prefix), "mmap")

@@ -17,13 +17,12 @@ import pytest
 from backports import zstd
 from preprocessed import contents, refused, sentences, write
 from pyarrow import ipc, parquet
-from tokenizer_folders import TEXT, bert_folder
+from tokenizer_folders import TEXT
 
 from tn_fairseq.preprocessing import text as text_module
 from tn_fairseq.preprocessing.binarization import binarize
 from tn_fairseq.preprocessing.commands import train_tokenizer
 from tn_fairseq.preprocessing.text import Reading, find_files, read_chunks
-from tn_fairseq.tokenizers import load_tokenizer
 
 SKIP = Reading(skip_bad_records=True)
 # Records, among them one without text. Blank lines in a record are not boundaries.
@@ -93,11 +92,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "pattern": lambda folder: in_parts(folder) / "**" / "[a-z]*.jsonl*",
     "memory": in_memory,
 }
-
-
-@pytest.fixture
-def bert(tmp_path):
-    return load_tokenizer(bert_folder(tmp_path / "bert"))
 
 
 def counted(counts) -> tuple:
