@@ -99,7 +99,7 @@ class Source(NamedTuple):
     """A source: a function of the options, the dictionary and its content words (id -> word), and what it is called.
 
     ``counts`` are the names of the counts in ``Coverage``, None for those that are not shown. ``flag`` is the option
-    that names the source's file. Vectors can also filter the pairs of other sources.
+    that names the source's file.
     """
 
     offer: Callable[[TableOptions, Symbols, Mapping[int, str]], Offer]
@@ -107,7 +107,6 @@ class Source(NamedTuple):
     flag: str | None = None
     metavar: str = "FILE"
     help: str = ""
-    has_vectors: bool = False
 
 
 def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
@@ -190,14 +189,12 @@ SOURCES = {
         flag="--vectors",
         metavar="PATH",
         help="word vectors: a text file of GloVe or word2vec, or a folder with a matrix (.npy) and its words",
-        has_vectors=True,
     ),
     "model": Source(
         _model,
         ("with an embedding", None, "with a neighbor kept"),
         flag="--path",
         help="a checkpoint of ELECTRA, BERT or RoBERTa with this dictionary; with --tokenizer, also of transformers",
-        has_vectors=True,
     ),
     "list": Source(
         _list,
@@ -206,4 +203,4 @@ SOURCES = {
         help="pairs or groups of words (.tsv, .csv, .txt), a thesaurus in MyThes format (.dat), or PPDB",
     ),
 }
-FILTERS = tuple(name for name, source in SOURCES.items() if source.has_vectors)
+FILTERS = ("vectors", "model")  # their vectors can also filter the pairs of other sources

@@ -54,9 +54,9 @@ class Tokenizer(ABC):
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of token ids without special tokens."""
 
+    @abstractmethod
     def encode_continuation(self, text: str) -> list[int]:
         """Token ids of a text that continues a line: unlike at the start of a line, no space is added before it."""
-        return self.encode_chunk([text])[0].tolist()
 
     def dictionary(self) -> Dictionary:
         """The dictionary to save as ``dict.txt``, without ``<mask>``, because fairseq's tasks append it."""
