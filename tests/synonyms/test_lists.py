@@ -95,7 +95,8 @@ def test_symmetric_is_both_directions(build, write, name):
         ("\ufeffbig\tlarge\r\n\r\n# comment\r\n", "pairs", {"big": ["large"]}),
         # by the score, and then in the order of the file
         ("big, large, 1\nbig, huge, 2e0\nbig,small\n", "pairs", {"big": ["huge", "large", "small"]}),
-        ("big,large,1\nbig,huge,2\nbig,large,3\n", "pairs", {"big": ["large", "huge"]}),  # the best score counts
+        # the best score counts
+        ("big,huge,2\nbig,large,1\nbig,large,3\nbig,large,1\n", "pairs", {"big": ["large", "huge"]}),
         ("score,Synonym,note,WORD\n2,large,x,big\n,huge,,big\n", "pairs", {"big": ["large", "huge"]}),
         ('word,synonym\n"big","large"\nbig,"huge, vast"\n', "pairs", {"big": ["large"]}),
         ("word\tsynonym\nbig\tlarge\n", "pairs", {"big": ["large"]}),
