@@ -23,7 +23,7 @@ MRPC_COLUMNS = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
 MRPC_ROWS = '1\t7\t8\t"The cat sat.\tHe said "sat".\r\n0\t9\t9\tA\tB"\r\n'
 QQP_COLUMNS = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
 QQP_ROWS = '0\t1\t2\tIs "it?\tIt is?\t1\n1\t3\t4\tIs\u2028it?\tIt\ris?\t0\n'
-QNLI_ROWS = "0\tWho sat?\tThe cat.\tentailment\n1\tWho?\tSat.\tnot_entailment\n"
+QNLI = "index\tquestion\tsentence\tlabel\n0\tWho sat?\tThe cat.\tentailment\n1\tWho?\tSat.\tnot_entailment\n"
 SST2 = "sentence\tlabel\n"
 RTE = "index\tsentence1\tsentence2\tlabel\n"
 AB = [["A"], ["B"]]
@@ -46,15 +46,9 @@ FILES = [
     ("QQP", "train", QQP_COLUMNS + QQP_ROWS, [['Is "it?', "Is\u2028it?"], ["It is?", "It\ris?"]], "10"),
     ("QQP", "test", "id\tquestion1\tquestion2\n0\tIs it?\tIt is?\n", [["Is it?"], ["It is?"]], None),
     ("MNLI", "train", f"{MNLI_COLUMNS}\tlabel1\tgold_label\n{MNLI_ROW}\tneutral\tneutral\n", AB, ["neutral"]),
-    (
-        *("MNLI", "valid1", f"{MNLI_COLUMNS}\t{MNLI_LABELS}\n{MNLI_ROW}{TAB_LABELS}\n"),
-        *(AB, ["entailment"]),
-    ),
+    ("MNLI", "valid1", f"{MNLI_COLUMNS}\t{MNLI_LABELS}\n{MNLI_ROW}{TAB_LABELS}\n", AB, ["entailment"]),
     ("MNLI", "test1", f"{MNLI_COLUMNS}\n{MNLI_ROW}\n", AB, None),
-    (
-        *("QNLI", "train", f"index\tquestion\tsentence\tlabel\n{QNLI_ROWS}"),
-        *([["Who sat?", "Who?"], ["The cat.", "Sat."]], ["entailment", "not_entailment"]),
-    ),
+    ("QNLI", "train", QNLI, [["Who sat?", "Who?"], ["The cat.", "Sat."]], ["entailment", "not_entailment"]),
     ("QNLI", "test", "index\tquestion\tsentence\n0\tWho sat?\tThe cat.\n", [["Who sat?"], ["The cat."]], None),
     ("RTE", "valid", RTE + "0\tA\tB\tentailment\n", AB, ["entailment"]),
     ("RTE", "test", "index\tsentence1\tsentence2\n0\tA\tB\n", AB, None),

@@ -72,9 +72,7 @@ def test_places_by_hand(tmp_path):
     bert = load_tokenizer(bert_folder(tmp_path / "bert"))
     ids, offsets = bert.encode_with_offsets("The  cats\nÉ 汉字😀 e\u0301.")
     assert [bert.pieces[index] for index in ids] == ["the", "cat", "##s", "e", "汉", "[UNK]", "[UNK]", "e", "."]
-    assert offsets.tolist() == [
-        *[[0, 3], [5, 8], [8, 9], [10, 11], [12, 13], [13, 14], [14, 15], [16, 17], [18, 19]],
-    ]
+    assert offsets.tolist() == [[0, 3], [5, 8], [8, 9], [10, 11], [12, 13], [13, 14], [14, 15], [16, 17], [18, 19]]
     gpt2 = load_tokenizer(gpt2_folder(tmp_path / "gpt2"))
     ids, offsets = gpt2.encode_with_offsets("the  cat 😀")
     assert [gpt2.pieces[index] for index in ids] == ["the", "Ġ", "Ġcat", "Ġ", "ð", "Ł", "ĺ", "Ģ"]

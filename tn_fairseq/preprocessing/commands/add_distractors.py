@@ -18,15 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from ...arguments import positive
-from ...attacks.distractors import (
-    POSITIONS,
-    Distractors,
-    Draw,
-    Question,
-    articles,
-    read_question,
-    with_sentence,
-)
+from ...attacks.distractors import POSITIONS, Distractors, Draw, Question, articles, read_question, with_sentence
 from ...attacks.squad_file import Attacked, check_output, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
 from ...errors import InputError, one_line_errors
@@ -43,13 +35,9 @@ def get_parser() -> argparse.ArgumentParser:
     parser = command_parser("add-distractors", __doc__)
     parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
-    parser.add_argument(
-        "--position",
-        choices=POSITIONS,
-        default="end",
-        help="where in the context: before-answer is before the sentence with the answer, random is between any two "
-        "sentences, or at an end (default: %(default)s)",
-    )
+    text = "where in the context: before-answer is before the sentence with the answer, random is between any two "
+    text += "sentences, or at an end (default: %(default)s)"
+    parser.add_argument("--position", choices=POSITIONS, default="end", help=text)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N random distractors")
