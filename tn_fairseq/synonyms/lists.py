@@ -19,7 +19,6 @@ from .vectors import progress
 
 _REMEDY = "correct it, or name the format of --synonyms with --format"
 _SAMPLE_LINES = 100  # that decide the format
-_BLOCK = 1 << 20  # bytes to read at a time
 _LARGEST_GROUP = 1000  # each word of a group is a synonym of every other one
 
 _SIMILAR = " (similar term)"  # MyThes; people accept them as often as synonyms, but not generic or related terms
@@ -156,21 +155,18 @@ class _Lines:
         return named or found
 
     def _read(self) -> Iterator[str]:
-        blocks = chain([self.sample], iter(lambda: self.file.readlines(_BLOCK), []))
         with progress(self.path) as shown:
-            for block in blocks:
-                content = b"".join(block)
-                self.digest.update(content)
-                for line in block:
-                    self.number += 1
-                    text = line.decode(self.encoding).rstrip("\r\n")
-                    if self.number == 1:
-                        text = text.removeprefix("\ufeff")
-                    if not text or text[0] == "#" or text.isspace():
-                        self.counts[_BLANK] += 1
-                    else:
-                        yield text
-                shown.update(len(content))
+            for line in chain(self.sample, self.file):
+                self.number += 1
+                self.digest.update(line)
+                shown.update(len(line))
+                text = line.decode(self.encoding).rstrip("\r\n")
+                if self.number == 1:
+                    text = text.removeprefix("\ufeff")
+                if not text or text[0] == "#" or text.isspace():
+                    self.counts[_BLANK] += 1
+                else:
+                    yield text
 
 
 def _recognize(lines: Sequence[str]) -> tuple[str, bool]:
