@@ -4,13 +4,12 @@ import hashlib
 import itertools
 import json
 
-import preprocessed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from preprocessed import refused
 
 from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.errors import InputError
 from tn_fairseq.preprocessing.commands.build_synonym_table import main
 from tn_fairseq.synonym_table import load_synonym_table, read_description
 from tn_fairseq.synonyms import lists
@@ -38,24 +37,30 @@ WRITERS = {
 
 @pytest.fixture
 def write(tmp_path):
-    return lambda content, name="synonyms.txt": preprocessed.write(tmp_path / name, content)
+    def write(content, name="synonyms.txt"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
 
 
 @pytest.fixture
 def build(tmp_path):
-    """A function that runs the command, and returns the rows in words and the description."""
-    dictionary = load_dictionary(preprocessed.write(tmp_path / "dict.txt", "".join(f"{word} 1\n" for word in WORDS)))
-    output = tmp_path / "table.safetensors"
+    """A function that runs the command, and returns the tensors' bytes, the rows in words and the description."""
+    (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in WORDS), encoding="utf-8")
+    dictionary, output = load_dictionary(tmp_path / "dict.txt"), tmp_path / "table.safetensors"
 
     def build(path, *options):
         flags = "--dict", tmp_path / "dict.txt", "--source", "list", "--synonyms", path, *options, "--output", output
         main(list(map(str, flags)))
+        content, names = output.read_bytes(), dictionary.symbols
         rows = {
-            dictionary[index]: [dictionary[other] for other in row if other != -1]
+            names[index]: [names[other] for other in row if other != -1]
             for index, row in enumerate(load_synonym_table(output, dictionary).tolist())
             if row[0] != -1
         }
-        return rows, read_description(output)
+        return content[8 + int.from_bytes(content[:8], "little") :], rows, read_description(output)
 
     return build
 
@@ -66,15 +71,17 @@ def synonyms(path, **options):
 
 @pytest.mark.parametrize("named", [False, True])
 def test_the_four_formats_of_the_same_pairs_give_the_same_table(build, write, named):
-    assert set(WRITERS) == set(FORMATS)
+    expected = {"big": ["large", "huge"], "polish": ["shine"], "large": ["big"], "Polish": []}
+    found = {}
     for name, writer in WRITERS.items():
         path = write(writer(PAIRS))
-        rows, description = build(path, *(["--format", name] if named else []))
-        assert rows == {"big": ["large", "huge"], "polish": ["shine"], "large": ["big"]}, name
+        found[name], rows, description = build(path, *(["--format", name] if named else []))
+        assert rows == {word: row for word, row in expected.items() if row}, name
         assert json.loads(description["options"])["format"] == name and description["source"] == "list"
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         lines = path.read_bytes().count(b"\n")
         assert description["source_version"] == f"synonyms.txt, {lines} lines, sha256 {digest}"
+    assert len(set(found.values())) == 1 and set(found) == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -82,9 +89,9 @@ def test_symmetric_is_both_directions(build, write, name):
     both = [pair for word, other, score in PAIRS for pair in ((word, other, score), (other, word, score))]
     if name == "mythes":
         both.sort(key=lambda pair: pair[0])
-    expected, _ = build(write(WRITERS[name](both)))
-    rows, description = build(write(WRITERS[name](PAIRS)), "--symmetric")
-    assert rows == expected and rows["shine"] == ["polish"]
+    expected, rows, _ = build(write(WRITERS[name](both)))
+    found, symmetric_rows, description = build(write(WRITERS[name](PAIRS)), "--symmetric")
+    assert symmetric_rows == rows and found == expected and rows["shine"] == ["polish"]
     assert json.loads(description["options"])["symmetric"] is True
 
 
@@ -93,10 +100,12 @@ def test_symmetric_is_both_directions(build, write, name):
     [
         ("big\tlarge\nhuge\tunknown\n", "pairs", {"big": ["large"], "huge": []}),
         ("\ufeffbig\tlarge\r\n\r\n# comment\r\n", "pairs", {"big": ["large"]}),
-        # by the score, and then in the order of the file
-        ("big, large, 1\nbig, huge, 2e0\nbig,small\n", "pairs", {"big": ["huge", "large", "small"]}),
-        # the best score counts
-        ("big,huge,2\nbig,large,1\nbig,large,3\nbig,large,1\n", "pairs", {"big": ["large", "huge"]}),
+        (
+            "big, large, 1\nbig, huge, 2e0\nbig,small\n",
+            "pairs",
+            {"big": ["huge", "large", "small"]},
+        ),  # score, then order
+        ("big,large,1\nbig,huge,2\nbig,large,3\n", "pairs", {"big": ["large", "huge"]}),  # the best score counts
         ("score,Synonym,note,WORD\n2,large,x,big\n,huge,,big\n", "pairs", {"big": ["large", "huge"]}),
         ('word,synonym\n"big","large"\nbig,"huge, vast"\n', "pairs", {"big": ["large"]}),
         ("word\tsynonym\nbig\tlarge\n", "pairs", {"big": ["large"]}),
@@ -136,7 +145,8 @@ def test_every_line_is_counted_once(write, build, capsys):
         "entries left out: several words": 2,
     }
     assert sum(count for name, count in counts.items() if name.startswith("lines")) == len(lines) + 1
-    assert build(path, "--min-score", 1)[0] == {"big": ["large"], "huge": ["small"]}
+    rows = build(path, "--min-score", 1)[1]
+    assert rows == {"big": ["large"], "huge": ["small"]}
     printed = capsys.readouterr().out
     assert f"{path}: read as pairs\n" in printed
     assert all(f"{name:36}{count:11,}\n" in printed for name, count in counts.items())
@@ -148,6 +158,14 @@ def test_antonyms_and_generic_terms_are_counted(write):
     assert found.synonyms == {"big": ["large"]}
     assert found.counts["entries left out: other relations"] == 2
     assert found.counts["lines skipped: other relations"] == 1
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_dropping_duplicates_early_changes_nothing(write, monkeypatch, limit):
+    path = write("".join(f"{word}\t{other}\t{n % 5}\n" for n in range(3) for word in WORDS for other in WORDS))
+    expected = synonyms(path, symmetric=True)
+    monkeypatch.setattr(lists, "_PAIRS", limit)
+    assert synonyms(path, symmetric=True) == expected and len(expected["big"]) == len(WORDS) - 2
 
 
 @given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(-2, 2))))
@@ -167,23 +185,23 @@ def test_rows_are_by_score_and_then_in_the_order_of_the_file(tmp_path_factory, p
 
 def test_top_k_counts_the_synonyms_that_fit_the_casing_of_the_word(build, write):
     path = write("Polish\tbig\t9\nPolish\tshine\t8\nPolish\tÉcole\t7\npolish\tlarge\t1\n")
-    assert build(path)[0] == {"polish": ["big", "shine", "large"], "Polish": ["École"]}
-    rows, description = build(path, "--top-k", 1)
+    assert build(path)[1] == {"polish": ["big", "shine", "large"], "Polish": ["École"]}
+    _, rows, description = build(path, "--top-k", 1)
     assert rows == {"polish": ["big"], "Polish": ["École"]}
     assert json.loads(description["options"]) == {"format": "pairs", "symmetric": False, "top_k": 1, "min_score": None}
 
 
 def test_filters_and_other_sources_combine_with_a_list(build, write):
     path = write("elections,polls\nelections,election\nbig,small\nbig,large\n")
-    kept, _ = build(path, "--same-inflection", "--no-contrasts")
+    kept = build(path, "--same-inflection", "--no-contrasts")[1]
     assert kept == {"elections": ["polls"], "polls": ["elections"], "big": ["large"], "large": ["big"]}
     near = "--vectors", write("big 1 0\nlarge 1 0.1\nsmall 0 1\nhuge 1 0.2\n", "vectors.txt")
-    assert build(path, *near, "--filter", "vectors=0.9")[0] == {"big": ["large"], "large": ["big"]}
+    assert build(path, *near, "--filter", "vectors=0.9")[1] == {"big": ["large"], "large": ["big"]}
     sources = "--source", "list", "vectors", *near
-    rows, description = build(path, *sources, "--combine", "intersection")
+    _, rows, description = build(path, *sources, "--combine", "intersection")
     assert rows == {"big": ["large", "small"], "large": ["big"], "small": ["big"]}
     assert json.loads(description["counts"])["in the list"] == 6
-    assert build(path, *sources, "--combine", "union")[0]["big"] == ["large", "small", "huge"]
+    assert build(path, *sources, "--combine", "union")[1]["big"] == ["large", "small", "huge"]
 
 
 @pytest.mark.parametrize(
@@ -212,8 +230,11 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
         (b"ASCII\nbig|1\n(adj)|large\n\xe9cole|0\n", {}, "line 4: not ASCII"),
         ("", {}, "the file is empty"),
         ("\n# comment\n", {}, "the file is empty"),
-        ("unknown\tbig\n", {}, "no synonyms for the dictionary (1 lines skipped: not in the dictionary; read as pa"),
-        (None, {}, "No such file or directory; give a list of synonyms with --synonyms"),
+        (
+            "unknown\tbig\n",
+            {},
+            "no synonyms for the dictionary (1 lines skipped: not in the dictionary; read as pairs)",
+        ),
         (",".join(WORDS), {"limit": 10}, "a group of 11 words"),
         ("big\tlarge\t1\n", {"format": "groups"}, "line 1: looks like pairs, not groups"),
         ("big, large => huge\n", {"format": "pairs"}, "line 1: looks like groups, not pairs"),
@@ -224,8 +245,30 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
         (WRITERS["ppdb"](PAIRS), {"format": "mythes"}, "line 1: looks like ppdb, not mythes"),
     ],
 )
-def test_wrong_input_is_one_line_with_its_place(write, tmp_path, monkeypatch, content, options, reason):
+def test_wrong_input_is_one_line_with_its_place(write, monkeypatch, content, options, reason):
     monkeypatch.setattr(lists, "_LARGEST_GROUP", options.pop("limit", 1000))
-    path = tmp_path / "missing" if content is None else write(content)
-    message = refused(synonyms, path, **options)
-    assert message.startswith(str(path)) and reason in message and "--synonyms" in message
+    path = write(content)
+    with pytest.raises(InputError) as raised:
+        synonyms(path, **options)
+    message = str(raised.value)
+    assert message.startswith(str(path)) and reason in message and "\n" not in message and "--synonyms" in message
+
+
+def test_nothing_is_written_for_wrong_input(build, write, tmp_path):
+    path = write("big\tlarge\nbig\n")
+    with pytest.raises(SystemExit, match="synonyms.txt, line 2: no second column"):
+        build(path)
+    with pytest.raises(SystemExit, match="missing.tsv: No such file"):
+        build(tmp_path / "missing.tsv")
+    with pytest.raises(SystemExit, match="Is a directory"):
+        build(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
+
+
+@pytest.mark.parametrize(
+    "options", ["--symmetric", "--format pairs", "--min-score 0", "--synonyms x", "--min-score nan"]
+)
+def test_options_of_a_list_need_a_list(options, tmp_path, capsys):
+    with pytest.raises(SystemExit) as raised:
+        main(["--dict", "dict.txt", "--source", "wordnet", "--output", str(tmp_path / "x"), *options.split()])
+    assert raised.value.code == 2 and options.split()[0] in capsys.readouterr().err.splitlines()[-1]

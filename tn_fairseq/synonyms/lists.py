@@ -8,17 +8,22 @@ import csv
 import hashlib
 import math
 import re
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
+
+import numpy as np
 
 from ..errors import InputError
 from .vectors import progress
 
 _REMEDY = "correct it, or name the format of --synonyms with --format"
 _SAMPLE_LINES = 100  # that decide the format
+_BLOCK = 1 << 20  # bytes to read at a time
+_PAIRS = 12_000_000  # drop duplicates after so many
 _LARGEST_GROUP = 1000  # each word of a group is a synonym of every other one
 
 _SIMILAR = " (similar term)"  # MyThes; people accept them as often as synonyms, but not generic or related terms
@@ -55,15 +60,16 @@ class SynonymList:
         min_score: float | None = None,
     ) -> None:
         path = Path(path)
-        self._spellings = {word.lower(): word for word in words}
+        spellings = {word.lower(): word for word in words}
+        self._numbers = {word: number for number, word in enumerate(spellings)}
         self.counts = dict.fromkeys(_COUNTS, 0)
-        best: dict[str, dict[str, float]] = {}  # the best score of each synonym of each word
+        pairs = _Pairs()
         try:
             with open(path, "rb") as file:
                 lines = _Lines(path, file, self.counts)
                 try:
                     self.format = lines.choose(format)
-                    self._add_all(FORMATS[self.format](lines), best, symmetric, min_score)
+                    self._add_all(FORMATS[self.format](lines), pairs, symmetric, min_score)
                 except UnicodeDecodeError:
                     fault = f"{path}, line {lines.number}: not {lines.encoding.upper()}"
                     raise InputError(f"{fault}; give --synonyms an uncompressed file in this encoding") from None
@@ -76,11 +82,12 @@ class SynonymList:
             fault = f"{path}: no synonyms for the dictionary ({reasons}; read as {self.format})"
             raise InputError(f"{fault}; give another list with --synonyms, or name its format with --format")
         self.version = f"{path.name}, {lines.number} lines, sha256 {lines.digest.hexdigest()}"
-        self.synonyms = {word.lower(): sorted(row, key=row.__getitem__, reverse=True) for word, row in best.items()}
+        names, forms = list(spellings), list(spellings.values())
+        self.synonyms: dict[str, list[str]] = {names[number]: [] for number in pairs.seen}
+        for number, best in pairs.rows():
+            self.synonyms[names[number]] = [forms[other] for other in sorted(best, key=best.__getitem__, reverse=True)]
 
-    def _add_all(
-        self, entries: Iterable[Entry], best: dict[str, dict[str, float]], symmetric: bool, min_score: float | None
-    ) -> None:
+    def _add_all(self, entries: Iterable[Entry], pairs: "_Pairs", symmetric: bool, min_score: float | None) -> None:
         counts = self.counts
         for left, right, score in entries:
             if min_score is not None:
@@ -92,8 +99,7 @@ class SynonymList:
             phrases, others = counts[_PHRASES], counts[_OTHERS]
             words = self._known(left)
             synonyms = words if right is left else self._known(right)
-            for word in words:
-                best.setdefault(word, {})
+            pairs.seen.update(words)
             if not words or not synonyms or words == synonyms and len(words) < 2:
                 reason = _OTHER if counts[_OTHERS] > others else _UNKNOWN
                 counts[_PHRASE if counts[_PHRASES] > phrases else reason] += 1
@@ -102,24 +108,62 @@ class SynonymList:
                 raise ValueError(f"a group of {len(words):,} words, which cannot all be synonyms")
             counts[_USED] += 1
             rank = -math.inf if score is None else score
-            for keys, values in ((words, synonyms), (synonyms, words))[: 1 + symmetric]:
-                for word in keys:
-                    row = best.setdefault(word, {})
-                    for synonym in values:
-                        row[synonym] = max(rank, row.get(synonym, rank))
+            pairs.add(words, synonyms, rank)
+            if symmetric and right is not left:
+                pairs.add(synonyms, words, rank)
 
-    def _known(self, terms: Iterable[str]) -> list[str]:
-        """The terms in the dictionary, as it spells them; counts those of several words and other relations."""
+    def _known(self, terms: Iterable[str]) -> list[int]:
+        """The numbers of the terms that are in the dictionary; counts those of several words and other relations."""
         known = []
         for term in terms:
-            word = term.strip().lower().removesuffix(_SIMILAR)
-            if word in self._spellings:
-                known.append(self._spellings[word])
+            number = self._numbers.get(term)
+            if number is None:
+                word = term.strip().lower().removesuffix(_SIMILAR)
+                number = self._numbers.get(word)
+            if number is not None:
+                known.append(number)
             elif word.endswith(")") and " (" in word:  # a remark, such as (antonym)
                 self.counts[_OTHERS] += 1
             elif " " in word or "_" in word:
                 self.counts[_PHRASES] += 1
         return known
+
+
+class _Pairs:
+    """Pairs of words and synonyms, which are numbers, with scores: 16 bytes each, because files have millions."""
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()  # words with a pair or not
+        self.words, self.synonyms, self.scores = array("i"), array("i"), array("d")
+        self.limit = _PAIRS
+
+    def add(self, words: Sequence[int], synonyms: Sequence[int], score: float) -> None:
+        for word in words:
+            for synonym in synonyms:
+                self.words.append(word)
+                self.synonyms.append(synonym)
+                self.scores.append(score)
+        if len(self.words) > self.limit:
+            fewer = _Pairs()
+            for word, best in self.rows():
+                fewer.words.extend([word] * len(best))
+                fewer.synonyms.extend(best)
+                fewer.scores.extend(best.values())
+            self.words, self.synonyms, self.scores = fewer.words, fewer.synonyms, fewer.scores
+            self.limit = max(self.limit, 2 * len(self.words))
+
+    def rows(self) -> Iterator[tuple[int, dict[int, float]]]:
+        """Each word with the best score of each synonym, in the order of the file."""
+        words, synonyms, scores = map(np.asarray, (self.words, self.synonyms, self.scores))
+        order = np.argsort(words, kind="stable")
+        starts = np.flatnonzero(np.diff(words[order], prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(words)]):
+            row = order[start:end]
+            best: dict[int, float] = {}
+            for synonym, score in zip(synonyms[row].tolist(), scores[row].tolist(), strict=True):
+                if synonym not in best or score > best[synonym]:
+                    best[synonym] = score
+            yield int(words[row[0]]), best
 
 
 class _Lines:
@@ -155,18 +199,21 @@ class _Lines:
         return named or found
 
     def _read(self) -> Iterator[str]:
+        blocks = chain([self.sample], iter(lambda: self.file.readlines(_BLOCK), []))
         with progress(self.path) as shown:
-            for line in chain(self.sample, self.file):
-                self.number += 1
-                self.digest.update(line)
-                shown.update(len(line))
-                text = line.decode(self.encoding).rstrip("\r\n")
-                if self.number == 1:
-                    text = text.removeprefix("\ufeff")
-                if not text or text[0] == "#" or text.isspace():
-                    self.counts[_BLANK] += 1
-                else:
-                    yield text
+            for block in blocks:
+                content = b"".join(block)
+                self.digest.update(content)
+                for line in block:
+                    self.number += 1
+                    text = line.decode(self.encoding).rstrip("\r\n")
+                    if self.number == 1:
+                        text = text.removeprefix("\ufeff")
+                    if not text or text[0] == "#" or text.isspace():
+                        self.counts[_BLANK] += 1
+                    else:
+                        yield text
+                shown.update(len(content))
 
 
 def _recognize(lines: Sequence[str]) -> tuple[str, bool]:
