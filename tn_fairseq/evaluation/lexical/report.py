@@ -23,7 +23,6 @@ from ...tokenizers import load_tokenizer
 from ...vocabulary import whole_words, word_finder
 from ..finetuning import default_name, split_name
 from .blimp import by_group, prefers_good, read_blimp
-from .plot import draw_measures
 from .results import (
     ACCURACY,
     MEAN_COSINE,
@@ -32,6 +31,7 @@ from .results import (
     Measured,
     checkpoint_rows,
     checkpoints_text,
+    draw_measures,
     table_rows,
     tables_text,
 )

@@ -1,12 +1,14 @@
-"""The rows of the report, and their layout for a terminal."""
+"""The rows of the report, and their layout for a terminal and in a plot."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...reporting.layout import WIDTH, align, cell, shorten
+from ...reporting.plot import Point, draw_panels
 from ...synonyms.acceptance import Crossings, TableQuality
 from ...synonyms.swords import VERDICTS
 from ..bootstrap import Statistic, estimate, mean, rank_correlation
@@ -208,3 +210,20 @@ def _block(rows: Sequence[Row], columns: Mapping[str, Key], form: str, spread: b
                 keys = "difference", "difference_low", "difference_high"
                 add(f"  minus {one['baseline']}", ["", ""], values, f"+{form}", *keys)
     return align(lines, width=WIDTH)
+
+
+def draw_measures(rows: Sequence[Row], *paths: Path) -> None:
+    """Draw a panel for each measure, with a point and a 95% interval for each checkpoint, as .png or .svg by suffix.
+
+    Leaves out the parts of BLiMP. Raises InputError if matplotlib is missing.
+    """
+    shown = [row for row in rows if not row["measure"].startswith(f"{ACCURACY} by ")]
+    points = [Point(_title(row), row["checkpoint"], row["value"], row["low"], row["high"]) for row in shown]
+    draw_panels(points, 4, 11, "lines: 95% intervals", *paths)
+
+
+def _title(row: Row) -> str:
+    if row["measure"] in ROW_MEASURES:
+        return f"{row['measure']} of {row['part']} (%)"
+    unit = " (%)" if row["measure"] in (GAP, RTD_AUC, ACCURACY) else ""
+    return MEAN_COSINE if row["measure"] == MEAN_COSINE else f"{row['data']}: {row['measure']}{unit}"

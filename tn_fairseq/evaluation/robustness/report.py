@@ -3,6 +3,7 @@
 import argparse
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from ...errors import InputError
 from ...files import sha256
 from ...reporting.layout import WIDTH, align, cell, shorten, write_csv, write_json
 from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
+from ...reporting.plot import Point, draw_panels
 from ...reporting.report import draw_if_possible, list_files, report_folder
 from ..bootstrap import estimate, mean
 from ..squad import SQUAD
 from ..squad_score import best_score, exact_match, f1
 from .attacks import ATTACK, Attack, Example, read_attacks
-from .plot import Row, draw_robustness
 from .predictions import predict
 from .runs import find_runs
 
@@ -30,6 +31,7 @@ FILES = {
     PLOTS[1]: "the scores with their intervals",
     TEXT: "what the command prints",
 }
+Row = dict[str, Any]
 # how well a prediction fits a correct answer, between 0 and 1
 Score = Callable[[str, str], float]
 SQUAD_SCORES: dict[str, Score] = {"EM": exact_match, "F1": f1}
@@ -170,3 +172,24 @@ def _block(rows: Sequence[Row]) -> list[str]:
         if baseline is not None:
             line(f"  minus {baseline}", "", "_difference", "+.2f")
     return align(lines, width=WIDTH)
+
+
+def draw_robustness(rows: Sequence[Row], *paths: Path) -> None:
+    """Draw a panel for each attack, its data and score, as .png or .svg by suffix; ``rows`` are of ``attack_rows``.
+
+    Each checkpoint has a hollow point for the original data and below it a filled one for the attacked data, with 95%
+    intervals. Raises InputError if matplotlib is missing.
+    """
+    points = [
+        Point(
+            f"{row['attack']}: {row['data']}, {row['score']} (%)",
+            row["checkpoint"],
+            *(row[f"{key}{part}"] for part in ("", "_low", "_high")),
+            shift,
+            key == "original",
+        )
+        for row in rows
+        for key, shift in (("original", -0.15), ("attacked", 0.15))
+        if row[key] is not None
+    ]
+    draw_panels(points, 2, 9, "hollow: original; filled: attacked; lines: 95% intervals", *paths)
