@@ -43,7 +43,7 @@ def of(question: str) -> Statement | None:
         ("How many people were killed in the riot?", "the number of people that were killed in the riot was ___"),
         # forms of be
         ("Who was the first president?", "the first president was ___"),
-        ("What was the year when it began?", "the year was ___ when it began"),
+        ("What was the year when it is cold?", "the year was ___ when it is cold"),
         ("Which river is the longest?", "the river that is the longest is ___"),
         ("What is the area called where plates meet?", "what the area is called where plates meet is ___"),
         ("What was the engine used for in 1800?", "what the engine was used for in 1800 was ___"),
@@ -63,7 +63,7 @@ def of(question: str) -> Statement | None:
         ("In 1990, who led the team?", "In 1990, ___ led the team"),
         ("When a commission met, what happened?", "When a commission met, ___ happened"),
         # the question word is in the place of the answer
-        ("The bridge was built by whom in 1990?", "The bridge was built by ___ in 1990"),
+        ("The bridge was built by whom in 1990?", None),
         ("Elders are members of what group?", "Elders are members of ___"),
         ("The treaty caused what new problem in Rome?", "The treaty caused ___ in Rome"),
         ("His poem is the first kind of what type of protest?", None),

@@ -49,7 +49,7 @@ def first(monkeypatch):
         ("When did the public museum open?", "1999", "When?", "1850", "The private museum opened in 1850."),
         ("When was the new law made?", "May 3", "When?", "6 June 1850", "The old law was made on 6 June 1850."),
         ("Where is the large library?", "Rome", "Where is he?", "Paris", "The small library is in Paris."),
-        ("Where did the 12 women go?", "Rome", "Where is he?", "Paris", "The 10 women went to Paris."),
+        ("Where did the 12 women go?", "Rome", "Where is he?", "Paris", "The 10 women went in Paris."),
         ("How many men died?", "100", "How many?", "38", "The number of women that died was 38."),
         ("How much did the 3 clubs pay?", "$4 million", "How much?", "$7", "What the 2 clubs paid was $7."),
         ("Why did the men leave?", "the rain", "Why?", "the war", "The women left because of the war."),

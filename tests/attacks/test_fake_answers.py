@@ -28,7 +28,6 @@ from tn_fairseq.attacks.tagging import tag
         "adjective": ["magnetic"],
         "adverb": ["slowly"],
         "gerund": ["taking a bus"],
-        "infinitive": ["to become rich"],
         "prepositional": ["by taking a bus"],
         "other": ["", "1950s", "he won"],
     }.items(),
@@ -60,14 +59,7 @@ def test_the_most_specific_kind_with_enough_answers_comes_first():
 
 def test_answers_that_say_nothing_without_their_text_are_not_drawn():
     fakes = FakeAnswers()
-    for text in (
-        "his army",
-        "one two three four five six seven",
-        "war (1850)",
-        "king of",
-        "the second one who ran",
-        "",
-    ):
+    for text in ("his army", "one two three four five six seven", "war (1850)", "king of", "the one who ran", ""):
         fakes.add("what", "the noun", text, "a")
     assert fakes.candidates("what", "the noun", "b", lambda text: True) == []
 
@@ -84,10 +76,8 @@ def made(role: str, before: str = "it lasted", after: str = "") -> Statement:
         (made("time"), "date", "May 3, 1850", "It lasted on May 3, 1850."),
         (made("time", "it lasted until"), "year", "1850", "It lasted until 1850."),
         (made("place"), "name", "Rome", "It lasted in Rome."),
-        (made("place", "they moved"), "name", "Rome", "They moved to Rome."),
         (made("place"), "prepositional", "On the hill", "It lasted on the hill."),
         (made("reason"), "the noun", "the war", "It lasted because of the war."),
-        (made("reason"), "infinitive", "to win", "It lasted to win."),
         (made("manner"), "gerund", "using a car", "It lasted by using a car."),
         (made("manner"), "the noun", "a war", "It lasted through a war."),
         (made("manner"), "adverb", "slowly", "It lasted slowly."),

@@ -96,8 +96,8 @@ def co_hyponyms(word: str, tag: str, distance: int) -> tuple[str, ...]:
         related = {hypernym for hypernym in related if hypernym.min_depth() > _GENERIC_NOUNS}
         for _ in range(distance):
             related = {hyponym for one in related for hyponym in one.hyponyms()}
-        names = {one.lemma_names()[0]: one for one in related}
-        found.update(name for name, one in names.items() if name != base and synsets(name, "n")[:1] == [one])
+        first_names = ((one, one.lemma_names()[0]) for one in related)
+        found.update(name for one, name in first_names if name != base and synsets(name, "n")[:1] == [one])
     return _inflected(found, "n", tag)
 
 

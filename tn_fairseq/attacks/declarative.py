@@ -22,6 +22,7 @@ _PAST = {"did", "was", "were", "had", "could", "would", "might"}
 _ADVERBIAL = {"when": "time", "where": "place", "why": "reason", "how": "manner"}
 _QUESTION_WORDS = {"who", "whom", "what", "which", *_ADVERBIAL}
 NOUNS = {"NN", "NNS", "NNP", "NNPS"}
+_PARTICIPLES = {"VBD", "VBN"}  # the tagger confuses them
 _HEADS = NOUNS | {"CD", "PRP", "POS", "FW"}
 _PREPOSITIONS = set(
     "about above across after against along among around as at before behind below beneath beside between beyond by "
@@ -48,7 +49,7 @@ class Token(NamedTuple):
 class Statement:
     """The words before and after the gap, and what fills it.
 
-    ``role`` is thing, count, amount, time, place, reason, manner or duration. ``asked`` describes what the question
+    ``role`` is thing, count, amount, time, place, reason or manner. ``asked`` describes what the question
     asks for: its question word, and the noun that it asks about, such as *what city*.
     """
 
@@ -100,16 +101,6 @@ def _is_finite(token: Token) -> bool:
     return token.tag in ("VBD", "VBZ", "VBP") or token.lower in AUXILIARIES
 
 
-def _can_be(token: Token, form: str) -> bool:
-    """Whether a lowercase word can be this form of a verb, whatever its tag."""
-    is_word = token.text.isalpha() and token.text[0].islower()
-    return is_word and any(reading[1:] == ("VERB", form) for reading in readings(token.lower))
-
-
-def _is_participle(token: Token) -> bool:
-    return token.tag == "VBN" or token.tag == "VBD" and _can_be(token, "VBN")
-
-
 def _asked_for(question_word: str, phrase: Sequence[Token]) -> _Asked | None:
     """What is asked for by a question word and the words after it."""
     role, asked, noun = "thing", "what", tuple(phrase)
@@ -144,9 +135,7 @@ def _in_place(words: list[Token], place: int) -> Statement | None:
     question_word, end = words[place].lower, place + 1
     while question_word in ("what", "which") and end < len(words) and words[end].tag in NOUNS | {"JJ", "CD"}:
         end += 1
-    is_noun_phrase = end > place + 1 and words[end : end + 1] and words[end].lower != "of"
-    is_object = question_word not in _ADVERBIAL and words[place - 1].lower in _PREPOSITIONS and end == place + 1
-    if end < len(words) and not is_noun_phrase and not is_object:
+    if end < len(words) and (end == place + 1 or words[end].lower == "of"):
         return None
     asked = _asked_for(question_word, words[place + 1 : end])
     return asked and Statement(tuple(words[:place]), tuple(words[end:]), asked.role, asked.asked)
@@ -212,7 +201,7 @@ def _lacks_object(rest: Sequence[Token]) -> bool:
         is_open = token.lower in _PREPOSITIONS | {"called"} and following.lower not in ("of", "than")
         if is_open and following.tag in ("", "IN", "WRB", ","):
             return True
-        if _is_participle(token) and not following.text and last.tag in _HEADS | {"RB"}:
+        if token.tag in _PARTICIPLES and not following.text and last.tag in _HEADS | {"RB"}:
             return True
     return False
 
@@ -231,10 +220,8 @@ def _clause(auxiliary: Token, rest: Sequence[Token]) -> tuple[tuple[Token, ...],
         return None
     clause = list(rest)
     if word in _DO and rest[place - 1].lower not in ("not", "n't"):
-        spellings = inflect(rest[place].lower, "VERB", _DO[word])
-        if not spellings:
-            return None
-        clause[place] = Token(spellings[0], _DO[word])
+        spelling, *_ = *inflect(rest[place].lower, "VERB", _DO[word]), rest[place].text
+        clause[place] = Token(spelling, _DO[word])
     else:
         start = place
         while start > 1 and rest[start - 1].tag == "RB":
@@ -260,7 +247,9 @@ def _clause_start(words: Sequence[Token]) -> int:
 def _base_verb(rest: Sequence[Token]) -> int | None:
     """The place of the infinitive after an auxiliary verb and a subject."""
     limit = next((index for index, token in enumerate(rest) if token.lower in _RELATIVE | {"to"}), len(rest))
-    verbs = [index for index in range(1, limit) if _can_be(rest[index], "VB")]
+    words = [token.text for token in rest[:limit]]
+    lowercase = [index for index, word in enumerate(words) if index and word.isalpha() and word[0].islower()]
+    verbs = [index for index in lowercase if any(one[1:] == ("VERB", "VB") for one in readings(words[index].lower()))]
     tagged = [index for index in verbs if rest[index].tag in ("VB", "VBP")]
     if tagged:
         return tagged[0]
@@ -273,6 +262,6 @@ def _predicate(rest: Sequence[Token]) -> int | None:
     for index, (last, token, following) in enumerate(zip(rest, rest[1:], [*rest[2:], Token("", "")]), start=1):
         is_open = token.tag in ("VBG", "JJ") and following.tag not in NOUNS | {"JJ"}
         is_noun_phrase = token.tag == "DT" and last.tag in NOUNS
-        if last.tag in _HEADS | {"RB"} and (_is_participle(token) or is_open or is_noun_phrase):
+        if last.tag in _HEADS | {"RB"} and (token.tag in _PARTICIPLES or is_open or is_noun_phrase):
             return index
     return None

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from ..synonyms.inflection import lemmas
 from .alterations import MONTHS, is_common_noun, synsets
 from .declarative import BE, NOUNS, Statement, Token, head, spelled
 from .synonym_swaps import article_of
@@ -45,10 +44,9 @@ _FORMS_OF_ROLES = {
     "amount": ("percent", *_NUMBERS),
     "time": _DATES,
     "place": ("name", "the noun", "prepositional"),
-    "reason": ("the noun", "the nouns", "nouns", "infinitive"),
+    "reason": ("the noun", "the nouns", "nouns"),
     "manner": ("gerund", "prepositional", "adverb", "the noun", "nouns"),
 }
-_MOTION = set("move go travel come migrate flee emigrate return immigrate relocate lead flow retreat head sail".split())
 _FUNCTION_WORDS = set(
     "a an the of in on at by to for from with and or as is was were are be been that this it its their his her".split()
 )
@@ -84,8 +82,6 @@ def answer_form(words: Sequence[Token]) -> str:
     is_named = is_named or last.tag == "NN" and not is_common_noun(last.text)
     if is_named and all(token.text[0].isupper() or token.text[0].isdigit() for token in inner) and last.tag != "CC":
         return "names" if is_several else "name"
-    if first.tag == "TO":
-        return "infinitive"
     if first.tag == "IN":
         return "prepositional"
     if first.tag == "VBG" and len(words) > 1:
@@ -158,20 +154,11 @@ def filled(statement: Statement, form: str, answer: str) -> str:
     if answer.split()[0].lower() in _FUNCTION_WORDS:
         answer = answer[0].lower() + answer[1:]
     before = statement.before
-    preposition = _preposition(statement.role, form, before[-1] if before else Token("", ""))
-    return _sentence([*before, Token(preposition + answer, ""), *statement.after])
-
-
-def _preposition(role: str, form: str, last: Token) -> str:
-    if last.tag == "IN" or form in ("prepositional", "infinitive", "adverb"):
-        return ""
-    if role == "time":
-        return "on " if form == "date" else "in "
-    if role == "place":
-        return "to " if last.tag.startswith("VB") and _MOTION & lemmas(last.lower) else "in "
-    if role == "reason":
-        return "because of "
-    return {"manner": "by " if form == "gerund" else "through "}.get(role, "")
+    if form not in ("prepositional", "adverb") and not (before and before[-1].tag == "IN"):
+        time, manner = "on " if form == "date" else "in ", "by " if form == "gerund" else "through "
+        prepositions = {"time": time, "place": "in ", "reason": "because of ", "manner": manner}
+        answer = prepositions.get(statement.role, "") + answer
+    return _sentence([*before, Token(answer, ""), *statement.after])
 
 
 def _sentence(words: Iterable[Token]) -> str:
