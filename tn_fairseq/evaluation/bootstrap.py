@@ -43,11 +43,8 @@ def mean(values: np.ndarray) -> np.ndarray:
 
 def rank_correlation(values: np.ndarray) -> np.ndarray:
     """Spearman's correlation of the first row with each other row: (1 + seeds, items) -> (seeds,); NaN if constant."""
-    ranks = stats.rankdata(values, axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    lengths = np.sqrt(np.square(ranks).sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return ranks[1:] @ ranks[0] / (lengths[1:] * lengths[0])
+        return np.corrcoef(stats.rankdata(values, axis=1))[0, 1:]
 
 
 def estimate(

@@ -1,11 +1,10 @@
 """Tables of scores: each checkpoint with its spread over seeds, and compared with a baseline."""
 
-import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from ..reporting.layout import align
+from ..reporting.layout import align, cell
 from ..reporting.paper import AVERAGE, HEADING
 from ..reporting.statistics import Comparison, compare, summarize
 
@@ -52,7 +51,7 @@ def score_table(
         groups = [[task for task in tasks if task in scores and column in (task, AVERAGE)] for column in columns]
         summaries = [_summary([scores[task] for task in group]) for group in groups]
         lines += [checkpoint + _over(columns, groups, tasks), ["", *columns]]
-        lines += [[label, *(_cell(one.get(key), form) for one in summaries)] for label, key, form in SUMMARY]
+        lines += [[label, *(cell(one.get(key), form) for one in summaries)] for label, key, form in SUMMARY]
         if baseline is not None and baseline != checkpoint:
             theirs = results[baseline]
             groups = [[task for task in group if task in theirs] for group in groups]
@@ -60,7 +59,7 @@ def score_table(
                 _comparison([scores[task] for task in group], [theirs[task] for task in group]) for group in groups
             ]
             lines.append(f"  compared with {baseline}" + _over(columns, groups, tasks))
-            lines += [[label, *(_cell(one.get(key), form) for one in compared)] for label, key, form in COMPARISON]
+            lines += [[label, *(cell(one.get(key), form) for one in compared)] for label, key, form in COMPARISON]
         lines.append("")
     if baseline is not None:
         lines += [*LEGEND.splitlines(), ""]
@@ -69,7 +68,7 @@ def score_table(
         # the paper averages over all tasks
         shown = columns if len(columns) == len(order) else tasks
         for name, values in paper.items():
-            lines.append([f"  {name}", *(_cell(values[n] if n in shown else None, ".1f") for n in columns)])
+            lines.append([f"  {name}", *(cell(values[n] if n in shown else None, ".1f") for n in columns)])
         lines += [*paper_note.splitlines(), ""]
     return "\n".join(align(lines)).rstrip("\n")
 
@@ -98,7 +97,3 @@ def _over(columns: Sequence[str], groups: Sequence[list[str]], tasks: list[str])
     if AVERAGE not in columns or groups[-1] == tasks:
         return ""
     return f" (average over {', '.join(groups[-1]) or 'no task'})"
-
-
-def _cell(value: float | None, form: str) -> str:
-    return "-" if value is None or math.isnan(value) else format(value, form)

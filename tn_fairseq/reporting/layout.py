@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ def shorten(path: str, width: int) -> str:
 
 
 def cell(value: float | None, form: str, low: float | None = None, high: float | None = None) -> str:
-    """A number in a format, or "-" for None; followed by half the width of its interval if there is one."""
-    if value is None:
+    """A number in a format, or "-" for None and NaN; followed by half the width of its interval if there is one."""
+    if value is None or math.isnan(value):
         return "-"
     half = "" if low is None or high is None else f" ± {(high - low) / 2:{form.removeprefix('+')}}"
     return f"{value:{form}}{half}"

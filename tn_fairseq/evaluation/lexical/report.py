@@ -21,7 +21,7 @@ from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.swords import Target, read_swords
 from ...tokenizers import load_tokenizer
 from ...vocabulary import whole_words, word_finder
-from ..finetuning import default_name, split_name
+from ..finetuning import check_baseline, default_name, split_name
 from .blimp import by_group, prefers_good, read_blimp
 from .results import (
     ACCURACY,
@@ -74,14 +74,8 @@ def write_report(options: Namespace) -> str:
         of_tables += table_rows(name, qualities, crossings(table, words), len(targets))
         if not of_tables[-1]["one_piece_targets"]:
             raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
-    measures: list[Measure] = []
-    gold: dict[Key, np.ndarray] = {}
-    contexts: dict[str, list[str]] = {}
-    notes: dict[str, str] = {}
-    groups: dict[str, list[Checkpoint]] = {}
-    if options.checkpoints:
-        measures, gold, contexts, notes = _measures(options, targets, dictionary, words, tables)
-        groups = find_groups(options.checkpoints, dictionary, options.baseline)
+    measures, gold, contexts, notes = _measures(options, targets, dictionary, words, tables)
+    groups = find_groups(options.checkpoints, dictionary, options.baseline)
 
     with report_folder(options.output, FILES) as folder:
         measured = [measure_group(name, group, measures, options.data) for name, group in groups.items()]
@@ -144,8 +138,8 @@ def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str 
                 f"{name}: checkpoints of {updates[0]} and {updates[1]} updates are not seeds of one experiment; match "
                 "one file of each run, or omit the name to measure each file by itself"
             )
-    if baseline is not None and baseline not in groups:
-        raise InputError(f"--baseline {baseline}: not among the checkpoints, which are named {', '.join(groups)}")
+    if groups:
+        check_baseline(baseline, list(groups))
     return groups
 
 
@@ -173,6 +167,8 @@ def _measures(
     gold: dict[Key, np.ndarray] = {}
     contexts: dict[str, list[str]] = {}
     notes: dict[str, str] = {}
+    if not options.checkpoints:
+        return measures, gold, contexts, notes
     if options.swords is not None or options.blimp is not None:
         tokenizer = load_tokenizer(options.data / "tokenizer")
         lookup = tokenizer.lookup_table(dictionary)

@@ -180,16 +180,11 @@ def draw_robustness(rows: Sequence[Row], *paths: Path) -> None:
     Each checkpoint has a hollow point for the original data and below it a filled one for the attacked data, with 95%
     intervals. Raises InputError if matplotlib is missing.
     """
-    points = [
-        Point(
-            f"{row['attack']}: {row['data']}, {row['score']} (%)",
-            row["checkpoint"],
-            *(row[f"{key}{part}"] for part in ("", "_low", "_high")),
-            shift,
-            key == "original",
-        )
-        for row in rows
-        for key, shift in (("original", -0.15), ("attacked", 0.15))
-        if row[key] is not None
-    ]
+    points = []
+    for row in rows:
+        title = f"{row['attack']}: {row['data']}, {row['score']} (%)"
+        for key, shift in (("original", -0.15), ("attacked", 0.15)):
+            if row[key] is not None:
+                ends = row[f"{key}_low"], row[f"{key}_high"]
+                points.append(Point(title, row["checkpoint"], row[key], *ends, shift, key == "original"))
     draw_panels(points, 2, 9, "hollow: original; filled: attacked; lines: 95% intervals", *paths)
