@@ -7,28 +7,8 @@ from tn_fairseq.analysis.rates import DETECTION, LEGEND, Counts, rate_row, rates
 from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
 # rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
-FIRST = Counts(
-    40,
-    10,
-    masked=100,
-    correct=20,
-    corrected=16,
-    loss=400.0,
-    synonym_probability=3.0,
-    with_synonyms=32,
-    synonym_gain=40.0,
-)
-SECOND = Counts(
-    40,
-    14,
-    masked=200,
-    correct=100,
-    corrected=18,
-    loss=600.0,
-    synonym_probability=10.0,
-    with_synonyms=72,
-    synonym_gain=100.0,
-)
+FIRST = Counts(40, 10, 100, 20, 16, loss=400.0, synonym_probability=3.0, with_synonyms=32, synonym_gain=40.0)
+SECOND = Counts(40, 14, 200, 100, 18, loss=600.0, synonym_probability=10.0, with_synonyms=72, synonym_gain=100.0)
 HALF = stats.t.ppf(0.975, 1) * 10 / 2  # of the interval of two values 10 apart
 KEYS = ["checkpoint", "updates", "table", "mask_seeds"]
 KEYS += ["sequences", "corrected_sequences", "masked", "mismatches", "corrected", "with_synonyms"]

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lexical_files import alone, write_blimp
+from lexical_files import write_blimp
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.lexical import blimp
-from tn_fairseq.evaluation.lexical.blimp import MinimalPair, by_group, prefers_good, read_blimp
-from tn_fairseq.evaluation.lexical.scoring import Place
+from tn_fairseq.evaluation.lexical.blimp import MinimalPair, by_group, prefers_good, pseudo_log_likelihoods, read_blimp
 from tn_fairseq.tokenizers import load_tokenizer
 
 MANY = {name: [(f"{name} {n}.", f"{name} not {n}.") for n in range(50)] for name in ("second", "first")}
@@ -61,13 +60,10 @@ def test_the_better_sentence_has_the_higher_pseudo_log_likelihood(models, englis
     pairs = [MinimalPair(good, bad, "", "") for good, bad in zip(texts[::2], texts[1::2])]
     pairs += [MinimalPair(pair.bad, pair.good, "", "") for pair in pairs]
 
-    def likelihood(text: str) -> float:
-        words = [dictionary.index(word) for word in text.lower().split()]
-        tokens = np.array([dictionary.bos(), *words, dictionary.eos()])
-        places = [Place(tokens, position) for position in range(1, len(tokens) - 1)]
-        return sum(alone(models["bert"], place)[place.tokens[place.position]].item() for place in places)
-
-    values = [likelihood(text) for text in texts]
+    words = [[dictionary.index(word) for word in text.lower().split()] for text in texts]
+    values = pseudo_log_likelihoods(
+        models["bert"], [np.array([dictionary.bos(), *ids, dictionary.eos()]) for ids in words]
+    )
     better = [50 * (1 + np.sign(good - bad)) for good, bad in zip(values[::2], values[1::2])]
     assert better[2] == 50 and {*better} <= {0, 50, 100}
     found = prefers_good(models["bert"], pairs, tokenizer, tokenizer.lookup_table(dictionary))

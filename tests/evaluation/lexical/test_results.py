@@ -42,15 +42,6 @@ def test_undefined_items_are_left_out():
     assert checkpoint_rows([measured("a", [np.nan, np.nan])], {}) == []
 
 
-def test_a_single_item_has_no_interval():
-    rows = checkpoint_rows([measured("a", [1.0]), measured("b", [4.0])], {}, "a")
-    assert [(row["value"], row["low"], row["high"], row["difference"]) for row in rows] == [
-        (1, None, None, None),
-        (4, None, None, 3),
-    ]
-    assert rows[1]["difference_low"] is rows[1]["difference_high"] is None
-
-
 def test_items_in_one_context_are_resampled_together():
     """Twice the targets, all alike in a context, have the same interval; an undefined one has no context."""
     leniency = np.arange(20.0) ** 2
