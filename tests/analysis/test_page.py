@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tn_fairseq.analysis.page import Case, Synonym, case_page, confidence
+from tn_fairseq.analysis.page import Case, Synonym, case_page
 from tn_fairseq.errors import InputError
 
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><!--<script>"
@@ -64,13 +64,6 @@ def data_of(text: str) -> dict:
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script', text, re.DOTALL)[1])
 
 
-def test_confidence_is_the_probability_of_the_predicted_or_else_the_most_likely_synonym():
-    synonyms = [Synonym("chief", 0.1), Synonym("main", 0.3), Synonym("principal", 0.35)]
-    assert confidence(case(probability=0.3, synonyms=synonyms)) == 0.3
-    assert confidence(case(prediction="old", probability=0.5, synonyms=synonyms, corrected=False)) == 0.35
-    assert confidence(case(prediction="old", probability=0.5, synonyms=[], corrected=False)) == 0.0
-
-
 def test_cases_are_embedded_unchanged():
     whole = case(
         gold=HOSTILE, table="a & b", synonyms=[Synonym("q\u2028\u2029\u0000\r\n\\\"'", 0.125), Synonym("main", 0.4)]
@@ -83,8 +76,10 @@ def test_cases_are_embedded_unchanged():
 
 
 def test_cases_are_sorted_by_confidence_and_ties_keep_their_order():
+    """The confidence is the probability of the predicted synonym, or else of the most likely one."""
     cases = [near_miss("a", 0.2), case("b", probability=0.4), case("c", probability=0.1), near_miss("d", 0.4)]
-    assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c"]
+    cases.append(case("none", synonyms=[], corrected=False))
+    assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c", "none"]
 
 
 def test_no_text_can_end_the_data_or_break_the_file():

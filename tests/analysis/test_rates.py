@@ -91,14 +91,9 @@ def test_one_seed_is_shown_without_an_interval_and_with_the_papers_table_below()
 def test_many_checkpoints_in_deep_folders_fit_a_terminal():
     folders = ["/data/" + "deep/" * 40 + name for name in ("plain/checkpoints", "corrected/checkpoints")]
     large = Counts(10**6, 10**6, 10**8, 0, 10**8)
+    name = "long" * 20
     rows = [
-        row(
-            large,
-            FIRST,
-            checkpoint=f"{folder}/{'long' * 20}_checkpoint_{n}_{n}00000.pt",
-            updates=n * 10**5,
-            table=table,
-        )
+        row(large, FIRST, checkpoint=f"{folder}/{name}_checkpoint_{n}_{n}00000.pt", updates=n * 10**5, table=table)
         for folder in folders
         for n in range(1, 16)
         for table in "abc"
