@@ -122,16 +122,14 @@ class Names:
 
     def __init__(self, counts: Mapping[str, int], frequencies: Mapping[str, int]):
         self._frequencies = frequencies
-        self._kinds = defaultdict(list)
+        self._of_kind = defaultdict(list)
         for name in sorted(counts):
             if counts[name] > 1 and self._is_name(name):
-                for kind in name_kinds(name):
-                    self._kinds[kind].append(name)
+                self._of_kind[name_kind(name)].append(name)
 
-    def near(self, name: str) -> list[list[str]]:
-        """Other names of the same kinds, those of the most specific kind first."""
-        kinds = name_kinds(name) if self._is_name(name) else ()
-        return [[other for other in self._kinds.get(kind, ()) if other != name] for kind in kinds]
+    def near(self, name: str) -> list[str]:
+        """Other names of the same kind."""
+        return [other for other in self._of_kind[name_kind(name)] if other != name] if self._is_name(name) else []
 
     def _is_name(self, name: str) -> bool:
         first, *others = name.removeprefix("the ").split()
@@ -140,18 +138,16 @@ class Names:
 
 
 @cache
-def name_kinds(name: str) -> tuple[str, ...]:
-    """What a name is, the most specific kind first: by its last word (*University*), and by WordNet or its form."""
+def name_kind(name: str) -> str:
+    """What a name is, by WordNet or by its form."""
     bare = name.removeprefix("the ")
     words = bare.split()
     number = "plural" if words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is")) else "singular"
-    form = f", {number}, {'without' if bare == name else 'with'} the"
     found = synsets(bare.replace(" ", "_"))
     senses = [one.lexname() for one in found if any(lemma[0].isupper() for lemma in one.lemma_names())]
     senses.sort(key=lambda sense: sense == "noun.person")  # Newcastle is a city rather than a person of that name
-    last = [words[-1].lower() + form] if len(words) > 1 and is_common_noun(words[-1]) else []
     kind = "acronym" if bare.isupper() else senses[0] if senses else f"{len(words)} words"
-    return (*last, kind + form)
+    return f"{kind}, {number}, {'without' if bare == name else 'with'} the"
 
 
 @cache
@@ -207,7 +203,7 @@ def altered(
     def simple_changes(text: str, tag: str) -> list[list[str]]:
         near = near_numbers(text)
         if near or tag.startswith("NNP"):
-            return [near] if near else names.near(text)
+            return [near or names.near(text)]
         return [known(antonyms(text, tag))] if text.islower() and tag[:2] in ("JJ", "NN") else []
 
     def other_changes(text: str, tag: str) -> list[list[str]]:

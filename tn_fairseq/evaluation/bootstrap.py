@@ -20,20 +20,18 @@ Statistic = Callable[[np.ndarray], np.ndarray]
 
 
 class Estimate(NamedTuple):
-    """A measure averaged over seeds, the ends of its 95% interval, and the standard deviation over seeds, or NaN."""
+    """A measure averaged over seeds, its standard deviation over seeds, and its difference from the baseline.
 
-    value: float
-    low: float
-    high: float
-    seed_sd: float
+    ``low`` and ``high`` are the ends of 95% intervals. None where it is undefined.
+    """
 
-
-class Difference(NamedTuple):
-    """A difference from the baseline and the ends of its 95% interval."""
-
-    difference: float
-    low: float
-    high: float
+    value: float | None
+    low: float | None
+    high: float | None
+    seed_sd: float | None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
 
 def mean(values: np.ndarray) -> np.ndarray:
@@ -53,12 +51,12 @@ def estimate(
     baseline: int | None = None,
     gold: np.ndarray | None = None,
     clusters: Sequence[Hashable] | None = None,
-) -> tuple[list[Estimate], list[Difference]]:
+) -> list[Estimate]:
     """Estimate a measure for each checkpoint, and its difference from the checkpoint number ``baseline``.
 
     ``groups`` are the values of each checkpoint, (seeds, items). ``gold``, (items,), is the first row for the statistic
-    if it is given. ``clusters`` names the cluster of each item, (items,); by default, each item is one. There are no
-    differences without a baseline, and the intervals of a single cluster are NaN. The resamples are always the same.
+    if it is given. ``clusters`` names the cluster of each item, (items,); by default, each item is one. The baseline
+    has no difference, and a single cluster no intervals. The resamples are always the same.
     """
     of_item = range(groups[0].shape[1]) if clusters is None else clusters
     numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(of_item))}
@@ -82,16 +80,15 @@ def estimate(
     for number in range(RESAMPLES if len(sizes) > 1 else 0):
         for group, values in enumerate(measure(members(random.integers(len(sizes), size=len(sizes))))):
             resampled[group, number] = values[of_seeds.integers(len(values), size=len(values))].mean()
-    estimates = [
-        Estimate(values.mean(), *_interval(of_group), np.std(values, ddof=1) if len(values) > 1 else np.nan)
-        for values, of_group in zip(found, resampled)
-    ]
-    if baseline is None:
-        return estimates, []
-    return estimates, [
-        Difference(values.mean() - found[baseline].mean(), *_interval(of_group - resampled[baseline]))
-        for values, of_group in zip(found, resampled)
-    ]
+    estimates = []
+    for group, values in enumerate(found):
+        seed_sd = np.std(values, ddof=1) if len(values) > 1 else np.nan
+        row: list[float] = [values.mean(), *_interval(resampled[group]), seed_sd]
+        if baseline is not None and baseline != group:
+            difference = values.mean() - found[baseline].mean()
+            row += [difference, *_interval(resampled[group] - resampled[baseline])]
+        estimates.append(Estimate(*(None if np.isnan(number) else number for number in row)))
+    return estimates
 
 
 def _interval(resampled: np.ndarray) -> tuple[float, float]:

@@ -126,14 +126,11 @@ def checkpoint_rows(
         of_baseline = names.index(baseline) if baseline in names else None
         statistic: Statistic = rank_correlation if key in gold else mean
         clusters = list(compress(contexts[key.data], defined)) if contexts and key.data in contexts else None
-        estimates, differences = estimate(groups, statistic, of_baseline, gold.get(key), clusters)
+        estimates = estimate(groups, statistic, of_baseline, gold.get(key), clusters)
         for number, (one, found) in enumerate(zip(having, estimates)):
             row: Row = {"checkpoint": one.name, "updates": one.updates, "seeds": len(groups[number]), **key._asdict()}
-            is_compared = bool(differences) and number != of_baseline
-            row |= {"items": items, **found._asdict(), "baseline": baseline if is_compared else None}
-            compared = differences[number] if is_compared else (None, None, None)
-            row |= dict(zip(("difference", "difference_low", "difference_high"), compared, strict=True))
-            rows.append({name: None if value != value else value for name, value in row.items()})
+            compared_with = baseline if of_baseline not in (None, number) else None
+            rows.append(row | {"items": items, "baseline": compared_with, **found._asdict()})
     return rows
 
 

@@ -14,7 +14,7 @@ from ...reporting.layout import WIDTH, align, cell, shorten, write_csv, write_js
 from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
 from ...reporting.plot import Point, draw_panels
 from ...reporting.report import draw_if_possible, list_files, report_folder
-from ..bootstrap import estimate, mean
+from ..bootstrap import Estimate, estimate, mean
 from ..squad import SQUAD
 from ..squad_score import best_score, exact_match, f1
 from .attacks import ATTACK, Attack, Example, read_attacks
@@ -40,7 +40,6 @@ GLUE_SCORES: dict[str, Score] = {"accuracy": operator.eq}
 CONTEXT = {SQUAD: 1, "QNLI": 1}
 Predictions = Mapping[tuple[str, ...], str]  # by texts
 MEASURES = ("original", "attacked", "drop")
-PARTS = ("", "_low", "_high", "_seed_sd", "_difference", "_difference_low", "_difference_high")  # of a measure
 NAME_WIDTH = 30
 LEGEND = """\
 drop       original minus attacked, on the same examples
@@ -112,17 +111,13 @@ def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], bas
         # all with the same resamples, so that differences of drops are those of the scores
         found = {key: estimate(values, mean, of_baseline, clusters=contexts) for key, values in measures.items()}
         for number, name in enumerate(names):
-            is_compared = of_baseline not in (None, number)
             row: Row = {"attack": attack.name, "data": attack.data, "checkpoint": name, "seeds": len(groups[name])}
             row |= {"score": score, "examples": len(attack.attacked), "total": attack.total}
-            row["baseline"] = baseline if is_compared else None
+            row["baseline"] = baseline if of_baseline not in (None, number) else None
             for key in MEASURES:
-                columns = [key + part for part in PARTS]
-                row |= dict.fromkeys(columns)
-                if key in found:
-                    estimates, differences = found[key]
-                    row |= zip(columns, (*estimates[number], *(differences[number] if is_compared else ())))
-            rows.append({key: None if value != value else value for key, value in row.items()})
+                columns = [key, *(f"{key}_{part}" for part in Estimate._fields[1:])]
+                row |= zip(columns, found[key][number]) if key in found else dict.fromkeys(columns)
+            rows.append(row)
     return rows
 
 
