@@ -2,10 +2,8 @@
 
 import json
 from argparse import Namespace
-from pathlib import Path
 
 import torch
-from fairseq.data import Dictionary
 from tqdm import tqdm
 
 from ..configuration import check_data_folder
@@ -89,7 +87,9 @@ def write_report(options: Namespace) -> str:
         }
         # inflections are known only for English
         of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
-        is_word = _content_words(dictionary, options.encoder_json)
+        words = whole_words(dictionary, options.encoder_json)
+        content = {index for index, word in words.items() if word.lower() not in STOP_WORDS}
+        is_word = torch.tensor([index in content for index in range(len(dictionary))])
         pairs = pair_rows(details.wrong, tables, details.word_embeddings, is_word, labels, of_pairs)
         write_csv(pairs, folder / PAIRS, COLUMNS)
         parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
@@ -104,14 +104,6 @@ def write_report(options: Namespace) -> str:
     compared = f"synonym tables, and how often they fire for {shown.path}"
     blocks = [rates_table(rates, options.paper), f"{compared}\n{sources_table(sources)}"]
     return "\n\n".join([*blocks, "\n".join(list_files(options.output, FILES))])
-
-
-def _content_words(dictionary: Dictionary, encoder_json: Path | None) -> torch.Tensor:
-    """Which entries are whole words but not stop words: (V) boolean."""
-    is_word = torch.zeros(len(dictionary), dtype=torch.bool)
-    words = whole_words(dictionary, encoder_json)
-    is_word[[index for index, word in words.items() if word.lower() not in STOP_WORDS]] = True
-    return is_word
 
 
 def _unknown(word: str, other: str) -> str:

@@ -5,7 +5,7 @@ As in Jia and Liang (2017), the form of an answer is its type, such as a year, a
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from .alterations import MONTHS, is_common_noun, synsets
@@ -150,7 +150,7 @@ class FakeAnswers:
 
 
 def filled(statement: Statement, form: str, answer: str) -> str:
-    """The statement with the answer in its gap, as a sentence."""
+    """The statement with the answer in its gap, as a sentence: with *a* or *an* as the next word sounds."""
     if answer.split()[0].lower() in _FUNCTION_WORDS:
         answer = answer[0].lower() + answer[1:]
     before = statement.before
@@ -158,12 +158,7 @@ def filled(statement: Statement, form: str, answer: str) -> str:
         time, manner = "on " if form == "date" else "in ", "by " if form == "gerund" else "through "
         prepositions = {"time": time, "place": "in ", "reason": "because of ", "manner": manner}
         answer = prepositions.get(statement.role, "") + answer
-    return _sentence([*before, Token(answer, ""), *statement.after])
-
-
-def _sentence(words: Iterable[Token]) -> str:
-    """The words as a sentence, with *a* or *an* as the next word sounds, a capital and a period."""
-    words = list(words)
+    words = [*before, Token(answer, ""), *statement.after]
     for index, (token, following) in enumerate(zip(words, words[1:])):
         if token.lower in ("a", "an") and not following.text.isupper():  # an FCC rule, a UNESCO site
             article = article_of(following.text.lower().lstrip("\"'“‘"))

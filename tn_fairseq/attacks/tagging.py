@@ -71,16 +71,13 @@ def _sentences(text: str) -> Iterator[list[re.Match[str]]]:
             yield sentence
             sentence, ended = [], False
         if token[0] in _SENTENCE_END:
-            ended = not (token[0] == "." and sentence and _is_abbreviation(sentence[-1][0]))
+            last = sentence[-1][0] if sentence and token[0] == "." else ""
+            ended = not (len(last) == 1 and last.isupper() or last.lower() in _ABBREVIATIONS)
         elif token[0] not in _CLOSING:
             ended = False
         sentence.append(token)
     if sentence:
         yield sentence
-
-
-def _is_abbreviation(word: str) -> bool:
-    return len(word) == 1 and word.isupper() or word.lower() in _ABBREVIATIONS
 
 
 def _tag_sentence(tokens: list[re.Match[str]]) -> Iterator[Word]:
