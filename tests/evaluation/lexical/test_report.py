@@ -173,8 +173,6 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "pairs.txt").write_text("unknowable\tcat\t1\ndog\tcat\t1\n")
     torch.save([1], tmp_path / "list.pt")
-    shifted = swords_content(SENTENCES)
-    shifted["targets"]["t:0"]["offset"] += 1
 
     # nothing to measure
     assert "nothing to measure; give checkpoints" in refused(without=("synonym-table",))
@@ -183,7 +181,6 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     assert "give --swords, --word-pairs or --blimp" in refused(bert, without=without)
     assert "--word-pairs and --blimp measure checkpoints" in refused()
     # data
-    assert "offset: the context has no 'elections' at 5" in refused(bert, swords=write_swords(tmp_path / "s", shifted))
     assert "none.json: No such file" in refused(bert, swords=tmp_path / "none.json")
     swords = write_swords(tmp_path / "n.json", no_words)
     assert "none of its targets is one piece" in refused(bert, swords=swords)
