@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tn_fairseq.attacks.alterations import Names, altered, antonyms, co_hyponyms, name_kind, names_of, near_numbers
-from tn_fairseq.attacks.declarative import spelled, tokens
+from tn_fairseq.attacks.declarative import Statement, spelled, tokens
 from tn_fairseq.attacks.tagging import tag
 
 
@@ -60,10 +60,10 @@ def test_names_in_a_text():
 def change(text: str, names: dict[str, int] | None = None, known: str = "", excluded: str = "") -> str | None:
     """The altered text, if the first candidate is always chosen."""
     frequencies = Counter(dict.fromkeys(f"{known} {' '.join(names or ())}".split(), 2))
-    words = tokens(text, tag(text))
-    every = Names(names or {}, frequencies)
-    sides = altered(words, 2, every, frequencies, frozenset(excluded.split()), lambda items: items[0])
-    return None if sides is None else spelled([*sides[0], *sides[1]])
+    words = tuple(tokens(text, tag(text)))
+    statement = Statement(words[:2], words[2:], "thing", "what")
+    new = altered(statement, Names(names or {}, frequencies), frozenset(excluded.split()), lambda items: items[0])
+    return new and spelled([*new.before, *new.after])
 
 
 def test_names_become_names_of_their_kind():

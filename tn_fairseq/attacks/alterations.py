@@ -6,8 +6,10 @@ hypernym, and adjectives become rare antonyms.
 """
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 from nltk.corpus.reader.wordnet import Synset
@@ -15,7 +17,7 @@ from nltk.corpus.reader.wordnet import Synset
 from ..synonyms.inflection import inflect, readings
 from ..synonyms.wordnet import process_reader
 from ..vocabulary import match_case
-from .declarative import Token, spelled
+from .declarative import Statement, Token, spelled
 
 MONTHS = "January February March April May June July August September October November December".split()
 _SERIES = (
@@ -121,7 +123,7 @@ class Names:
     """
 
     def __init__(self, counts: Mapping[str, int], frequencies: Mapping[str, int]):
-        self._frequencies = frequencies
+        self.frequencies = frequencies
         self._of_kind = defaultdict(list)
         for name in sorted(counts):
             if counts[name] > 1 and self._is_name(name):
@@ -133,7 +135,7 @@ class Names:
 
     def _is_name(self, name: str) -> bool:
         first, *others = name.removeprefix("the ").split()
-        is_capitalized = self._frequencies[first.lower()] < self._frequencies[first]
+        is_capitalized = self.frequencies[first.lower()] < self.frequencies[first]
         return bool(others) or len(first.strip(".")) > 1 and is_capitalized
 
 
@@ -182,23 +184,17 @@ def _with_article(words: Sequence[Token], start: int, end: int) -> str:
 
 
 def altered(
-    words: Sequence[Token],
-    gap: int,
-    names: Names,
-    frequencies: Mapping[str, int],
-    excluded: frozenset[str],
-    choose: Callable[[list[str]], str],
-) -> tuple[list[Token], list[Token]] | None:
-    """The words before and after the ``gap`` with other numbers, names and antonyms.
+    statement: Statement, names: Names, excluded: frozenset[str], choose: Callable[[list[str]], str]
+) -> Statement | None:
+    """The statement with other numbers, names and antonyms.
 
-    If there are none of these, up to two words become co-hyponyms or rare antonyms. ``frequencies`` are those of the
-    words in the data: all other new words occur more than once.
-    No new word is one of the lowercase words in ``excluded``. ``choose`` chooses from sorted candidates. Returns None
-    if nothing can be altered.
+    If there are none of these, up to two words become co-hyponyms or rare antonyms. All other new words occur more than
+    once in the data. No new word is one of the lowercase words in ``excluded``. ``choose`` chooses from sorted
+    candidates. Returns None if nothing can be altered.
     """
 
     def known(candidates: Iterable[str]) -> list[str]:
-        return [word for word in candidates if frequencies[word] > 1]
+        return [word for word in candidates if names.frequencies[word] > 1]
 
     def simple_changes(text: str, tag: str) -> list[list[str]]:
         near = near_numbers(text)
@@ -212,11 +208,12 @@ def altered(
         is_noun = text.islower() and tag in ("NN", "NNS")
         return [known(co_hyponyms(text, tag, distance)) for distance in (1, 2)] if is_noun else []
 
-    sides = [list(words[:gap]), list(words[gap:])]
-    for candidates, most in ((simple_changes, len(words)), (other_changes, 2)):
+    for candidates, most in ((simple_changes, sys.maxsize), (other_changes, 2)):
         new: dict[str, str] = {}  # the same word becomes the same word
-        for number, side in enumerate(sides):
-            runs, result, index = dict(_name_runs(side)), [], 0
+        sides = []
+        for side in (statement.before, statement.after):
+            runs, index = dict(_name_runs(side)), 0
+            result: list[Token] = []
             while index < len(side):
                 end = runs.get(index, index + 1)
                 text = _with_article(side, index, end) if index in runs else side[index].text
@@ -231,7 +228,7 @@ def altered(
                 else:
                     result += side[index:end]
                 index = end
-            sides[number] = result
+            sides.append(tuple(result))
         if new:
-            return sides[0], sides[1]
+            return replace(statement, before=sides[0], after=sides[1])
     return None

@@ -87,8 +87,8 @@ class Distractors:
                 "all questions are about one article, but fake answers are the answers of other articles; "
                 "give a file with at least 2 articles"
             )
-        self._frequencies = Counter(word for question in questions for word in question.words)
-        self._names = Names(Counter(name for question in questions for name in question.names), self._frequencies)
+        frequencies = Counter(word for question in questions for word in question.words)
+        self._names = Names(Counter(name for question in questions for name in question.names), frequencies)
         self._fakes = FakeAnswers()
         for question in questions:
             asked = question.statement.asked if question.statement else ""
@@ -100,11 +100,9 @@ class Distractors:
             return None, NO_STATEMENT
         example, draw = question.example, Draw(seed, question.example.id)
         used = frozenset(re.findall(r"\w+", f"{example.context} {example.question}".lower()))
-        before, after = question.statement.before, question.statement.after
-        sides = altered([*before, *after], len(before), self._names, self._frequencies, used, draw.choice)
-        if sides is None:
+        changed = altered(question.statement, self._names, used, draw.choice)
+        if changed is None:
             return None, NO_ALTERATION
-        changed = replace(question.statement, before=tuple(sides[0]), after=tuple(sides[1]))
         form = fitting_form(changed, question.form)
         golds = frozenset().union(*(content_words(text) for text, _ in example.answers))
         excluded = golds | content_words(spelled([*changed.before, *changed.after]))
