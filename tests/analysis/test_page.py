@@ -77,7 +77,8 @@ def test_cases_are_embedded_unchanged():
 
 def test_cases_are_sorted_by_confidence_and_ties_keep_their_order():
     """The confidence is the probability of the predicted synonym, or else of the most likely one."""
-    cases = [near_miss("a", 0.2), case("b", probability=0.4), case("c", probability=0.1), near_miss("d", 0.4)]
+    less_likely = case("c", probability=0.1, synonyms=[Synonym("chief", 0.3), Synonym("main", 0.1)])
+    cases = [near_miss("a", 0.2), case("b", probability=0.4), less_likely, near_miss("d", 0.4)]
     cases.append(case("none", synonyms=[], corrected=False))
     assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c", "none"]
 

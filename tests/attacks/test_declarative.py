@@ -29,6 +29,10 @@ def of(question: str) -> Statement | None:
         ("What company has Disney bought in 1995?", "the company that Disney has bought in 1995 is ___"),
         ("What drugs can a doctor give?", "the drugs that a doctor can give are ___"),
         ("How many tackles did Miller make?", "the number of tackles that Miller made was ___"),
+        (
+            "How many seasons did the BBC produce Doctor Who?",
+            "the number of seasons that the BBC produced Doctor Who was ___",
+        ),
         ("How much oxygen does a fire use?", "the amount of oxygen that a fire uses is ___"),
         ("How much did the clubs pay?", "what the clubs paid was ___"),
         # subjects
