@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import json
+import logging
 import multiprocessing
 import os
 import random
@@ -24,6 +25,7 @@ import tn_fairseq
 from tn_fairseq.configuration import training_config
 from tn_fairseq.synonym_table import PADDING, save_synonym_table
 
+PROGRESS = "fairseq.logging.progress_bar"  # the logger of records
 PLUGIN = Path(tn_fairseq.__file__).parent
 WORDS = [f"{kind}{number}" for kind in ("noun", "verb", "adjective") for number in range(40)]
 FAMILIES = {
@@ -197,6 +199,21 @@ def prepare_training(data: object, save_dir: object, *flags: object) -> Callable
             end_loaders()
 
     return run
+
+
+def train_here(data: object, save_dir: object, *flags: object) -> dict[str, list[dict]]:
+    """Train in this process; returns the records that are logged of each kind: train_inner, train and valid."""
+    run, logger, handler = prepare_training(data, save_dir, *flags), logging.getLogger(PROGRESS), logging.Handler()
+    found: dict[str, list[dict]] = {}
+    handler.emit = lambda record: found.setdefault(record.name, []).append(json.loads(record.getMessage()))
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        run()
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    return found
 
 
 def refused_training(data: object, save_dir: object, *flags: object) -> str:
