@@ -23,10 +23,3 @@ def test_it_measures_everything_on_a_short_text(tmp_path):
     assert results["synonym tables"]["dict.txt lines"] == 3
     for source in ("WordNet", "50 x 50 vectors"):
         assert results["synonym tables"][source]["seconds"] > 0 and source in run.stdout
-
-
-def test_a_missing_text_gets_one_line(tmp_path):
-    run = run_command(
-        *[sys.executable, SCRIPT, "--text", tmp_path / "none", "--tokenizer", tmp_path, "--output", tmp_path / "out"]
-    )
-    assert "none: No such file" in run.error() and not (tmp_path / "out.json").exists()

@@ -12,7 +12,9 @@ import torch
 from helpers import FAMILIES, PLUGIN, run_command, training_flags
 
 FOLDER = PLUGIN.parent / "examples" / "launch"
-ONE_MACHINE, MANY_MACHINES, SLURM = (FOLDER / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch"))
+SCRIPTS = ONE_MACHINE, MANY_MACHINES, SLURM = [
+    FOLDER / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch")
+]
 # starts one task per machine of the job, as srun does, and fails if any of them fails
 SRUN = """#!/usr/bin/env bash
 while [[ $1 == --*=* ]]; do shift; done
@@ -129,7 +131,7 @@ def test_each_gpu_gets_a_worker(launched, monkeypatch):
             assert words[words.index("--nnodes") + 1] == "3"
 
 
-@pytest.mark.parametrize("script", [ONE_MACHINE, MANY_MACHINES, SLURM], ids=lambda script: script.name)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_wrong_settings_get_one_line(script, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     good = {"MACHINES": "2", "FIRST_MACHINE": "node1", "WORKERS": "2", "DEVICE": "cpu"}
@@ -149,10 +151,8 @@ def test_wrong_settings_get_one_line(script, monkeypatch):
 
 def test_readme_and_recipes_agree():
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(
-        ["README.md", ONE_MACHINE.name, MANY_MACHINES.name, SLURM.name]
-    )
-    for script in (ONE_MACHINE, MANY_MACHINES, SLURM):
+    assert {*FOLDER.iterdir()} == {FOLDER / "README.md", *SCRIPTS}
+    for script in SCRIPTS:
         assert f"]({script.name})" in readme and os.access(script, os.X_OK)
         for flag in re.findall(r"--distributed-[a-z-]+|--ddp-backend|--rdzv-backend", script.read_text()):
             assert f"`{flag}" in readme, flag

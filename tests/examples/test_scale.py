@@ -21,7 +21,7 @@ needs_dask_jobqueue = pytest.mark.skipif(find_spec("dask_jobqueue") is None, rea
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
+def slurm(tmp_path):
     """A machine where sbatch starts a job immediately and scancel kills it."""
     for name, script in {
         "sbatch": f'cp "$1" {tmp_path}/job.sh\nsetsid sh {tmp_path}/job.sh >{tmp_path}/job.log 2>&1 &\n'
@@ -30,16 +30,17 @@ def slurm(tmp_path, monkeypatch):
     }.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}")
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     return tmp_path
 
 
 @needs_dask_jobqueue
 @pytest.mark.slow
-def test_the_slurm_example(slurm):
+def test_the_slurm_example(slurm, monkeypatch):
     (slurm / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]) + "\n")
     (slurm / "text").write_text("the cat\n\nthe the cat\n")
     options = ["--train", slurm / "text", "--valid", slurm / "text", "--tokenizer", slurm / "vocab.txt"]
+    assert "sbatch is not on the PATH" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
+    monkeypatch.setenv("PATH", str(slurm), prepend=os.pathsep)
     flags = ["--cores", 1, "--partition", "night", "--interface", "lo", "--", *options, "--destdir", slurm / "out"]
     run = run_command(sys.executable, SLURM_EXAMPLE, *flags, fresh=True)  # its job is killed by process group
     assert run.code == 0, run.output
@@ -48,11 +49,6 @@ def test_the_slurm_example(slurm):
     for line in ("#SBATCH -p night", "#SBATCH --cpus-per-task=1", "#SBATCH --requeue"):
         assert line in job.splitlines()
     assert sys.executable in job
-
-
-@needs_dask_jobqueue
-def test_the_slurm_example_without_slurm():
-    assert "sbatch is not on the PATH" in run_command(sys.executable, SLURM_EXAMPLE, "--", "--train", "x").error()
 
 
 @needs_dask_jobqueue

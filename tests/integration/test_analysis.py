@@ -9,7 +9,7 @@ import urllib.request
 import nltk
 import pytest
 import torch
-from helpers import FAMILIES, fairseq_train, run_command, write_data_bin
+from helpers import FAMILIES, run_command, train_here, write_data_bin
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 from tn_fairseq.analysis.__main__ import main
@@ -32,10 +32,9 @@ def trained(request, tmp_path_factory, data_bin, synonym_table):
     folder = tmp_path_factory.mktemp(request.param)
     flags = [*FAMILIES[request.param].split(), "--criterion", "mlm_hard_correction", "--synonym-table", synonym_table]
     intervals = ["--save-interval-updates", 2, "--validate-interval-updates", 2]
-    run = fairseq_train(data_bin, folder, *flags, *intervals, "--dropout", 0, "--lr", 1e-2)
-    assert run.code == 0, run.output
+    records = train_here(data_bin, folder, *flags, *intervals, "--dropout", 0, "--lr", 1e-2)["valid"]
     # the last validation is logged again when training ends
-    logged = {int(record["valid_num_updates"]): record for record in run.records("valid")}
+    logged = {int(record["valid_num_updates"]): record for record in records}
     assert sorted(logged) == [2, 4, 6]
     return folder, logged
 

@@ -178,14 +178,10 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     "the last checkpoint": lambda o: o.training(o.folder / "checkpoint_last.pt", save_dir=o.folder),
     "analysis --path": lambda o: o.command(p := o.folder / "a.pt", analysis, o.data, "--path", p, *o.table),
     "evaluation glue": lambda o: o.fine_tuning(p := o.folder / "a.pt", "glue", p, o.world / "glue-bin"),
-    "evaluation squad": lambda o: o.fine_tuning(p := o.folder / "a.pt", "squad", p, o.world / "squad-bin"),
     "export": lambda o: o.command(p := o.folder / "a.pt", huggingface, "export", p),
     "--source model": lambda o: o.table_of(p := o.folder / "a.pt", *o.dict, "--source", "model", "--path", p),
     # synonym tables and their sources
     "--synonym-table": lambda o: o.training(p := o.folder / "a.safetensors", "--synonym-table", p),
-    "analysis --synonym-table": lambda o: o.command(
-        p := o.folder / "a.safetensors", analysis, o.data, "--path", o.checkpoint, "--synonym-table", p
-    ),
     "--table": lambda o: o.table_of(p := o.folder / "a.safetensors", *o.dict, "--table", p, "--show", "noun1"),
     "--vectors": lambda o: o.table_of(p := o.folder / "glove.txt", *o.dict, *VECTORS, p),
     "--synonyms": lambda o: o.table_of(p := o.folder / "list.txt", *o.dict, "--source", "list", "--synonyms", p),
@@ -211,7 +207,6 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     # tokenizers
     "tokenizer.json": lambda o: o.tokenizer(o.folder / "tokenizer.json"),
     "vocab.txt": lambda o: o.tokenizer(o.folder / "vocab.txt"),
-    "vocab.txt for SQuAD": lambda o: o.tokenizer(o.folder / "vocab.txt", squad),
     "SentencePiece": lambda o: o.tokenizer(o.folder / "a.model"),
     "encoder.json": lambda o: o.tokenizer(o.folder / "encoder.json"),
     "vocab.bpe": lambda o: o.with_gpt2_encoder(),
@@ -270,12 +265,6 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     "analysis, valid.idx": lambda o: o.command(
         p := o.copy("data-bin", "valid.idx"), analysis, p.parent, "--path", o.checkpoint, *o.table
     ),
-    "analysis, valid.bin": lambda o: o.command(
-        p := o.copy("data-bin", "valid.bin"), analysis, p.parent, "--path", o.checkpoint, *o.table
-    ),
-    "analysis, dict.txt": lambda o: o.command(
-        p := o.copy("data-bin", "dict.txt"), analysis, p.parent, "--path", o.checkpoint, *o.table
-    ),
     "evaluation glue, train.idx": lambda o: o.fine_tuning(
         p := o.copy("glue-bin", "SST-2/input0/train.idx"), "glue", o.checkpoint, p.parents[2]
     ),
@@ -284,9 +273,6 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
     ),
     "evaluation squad, train.bin": lambda o: o.fine_tuning(
         p := o.copy("squad-bin", "train.bin"), "squad", o.checkpoint, p.parent
-    ),
-    "evaluation squad, valid.idx": lambda o: o.fine_tuning(
-        p := o.copy("squad-bin", "valid.idx"), "squad", o.checkpoint, p.parent
     ),
     "an earlier run's settings": lambda o: o.of_a_finished_run("settings.json"),
 }

@@ -1,4 +1,4 @@
-"""``python -m tn_fairseq.huggingface`` together with ``fairseq-train``, run as real commands."""
+"""``python -m tn_fairseq.huggingface`` together with ``fairseq-train``."""
 
 import math
 import sys
@@ -7,10 +7,9 @@ import pytest
 import torch
 from fairseq import tasks
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
-from helpers import fairseq_train, run_command, write_table
+from helpers import refused_training, run_command, train_here
 from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
 
-from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.huggingface.vocabulary import read_data_bin
 
 transformers = pytest.importorskip("transformers")
@@ -19,10 +18,9 @@ COMMAND = [sys.executable, "-m", "tn_fairseq.huggingface"]
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A vocabulary, text binarized with it, a synonym table, and imported BERT and ELECTRA with their originals."""
+    """A vocabulary, text binarized with it, and imported BERT and ELECTRA with their originals."""
     folder = tmp_path_factory.mktemp("world")
     data_bin = write_bin(folder / "data", write_vocabulary(folder / "vocabulary"))
-    write_table(folder / "synonyms.safetensors", load_dictionary(data_bin / "dict.txt"), {"noun1": ["noun2", "noun3"]})
     # unlike a newly initialized model, whose loss is that of a uniform guess
     bert = make_bert(len(PIECES))
     discriminator, generator = make_electra(len(PIECES))
@@ -72,33 +70,24 @@ def first_loss(data_bin, checkpoint, masked_lm) -> float:
     return nll.item() / math.log(2)
 
 
-@pytest.mark.parametrize("criterion", ["electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl"])
-def test_pre_training_starts_with_the_loss_of_the_imported_model(imported, criterion, tmp_path):
-    checkpoint, data_bin, flags, expected = imported
-    table = checkpoint.with_name("synonyms.safetensors")
-    more = [*flags, "--criterion", criterion, "--synonym-table", table, "--dropout", 0, "--attention-dropout", 0]
-    run = fairseq_train(data_bin, tmp_path, *more, "--max-update", 1, "--finetune-from-model", checkpoint)
-    assert run.code == 0, run.output
-    assert float(run.records("train_inner")[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
-    assert abs(expected - math.log2(len(PIECES))) > 1  # the loss of a new model
+RESETS = [f"--reset-{what}" for what in ("optimizer", "lr-scheduler", "dataloader", "meters")]
 
 
-@pytest.mark.parametrize("resets", [["optimizer", "lr-scheduler", "dataloader", "meters"], []])
-def test_restore_file_works_with_and_without_reset_options(imported, resets, tmp_path):
+@pytest.mark.parametrize("start", [["--finetune-from-model"], ["--restore-file"], ["--restore-file", *RESETS]])
+def test_pre_training_starts_with_the_loss_of_the_imported_model(imported, start, tmp_path):
     checkpoint, data_bin, flags, expected = imported
-    more = [*flags, "--criterion", "electra", "--dropout", 0, "--attention-dropout", 0, "--max-update", 2]
-    more += [f"--reset-{what}" for what in resets]
-    run = fairseq_train(data_bin, tmp_path, *more, "--restore-file", checkpoint)
-    assert run.code == 0, run.output
-    records = run.records("train_inner")
+    option, *resets = start
+    flags = [*flags, "--criterion", "electra", "--dropout", 0, "--attention-dropout", 0, "--max-update", 2, *resets]
+    records = train_here(data_bin, tmp_path, *flags, option, checkpoint)["train_inner"]
     assert [record["num_updates"] for record in records] == ["1", "2"]
     assert float(records[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
+    assert abs(expected - math.log2(len(PIECES))) > 1  # the loss of a new model
 
 
 def test_a_model_with_other_sizes_gets_a_one_line_error(imported, tmp_path):
     checkpoint, data_bin, flags, _ = imported
     flags = [*flags, "--criterion", "electra", "--max-positions", 64, "--restore-file", checkpoint]
-    error = fairseq_train(data_bin, tmp_path, *flags).error()
+    error = refused_training(data_bin, tmp_path, *flags)
     assert "embeddings.position_embeddings.weight is (512, " in error and "(64, " in error
 
 

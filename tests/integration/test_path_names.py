@@ -228,25 +228,3 @@ def test_a_name_that_is_not_text_gets_one_line(sources, data_bin, tmp_path):
     error = refusal(build_synonym_table, *words, "--output", tmp_path / "table.safetensors")
     assert r"caf\udce9.txt" in error and "cannot be written as utf-8; rename" in error
     assert [path.suffix for path in tmp_path.iterdir()] == [".txt"]
-
-
-@pytest.mark.parametrize(
-    ("main", "option"),
-    [
-        (train_tokenizer, "--input"),
-        (binarize, "--destdir"),
-        (build_synonym_table, "--output"),
-        (glue, "--tokenizer"),
-        (squad, "--train"),
-        (analysis, "--path"),
-        (lambda words: huggingface(["import", "bert", *words]), "--data"),
-        (lambda words: evaluation(["glue", "model.pt", *words]), "--output"),
-    ],
-)
-def test_a_bare_leading_dash_is_an_option_to_argparse(main, option, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main([option, "-x"])
-    assert stopped.value.code == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert sum("error: " in line for line in lines) == 1
-    assert f"error: argument {option}: expected" in lines[-1]

@@ -210,10 +210,10 @@ def test_the_runs_above_were_uneven(alone, two, runs):
 
 
 @pytest.mark.slow
-def test_two_workers_train_every_criterion(data, synonym_table, tmp_path):
+def test_two_workers_train_the_other_criteria(data, synonym_table, tmp_path):
     every = every_criterion(synonym_table, updates=2)
-    runs = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS}
-    assert {part for name in runs for part in name.split(".")} == {*FAMILIES, *CRITERIA}
+    runs = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS if name not in PAPER}
+    assert {name.partition(".")[2] for name in runs} == {*CRITERIA} - {*PAPER}
     check_same(by_torchrun, 2, data, runs, tmp_path)
 
 
