@@ -10,13 +10,7 @@ LOGITS = torch.tensor([[0.0, 0.0, 0.0, math.log(3.0)], [math.log(2.0), 0.0, 0.0,
 TARGETS = torch.tensor([3, 1, 2])
 
 
-def test_masked_lm_by_hand():
-    # softmax rows: (1, 1, 1, 3)/6, (2, 1, 1, 1)/5, (1, 1, 1, 1)/4
-    expected = torch.tensor([math.log(2), math.log(5), math.log(4)])
-    torch.testing.assert_close(functional.masked_lm(LOGITS, TARGETS), expected)
-
-
-@pytest.mark.parametrize("positions", [0, 1, 7, 64, 1000])
+@pytest.mark.parametrize("positions", [0, 7, 1000])
 def test_total_of_masked_lm_is_bitwise_equal_to_fairseqs_sum(positions):
     logits = torch.randn(positions, 321, generator=torch.Generator().manual_seed(positions), requires_grad=True)
     targets = torch.arange(positions) % 321
@@ -48,17 +42,12 @@ def test_hard_correction_drops_false_negatives_and_their_gradients():
     logits = LOGITS.clone().requires_grad_()
     false_negative = torch.tensor([False, True, False])
     weights = functional.hard_correction(false_negative)
+    assert functional.hard_correction(false_negative, 0.25).tolist() == [1.0, 0.25, 1.0]
     loss = (weights * functional.masked_lm(logits, TARGETS)).sum()
     assert loss.item() == pytest.approx(math.log(2) + math.log(4))
     (gradient,) = torch.autograd.grad(loss, logits)
     assert torch.equal(gradient[1], torch.zeros(4))
     torch.testing.assert_close(gradient[2], torch.tensor([0.25, 0.25, -0.75, 0.25]))
-
-
-def test_hard_correction_weights_between_0_and_1():
-    false_negative = torch.tensor([True, False])
-    assert functional.hard_correction(false_negative, 0.25).tolist() == [0.25, 1.0]
-    assert functional.hard_correction(false_negative, 1.0).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
@@ -103,13 +92,6 @@ def test_sentence_kl_by_hand_and_by_direction():
     assert functional.sentence_kl(predicted, original).item() == pytest.approx(expected)
     assert functional.sentence_kl(original, predicted).item() != pytest.approx(expected)
     assert functional.sentence_kl(original + 5.0, original).item() == pytest.approx(0.0, abs=1e-7)
-
-
-def test_sentence_kl_temperature_divides_the_hidden_states():
-    hidden, other = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(
-        functional.sentence_kl(hidden, other, 2.0), functional.sentence_kl(hidden / 2, other / 2)
-    )
 
 
 def test_replaced_token_detection_with_a_grade_is_smallest_if_its_probability_is_the_grade():

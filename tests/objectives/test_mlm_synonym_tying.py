@@ -45,10 +45,3 @@ def test_only_the_less_frequent_words_move_toward_the_others(build, table):
     with torch.no_grad():
         weight -= 0.1 * weight.grad
     assert regularization(built).log["synonym_distance"] < term
-
-
-def test_a_weight_of_zero_is_the_marginal(build, table):
-    path, _ = table
-    tying = regularization(build_tying(build, "bert", path, "--synonym-tying-weight", 0))
-    marginal = regularization(build("bert", "--criterion", "mlm_synonym_marginal", "--synonym-table", path))
-    assert tying.loss.equal(marginal.loss)
