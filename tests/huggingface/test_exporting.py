@@ -27,7 +27,7 @@ def checkpoint(tmp_path_factory, wordpiece_bin) -> Path:
     dictionary = load_dictionary(wordpiece_bin / "dict.txt")
     table = write_table(folder / "synonyms.safetensors", dictionary, {"noun1": ["noun2"]})
     flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", "--synonym-table", table]
-    flags += ["--hard-correction-weight", 0.25, "--max-update", 2, "--num-workers", 0]
+    flags += ["--hard-correction-weight", 0.25, "--max-update", 2]
     prepare_training(wordpiece_bin, folder / "save", *flags)()
     return folder / "save" / "checkpoint_last.pt"
 

@@ -107,16 +107,6 @@ def test_predictions_have_no_dropout_and_training_mode_is_kept(load):
     assert interface.model.training
 
 
-@pytest.mark.parametrize("name", ["bert-0.1", "electra-0.1"])
-def test_a_checkpoint_of_an_earlier_version(name, folder, tmp_path, dictionary, data_bin):
-    """It lacks options that were added later."""
-    (tmp_path / "dict.txt").write_bytes((data_bin / "dict.txt").read_bytes())
-    write_vocabulary(tmp_path / "tokenizer", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dictionary.symbols[4:-1]])
-    interface = from_pretrained(RELEASED, f"{name}.pt", tmp_path)
-    filled = interface.fill_mask("noun1 <mask>", topk=len(dictionary))
-    assert sum(one.probability for one in filled) == pytest.approx(1)
-
-
 # Invalid input
 
 

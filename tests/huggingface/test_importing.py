@@ -245,21 +245,18 @@ def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_
 
 
 ADAPTER = "encoder.layer.0.adapter.weight"
-NAN, INFINITE = torch.full((32, 48), torch.nan), torch.full((32, 32), -torch.inf)
 
 
 @pytest.mark.parametrize(
     ("name", "tensor", "expected"),
     [
         (LAYER, None, f"lacks {LAYER};"),
-        (f"bert.{ADAPTER}", torch.zeros(1), f"also has bert.{ADAPTER};"),
         (ADAPTER, torch.zeros(1), f"also has {ADAPTER};"),
         (LAYER, torch.zeros(3, 3), f"{LAYER} has shape (3, 3)"),
         (QUERY, torch.zeros(3, 3), f"{QUERY} has shape (3, 3)"),  # not that of the key
         (LAYER, torch.zeros(32, 48, dtype=torch.int8), f"{LAYER} is int8, not floating point; give the model before"),
         ("cls.predictions.bias", torch.tensor(1.0), "cls.predictions.bias has shape ()"),
-        (LAYER, NAN, f"{LAYER} has values that are NaN or infinite"),
-        (QUERY, INFINITE, f"{QUERY} has values that are NaN or infinite"),
+        (LAYER, torch.full((32, 48), -torch.inf), f"{LAYER} has values that are NaN or infinite"),
         (UNTIED, torch.zeros(len(PIECES)), f"{UNTIED} is not tied"),
     ],
 )
@@ -273,17 +270,14 @@ def test_tensors_that_do_not_fit(folders, refused, name, tensor, expected):
     ("key", "value", "expected"),
     [
         ("model_type", "roberta", "'roberta'; import supports bert and electra"),
-        ("model_type", ["bert"], "['bert']"),
         ("hidden_act", "gelu_new", "hidden_act is 'gelu_new'; import supports only 'gelu'"),
         ("position_embedding_type", "relative_key", "position_embedding_type"),
         ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05"),
         ("num_hidden_layers", 1, "also has bert.encoder.layer.1.*and 13 more tensors"),
         ("hidden_size", "32", "hidden_size '32' must"),
         ("hidden_size", 64, "word_embeddings.weight has shape*, 64)*download the folder again"),
-        ("hidden_size", 0, "hidden_size 0 must"),
         ("num_attention_heads", 5, "num_attention_heads 5"),
         ("hidden_dropout_prob", 10, "hidden_dropout_prob 10"),
-        ("hidden_dropout_prob", "0.1", "hidden_dropout_prob '0.1'"),
     ],
 )
 def test_sizes_and_options_that_do_not_fit(folders, refused, key, value, expected):
@@ -327,24 +321,21 @@ def test_a_bin_file_with_more_than_tensors_is_refused_and_not_run(folders, refus
     assert not (folder / "it ran").exists()
 
 
-def test_another_vocabulary(folders, refused):
+def test_another_vocabulary(folders, refused, data_bin):
     folder = folders / "bert"
     write_vocabulary(folder, [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]])
     error = refused(folder)
     assert f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'" in error and BINARIZE in error
     write_vocabulary(folder, [*PIECES, "surplus"])
     assert f"token {len(PIECES)} is 'surplus'" in refused(folder)
+    error = refused(folder, data_bin=data_bin)  # without a tokenizer
+    assert "tokenizer" in error and BINARIZE in error
     write_vocabulary(folder)
     model = transformers.BertForMaskedLM.from_pretrained(folder)
     model.resize_token_embeddings(len(PIECES) + 6)
     model.save_pretrained(folder)
     error = refused(folder)
     assert f"({len(PIECES) + 6}, 32)" in error and f"resize_token_embeddings({len(PIECES)})" in error
-
-
-def test_a_data_bin_without_a_tokenizer(released, data_bin, refused):
-    error = refused(released / "bert", data_bin=data_bin)
-    assert "tokenizer" in error and BINARIZE in error
 
 
 @pytest.fixture(scope="module")
@@ -376,10 +367,6 @@ def test_a_generator_that_does_not_fit(strangers, refused, source, generator, ex
     more = ["--generator", strangers / generator] if generator else []
     error = refused(strangers / name, *words, *more).replace(str(strangers), "")
     assert all(part in error for part in expected.split("*")), error
-
-
-def test_an_output_that_cannot_be_written(released, wordpiece_bin, tmp_path):
-    assert "--output" in refusal("import", released / "bert", "--data", wordpiece_bin, "--output", tmp_path)
 
 
 def test_new_symbols_get_rows_with_the_spread_of_the_others(folders, convert, refused, wordpiece_bin, tmp_path):

@@ -92,17 +92,16 @@ SMALL["generator_sizes"] = {"hidden_size": 64, "num_attention_heads": 1, "interm
 BASE = {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072, "num_hidden_layers": 1}
 
 
-@pytest.mark.parametrize("sizes", [{"embedding_size": 16}, {"embedding_size": 32}, SMALL])
+@pytest.mark.parametrize("sizes", [{"embedding_size": 32}, SMALL])
 def test_electra_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, sizes):
-    """Embeddings that each tower projects, embeddings of the same size as the discriminator, and real sizes."""
+    """Embeddings of the same size as the discriminator, and real sizes, which each tower projects."""
     models = dict(zip(("discriminator", "generator"), make_electra(len(PIECES), **sizes)))
     found = round_trip(tmp_path, wordpiece_bin, models)
     assert found.keys() == {"masked LM", "detection"} and max(found.values()) < TOLERANCE, found
 
 
-@pytest.mark.parametrize("sizes", [{}, BASE])
-def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, sizes):
-    found = round_trip(tmp_path, wordpiece_bin, {"bert": make_bert(len(PIECES), **sizes)})
+def test_bert_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin):
+    found = round_trip(tmp_path, wordpiece_bin, {"bert": make_bert(len(PIECES), **BASE)})
     assert found.keys() == {"masked LM"} and max(found.values()) < TOLERANCE, found
 
 
@@ -141,16 +140,15 @@ def test_bert_as_electra_has_the_features_and_logits_of_bert(tmp_path, wordpiece
     assert found.keys() == {"masked LM", "features", "detection"} and max(found.values()) < TOLERANCE, found
 
 
-@pytest.mark.parametrize("family", ["electra", "bert"])
-def test_our_models_survive_a_round_trip(tmp_path, wordpiece_bin, family):
+def test_our_models_survive_a_round_trip(tmp_path, wordpiece_bin):
     """A model of fairseq-train gives the same logits in ``transformers``, and the same checkpoint after import."""
-    flags = [*FAMILIES[family].split(), "--task", "electra", "--criterion", "electra", "--max-update", 2]
-    prepare_training(wordpiece_bin, tmp_path / "save", *flags, "--num-workers", 0)()
+    flags = [*FAMILIES["electra"].split(), "--criterion", "electra", "--max-update", 2]
+    prepare_training(wordpiece_bin, tmp_path / "save", *flags)()
     checkpoint = tmp_path / "save" / "checkpoint_last.pt"
-    folder, *generator = export_model(checkpoint, tmp_path / "exported")
-    masked_lm = transformers.AutoModelForMaskedLM.from_pretrained((generator or [folder])[0]).eval()
-    detector = transformers.AutoModelForPreTraining.from_pretrained(folder).eval() if generator else None
+    folder, generator = export_model(checkpoint, tmp_path / "exported")
+    masked_lm = transformers.AutoModelForMaskedLM.from_pretrained(generator).eval()
+    detector = transformers.AutoModelForPreTraining.from_pretrained(folder).eval()
     found = differences(wordpiece_bin, checkpoint, masked_lm, detector)
-    import_model(folder, wordpiece_bin, tmp_path / "back.pt", *generator)
+    import_model(folder, wordpiece_bin, tmp_path / "back.pt", generator)
     assert max(found.values()) < TOLERANCE, found
     assert_same_parameters(checkpoint, tmp_path / "back.pt")
