@@ -17,7 +17,6 @@ from tn_fairseq.models import BertModel, ElectraModel
 transformers = pytest.importorskip("transformers")
 families = pytest.mark.parametrize("family", ["bert", "electra"])
 TEXT, PAIR = "noun1 the [MASK] verb30s", ("the noun1s verb2", "adjective3 noun4")
-RELEASED = Path(__file__).parent.parent / "released"
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,6 @@ import logging
 import pytest
 import torch
 
-from tn_fairseq.optim.electra_adamw import parameter_groups
-
 TOWERS = {"bert": "encoder", "electra": "discriminator"}
 families = pytest.mark.parametrize("family", TOWERS)
 BOS, PAD, EOS = 0, 1, 2
@@ -31,14 +29,6 @@ def test_a_sentence_head_is_one_projection_of_the_first_token(build, family):
     assert output.weight.std().item() == pytest.approx(0.0176, abs=0.003) and output.bias.eq(0).all()
     model.train()
     assert not torch.equal(*(model(tokens, classification_head_name="sentences")[0] for _ in range(2)))  # dropout
-
-
-@families
-def test_an_answer_head_scores_every_position_twice(build, family):
-    _, model, _ = build(family)
-    model.register_answer_head("squad")
-    logits, _ = model.eval()(torch.tensor([[BOS, 7, EOS, 8, 9, EOS]]), classification_head_name="squad")
-    assert logits.shape == (1, 6, 2)
 
 
 @families
@@ -97,31 +87,6 @@ def test_heads_of_another_task_are_reported_and_not_loaded(build, family, caplog
 
 
 @families
-def test_a_checkpoint_that_lacks_a_layer_is_still_refused(build, family):
-    _, pretrained, _ = build(family)
-    state = dict(pretrained.state_dict())
-    del state[f"{TOWERS[family]}.layers.1.ffn_in.weight"]
-    with pytest.raises(SystemExit, match="layers.1.ffn_in.weight is missing there"):
-        with_head(build, family).load_state_dict(state)
-
-
-@families
-def test_lower_layers_learn_more_slowly(build, family):
-    """Two layers: the head at the full rate, layer 2 at 0.8^2, layer 1 at 0.8^3, the embeddings at 0.8^4."""
-    model = with_head(build, family)
-    rates = {
-        id(parameter): group["lr_scale"]
-        for group in parameter_groups(model.parameters(), 0.01, 0.8)
-        for parameter in group["params"]
-    }
-    expected = {"classification_heads": 1.0, "embeddings": 0.4096, "layers.0": 0.512, "layers.1": 0.64}
-    for name, parameter in model.named_parameters():
-        found = next(rate for part, rate in expected.items() if part in name)
-        assert rates[id(parameter)] == pytest.approx(found), name
-    assert len(set(rates.values())) == 4
-
-
-@families
 def test_positions_that_pretraining_never_reached(build, family, caplog):
     _, pretrained, _ = build(family, "--tokens-per-sample", 6)
     pretrained.eval().encode(getattr(pretrained, TOWERS[family]), torch.full((1, 4), 9))
@@ -135,12 +100,7 @@ def test_positions_that_pretraining_never_reached(build, family, caplog):
     (warning,) = [record.message for record in caplog.records if "fine-tuning on" in record.message]
     assert "of more than 6 tokens, but pre-training reached only 6 positions" in warning
     assert model.trained_positions == 6
-
-
-@families
-def test_a_checkpoint_that_does_not_say_how_far_it_was_trained(build, family, caplog):
-    _, model, _ = build(family)
-    state = model.state_dict()
-    del state["trained_positions"]
-    model.load_state_dict(state)
-    assert model.longest_trained == model.max_positions()
+    state = pretrained.state_dict()
+    del state["trained_positions"]  # of an earlier version, which did not say how far it was trained
+    pretrained.load_state_dict(state)
+    assert pretrained.longest_trained == pretrained.max_positions()

@@ -1,23 +1,9 @@
 import torch
 import torch.nn.functional as F
 
-from tn_fairseq.modules.heads import AnswerHead, MaskedLMHead, ReplacedTokenHead, SentenceHead
+from tn_fairseq.modules.heads import AnswerHead, MaskedLMHead, ReplacedTokenHead
 
 HIDDEN = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1))
-
-
-def test_the_sentence_head_reads_only_the_first_token():
-    head = SentenceHead(8, 3, dropout=0.5).eval()
-    torch.testing.assert_close(head(HIDDEN), HIDDEN[:, 0] @ head.output.weight.T + head.output.bias)
-
-
-def test_the_sentence_head_applies_dropout_in_training():
-    torch.manual_seed(1)
-    head = SentenceHead(8, 8, dropout=0.75)
-    head.output.weight.data, head.output.bias.data = torch.eye(8), torch.zeros(8)
-    draws = torch.stack([head(torch.ones(1, 1, 8)) for _ in range(100)])
-    assert sorted(draws.unique().tolist()) == [0, 4]
-    assert 0.15 < (draws == 4).float().mean() < 0.35
 
 
 def test_masked_tokens_are_scored_with_the_word_embeddings():

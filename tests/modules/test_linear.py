@@ -7,7 +7,7 @@ from tn_fairseq.modules.linear import Linear, linear
 
 
 @pytest.mark.parametrize("outputs", [9, 15])  # fewer and more than inputs
-@pytest.mark.parametrize("shape", [(5, 12), (3, 7, 12), (0, 12), (1, 12)])
+@pytest.mark.parametrize("shape", [(3, 7, 12), (0, 12), (1, 12)])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("gelu", [True, False])
 def test_values_and_gradients_equal_torchs(shape, bias, gelu, outputs):

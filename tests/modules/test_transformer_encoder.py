@@ -85,7 +85,9 @@ PADDING = torch.tensor([[False] * 8, [False] * 5 + [True] * 3])
 ALONE = [(0, slice(0, 3)), (0, slice(3, 4)), (0, slice(4, 8)), (1, slice(0, 5))]
 
 
-def test_positions_restart_in_every_document():
+def test_positions_restart_in_every_document_and_bounds_are_between_documents():
+    bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1))
+    assert bounds.starts.tolist() == [0, 3, 4, 8, 13, 16] and bounds.longest == 5
     assert positions_in_documents(DOCUMENTS).tolist() == [[0, 1, 2, 0, 0, 1, 2, 3], list(range(8))]
 
 
@@ -116,11 +118,6 @@ def test_documents_in_a_block_are_read_one_by_one(kernel, training, monkeypatch)
         alone = tokens[row : row + 1, part]
         expected = encoder(embeddings(alone), torch.zeros_like(alone, dtype=torch.bool))
         torch.testing.assert_close(together[row : row + 1, part], expected, atol=1e-6, rtol=0)
-
-
-def test_bounds_of_documents():
-    bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1))
-    assert bounds.starts.tolist() == [0, 3, 4, 8, 13, 16] and bounds.longest == 5
 
 
 def test_documents_are_packed_only_without_dropout_in_half_precision_on_a_gpu(monkeypatch):

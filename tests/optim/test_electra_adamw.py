@@ -18,7 +18,7 @@ def matrix_and_vector():
     return torch.nn.Parameter(torch.randn(3, 2)), torch.nn.Parameter(torch.randn(3))
 
 
-@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.75), (0.0, 0.0)])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.0, 0.0)])
 def test_two_updates_by_the_formula(betas):
     parameters, (beta1, beta2) = matrix_and_vector(), betas
     expected = [parameter.detach().clone() for parameter in parameters]
@@ -88,13 +88,6 @@ def test_layer_wise_rates_as_numbers(build):
     assert rate[id(head.weight)] == rate[id(head.bias)] == pytest.approx(1e-4)
 
 
-def test_without_layer_wise_decay_all_rates_are_equal(build):
-    _, model, _ = build("electra")
-    ours = optimizer(list(model.parameters()))
-    ours.set_lr(0.3)
-    assert {group["lr"] for group in ours.param_groups} == {0.3}
-
-
 def test_depths_survive_half_precision():
     layer = torch.nn.Linear(2, 2)
     tag_layer_depth(layer, 3)
@@ -113,7 +106,6 @@ def test_depths_survive_half_precision():
             )
             for betas in "(0.9, x);0.9;(0.9, 0.99, 0.999);(1.0, 0.999);(0.9, 1.0);(-0.1, 0.999);(0.9, -0.1)".split(";")
         ],
-        ({"adam_eps": -1e-6}, "--adam-eps must be positive and finite, not -1e-06"),
         ({"adam_eps": 0.0}, "--adam-eps must be positive and finite, not 0.0"),
         ({"adam_eps": math.nan}, "--adam-eps must be positive and finite, not nan"),
         ({"weight_decay": -1.0}, "--weight-decay must be non-negative and finite, not -1.0"),
