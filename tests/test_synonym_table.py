@@ -5,6 +5,7 @@ import pickle
 import pytest
 import torch
 from fairseq.data import Dictionary
+from helpers import Bomb
 from safetensors.torch import save_file
 
 from tn_fairseq.dictionary import MASK
@@ -50,20 +51,8 @@ def saved(dictionary, tmp_path):
 
 def test_rows_are_padded_on_the_right(dictionary):
     table = rows_to_table(dictionary, {4: [6, 5], 6: [4]})
+    assert rows_to_table(dictionary, {}).tolist() == [[PADDING]] * len(dictionary)
     assert table.dtype == torch.int32 and table[4:7].tolist() == [[6, 5], [PADDING, PADDING], [4, PADDING]]
-
-
-def test_a_table_without_synonyms_has_one_column_of_padding(dictionary):
-    table = rows_to_table(dictionary, {})
-    assert table.shape == (len(dictionary), 1) and (table == PADDING).all()
-
-
-def test_lookup_is_true_for_synonyms_only(dictionary, saved):
-    table = load_synonym_table(saved(), dictionary)
-    ids = torch.arange(len(dictionary))
-    targets, predictions = torch.meshgrid(ids, ids, indexing="ij")
-    is_synonym = (table[targets] == predictions.unsqueeze(-1)).any(-1)
-    assert is_synonym.nonzero().tolist() == [[4, 5], [5, 4], [7, 8]]
 
 
 def test_saving_and_loading_gives_the_same_table_and_description(dictionary, saved):
@@ -110,7 +99,15 @@ def refusal(path, dictionary):
     return message
 
 
-def test_missing_and_other_files_are_refused(dictionary, tmp_path):
+def test_missing_damaged_and_other_files_are_refused(dictionary, saved, tmp_path):
+    path, content = saved(), saved().read_bytes()
+    for kept in (0, 40, -1):
+        path.write_bytes(content[:kept])
+        assert "truncated" in refusal(path, dictionary)
+    for save in (lambda: path.write_bytes(pickle.dumps(Bomb(tmp_path / "trap"))), lambda: torch.save({}, path)):
+        save()
+        assert "pickles are never opened" in refusal(path, dictionary)
+    assert not (tmp_path / "trap").exists()
     assert "--synonym-table" in refusal(None, dictionary)
     assert "No such file" in refusal(tmp_path / "missing.safetensors", dictionary)
     assert "folder" in refusal(tmp_path, dictionary)
@@ -124,25 +121,6 @@ def test_a_table_of_another_dictionary_or_version_is_refused(dictionary, saved, 
     path = saved()
     monkeypatch.undo()
     assert "has format version 2, but this tn_fairseq reads 1" in refusal(path, dictionary)
-
-
-def test_a_pickle_is_never_opened(dictionary, tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return (tmp_path.joinpath("trap").touch, ())
-
-    path = tmp_path / "table.pkl"
-    for save in (lambda: path.write_bytes(pickle.dumps(Trap())), lambda: torch.save({"trap": Trap()}, path)):
-        save()
-        assert "pickles are never opened" in refusal(path, dictionary)
-        assert not (tmp_path / "trap").exists()
-
-
-@pytest.mark.parametrize("kept", [0, 5, 40, -1])
-def test_a_truncated_table_is_refused(dictionary, saved, kept):
-    path = saved()
-    path.write_bytes(path.read_bytes()[:kept])
-    assert "truncated" in refusal(path, dictionary)
 
 
 @pytest.mark.parametrize(

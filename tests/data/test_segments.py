@@ -27,32 +27,28 @@ CROSSES, STAYS = 0.4, 0.6  # whether the sentence that crosses half the length g
 
 
 @pytest.mark.parametrize(
-    "lengths, draws, expected",
+    "longest, lengths, draws, expected",
     [
+        # half of 24 tokens is rounded down to (24 - 3) // 2 = 10, so the second sentence reaches it
+        (24, [6, 4, 14], [TWO, STAYS, FULL, TWO, FULL], [(0, 6, 15), (21, 3, 0)]),
         # half of 23 tokens is (23 - 3) // 2 = 10: the second sentence crosses it
-        ([6, 6, 8, 4], [TWO, CROSSES, FULL, TWO, FULL], [(0, 12, 8), (20, 4, 0)]),
-        ([6, 6, 8, 4], [TWO, STAYS, FULL, TWO, FULL], [(0, 6, 14), (20, 4, 0)]),
-        ([6, 6, 8, 4], [ONE, FULL, TWO, FULL], [(0, 21, 0), (21, 3, 0)]),
+        (23, [6, 6, 8, 4], [TWO, CROSSES, FULL, TWO, FULL], [(0, 12, 8), (20, 4, 0)]),
+        (23, [6, 6, 8, 4], [TWO, STAYS, FULL, TWO, FULL], [(0, 6, 14), (20, 4, 0)]),
+        (23, [6, 6, 8, 4], [ONE, FULL, TWO, FULL], [(0, 21, 0), (21, 3, 0)]),
         # a document ends
-        ([6, 6, 0, 8], [TWO, STAYS, FULL, TWO, FULL], [(0, 6, 6), (12, 8, 0)]),
+        (23, [6, 6, 0, 8], [TWO, STAYS, FULL, TWO, FULL], [(0, 6, 6), (12, 8, 0)]),
         # what does not fit begins the next sequence: 25 tokens wait, and 20 fit
-        ([8, 8, 9], [TWO, STAYS, FULL, TWO, FULL], [(0, 8, 12), (20, 5, 0)]),
+        (23, [8, 8, 9], [TWO, STAYS, FULL, TWO, FULL], [(0, 8, 12), (20, 5, 0)]),
         # a sentence of more than 20 tokens is cut into tens
-        ([26], [TWO, FULL, TWO, FULL], [(0, 10, 10), (20, 6, 0)]),
+        (23, [26], [TWO, FULL, TWO, FULL], [(0, 10, 10), (20, 6, 0)]),
         # the target length of the second sequence is 5, and half of it 1: 4 tokens are left, and 3 more reach it
-        ([12, 12, 3, 3, 9], [TWO, SHORT, 0, TWO, FULL, TWO, STAYS, FULL], [(0, 12, 8), (20, 4, 3), (27, 3, 9)]),
+        (23, [12, 12, 3, 3, 9], [TWO, SHORT, 0, TWO, FULL, TWO, STAYS, FULL], [(0, 12, 8), (20, 4, 3), (27, 3, 9)]),
     ],
 )
-def test_sequences_by_hand(lengths, draws, expected):
+def test_sequences_by_hand(longest, lengths, draws, expected):
     rng = Draws(*draws)
-    cuts = list(cut_segments(lengths, 23, rng))
+    cuts = list(cut_segments(lengths, longest, rng))
     assert cuts == [Cut(*cut) for cut in expected] and not rng.numbers
-
-
-def test_half_of_an_even_length_is_rounded_down():
-    """Half of 24 tokens is (24 - 3) // 2 = 10, so the second sentence reaches it."""
-    rng = Draws(TWO, STAYS, FULL, TWO, FULL)
-    assert list(cut_segments([6, 4, 14], 24, rng)) == [Cut(0, 6, 15), Cut(21, 3, 0)] and not rng.numbers
 
 
 @pytest.mark.parametrize("shortest, longest", [(1, 60), (50, 300)])
