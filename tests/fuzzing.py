@@ -15,7 +15,7 @@ import pyarrow as pa
 import torch
 from backports import zstd
 from fairseq.data import Dictionary
-from helpers import WORDS, synonyms_of, write_table
+from helpers import WORDS, synonyms_of, write_squad, write_table, write_tsv
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import ipc, parquet
 from tokenizer_folders import bert_folder, gpt2_folder, sentencepiece_folder
@@ -161,21 +161,14 @@ def kinds(folder: Path) -> dict[str, Kind]:
     backend.save(str(path))
     add("tokenizer.json", path, use_tokenizer)
 
-    folder_of_task = make("glue") / "MRPC"
-    folder_of_task.mkdir()
-    header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-    rows = "".join(f'{n % 2}\t{n}\t{n}\tA cat {n}.\tThe "cat\'s" {n}.\n' for n in range(20))
-    for split in ("train", "dev"):
-        (folder_of_task / f"{split}.tsv").write_text(header + rows)
-    add("GLUE", folder_of_task / "train.tsv", lambda path: read_task(path.parent, TASKS["MRPC"]))
+    rows = [["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]]
+    rows += [[n % 2, n, n, f"A cat {n}.", f'The "cat\'s" {n}.'] for n in range(20)]
+    for split in ("dev", "train"):
+        path = write_tsv(folder / "glue" / "MRPC" / f"{split}.tsv", rows)
+    add("GLUE", path, lambda path: read_task(path.parent, TASKS["MRPC"]))
 
     path = make("squad") / "train.json"
-    questions = [
-        {"id": f"q{n}", "question": "Where?", "answers": [{"text": "the mat", "answer_start": 15}]} for n in range(3)
-    ]
-    paragraphs = [{"context": "The cat sat on the mat.", "qas": questions}]
-    path.write_text(json.dumps({"version": "1.1", "data": [{"title": "Cats", "paragraphs": paragraphs}]}))
-    add("SQuAD", path, read_squad)
+    add("SQuAD", write_squad(path, [("The cat sat on the mat.", "Where?", "the mat")] * 3), read_squad)
 
     content = swords_content([("The total is due.", "total", {"sum": 9, "all": 0})])
     add("swords.json.gz", write_swords(make("swords") / "swords.json.gz", content), read_swords)

@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -81,20 +81,34 @@ def write_data_bin(folder: Path, words: list[str] = WORDS, sentences: int = 400)
     return folder
 
 
+def write_squad(path: Path, rows: Iterable[tuple[str, str, str]]) -> Path:
+    """Write SQuAD 1.1 with a paragraph for each context, question and answer; the ids are q0, q1, and so on."""
+    paragraphs = []
+    for number, (context, question, answer) in enumerate(rows):
+        answers = [{"text": answer, "answer_start": context.index(answer)}]
+        paragraphs.append({"context": context, "qas": [{"id": f"q{number}", "question": question, "answers": answers}]})
+    path.write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]}))
+    return path
+
+
+def write_tsv(path: Path, rows: Iterable[Iterable[object]]) -> Path:
+    """Write a file of GLUE."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
 def write_sources(folder: Path) -> Path:
     """Write a user's input files: a vocabulary, text, vectors, GLUE, and SQuAD with predictions."""
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]) + "\n")
     sentences = [" ".join(words) for words in random_sentences(60, seed=1) if words]
     (folder / "text").write_text("\n".join(sentences) + "\n")
     (folder / "vectors").write_text("".join(f"{word} {n % 7 - 2.5} {n % 5}\n" for n, word in enumerate(WORDS)))
-    (folder / "glue" / "SST-2").mkdir(parents=True)
+    rows = [("sentence", "label"), *((sentence, n % 2) for n, sentence in enumerate(sentences[:16]))]
     for split in ("train", "dev"):
-        rows = [f"{sentence}\t{n % 2}" for n, sentence in enumerate(sentences[:16])]
-        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
-    answers = [{"text": sentences[0].split()[0], "answer_start": 0}]
-    paragraphs = [{"context": sentences[0], "qas": [{"id": "q", "question": "noun1?", "answers": answers}]}]
-    (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"paragraphs": paragraphs}]}))
-    (folder / "predictions.json").write_text('{"q": "noun1"}')
+        write_tsv(folder / "glue" / "SST-2" / f"{split}.tsv", rows)
+    write_squad(folder / "squad.json", [(sentences[0], "noun1?", sentences[0].split()[0])])
+    (folder / "predictions.json").write_text('{"q0": "noun1"}')
     return folder
 
 

@@ -18,7 +18,7 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from helpers import CRITERIA, PLUGIN, Run, load_script, run_command
+from helpers import CRITERIA, PLUGIN, Run, load_script, run_command, write_squad, write_tsv
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
@@ -366,22 +366,14 @@ def test_glue_and_squad(corpus, trained):
     sentences = (corpus / "corpus.valid.txt").read_text().splitlines()[:12]
     checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
     (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
-    (corpus / "glue" / "CoLA").mkdir(parents=True)
-    (corpus / "glue" / "MRPC").mkdir()
+    header = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
     for split in ("train", "dev"):
-        rows = [f"x\t{n % 2}\t\t{sentence}" for n, sentence in enumerate(sentences)]
-        (corpus / "glue" / "CoLA" / f"{split}.tsv").write_text("\n".join(rows) + "\n")
-        rows = [f"{n % 2}\t1\t2\t{sentence}\t{sentences[0]}" for n, sentence in enumerate(sentences)]
-        header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
-        (corpus / "glue" / "MRPC" / f"{split}.tsv").write_text("\n".join([header, *rows]) + "\n")
-    questions = [
-        {"id": f"q{n}", "question": "Which road?", "answers": [{"text": sentence[:8], "answer_start": 0}]}
-        for n, sentence in enumerate(filter(None, sentences))
-    ]
-    paragraphs = [{"context": s, "qas": [q]} for s, q in zip(filter(None, sentences), questions)]
+        numbered = list(enumerate(sentences))
+        write_tsv(corpus / "glue" / "CoLA" / f"{split}.tsv", [("x", n % 2, "", text) for n, text in numbered])
+        rows = [header, *((n % 2, 1, 2, text, sentences[0]) for n, text in numbered)]
+        write_tsv(corpus / "glue" / "MRPC" / f"{split}.tsv", rows)
     for name in ("train-v1.1.json", "dev-v1.1.json"):
-        data = [{"title": "Roads", "paragraphs": paragraphs}]
-        (corpus / name).write_text(json.dumps({"version": "1.1", "data": data}))
+        write_squad(corpus / name, [(text, "Which road?", text[:8]) for text in filter(None, sentences)])
     run_all(commands("preprocess/README.md", "GLUE and SQuAD"), corpus)
     page = "tn_fairseq/evaluation/README.md"
     scoring, robustness = commands(page)[:-2], commands(page, "Robustness")
@@ -410,10 +402,9 @@ def test_glue_and_squad(corpus, trained):
 
 
 def test_add_distractors(tmp_path):
-    rows = [("Who won in 1990?", "John"), ("Who ran?", "Ada")]
-    questions = [{"id": name, "question": text, "answers": [{"text": name, "answer_start": 0}]} for text, name in rows]
-    data = [{"title": qa["id"], "paragraphs": [{"context": f"{qa['id']} did.", "qas": [qa]}]} for qa in questions]
-    (tmp_path / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": data}))
+    write_squad(
+        tmp_path / "dev-v1.1.json", [("John did.", "Who won in 1990?", "John"), ("Ada did.", "Who ran?", "Ada")]
+    )
     printed = run_all(commands("tn_fairseq/attacks/README.md", "Add distractors"), tmp_path).stdout
     assert "questions: 2, attacked: 1, left out: 1" in printed and "distractor: Ada won in " in printed
     assert "John did. Ada won in " in (tmp_path / "dev-distractors.json").read_text()
@@ -421,11 +412,8 @@ def test_add_distractors(tmp_path):
 
 def test_swap_synonyms(tmp_path):
     context = "The sailors purchased a car. Later the car stopped near the village."
-    questions = [{"id": "q", "question": "Who?", "answers": [{"text": "The sailors", "answer_start": 0}]}]
-    data = [{"title": "Ships", "paragraphs": [{"context": context, "qas": questions}]}]
-    (tmp_path / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": data}))
-    (tmp_path / "glue" / "SST-2").mkdir(parents=True)
-    (tmp_path / "glue" / "SST-2" / "dev.tsv").write_text("sentence\tlabel\nthe car stopped\t1\n")
+    write_squad(tmp_path / "dev-v1.1.json", [(context, "Who?", "The sailors")])
+    write_tsv(tmp_path / "glue" / "SST-2" / "dev.tsv", [("sentence", "label"), ("the car stopped", 1)])
     write_swords(tmp_path / "swords-v1.1_dev.json.gz", swords_content([(context, "car", {"auto": 9})]))
     run_all(commands("tn_fairseq/attacks/README.md", "Swap synonyms"), tmp_path)
     assert "The sailors" in (tmp_path / "dev-swapped.json").read_text()
@@ -447,11 +435,6 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     assert "minus plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC %" in run.stdout
     named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", PAGES[page]))
     assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
-
-
-def test_the_commands_above_ran_in_one_process(request):
-    """Otherwise each process would repeat the training that they share."""
-    assert request.node.nodeid.endswith("@readme") or not request.config.getoption("loadgroup", False)
 
 
 def test_no_command_is_left_untried():

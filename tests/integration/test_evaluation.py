@@ -6,7 +6,7 @@ import re
 import sys
 
 import pytest
-from helpers import PLUGIN, WORDS, fairseq_train, run_command
+from helpers import PLUGIN, WORDS, fairseq_train, run_command, write_squad, write_tsv
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "good", "bad"]
 pytestmark = pytest.mark.xdist_group("evaluation")  # the tests share training runs
@@ -38,36 +38,26 @@ def world(tmp_path_factory):
         run = fairseq_train(folder / "data-bin", folder / family, *flags)
         assert run.code == 0, run.output
 
-    (folder / "glue" / "SST-2").mkdir(parents=True)
-    (folder / "glue" / "STS-B").mkdir()
     for split, count in (("train", 80), ("dev", 24), ("test", 8)):
         labels = [str(rng.randrange(2)) for _ in range(count)]
         rows = [(f"{sentence()} {'good' if label == '1' else 'bad'}", label) for label in labels]
-        lines = [f"{n}\t{text}" if split == "test" else f"{text}\t{label}" for n, (text, label) in enumerate(rows)]
-        header = "index\tsentence" if split == "test" else "sentence\tlabel"
-        (folder / "glue" / "SST-2" / f"{split}.tsv").write_text("\n".join([header, *lines]) + "\n")
+        if split == "test":
+            rows = [("index", "sentence"), *((n, text) for n, (text, _) in enumerate(rows))]
+        write_tsv(
+            folder / "glue" / "SST-2" / f"{split}.tsv", rows if split == "test" else [("sentence", "label"), *rows]
+        )
         columns = "index genre filename year old_index source1 source2 sentence1 sentence2".split()
         columns += [] if split == "test" else ["score"]
         rows = [
             [str(n), *["x"] * 6, sentence(), sentence(), *([] if split == "test" else [f"{rng.uniform(0, 5):.3f}"])]
             for n in range(count)
         ]
-        (folder / "glue" / "STS-B" / f"{split}.tsv").write_text("\n".join(map("\t".join, [columns, *rows])) + "\n")
+        write_tsv(folder / "glue" / "STS-B" / f"{split}.tsv", [columns, *rows])
     preprocess("glue", "--glue-dir", folder / "glue", "--task", "all", *tokenizer_to(folder, "glue-bin"))
 
-    paragraphs = []
-    for number in range(40):
-        words = sentence().split()
-        answer = words[number % len(words)]
-        question = {
-            "id": f"q{number}",
-            "question": f"good {answer}?",
-            "answers": [{"text": answer, "answer_start": " ".join(words).index(answer)}],
-        }
-        paragraphs.append({"context": " ".join(words), "qas": [question]})
-    (folder / "squad.json").write_text(
-        json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]})
-    )
+    texts = [sentence() for _ in range(40)]
+    answers = [text.split()[number % len(text.split())] for number, text in enumerate(texts)]
+    write_squad(folder / "squad.json", [(text, f"good {answer}?", answer) for text, answer in zip(texts, answers)])
     sources = ["--train", folder / "squad.json", "--valid", folder / "squad.json"]
     preprocess("squad", *sources, *tokenizer_to(folder, "squad-bin"))
     return folder

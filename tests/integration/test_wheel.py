@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fairseq
 import pytest
-from helpers import PLUGIN, Run, write_sources
+from helpers import PLUGIN, Run, write_sources, write_squad
 
 from tn_fairseq.preprocessing.__main__ import COMMANDS
 
@@ -39,15 +39,6 @@ ANSWERED = [
     ("In 1880 Tesla moved to the beautiful city of Prague.", "What city did Tesla move to in 1880?", "Prague"),
     ("Edison opened a large factory in Boston.", "Where did Edison open a large factory?", "Boston"),
 ]
-
-
-def question(context: str, text: str, answer: str) -> dict:
-    """An article of SQuAD with one question."""
-    answers = [{"text": answer, "answer_start": context.index(answer)}]
-    return {
-        "title": answer,
-        "paragraphs": [{"context": context, "qas": [{"id": text, "question": text, "answers": answers}]}],
-    }
 
 
 class Installation:
@@ -112,9 +103,7 @@ def installation(tmp_path_factory, wheel) -> Installation:
 def preprocessed(installation) -> Installation:
     """The installation, with the output of every preprocessing command in the folder."""
     write_sources(installation.folder)
-    (installation.folder / "dev.json").write_text(
-        json.dumps({"version": "1.1", "data": [question(*row) for row in ANSWERED]})
-    )
+    write_squad(installation.folder / "dev.json", ANSWERED)
     text, tokenizer = ["--train", "text", "--valid", "text"], ["--tokenizer", "vocab.txt"]
     commands = {
         "train-tokenizer": ["--input", "text", "--type", "wordpiece", "--vocab-size", 60, "--output", "tokenizer"],
