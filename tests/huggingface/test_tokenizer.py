@@ -92,7 +92,6 @@ SENTENCEPIECE = {
     "sentencepiece, BERT's names": lambda folder: sentencepiece_folder(folder, **BERT_STYLE),
     "sentencepiece, user-defined mask": lambda folder: sentencepiece_folder(folder, user_defined_symbols=["<mask>"]),
     "sentencepiece bpe": lambda folder: sentencepiece_folder(folder, vocab_size=90, **BPE),
-    "sentencepiece bytes": lambda folder: sentencepiece_folder(folder, **BYTES),
     "sentencepiece bpe bytes": lambda folder: sentencepiece_folder(folder, **{**BPE, **BYTES}),
     "sentencepiece across words": lambda f: sentencepiece_folder(f, split_by_whitespace=False, vocab_size=44, **OURS),
     "sentencepiece as is": lambda f: sentencepiece_folder(f, sentence_iterator=iter(TEXT[:3] * 3), **IDENTITY),

@@ -115,17 +115,6 @@ def test_the_score_matches_the_written_predictions(world, glue):
     assert json.loads((folder / "result.json").read_text())["valid"]["accuracy"] == pytest.approx(accuracy)
 
 
-def test_a_seed_is_added_and_finished_runs_are_not_repeated(world, glue, checkpoints):
-    stamps = {path: path.stat().st_mtime_ns for path in (world / "scores").rglob("result.json")}
-    words = ["glue", checkpoints[0], "--data", world / "glue-bin", "--tasks", "STS-B", "--seeds", "1,2", *SHORT]
-    run = evaluation(*words, "--output", world / "scores")
-    assert run.code == 0, run.output
-    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps and "[2/2] electra STS-B seed 2" in run.stderr
-    for name in ("STS-B.tsv", "valid.tsv", "result.json"):
-        one, other = ((world / "scores/electra/STS-B" / seed / name).read_text() for seed in ("seed1", "seed2"))
-        assert one != other
-
-
 def test_an_interrupted_run_resumes_and_gives_the_same_result(world, glue, checkpoints, tmp_path):
     """Make the first half of a run by hand, as the interrupted command leaves it, then run the command."""
     whole = world / "scores/electra/STS-B/seed1"
@@ -189,14 +178,6 @@ def test_fine_tuning_learns(world, checkpoints):
     assert run.code == 0, run.output
     (result,) = json.loads((world / "learned" / "glue.json").read_text())
     assert result["valid"]["accuracy"] > 90 and result["updates"] == 120
-
-
-def test_runs_with_different_settings_are_not_mixed(world, glue, checkpoints):
-    words = ["--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1", "--output", world / "scores", *SHORT]
-    error = evaluation("glue", checkpoints[0], *words, "--lr", 1e-5).error()
-    assert "fine-tuned with different settings: with --lr 0.0003, and now there is --lr 1e-05; keep" in error
-    swapped = f"electra={world / 'bert' / 'checkpoint_last.pt'}"
-    assert "belongs to another checkpoint" in evaluation("glue", swapped, *words).error()
 
 
 def test_a_failed_run_names_its_log_and_the_reason(world, checkpoints, tmp_path):

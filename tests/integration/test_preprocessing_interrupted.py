@@ -31,7 +31,6 @@ def text(path: Path, documents: int, seed: int) -> Path:
 @pytest.mark.parametrize(
     ("before", "now"),
     [
-        pytest.param({"seed": 2}, {}, id="again", marks=pytest.mark.slow),
         pytest.param({"seed": 2, "words": 5}, {}, id="another dictionary"),
         pytest.param({"seed": 2, "shards": 2}, {"shards": 1}, id="fewer shards", marks=pytest.mark.slow),
     ],
