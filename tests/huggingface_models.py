@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import WORDS, random_sentences
+from preprocessed import refused
 
 from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.preprocessing.binarization import binarize
@@ -87,8 +88,4 @@ def save_models(folder: Path, models: dict[str, torch.nn.Module], pieces: list[s
 
 def refusal(*words: object) -> str:
     """The one-line error of ``python -m tn_fairseq.huggingface``."""
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    message = stopped.value.code
-    assert message.startswith("error: ") and "\n" not in message
-    return message
+    return refused(main, list(map(str, words)))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 from helpers import Bomb
+from preprocessed import refused
 from safetensors.torch import save_file
 
 from tn_fairseq.dictionary import MASK
@@ -92,10 +93,8 @@ def test_a_failed_save_keeps_the_old_table(dictionary, saved, monkeypatch):
 
 
 def refusal(path, dictionary):
-    with pytest.raises(InputError) as raised:
-        load_synonym_table(path, dictionary)
-    message = str(raised.value)
-    assert "\n" not in message and "python -m tn_fairseq.preprocessing build-synonym-table" in message
+    message = refused(load_synonym_table, path, dictionary)
+    assert "python -m tn_fairseq.preprocessing build-synonym-table" in message
     return message
 
 

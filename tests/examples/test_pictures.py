@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from helpers import load_script
+from preprocessed import refused
 
 from tn_fairseq.analysis.page import Case, Synonym, case_page
 
@@ -43,10 +44,7 @@ def run(analysis, *flags) -> None:
 
 def error(analysis, *flags) -> str:
     """The one line of a refused command."""
-    with pytest.raises(SystemExit) as refusal:
-        run(analysis, *flags)
-    assert str(refusal.value).startswith("error: ") and "\n" not in str(refusal.value)
-    return str(refusal.value)
+    return refused(run, analysis, *flags)
 
 
 def opened(analysis, name="cases.png"):

@@ -6,7 +6,7 @@ from argparse import Namespace
 from contextlib import nullcontext
 
 import pytest
-from helpers import FAMILIES, prepare_training
+from helpers import FAMILIES, prepare_training, refused_training
 from interruption import assert_equal
 
 from tn_fairseq.checkpoints import load_checkpoint
@@ -45,18 +45,11 @@ def test_generators_that_exclude_each_other(build, generator, frozen, finetuned,
         start_generator(model, finetuned, None)
 
 
-def refused(*words) -> str:
-    """The one-line error of a run in this process."""
-    with pytest.raises(SystemExit, match="^error: [^\\n]*$") as caught:
-        prepare_training(*words)()
-    return caught.value.code
-
-
 @pytest.mark.parametrize("name", ["file", "file/save"])
 def test_a_folder_that_cannot_be_written(data_bin, tmp_path, name):
     (tmp_path / "file").write_text("precious")
     flags = [*FAMILIES["electra"].split(), "--criterion", "electra"]
-    assert f"--save-dir {tmp_path / name}: cannot be written (" in refused(data_bin, tmp_path / name, *flags)
+    assert f"--save-dir {tmp_path / name}: cannot be written (" in refused_training(data_bin, tmp_path / name, *flags)
     assert [path.name for path in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "precious"
 
 
@@ -69,7 +62,7 @@ def test_a_metric_that_is_not_logged_is_refused_and_the_error_names_all_others(
 ):
     caplog.set_level(logging.INFO)
     flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table, "--max-update", 1]
-    message = refused(data_bin, tmp_path / "wrong", *flags, "--best-checkpoint-metric", "accuracy")
+    message = refused_training(data_bin, tmp_path / "wrong", *flags, "--best-checkpoint-metric", "accuracy")
     assert not any(record.name == "valid" for record in caplog.records) and not list(tmp_path.rglob("*.pt"))
     prepare_training(data_bin, tmp_path / "right", *flags, "--best-checkpoint-metric", "false_negative_rate")()
     (logged,) = (json.loads(record.getMessage()) for record in caplog.records if record.name == "valid")
@@ -81,7 +74,7 @@ def test_a_metric_that_is_not_logged_is_refused_and_the_error_names_all_others(
 
 def test_a_metric_that_only_a_synonym_table_makes(data_bin, tmp_path):
     flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--best-checkpoint-metric", "false_negative_rate"]
-    assert "false_negative_rate is not logged" in refused(data_bin, tmp_path, *flags)
+    assert "false_negative_rate is not logged" in refused_training(data_bin, tmp_path, *flags)
     prepare_training(data_bin, tmp_path, *flags, "--max-update", 1, "--disable-validation")()
 
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
+from preprocessed import refused
 
 from tn_fairseq.analysis.predictions import batches_of, load_split, predict
 from tn_fairseq.errors import InputError
@@ -69,20 +70,18 @@ def test_folders_are_sorted_by_their_updates(released, wordpiece_bin, tmp_path):
 
 
 def test_folders_that_do_not_fit_are_refused(released, wordpiece_bin, tmp_path):
-    def refused(path) -> str:
-        with pytest.raises(InputError) as raised:
-            find_folders([str(path)], read_data_bin(wordpiece_bin)[0], wordpiece_bin)
-        return str(raised.value)
+    def refusal(path) -> str:
+        return refused(find_folders, [str(path)], read_data_bin(wordpiece_bin)[0], wordpiece_bin)
 
-    assert "no such model; give folders of save_pretrained" in refused(tmp_path / "none")
-    assert "holds ElectraForPreTraining; give a masked language model" in refused(released / "discriminator")
-    assert "holds BertModel; give a masked language model" in refused(released / "alone")
-    assert "has no valid config.json" in refused(tmp_path)
+    assert "no such model; give folders of save_pretrained" in refusal(tmp_path / "none")
+    assert "holds ElectraForPreTraining; give a masked language model" in refusal(released / "discriminator")
+    assert "holds BertModel; give a masked language model" in refusal(released / "alone")
+    assert "has no valid config.json" in refusal(tmp_path)
     copy = shutil.copytree(released / "bert", tmp_path / "bert")
     (copy / "trainer_state.json").write_text('{"epoch": 1}')
-    assert "trainer_state.json: has no valid global_step" in refused(copy)
+    assert "trainer_state.json: has no valid global_step" in refusal(copy)
     write_vocabulary(copy, [*PIECES[:-2], "##ed", "##s"])
-    assert "but '##s' in" in refused(copy)
+    assert "but '##s' in" in refusal(copy)
 
     core = transformers.AutoModelForMaskedLM.from_pretrained(released / "bert")
     state = {name: value for name, value in core.state_dict().items() if "predictions.transform" not in name}

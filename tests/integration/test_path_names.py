@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import FAMILIES, prepare_training, write_sources
+from preprocessed import refused
 from safetensors.torch import load_file
 
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -185,11 +186,7 @@ def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, mon
 
 
 def refusal(main: Callable, *words: object) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    message = str(stopped.value.code)
-    assert message.startswith("error: ") and "\n" not in message
-    return message
+    return refused(main, list(map(str, words)))
 
 
 @pytest.mark.parametrize(("name", "sign"), [("a:b", ":"), ("${x}", "${")])
