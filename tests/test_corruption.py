@@ -86,13 +86,6 @@ def test_words_are_masked_with_all_of_their_pieces(text):
     assert masked[:, 1][~starts_word[:, 1]].mean() == pytest.approx(0.15, abs=0.05)
 
 
-def test_words_of_one_piece_are_masked_like_tokens(text):
-    tokens, maskable = text
-    plain = mask(tokens, maskable)
-    words = mask(tokens, maskable, starts_word=np.ones_like(maskable))
-    assert all(map(np.array_equal, plain, words))
-
-
 def test_whole_words_by_hand():
     numbers = corruption.MaskingNumbers(
         rounding=np.array([0.25]),

@@ -32,10 +32,6 @@ FLAGS = "--task electra --criterion electra --arch"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.pt"))
 
 
-def test_there_is_one_of_each_family():
-    assert {name.split("-")[0] for name in NAMES} == set(SIZES)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_released_checkpoint_gives_the_same_outputs(name, dictionary, data_bin):
     (checkpoint,) = find_checkpoints([str(FOLDER / f"{name}.pt")], dictionary)

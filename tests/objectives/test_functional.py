@@ -6,9 +6,6 @@ from fairseq import modules
 
 from tn_fairseq.objectives import functional
 
-LOGITS = torch.tensor([[0.0, 0.0, 0.0, math.log(3.0)], [math.log(2.0), 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
-TARGETS = torch.tensor([3, 1, 2])
-
 
 @pytest.mark.parametrize("positions", [0, 7, 1000])
 def test_total_of_masked_lm_is_bitwise_equal_to_fairseqs_sum(positions):
@@ -36,18 +33,6 @@ def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself(
     predictions = torch.tensor([5, 3, 4, 4, 3, 4])
     expected = [True, True, False, True, False, False]  # the table is read only in the row of the gold token
     assert functional.false_negatives(predictions, targets, table).tolist() == expected
-
-
-def test_hard_correction_drops_false_negatives_and_their_gradients():
-    logits = LOGITS.clone().requires_grad_()
-    false_negative = torch.tensor([False, True, False])
-    weights = functional.hard_correction(false_negative)
-    assert functional.hard_correction(false_negative, 0.25).tolist() == [1.0, 0.25, 1.0]
-    loss = (weights * functional.masked_lm(logits, TARGETS)).sum()
-    assert loss.item() == pytest.approx(math.log(2) + math.log(4))
-    (gradient,) = torch.autograd.grad(loss, logits)
-    assert torch.equal(gradient[1], torch.zeros(4))
-    torch.testing.assert_close(gradient[2], torch.tensor([0.25, 0.25, -0.75, 0.25]))
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
@@ -78,13 +63,6 @@ def test_synonym_gain_makes_the_gradient_that_of_the_total_probability():
     torch.testing.assert_close(*(torch.autograd.grad(value, logits, retain_graph=True)[0] for value in (loss, naive)))
 
 
-def test_soft_regularization_by_hand():
-    gold = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0]])
-    prediction = torch.tensor([[0.0, 3.0], [-2.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
-    expected = torch.tensor([1.0, 2.0, 1 - math.sqrt(0.5), 0.0])
-    torch.testing.assert_close(functional.soft_regularization(gold, prediction), expected)
-
-
 def test_sentence_kl_by_hand_and_by_direction():
     predicted = torch.log(torch.tensor([[0.75, 0.25]]))
     original = torch.log(torch.tensor([[0.5, 0.5]]))
@@ -92,22 +70,6 @@ def test_sentence_kl_by_hand_and_by_direction():
     assert functional.sentence_kl(predicted, original).item() == pytest.approx(expected)
     assert functional.sentence_kl(original, predicted).item() != pytest.approx(expected)
     assert functional.sentence_kl(original + 5.0, original).item() == pytest.approx(0.0, abs=1e-7)
-
-
-def test_replaced_token_detection_with_a_grade_is_smallest_if_its_probability_is_the_grade():
-    logits = torch.tensor([math.log(1 / 3), math.log(1 / 3), 0.0], requires_grad=True)  # probabilities 1/4, 1/4, 1/2
-    loss = functional.replaced_token_detection(logits, torch.tensor([0.25, 0.75, 0.25]))
-    expected = [-0.25 * math.log(0.25) - 0.75 * math.log(0.75), -0.75 * math.log(0.25) - 0.25 * math.log(0.75)]
-    torch.testing.assert_close(loss, torch.tensor([*expected, math.log(2)]))
-    loss.sum().backward()
-    torch.testing.assert_close(logits.grad, torch.tensor([0.0, -0.5, 0.25]))
-
-
-def test_focal_weight_by_hand():
-    logits = torch.tensor([[0.0, math.log(3.0), math.log(3.0)]])  # probabilities 1/2 and 3/4
-    is_replaced = torch.tensor([[True, True, False]])
-    for gamma, expected in ((1.0, [1 / 2, 1 / 4, 3 / 4]), (2.0, [1 / 4, 1 / 16, 9 / 16]), (0.0, [1.0, 1.0, 1.0])):
-        torch.testing.assert_close(functional.focal_weight(logits, is_replaced, gamma), torch.tensor([expected]))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
