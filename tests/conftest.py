@@ -41,6 +41,12 @@ def return_freed_memory():
         ctypes.CDLL(None).malloc_trim(0)
 
 
+@pytest.fixture
+def keep_logging(monkeypatch) -> None:
+    """Commands that are called in this process disable logging, which would affect later tests."""
+    monkeypatch.setattr("logging.disable", lambda level: None)
+
+
 @pytest.fixture(scope="session")
 def data_bin(tmp_path_factory) -> Path:
     return write_data_bin(tmp_path_factory.mktemp("data-bin"))

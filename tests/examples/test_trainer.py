@@ -20,7 +20,7 @@ PAGE = (ROOT / "examples" / "trainer" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def corpus(tmp_path, monkeypatch) -> Path:
+def corpus(tmp_path, monkeypatch, keep_logging) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "corpus").mkdir()
@@ -52,7 +52,6 @@ def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
         preprocessing(words[3:])
     assert Path("synonyms.safetensors").exists()
     assert analyze[:3] == ["python", "-m", "tn_fairseq.analysis"]
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     analysis([*analyze[3:], "--mask-seeds", "1"])
     rates = json.loads(Path("false-negatives/false_negatives.json").read_text())
     assert [row["checkpoint"] for row in rates] == ["trained/plain", "trained/corrected"]

@@ -8,13 +8,14 @@ import urllib.request
 
 import nltk
 import pytest
-import torch
-from helpers import FAMILIES, run_command, train_here, write_data_bin
+from helpers import FAMILIES, run_command, train_here
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
+from preprocessed import refused
 
 from tn_fairseq.analysis.__main__ import main
 
-pytestmark = pytest.mark.xdist_group("analysis")  # the tests share training runs
+# the tests share training runs
+pytestmark = [pytest.mark.xdist_group("analysis"), pytest.mark.usefixtures("keep_logging")]
 RATES = {
     "accuracy": "valid_mlm_accuracy",
     "prediction_rate": "valid_false_negative_rate",
@@ -88,7 +89,6 @@ def test_an_analysis_without_wordnet_downloads_nothing(trained, data_bin, synony
         raise AssertionError(f"fetches {args}")
 
     checkpoints, _ = trained
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
     monkeypatch.setattr(nltk.corpus, "wordnet", nltk.corpus.LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
     monkeypatch.setattr(urllib.request, "urlopen", fetch)
@@ -106,36 +106,19 @@ def test_an_analysis_without_wordnet_downloads_nothing(trained, data_bin, synony
 
 
 @pytest.mark.parametrize("trained", ["bert"], indirect=True)
-def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synonym_table, tmp_path, monkeypatch):
+def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synonym_table, tmp_path):
     checkpoints, _ = trained
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
-    good = {
-        "data": data_bin,
-        "--path": checkpoints / "checkpoint_last.pt",
-        "--synonym-table": synonym_table,
-        "--output": tmp_path / "new",
-    }
-
-    def refused(*more, **wrong):
-        words = {**good, **{"data" if key == "data" else f"--{key.replace('_', '-')}": v for key, v in wrong.items()}}
-        data = words.pop("data")
-        with pytest.raises(SystemExit, match="^error: [^\n]+$") as raised:
-            main([str(word) for word in (data, *(word for pair in words.items() for word in pair), *more)])
-        assert not (tmp_path / "new").exists()
-        return str(raised.value)
-
-    other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
-    torch.save([1, 2], tmp_path / "list.pt")
     (tmp_path / "file").write_text("in the way")
-    assert "the table of another dictionary" in refused(data=other)
-    assert "--split tset: not in" in refused("--split", "tset")
-    assert "no such checkpoint" in refused(path=tmp_path / "checkpoint_9*.pt")
-    assert "no such model" in refused("--model", tmp_path / "none")
-    assert "has no valid config.json" in refused("--model", tmp_path)
-    assert "holds no model" in refused(path=tmp_path / "list.pt")
-    assert "file: File exists; give a --output you can write to" in refused(output=tmp_path / "file")
-    assert "No such file" in refused(synonym_table=tmp_path / "none.safetensors")
-    assert "dict.txt" in refused(data=tmp_path / "nowhere")
-    run = analysis(data_bin, "--path", tmp_path / "list.pt", *["--synonym-table", synonym_table, "--output", tmp_path])
-    assert "list.pt: holds no model" in run.error()
-    assert "--encoder-json is only for dictionaries of numbers" in refused("--encoder-json", tmp_path / "file")
+    good = [data_bin, "--path", checkpoints / "checkpoint_last.pt", "--synonym-table", synonym_table]
+    for wrong, said in (
+        (["--split", "tset"], "--split tset: not in"),
+        (["--path", tmp_path / "checkpoint_9*.pt"], "no such checkpoint"),
+        (["--model", tmp_path / "none"], "no such model"),
+        (["--output", tmp_path / "file"], "file: File exists; give a --output you can write to"),
+        (["--synonym-table", tmp_path / "none.safetensors"], "No such file"),
+        (["--encoder-json", tmp_path / "file"], "--encoder-json is only for dictionaries of numbers"),
+    ):
+        assert said in refused(main, [str(word) for word in (*good, "--output", tmp_path / "new", *wrong)])
+        assert not (tmp_path / "new").exists()
+    run = analysis(data_bin, "--path", tmp_path / "file", *["--synonym-table", synonym_table, "--output", tmp_path])
+    assert "file: damaged, or not a checkpoint" in run.error()

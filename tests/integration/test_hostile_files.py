@@ -24,7 +24,8 @@ binarize, build_synonym_table, glue, squad, train_tokenizer = (
     import_module(f"tn_fairseq.preprocessing.commands.{name}").main
     for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
 )
-pytestmark = pytest.mark.xdist_group("hostile files")  # the world is created once
+# the world is created once
+pytestmark = [pytest.mark.xdist_group("hostile files"), pytest.mark.usefixtures("keep_logging")]
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 LETTERS = {letter: number for number, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
 ASCII = "a pickle in ASCII"
@@ -279,8 +280,7 @@ OFFERS: dict[str, Callable[[Offers], Offer]] = {
 
 
 @pytest.mark.parametrize("place", OFFERS)
-def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, monkeypatch, place):
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
+def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, place):
     marker = tmp_path / "marker"
     folder = tmp_path / "files"
     folder.mkdir()

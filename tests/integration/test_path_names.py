@@ -26,15 +26,11 @@ binarize, build_synonym_table, glue, squad, train_tokenizer = (
     import_module(f"tn_fairseq.preprocessing.commands.{name}").main
     for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
 )
+pytestmark = pytest.mark.usefixtures("keep_logging")
 PLAIN = "plain"
 # a leading dash, quotes, patterns, formats, a precomposed and a combining accent, special characters of shells, YAML
 # and HTML, a newline, and trailing whitespace
 ODD = """-x it's  "a" [x]*?{y} 100%s %(z)d café cafe\u0301 漢字 😀 a=b,$c;&#~|<i>\\n\n """
-
-
-@pytest.fixture(autouse=True)
-def keep_logging(monkeypatch):
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
 
 
 @pytest.fixture(scope="module")
