@@ -1,14 +1,15 @@
 """Files that run code when they are unpickled get a one-line error in every place that accepts a file."""
 
 import json
+import os
 import pickle
 import shutil
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import chdir, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,14 +17,6 @@ import torch
 from helpers import FAMILIES, Bomb, prepare_training, write_sources
 from tokenizers import pre_tokenizers
 
-from tn_fairseq.analysis.__main__ import main as analysis
-from tn_fairseq.evaluation.__main__ import main as evaluation
-from tn_fairseq.huggingface.__main__ import main as huggingface
-
-binarize, build_synonym_table, glue, squad, train_tokenizer = (
-    import_module(f"tn_fairseq.preprocessing.commands.{name}").main
-    for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
-)
 # the world is created once
 pytestmark = [pytest.mark.xdist_group("hostile files"), pytest.mark.usefixtures("keep_logging")]
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
@@ -77,217 +70,115 @@ def test_each_of_these_files_would_run_code(container, tmp_path):
     assert (tmp_path / "marker").exists()
 
 
+def call(command: str) -> None:
+    """Call a command, such as "analysis data-bin --output out", in this process."""
+    name, *words = command.split()
+    import_module(f"tn_fairseq.{name}.__main__").main(words)
+
+
+TABLE = "--synonym-table synonyms.safetensors"
+BUILD = "preprocessing build-synonym-table --dict data-bin/dict.txt --output"
+BINARIZE = "preprocessing binarize --valid text --destdir"
+TOKENIZE = "preprocessing binarize --train text --valid text --destdir out --tokenizer"
+IMPORT = "huggingface import --data data-bin --output out"
+SCORE = "--seeds 1 --max-update 1 --output scores"
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> Path:
     """Good files of every kind."""
     folder = write_sources(tmp_path_factory.mktemp("world"))
     (folder / "numbers.txt").write_text("".join(f"{number} 1\n" for number in LETTERS.values()))
-
     (folder / "pairs").write_text("noun1 noun2 1\nnoun3 noun4 2\nnoun1 noun4 3\n")
-
-    def run(main, *words):
-        main([str(word) for word in words])
-
-    tokenizer = "--tokenizer", folder / "vocab.txt", "--destdir"
-    data, table = folder / "data-bin", folder / "synonyms.safetensors"
-    run(binarize, "--train", folder / "text", "--valid", folder / "text", *tokenizer, data)
-    source = "--source", "vectors", "--vectors", folder / "vectors", "--output", table
-    run(build_synonym_table, "--dict", data / "dict.txt", *source)
-    run(glue, "--glue-dir", folder / "glue", "--task", "all", *tokenizer, folder / "glue-bin")
-    run(squad, "--train", folder / "squad.json", "--valid", folder / "squad.json", *tokenizer, folder / "squad-bin")
-    prepare_training(data, folder, *HARD_CORRECTION, "--synonym-table", table, "--max-update", 1)()
-    run(huggingface, "export", folder / "checkpoint_last.pt", "--output", folder / "huggingface")
+    for name in ("gpt2", "bert", "run", "scores/model/SST-2/seed1"):
+        (folder / name).mkdir(parents=True)
+    (folder / "gpt2" / "encoder.json").write_text(json.dumps(LETTERS))
+    shutil.copy(folder / "vocab.txt", folder / "bert")
+    (folder / "scores" / "model" / "SST-2" / "seed1" / "result.json").write_text("{}")
+    with chdir(folder):
+        call(f"{BINARIZE} data-bin --train text --tokenizer vocab.txt")
+        call(f"{BUILD} synonyms.safetensors --source vectors --vectors vectors")
+        call("preprocessing glue --glue-dir glue --task all --tokenizer vocab.txt --destdir glue-bin")
+        call("preprocessing squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin")
+        prepare_training("data-bin", ".", *HARD_CORRECTION, *TABLE.split(), "--max-update", 1)()
+        call("huggingface export checkpoint_last.pt --output huggingface")
+    shutil.copytree(folder / "huggingface" / "discriminator", folder / "bin")
+    (folder / "bin" / "model.safetensors").unlink()
     return folder
 
 
-class Offer(NamedTuple):
-    """The path for the file, and a function that reads it there."""
-
-    path: Path
-    read: Callable[[], None]
-
-
-class Offers:
-    """A command for every place that accepts a file, each with its own folder."""
-
-    def __init__(self, world: Path, folder: Path):
-        self.world, self.folder = world, folder
-        self.data, self.dict = world / "data-bin", ("--dict", world / "data-bin" / "dict.txt")
-        self.table = "--synonym-table", world / "synonyms.safetensors"
-        self.checkpoint = world / "checkpoint_last.pt"
-        self.output = folder / "output"
-
-    def copy(self, name: str, inside: str) -> Path:
-        """The path of a file in a copy of a good folder, to be overwritten."""
-        shutil.copytree(self.world / name, self.folder / name)
-        return self.folder / name / inside
-
-    def command(self, path: Path, main: Callable, *words: object, output: str = "--output") -> Offer:
-        words = [*words, *([output, self.output] if output else [])]
-        return Offer(path, lambda: main([str(word) for word in words]))
-
-    def training(self, path: Path, *flags: object, data: Path | None = None, save_dir: Path | None = None) -> Offer:
-        flags = [*HARD_CORRECTION, *self.table, *flags]  # the last one of repeated flags wins
-        return Offer(path, prepare_training(data or self.data, save_dir or self.output, *flags))
-
-    def fine_tuning(self, path: Path, kind: str, checkpoint: Path, data: Path, output: Path | None = None) -> Offer:
-        words = kind, checkpoint, "--data", data, "--seeds", "1", "--max-update", 1, "--output", output or self.output
-        return self.command(path, evaluation, *words, output="")
-
-    def lexical(self, path: Path, checkpoint: Path, *words: object) -> Offer:
-        return self.command(path, evaluation, "lexical", checkpoint, "--data", self.data, *words)
-
-    def tokenizer(self, path: Path, main: Callable = binarize, whole_folder: bool = False) -> Offer:
-        source = self.world / ("squad.json" if main is squad else "text")
-        words = "--train", source, "--valid", source, "--tokenizer", path.parent if whole_folder else path
-        return self.command(path, main, *words, output="--destdir")
-
-    def table_of(self, path: Path, *words: object) -> Offer:
-        return self.command(path, build_synonym_table, *words)
-
-    def imported(self, path: Path, *generator: object) -> Offer:
-        folder = self.world / "huggingface" / "discriminator" if generator else path.parent
-        return self.command(path, huggingface, "import", folder, *generator, "--data", self.data)
-
-    def weights_bin(self) -> Offer:
-        path = self.copy("huggingface", "discriminator/pytorch_model.bin")
-        path.with_name("model.safetensors").unlink()
-        return self.imported(path)
-
-    def with_gpt2_encoder(self) -> Offer:
-        (self.folder / "encoder.json").write_text(json.dumps(LETTERS))
-        return self.tokenizer(self.folder / "vocab.bpe", whole_folder=True)
-
-    def with_vocabulary(self) -> Offer:
-        shutil.copy(self.world / "vocab.txt", self.folder)
-        return self.tokenizer(self.folder / "tokenizer_config.json", whole_folder=True)
-
-    def of_a_finished_run(self, name: str) -> Offer:
-        folder = self.output / "model" / "SST-2" / "seed1"
-        folder.mkdir(parents=True)
-        (folder / "result.json").write_text("{}")
-        path = folder / name
-        return self.fine_tuning(path, "glue", f"model={self.checkpoint}", self.world / "glue-bin")
-
-
-VECTORS = ("--source", "vectors", "--vectors")
-TEXT = {"text to binarize", "text to train a tokenizer on", "stop words"}  # places where ASCII is valid text
-OFFERS: dict[str, Callable[[Offers], Offer]] = {
+# places where ASCII is valid text
+TEXTS = [
+    f"text2 {BINARIZE} out --train text2 --tokenizer vocab.txt",
+    "text2 preprocessing train-tokenizer --input text2 --type wordpiece --vocab-size 60 --output out",
+    f"stop.txt {BUILD} out --source vectors --vectors vectors --stop-words stop.txt",
+]
+# every place that accepts a file: its path, and a command that reads it, or flags of fairseq-train
+PLACES = [
+    *TEXTS,
     # checkpoints
-    "--restore-file": lambda o: o.training(p := o.folder / "a.pt", "--restore-file", p),
-    "--finetune-from-model": lambda o: o.training(p := o.folder / "a.safetensors", "--finetune-from-model", p),
-    "the last checkpoint": lambda o: o.training(o.folder / "checkpoint_last.pt", save_dir=o.folder),
-    "analysis --path": lambda o: o.command(p := o.folder / "a.pt", analysis, o.data, "--path", p, *o.table),
-    "evaluation glue": lambda o: o.fine_tuning(p := o.folder / "a.pt", "glue", p, o.world / "glue-bin"),
-    "export": lambda o: o.command(p := o.folder / "a.pt", huggingface, "export", p),
-    "--source model": lambda o: o.table_of(p := o.folder / "a.pt", *o.dict, "--source", "model", "--path", p),
+    "a.pt data-bin --restore-file a.pt",
+    "a.safetensors data-bin --finetune-from-model a.safetensors",
+    "run/checkpoint_last.pt data-bin",
+    f"a.pt analysis data-bin --path a.pt {TABLE} --output out",
+    f"a.pt evaluation glue a.pt --data glue-bin {SCORE}",
+    "a.pt evaluation lexical a.pt --data data-bin --word-pairs pairs --output out",
+    "a.pt huggingface export a.pt --output out",
+    f"a.pt {BUILD} out --source model --path a.pt",
     # synonym tables and their sources
-    "--synonym-table": lambda o: o.training(p := o.folder / "a.safetensors", "--synonym-table", p),
-    "--table": lambda o: o.table_of(p := o.folder / "a.safetensors", *o.dict, "--table", p, "--show", "noun1"),
-    "--vectors": lambda o: o.table_of(p := o.folder / "glove.txt", *o.dict, *VECTORS, p),
-    "--synonyms": lambda o: o.table_of(p := o.folder / "list.txt", *o.dict, "--source", "list", "--synonyms", p),
-    "stop words": lambda o: o.table_of(
-        p := o.folder / "stop.txt", *o.dict, *VECTORS, o.world / "vectors", "--stop-words", p
-    ),
-    "build_synonym_table --dict": lambda o: o.table_of(
-        p := o.folder / "dict.txt", "--dict", p, *VECTORS, o.world / "vectors"
-    ),
-    "build_synonym_table --encoder-json": lambda o: o.table_of(
-        p := o.folder / "encoder.json",
-        *("--dict", o.world / "numbers.txt", "--encoder-json", p),
-        *(*VECTORS, o.world / "vectors"),
-    ),
+    "a.safetensors data-bin --synonym-table a.safetensors",
+    f"a.safetensors {BUILD} out --table a.safetensors --show noun1",
+    f"glove.txt {BUILD} out --source vectors --vectors glove.txt",
+    f"list.txt {BUILD} out --source list --synonyms list.txt",
+    f"dict.txt {BUILD} out --dict dict.txt --source vectors --vectors vectors",
+    f"encoder.json {BUILD} out --dict numbers.txt --encoder-json encoder.json --source vectors --vectors vectors",
     # folders of save_pretrained
-    "model.safetensors": lambda o: o.imported(o.copy("huggingface", "discriminator/model.safetensors")),
-    "pytorch_model.bin": lambda o: o.weights_bin(),
-    "--generator": lambda o: o.imported(
-        p := o.copy("huggingface", "generator/model.safetensors"), "--generator", p.parent
+    f"huggingface/discriminator/model.safetensors {IMPORT} huggingface/discriminator",
+    f"bin/pytorch_model.bin {IMPORT} bin",
+    f"huggingface/generator/model.safetensors {IMPORT} huggingface/discriminator --generator huggingface/generator",
+    f"huggingface/discriminator/config.json {IMPORT} huggingface/discriminator",
+    f"huggingface/discriminator/tokenizer.json {IMPORT} huggingface/discriminator",
+    # tokenizers, the last one of unknown kind
+    *(f"{name} {TOKENIZE} {name}" for name in ("tokenizer.json", "vocab.txt", "a.model", "encoder.json", "a.pkl")),
+    f"gpt2/vocab.bpe {TOKENIZE} gpt2",
+    f"bert/tokenizer_config.json {TOKENIZE} bert",
+    f"huggingface/generator/special_tokens_map.json {TOKENIZE} huggingface/generator",
+    "data-bin/tokenizer/vocab.txt huggingface export checkpoint_last.pt --data data-bin --output out",
+    # labeled examples
+    f"dict.txt {TOKENIZE} vocab.txt --dict dict.txt",
+    "glue/SST-2/dev.tsv preprocessing glue --glue-dir glue --task all --tokenizer vocab.txt --destdir out",
+    "a.json preprocessing squad --train squad.json --valid a.json --tokenizer vocab.txt --destdir out",
+    "a.json evaluation squad-score a.json predictions.json",
+    "a.json evaluation squad-score squad.json a.json",
+    *(
+        f"{name} evaluation lexical checkpoint_last.pt --data data-bin {option} {name} --output out"
+        for option, name in (("--swords", "a.json.gz"), ("--word-pairs", "a.txt"), ("--blimp", "a.zip"))
     ),
-    "config.json": lambda o: o.imported(o.copy("huggingface", "discriminator/config.json")),
-    "the tokenizer next to weights": lambda o: o.imported(o.copy("huggingface", "discriminator/tokenizer.json")),
-    # tokenizers
-    "tokenizer.json": lambda o: o.tokenizer(o.folder / "tokenizer.json"),
-    "vocab.txt": lambda o: o.tokenizer(o.folder / "vocab.txt"),
-    "SentencePiece": lambda o: o.tokenizer(o.folder / "a.model"),
-    "encoder.json": lambda o: o.tokenizer(o.folder / "encoder.json"),
-    "vocab.bpe": lambda o: o.with_gpt2_encoder(),
-    "tokenizer_config.json": lambda o: o.with_vocabulary(),
-    "special_tokens_map.json": lambda o: o.tokenizer(
-        o.copy("huggingface", "generator/special_tokens_map.json"), whole_folder=True
-    ),
-    "a tokenizer of unknown kind": lambda o: o.tokenizer(o.folder / "tokenizer.pkl"),
-    "export --data, its tokenizer": lambda o: o.command(
-        p := o.copy("data-bin", "tokenizer/vocab.txt"), huggingface, "export", o.checkpoint, "--data", p.parents[1]
-    ),
-    # text and labeled examples
-    "text to binarize": lambda o: o.command(
-        p := o.folder / "text",
-        binarize,
-        *("--train", p, "--valid", o.world / "text", "--tokenizer", o.world / "vocab.txt"),
-        output="--destdir",
-    ),
-    "binarize --dict": lambda o: o.command(
-        p := o.folder / "dict.txt",
-        binarize,
-        *("--train", o.world / "text", "--valid", o.world / "text"),
-        *("--tokenizer", o.world / "vocab.txt", "--dict", p),
-        output="--destdir",
-    ),
-    "text to train a tokenizer on": lambda o: o.command(
-        p := o.folder / "text", train_tokenizer, "--input", p, "--type", "wordpiece", "--vocab-size", 60
-    ),
-    "GLUE": lambda o: o.command(
-        p := o.copy("glue", "SST-2/dev.tsv"),
-        glue,
-        *("--glue-dir", p.parents[1], "--task", "all", "--tokenizer", o.world / "vocab.txt"),
-        output="--destdir",
-    ),
-    "SQuAD": lambda o: o.command(
-        p := o.folder / "squad.json",
-        squad,
-        *("--train", o.world / "squad.json", "--valid", p, "--tokenizer", o.world / "vocab.txt"),
-        output="--destdir",
-    ),
-    "squad-score, the data": lambda o: o.command(
-        p := o.folder / "a.json", evaluation, "squad-score", p, o.world / "predictions.json", output=""
-    ),
-    "squad-score, the predictions": lambda o: o.command(
-        p := o.folder / "a.json", evaluation, "squad-score", o.world / "squad.json", p, output=""
-    ),
-    "lexical, a checkpoint": lambda o: o.lexical(p := o.folder / "a.pt", p, "--word-pairs", o.world / "pairs"),
-    "--swords": lambda o: o.lexical(p := o.folder / "a.json.gz", o.checkpoint, "--swords", p),
-    "--word-pairs": lambda o: o.lexical(p := o.folder / "a.txt", o.checkpoint, "--word-pairs", p),
-    "--blimp": lambda o: o.lexical(p := o.folder / "a.zip", o.checkpoint, "--blimp", p),
-    # binarized data
-    "dict.txt": lambda o: o.training(p := o.copy("data-bin", "dict.txt"), data=p.parent),
-    "train.idx": lambda o: o.training(p := o.copy("data-bin", "train.idx"), data=p.parent),
-    "train.bin": lambda o: o.training(p := o.copy("data-bin", "train.bin"), data=p.parent),
-    "valid.idx": lambda o: o.training(p := o.copy("data-bin", "valid.idx"), data=p.parent),
-    "analysis, valid.idx": lambda o: o.command(
-        p := o.copy("data-bin", "valid.idx"), analysis, p.parent, "--path", o.checkpoint, *o.table
-    ),
-    "evaluation glue, train.idx": lambda o: o.fine_tuning(
-        p := o.copy("glue-bin", "SST-2/input0/train.idx"), "glue", o.checkpoint, p.parents[2]
-    ),
-    "evaluation glue, valid.bin": lambda o: o.fine_tuning(
-        p := o.copy("glue-bin", "SST-2/label/valid.bin"), "glue", o.checkpoint, p.parents[2]
-    ),
-    "evaluation squad, train.bin": lambda o: o.fine_tuning(
-        p := o.copy("squad-bin", "train.bin"), "squad", o.checkpoint, p.parent
-    ),
-    "an earlier run's settings": lambda o: o.of_a_finished_run("settings.json"),
-}
+    # binarized data, and an earlier run
+    *(f"data-bin/{name} data-bin" for name in ("dict.txt", "train.idx", "train.bin", "valid.idx")),
+    f"data-bin/valid.idx analysis data-bin --path checkpoint_last.pt {TABLE} --output out",
+    f"glue-bin/SST-2/input0/train.idx evaluation glue checkpoint_last.pt --data glue-bin {SCORE}",
+    f"glue-bin/SST-2/label/valid.bin evaluation glue checkpoint_last.pt --data glue-bin {SCORE}",
+    f"squad-bin/train.bin evaluation squad checkpoint_last.pt --data squad-bin {SCORE}",
+    f"scores/model/SST-2/seed1/settings.json evaluation glue model=checkpoint_last.pt --data glue-bin {SCORE}",
+]
 
 
-@pytest.mark.parametrize("place", OFFERS)
-def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, place):
-    marker = tmp_path / "marker"
-    folder = tmp_path / "files"
-    folder.mkdir()
-    path, read = OFFERS[place](Offers(world, folder))
+@pytest.mark.usefixtures("served_programs")
+@pytest.mark.parametrize("place", PLACES)
+def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, monkeypatch, place):
+    folder, marker = tmp_path / "files", tmp_path / "marker"
+    shutil.copytree(world, folder, copy_function=os.link)
+    monkeypatch.chdir(folder)
+    path, command = place.split(" ", 1)
+    read = partial(call, command)
+    if command.startswith("data-bin"):  # the last one of repeated flags wins
+        data, *flags = command.split()
+        read = prepare_training(data, "run", *HARD_CORRECTION, *TABLE.split(), *flags)
     for container in CONTAINERS:
-        write(path, container, marker)
-        if container == ASCII and place in TEXT:
+        Path(path).unlink(missing_ok=True)
+        write(Path(path), container, marker)
+        if container == ASCII and place in TEXTS:
             with suppress(SystemExit):
                 read()
         else:
@@ -295,5 +186,5 @@ def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, place):
                 read()
             message = stopped.value.code
             assert isinstance(message, str) and message.startswith("error: "), (container, message)
-            assert "\n" not in message and str(path) in message, (container, message)
+            assert "\n" not in message and path in message, (container, message)
         assert not marker.exists(), container
