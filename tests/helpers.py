@@ -123,6 +123,16 @@ def write_table(path: Path, dictionary: Dictionary, rows: dict[str, list[str]]) 
     return path
 
 
+def write_programs(folder: Path, **programs: str) -> Path:
+    """Write bash scripts, which run by their names if the folder is in the PATH; an underscore becomes a dash."""
+    folder.mkdir(exist_ok=True)
+    for name, program in programs.items():
+        path = folder / name.replace("_", "-")
+        path.write_text(f"#!/bin/bash\n{program}\n")
+        path.chmod(0o755)
+    return folder
+
+
 def first_batch(task, size: int = 8) -> dict:
     """The first batch of the training split."""
     task.load_dataset("train")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, run_command, training_flags
+from helpers import FAMILIES, PLUGIN, run_command, training_flags, write_programs
 
 FOLDER = PLUGIN.parent / "examples" / "launch"
 SCRIPTS = ONE_MACHINE, MANY_MACHINES, SLURM = [
     FOLDER / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch")
 ]
 # starts one task per machine of the job, as srun does, and fails if any of them fails
-SRUN = """#!/usr/bin/env bash
+SRUN = """
 while [[ $1 == --*=* ]]; do shift; done
 for node in $(seq 0 $((SLURM_NNODES - 1))); do
     SLURM_STEP_NUM_TASKS=$SLURM_NNODES SLURM_PROCID=$node SLURM_NODEID=$node SLURM_LOCALID=0 "$@" &
@@ -42,10 +42,7 @@ def free_port() -> int:
 @pytest.fixture
 def in_slurm(tmp_path, monkeypatch):
     """The environment of the batch script in a job of two machines."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "srun").write_text(SRUN)
-    (tmp_path / "bin" / "srun").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("PATH", str(write_programs(tmp_path / "bin", srun=SRUN)), prepend=os.pathsep)
     for name, value in {"JOB_ID": 1, "NNODES": 2, "NTASKS": 2, "PROCID": 0}.items():
         monkeypatch.setenv(f"SLURM_{name}", str(value))
 
@@ -94,15 +91,13 @@ def said(script: Path, *arguments: str) -> subprocess.CompletedProcess:
 @pytest.fixture
 def launched(tmp_path, monkeypatch):
     """The arguments that a recipe passes to torchrun, which does not run, on a machine with four GPUs."""
-    (tmp_path / "tools").mkdir()
-    for name, program in {
-        "torchrun": "printf '%s\\n' \"$@\"",
-        "nvidia-smi": "printf 'GPU\\n%.0s' 1 2 3 4",
-        "srun": 'while [[ $1 == --*=* ]]; do shift; done; "$@"',
-    }.items():
-        (tmp_path / "tools" / name).write_text(f"#!/usr/bin/env bash\n{program}\n")
-        (tmp_path / "tools" / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "tools"), prepend=os.pathsep)
+    tools = write_programs(
+        tmp_path / "tools",
+        torchrun="printf '%s\\n' \"$@\"",
+        nvidia_smi="printf 'GPU\\n%.0s' 1 2 3 4",
+        srun='while [[ $1 == --*=* ]]; do shift; done; "$@"',
+    )
+    monkeypatch.setenv("PATH", str(tools), prepend=os.pathsep)
 
     def words(script: Path, *arguments: str) -> list[str]:
         process = said(script, *arguments)

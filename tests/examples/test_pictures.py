@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from helpers import load_script
+from helpers import load_script, write_programs
 from preprocessed import refused
 
 from tn_fairseq.analysis.page import Case, Synonym, case_page
@@ -100,11 +100,7 @@ def test_foreign_and_missing_files_get_one_line(analysis, name):
     [("", "no browser found; install Chromium"), ("exit 3", "made no picture of .*cases.html: exit code 3")],
 )
 def test_a_browser_that_is_missing_or_fails_gets_one_line(analysis, script, said, monkeypatch):
-    folder = analysis.parent / "bin"
-    folder.mkdir()
-    if script:
-        (folder / "chromium").write_text(f"#!/bin/sh\n{script}\n")
-        (folder / "chromium").chmod(0o755)
+    folder = write_programs(analysis.parent / "bin", **({"chromium": script} if script else {}))
     monkeypatch.setenv("PATH", str(folder))
     assert re.search(said, error(analysis))
 

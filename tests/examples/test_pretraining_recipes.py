@@ -14,7 +14,7 @@ from fairseq import options
 from fairseq.dataclass.initialize import add_defaults, hydra_init
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli.hydra_train import _hydra_main
-from helpers import PLUGIN, prepare_training
+from helpers import PLUGIN, prepare_training, write_programs
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
@@ -100,16 +100,13 @@ def arguments(recipe: str, files: dict[str, Path]) -> list[str]:
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
     """fairseq-hydra-train prints its arguments, torchrun and srun start one worker, and torch sees eight GPUs."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    for name, program in {
-        "fairseq-hydra-train": "printf '%s\\0' \"$@\"",
-        "torchrun": 'while [[ $1 != --no-python ]]; do shift; done; shift; "$@"',
-        "srun": 'while [[ $1 == --*=* ]]; do shift; done; "$@"',
-        "python": "echo 8",
-    }.items():
-        (folder / name).write_text(f"#!/usr/bin/env bash\n{program}\n")
-        (folder / name).chmod(0o755)
+    folder = write_programs(
+        tmp_path / "tools",
+        fairseq_hydra_train="printf '%s\\0' \"$@\"",
+        torchrun='while [[ $1 != --no-python ]]; do shift; done; shift; "$@"',
+        srun='while [[ $1 == --*=* ]]; do shift; done; "$@"',
+        python="echo 8",
+    )
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     return folder
 
@@ -242,7 +239,7 @@ def test_relative_paths_and_shards_become_absolute(files, run_sh, tmp_path):
 @pytest.mark.parametrize("recipe", ["bert_base/baseline", "electra_small/baseline"])
 def test_the_batch_is_the_same_on_any_number_of_gpus(recipe, files, overrides, tools):
     def batch(gpus: int, *more: str) -> int:
-        (tools / "python").write_text(f"#!/usr/bin/env bash\necho {gpus}\n")
+        write_programs(tools, python=f"echo {gpus}")
         given = dict(word.split("=", 1) for word in overrides(recipe, *arguments(recipe, files), *more))
         assert given["distributed_training.distributed_world_size"] == str(gpus)
         return gpus * int(given["dataset.batch_size"]) * int(given["optimization.update_freq"].strip("[]"))
@@ -433,9 +430,9 @@ def test_wrong_arguments_get_an_error(files, tools, tmp_path, monkeypatch):
         (["--cpu", "dataset.batch_size=null"], "dataset.batch_size=null"),
     ):
         assert said in refusal(recipe, *given, *words, cwd=tmp_path)
-    (tools / "python").write_text("#!/usr/bin/env bash\necho 0\n")
+    write_programs(tools, python="echo 0")
     assert "give --cpu" in refusal(recipe, *given, cwd=tmp_path)
-    (tools / "python").write_text("#!/usr/bin/env bash\necho no torch >&2\nexit 1\n")
+    write_programs(tools, python="echo no torch >&2; exit 1")
     assert "cannot import torch; activate" in refusal(recipe, *given, cwd=tmp_path)
     (tools / "fairseq-hydra-train").unlink()
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")

@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from helpers import PLUGIN, load_script, run_command
+from helpers import PLUGIN, load_script, run_command, write_programs
 
 from tn_fairseq.preprocessing.commands.binarize import get_parser
 
@@ -23,14 +23,9 @@ needs_dask_jobqueue = pytest.mark.skipif(find_spec("dask_jobqueue") is None, rea
 @pytest.fixture
 def slurm(tmp_path):
     """A machine where sbatch starts a job immediately and scancel kills it."""
-    for name, script in {
-        "sbatch": f'cp "$1" {tmp_path}/job.sh\nsetsid sh {tmp_path}/job.sh >{tmp_path}/job.log 2>&1 &\n'
-        'echo "Submitted batch job $!"\n',
-        "scancel": 'kill -- -"$1"\n',
-    }.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}")
-        (tmp_path / name).chmod(0o755)
-    return tmp_path
+    start = f"setsid sh {tmp_path}/job.sh >{tmp_path}/job.log 2>&1 &"
+    sbatch = f'cp "$1" {tmp_path}/job.sh\n{start}\necho "Submitted batch job $!"'
+    return write_programs(tmp_path, sbatch=sbatch, scancel='kill -- -"$1"')
 
 
 @needs_dask_jobqueue
