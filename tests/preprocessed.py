@@ -44,7 +44,7 @@ def refused(function: Callable, *args, **options) -> str:
     with pytest.raises((InputError, SystemExit)) as caught:
         function(*args, **options)
     message = str(caught.value)
-    assert "\n" not in message and (caught.type is InputError or message.startswith("error: "))
+    assert "\n" not in message and (isinstance(caught.value, InputError) or message.startswith("error: "))
     return message
 
 

@@ -11,7 +11,6 @@ from huggingface_models import PIECES as TOY_PIECES
 from huggingface_models import SIZES, write_vocabulary
 from preprocessed import refused
 from tokenizer_folders import sentencepiece_folder, with_real_data
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
@@ -39,13 +38,6 @@ def scored(pieces):
     return [(piece, -float(number)) for number, piece in enumerate(pieces)]
 
 
-def generic(model, **special):
-    """The class of transformers for a tokenizer that has no class of its own, such as ModernBERT's."""
-    backend = Tokenizer(model)
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special)
-
-
 def bert(folder):
     return transformers.BertTokenizer(vocab=numbered(BERT_PIECES))
 
@@ -63,23 +55,12 @@ def roberta(folder):
     return transformers.RobertaTokenizer(vocab=numbered(pieces), merges=[])
 
 
-def modernbert(folder):
-    pieces = ["<|padding|>", *PARTS, *(f"Ġ{word}" for word in WORDS), "[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
-    special = {"cls_token": "[CLS]", "pad_token": "[PAD]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
-    return generic(models.BPE(numbered(pieces), []), mask_token="[MASK]", **special)
-
-
 def deberta(folder):
     pieces = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "▁", *(f"▁{word}" for word in WORDS), *PARTS, "stay", "[MASK]"]
     return transformers.DebertaV2Tokenizer(vocab=scored(pieces), unk_id=3)
 
 
-def xlm_roberta(folder):
-    pieces = [*ROBERTA_PIECES, ",", *PARTS, *(f"▁{word}" for word in WORDS), "<mask>"]
-    return transformers.XLMRobertaTokenizer(vocab=scored(pieces))
-
-
-KINDS = [bert, slow, roberta, modernbert, deberta, xlm_roberta]
+KINDS = [bert, slow, roberta, deberta]
 
 
 @pytest.fixture

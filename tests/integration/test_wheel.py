@@ -29,12 +29,11 @@ print(*(getattr(module, "__file__", None) for name, module in sys.modules.items(
 """
 # The script that pip writes for fairseq's entry points.
 ENTRY_POINT = "import sys; from fairseq_cli.{} import cli_main; sys.exit(cli_main())"
-TRAINING = [
-    *["--arch", "electra_tiny", "--tokens-per-sample", 32, "--batch-size", 8, "--max-update", 2, "--cpu"],
-    *["--criterion", "mlm_hard_correction", "--synonym-table", "synonyms.safetensors"],
-    *["--optimizer", "electra_adamw", "--lr", 1e-3, "--save-dir", "checkpoints"],
-]
-
+TRAINING = (
+    "data-bin --user-dir tn_fairseq --task electra --arch electra_tiny --tokens-per-sample 32 --batch-size 8 "
+    "--criterion mlm_hard_correction --synonym-table synonyms.safetensors --max-update 2 --cpu "
+    "--optimizer electra_adamw --lr 1e-3 --save-dir checkpoints"
+)
 ANSWERED = [
     ("In 1880 Tesla moved to the beautiful city of Prague.", "What city did Tesla move to in 1880?", "Prague"),
     ("Edison opened a large factory in Boston.", "Where did Edison open a large factory?", "Boston"),
@@ -67,9 +66,9 @@ class Installation:
         assert str(ROOT) not in run.output
         return run
 
-    def modules(self, *commands: list[object]) -> Run:
+    def modules(self, *commands: str) -> Run:
         """Run ``python -m`` with each command in one process, and check that the plugin is that of the wheel."""
-        run = self.run("-c", MODULES_IN_TURN, json.dumps([list(map(str, command)) for command in commands]))
+        run = self.run("-c", MODULES_IN_TURN, json.dumps([command.split() for command in commands]))
         files = run.stdout.splitlines()[-1].split()
         assert len(files) > 20 and all(Path(file).is_relative_to(self.packages / "tn_fairseq") for file in files)
         return run
@@ -104,21 +103,18 @@ def preprocessed(installation) -> Installation:
     """The installation, with the output of every preprocessing command in the folder."""
     write_sources(installation.folder)
     write_squad(installation.folder / "dev.json", ANSWERED)
-    text, tokenizer = ["--train", "text", "--valid", "text"], ["--tokenizer", "vocab.txt"]
-    commands = {
-        "train-tokenizer": ["--input", "text", "--type", "wordpiece", "--vocab-size", 60, "--output", "tokenizer"],
-        "binarize": [*text, *tokenizer, "--destdir", "data-bin"],
-        "build-synonym-table": ["--dict", "data-bin/dict.txt", "--source", "vectors", "--vectors", "vectors"]
-        + ["--output", "synonyms.safetensors"],
-        "twins": ["--data", "data-bin", "--share", 0.2, "--min-count", 1, "--destdir", "twin-bin"],
-        "glue": ["--glue-dir", "glue", "--task", "SST-2", *tokenizer, "--destdir", "glue-bin"],
-        "squad": ["--train", "squad.json", "--valid", "squad.json", *tokenizer, "--destdir", "squad-bin"],
-        "swap-synonyms": ["--squad", "dev.json", "--output", "swapped.json"],
-        "add-distractors": ["--squad", "dev.json", "--output", "distractors.json"],
-    }
-    assert commands.keys() == COMMANDS.keys()
-    preprocessing = (["tn_fairseq.preprocessing", name, *words] for name, words in commands.items())
-    run = installation.modules(["tn_fairseq"], *preprocessing)
+    commands = [
+        "train-tokenizer --input text --type wordpiece --vocab-size 60 --output tokenizer",
+        "binarize --train text --valid text --tokenizer vocab.txt --destdir data-bin",
+        "build-synonym-table --dict data-bin/dict.txt --source vectors --vectors vectors --output synonyms.safetensors",
+        "twins --data data-bin --share 0.2 --min-count 1 --destdir twin-bin",
+        "glue --glue-dir glue --task SST-2 --tokenizer vocab.txt --destdir glue-bin",
+        "squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin",
+        "swap-synonyms --squad dev.json --output swapped.json",
+        "add-distractors --squad dev.json --output distractors.json",
+    ]
+    assert {command.split()[0] for command in commands} == COMMANDS.keys()
+    run = installation.modules("tn_fairseq", *(f"tn_fairseq.preprocessing {command}" for command in commands))
     assert run.stdout.startswith(f"{installation.packages / 'tn_fairseq'}\n")  # the folder for --user-dir
     return installation
 
@@ -126,32 +122,24 @@ def preprocessed(installation) -> Installation:
 @pytest.fixture(scope="module")
 def trained(preprocessed) -> Installation:
     """The installation, with a checkpoint that fairseq-train wrote with ``--user-dir`` as in the docs."""
-    flags = ["data-bin", "--user-dir", "tn_fairseq", "--task", "electra", *TRAINING]
-    run = preprocessed.run("-c", ENTRY_POINT.format("train"), *flags)
+    run = preprocessed.run("-c", ENTRY_POINT.format("train"), *TRAINING.split())
     assert "num_updates 2" in run.output
     return preprocessed
 
 
 def test_every_preprocessing_command(preprocessed):
-    for name in (
-        "tokenizer/vocab.txt",
-        "data-bin/train.bin",
-        "glue-bin/SST-2/label/train.bin",
-        "squad-bin/train.bin",
-        "swapped.json",
-        "distractors.json",
-    ):
+    names = "tokenizer/vocab.txt data-bin/train.bin glue-bin/SST-2/label/train.bin squad-bin/train.bin"
+    for name in [*names.split(), "swapped.json", "distractors.json"]:
         assert (preprocessed.folder / name).stat().st_size > 0, name
 
 
 def test_analysis_export_and_fine_tuning(trained):
-    data = ["--data", "data-bin"]
+    checkpoint, table = "checkpoints/checkpoint_last.pt", "--synonym-table synonyms.safetensors"
     trained.modules(
-        ["tn_fairseq.analysis", "data-bin", "--path", "checkpoints/checkpoint_last.pt"]
-        + ["--synonym-table", "synonyms.safetensors", "--mask-seeds", 1, "--output", "false-negatives"],
-        ["tn_fairseq.huggingface", "export", "checkpoints/checkpoint_last.pt", *data, "--output", "exported"],
-        ["tn_fairseq.evaluation", "glue", "tiny=checkpoints/checkpoint_last.pt", "--data", "glue-bin", "--seeds", 1]
-        + ["--max-update", 2, "--output", "glue-scores", "--", "--cpu"],
+        f"tn_fairseq.analysis data-bin --path {checkpoint} {table} --mask-seeds 1 --output false-negatives",
+        f"tn_fairseq.huggingface export {checkpoint} --data data-bin --output exported",
+        f"tn_fairseq.evaluation glue tiny={checkpoint} --data glue-bin --seeds 1 --max-update 2 --output glue-scores "
+        "-- --cpu",
     )
     assert "SST-2" in (trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8")
     assert "<script" in (trained.folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")
