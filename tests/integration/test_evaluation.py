@@ -6,17 +6,17 @@ import re
 import sys
 
 import pytest
-from helpers import PLUGIN, WORDS, fairseq_train, run_command, write_squad, write_tsv
+from helpers import PLUGIN, WORDS, run_command, train_here, write_squad, write_tsv
+
+from tn_fairseq.preprocessing.__main__ import main
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "good", "bad"]
 pytestmark = pytest.mark.xdist_group("evaluation")  # the tests share training runs
 SHORT = ["--batch-size", 8, "--max-update", 12]
 
 
-def preprocess(command, *words):
-    run = run_command(sys.executable, "-m", "tn_fairseq.preprocessing", command, *words)
-    assert run.code == 0, run.output
-    return run
+def preprocess(*words):
+    main(list(map(str, words)))
 
 
 def evaluation(*words):
@@ -35,8 +35,7 @@ def world(tmp_path_factory):
     for family, length in (("electra", 32), ("bert", 16)):  # pairs of sentences are longer than 16 tokens
         flags = ["--task", "electra", "--arch", f"{family}_tiny", "--criterion", "electra", "--max-update", 1]
         flags += ["--tokens-per-sample", length]
-        run = fairseq_train(folder / "data-bin", folder / family, *flags)
-        assert run.code == 0, run.output
+        train_here(folder / "data-bin", folder / family, *flags)
 
     for split, count in (("train", 80), ("dev", 24), ("test", 8)):
         labels = [str(rng.randrange(2)) for _ in range(count)]
