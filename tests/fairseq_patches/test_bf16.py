@@ -4,10 +4,9 @@ import copy
 
 import pytest
 import torch
-from helpers import FAMILIES, prepare_training
-from interruption import assert_equal
+from helpers import FAMILIES, train_here
+from interruption import assert_same_end
 
-from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.fairseq_patches import bf16
 
 ELECTRA = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
@@ -15,21 +14,17 @@ ELECTRA = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 
 @pytest.fixture
 def train(data_bin, synonym_table, tmp_path):
-    """Train in this process in a folder of the given name; return its last checkpoint."""
-
-    def run(name: str, *flags: object) -> dict:
-        prepare_training(data_bin, tmp_path / name, *ELECTRA, "--synonym-table", synonym_table, *flags)()
-        return load_checkpoint(tmp_path / name / "checkpoint_last.pt")
-
-    return run
+    """Train in this process in a folder of the given name."""
+    return lambda name, *flags: train_here(
+        data_bin, tmp_path / name, *ELECTRA, "--synonym-table", synonym_table, *flags
+    )
 
 
-def test_a_resumed_run_is_exact(train):
-    full = train("full", "--bf16", "--max-update", 3)
+def test_a_resumed_run_is_exact(train, tmp_path):
+    train("full", "--bf16", "--max-update", 3)
     train("parts", "--bf16", "--max-update", 2)
-    parts = train("parts", "--bf16", "--max-update", 3)
-    for key in ("model", "last_optimizer_state"):
-        assert_equal(full[key], parts[key])
+    train("parts", "--bf16", "--max-update", 3)
+    assert_same_end(tmp_path / "full", tmp_path / "parts")
 
 
 @pytest.mark.parametrize(("first", "second"), [(["--bf16"], []), ([], ["--bf16"])])
@@ -38,8 +33,10 @@ def test_another_precision_is_refused(train, tmp_path, first, second):
     how = "with" if first else "without"
     with pytest.raises(SystemExit, match=f"^error: the checkpoint was trained {how} --bf16; resume {how} it, or "):
         train("run", *second, "--max-update", 2)
-    train("new", *second, "--max-update", 1, "--finetune-from-model", tmp_path / "run" / "checkpoint_last.pt")
-    train("run", *second, "--max-update", 1, "--reset-optimizer", "--reset-meters")
+    if first:
+        train("new", *second, "--max-update", 1, "--finetune-from-model", tmp_path / "run" / "checkpoint_last.pt")
+    else:
+        train("run", *second, "--max-update", 1, "--reset-optimizer", "--reset-meters")
 
 
 def test_only_the_model_runs_under_autocast_and_its_copy_has_a_forward_of_its_own(build):

@@ -159,12 +159,7 @@ HEAD = {"classification_heads.a.output.bias": torch.zeros(2)}
     [
         (HEAD, {}, {}, "is fine-tuned; give a checkpoint of pre-training"),
         ({"dictionary_fingerprint": torch.zeros(32).byte()}, {}, {}, "the model of another dictionary"),
-        (
-            {},
-            {"data": "nowhere"},
-            {},
-            "its data, nowhere, no longer exists; give its new folder with data_name_or_path",
-        ),
+        ({}, {"data": "nowhere"}, {}, "its data, nowhere, no longer exists; give its new folder with data_name_or"),
         ({}, {}, {"encoder_layers": 3}, "changed.pt: *encoder.layers.2.attention.output.bias is missing there"),
     ],
 )

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers import FAMILIES, RUNS, fairseq_train, train_here, write_data_bin
-from interruption import assert_equal
-
-from tn_fairseq.checkpoints import load_checkpoint
+from interruption import assert_same_end
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
 UPDATES = 6  # of a golden curve
@@ -107,12 +105,6 @@ def test_the_number_of_loader_processes_changes_nothing(synonym_table, three_epo
     for workers in (1, 2):
         train(data, tmp_path / str(workers), *flags, *lengths, "--num-workers", workers)
         assert_same_end(tmp_path / "0", tmp_path / str(workers))
-
-
-def assert_same_end(one: Path, other: Path):
-    states = [load_checkpoint(folder / "checkpoint_last.pt") for folder in (one, other)]
-    assert_equal(states[0]["model"], states[1]["model"])
-    assert_equal(states[0]["last_optimizer_state"], states[1]["last_optimizer_state"])
 
 
 def forget_time(record: dict) -> dict:
