@@ -49,6 +49,19 @@ def test_every_position_is_masked_equally_often():
     assert masked.mean(axis=0) == pytest.approx(np.full(10, 0.25), abs=0.015)
 
 
+def test_numbers_of_a_block_depend_only_on_the_seed_the_epoch_and_the_block():
+    together = corruption.masking_numbers(1, 2, [7, 3], [5, 8])
+    alone = corruption.masking_numbers(1, 2, [7], [5])
+    for name in together._fields:
+        ours, theirs = getattr(together, name), getattr(alone, name)
+        assert np.array_equal(ours[:1, :5] if ours.ndim == 2 else ours[:1], theirs)
+        assert ours.min() >= 0 and ours.max() < 1 and len(np.unique(ours)) > ours.size / 2
+        if ours.ndim == 2:
+            assert (ours[0, 5:] == 0).all() and (ours[1] > 0).all()
+    for other in ((2, 2, [7], [5]), (1, 3, [7], [5]), (1, 2, [8], [5])):
+        assert not any(map(np.array_equal, corruption.masking_numbers(*other), alone))
+
+
 def test_masking_by_hand():
     numbers = corruption.MaskingNumbers(
         rounding=np.array([0.5]),  # 0.5 * 5 + 0.5 = 3 of the five maskable positions
