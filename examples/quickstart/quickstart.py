@@ -273,7 +273,8 @@ def run(folder: Path, title: str, commands: Mapping[Path, Words], newer_than: Se
 def execute(command: Words) -> subprocess.CompletedProcess[str]:
     """Run a command with this Python; its output goes to one string."""
     words = [sys.executable, *map(str, command[1:])]
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # so that an error is the last line
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
 class Training:
@@ -286,7 +287,7 @@ class Training:
         self._log, self._bar, self._updates = log, bar, 0
         self._process = subprocess.Popen(
             [str(word) for word in words],
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

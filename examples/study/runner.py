@@ -49,6 +49,7 @@ class Runner:
         # Python and fairseq's commands of this environment, also in a shell
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": str(self.threads)}
+        environment["PYTHONUNBUFFERED"] = "1"  # so that an error is the last line of the log
         started, start = time.strftime("%Y-%m-%d %H:%M:%S"), time.monotonic()
         with open(log, "ab") as output:
             with self._not_interrupted(), self._guard:
