@@ -248,7 +248,7 @@ def run(request: dict) -> None:
 
     def end() -> None:
         try:
-            for file in (sys.stdout, sys.stderr):
+            for file in (sys.__stdout__, sys.stdout, sys.stderr):  # the first, if the program replaced it
                 if not file.closed:
                     file.flush()
         except OSError:
