@@ -61,6 +61,9 @@ LEXICAL = {
     "accuracy": ("grammatical sentences preferred", "%", 1),
 }
 
+# what ``of_start`` returns
+OF_START = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
+
 Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
 Curve = Dict[str, List[float]]
 
@@ -90,12 +93,13 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
     study = read_json_object(path, hint)
     try:
         theirs = {name: start for name, start in study["plan"]["starts"].items() if name in plan.starts}
-        for name in theirs:
-            finished_of(study["starts"][name], [])
-        _ = float(study["other_hours"]), study["machine"]["processor"]
+        is_study = {"other_hours", "machine"} <= study.keys()
+        is_study &= all(study["starts"][name].keys() >= OF_START for name in theirs)
         differing = [key for name, start in theirs.items() for key in _differences(name, plan.starts[name], start)]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise InputError(f"{path}: is not the study.json of a study; {hint}") from None
+    except (KeyError, TypeError, AttributeError):
+        is_study = False
+    if not is_study:
+        raise InputError(f"{path}: is not the study.json of a study; {hint}")
     if not theirs:
         raise InputError(f"{path}: has none of the plan's starts {', '.join(plan.starts)}; use the same plan")
     if differing:
@@ -105,8 +109,8 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
 
 def _differences(name: str, start: Start, there: Dict[str, Any]) -> List[str]:
     """What makes the runs of a start different from those of another study."""
-    here, arms = asdict(start), [arm for arm in start.arms if arm in there["arms"]]
-    found = [f"{name}.{key}" for key in ("data", "train", "updates") if here[key] != there[key]]
+    arms = [arm for arm in start.arms if arm in there["arms"]]
+    found = [f"{name}.{key}" for key in ("data", "train", "updates") if getattr(start, key) != there[key]]
     return found + [f"{name}.arms.{arm}" for arm in arms if start.arms[arm].flags != there["arms"][arm]["flags"]]
 
 
@@ -114,6 +118,12 @@ def finished_of(study: Dict[str, Any], runs: Sequence[Run]) -> List[Run]:
     """Those of the runs that are finished in a start of an earlier study."""
     finished = {(run["arm"], run["seed"]) for run in study["runs"] if run["state"] == "finished"}
     return [run for run in runs if (run.arm, run.seed) in finished]
+
+
+def _of_runs(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Run, Dict[str, Any]]:
+    """The rows of an earlier study that are about one of the runs."""
+    by_key = {(row["arm"], row["seed"]): row for row in rows}
+    return {run: by_key[run.arm, run.seed] for run in runs if (run.arm, run.seed) in by_key}
 
 
 def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
@@ -136,15 +146,16 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
     scores += attacked(name, folder)
     words, (speeds, costs) = lexical_rows(name, start, folder), cost_rows(name, start, folder)
     for study in earlier:
-        there = {(run.arm, run.seed): run for run in finished_of(study, runs) if run not in finished}
-        new = {key: run for key, run in there.items() if run not in curves}
-        about |= {run: one for one in study["runs"] if (run := new.get((one["arm"], one["seed"])))}
-        curves |= {run: one for one in study["curves"] if (run := new.get((one["arm"], one["seed"])))}
-        rates += [row for row in study["rates"] if (row["arm"], row["seed"]) in new]
+        there = [run for run in finished_of(study, runs) if run not in finished]
+        new = [run for run in there if run not in curves]
+        about |= _of_runs(study["runs"], new)
+        curves |= _of_runs(study["curves"], new)
+        rates += [row for row in study["rates"] if Run(name, row["arm"], row["seed"]) in new]
         for row in study["comparisons"]:
-            key, arm = (row["group"], row["measure"], row["unit"], row["better"]), row["arm"]
+            key = (row["group"], row["measure"], row["unit"], row["better"])
             of_arm = row["values"] if row["group"] == FINE_TUNING else {}
-            scores += [(key, arm, int(seed), value) for seed, value in of_arm.items() if (arm, int(seed)) in there]
+            of_runs = {Run(name, row["arm"], int(seed)): value for seed, value in of_arm.items()}
+            scores += [(key, run.arm, run.seed, value) for run, value in of_runs.items() if run in there]
         # these intervals are from comparisons of all runs of a study, so only arms can be joined
         for rows, group in ((words, WORDS), (costs, COST)):
             known = {row["arm"] for row in rows}

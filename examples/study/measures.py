@@ -66,6 +66,11 @@ def place_of_run(run: Run, measure: str) -> Path:
     return place(run.start, measure) / run.arm / f"seed{run.seed}"
 
 
+def log_of(output: Path) -> Path:
+    """The log of the command that writes a measure to a folder, relative to the folder of the study."""
+    return Path("logs", *output.parts).with_suffix(".log")
+
+
 def prepare_measures(name: str, start: Start, runner: Runner) -> None:
     """Prepare the measures in BY_RUN; raises InputError if that fails."""
     for measure, settings in start.measures.items():
@@ -129,7 +134,7 @@ def _measure(
         return None
     known.unlink(missing_ok=True)
     say(title)
-    log = Path("logs", *output.parts).with_suffix(".log")
+    log = log_of(output)
     code = runner.run(words, log)
     if code:
         return f"{title} failed with exit code {code}: {last_line(runner.folder / log)} (see {runner.folder / log})"

@@ -157,6 +157,8 @@ def _check(plan: Plan) -> None:
         _name("starts", name)
         for what in ("updates", "save_every", "log_every"):
             _positive(f"{key}.{what}", getattr(start, what))
+        if start.hours is not None and not start.hours > 0:
+            raise InputError(f"{key}.hours: must be positive, not {start.hours:g}")
         _seeds(f"{key}.seeds", start.seeds)
         _flags(f"{key}.train", start.train)
         for measure, margin in start.margins.items():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Optional
 
-from measures import BY_RUN, LOG, is_finished, place_of_run
+from measures import BY_RUN, LOG, is_finished, log_of, place_of_run
 from plan import Plan, Run
 from runner import read_record
 
@@ -20,10 +20,11 @@ def hours_left(
     None if a start has neither.
     """
     runs = list(runs)
+    seconds = {one["log"]: one["seconds"] for one in read_record(folder)}
     mean: dict[str, float] = {}
     for name in {run.start for run in runs}:
         of_start = [run for run in runs if run.start == name and is_finished(folder, run)]
-        hours = [hours_of(run, folder) for run in of_start] or known.get(name) or []
+        hours = [hours_of(run, folder, seconds) for run in of_start] or known.get(name) or []
         estimate = sum(hours) / len(hours) if hours else plan.starts[name].hours
         if estimate is None:
             return None
@@ -32,10 +33,9 @@ def hours_left(
     return sum(mean[run.start] * (1 - share_done(plan, run, folder)) for run in left) / parallel
 
 
-def hours_of(run: Run, folder: Path) -> float:
-    """The hours of a finished run and of its own measures."""
-    logs = {str(Path("logs", *place_of_run(run, measure).parts).with_suffix(".log")) for measure in BY_RUN}
-    measuring = sum(one["seconds"] for one in read_record(folder) if one["log"] in logs)
+def hours_of(run: Run, folder: Path, seconds: Mapping[str, float]) -> float:
+    """The hours of a finished run and of its own measures; ``seconds`` are those of each command by its log."""
+    measuring = sum(seconds.get(str(log_of(place_of_run(run, measure))), 0) for measure in BY_RUN)
     return (wall(folder / run.folder / LOG) + measuring) / 3600
 
 

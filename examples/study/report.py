@@ -665,6 +665,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def cells(tag: str, texts: Sequence[str]) -> str:
+    """Cells of a row; what is between two pairs of stars is in bold, as in Markdown."""
     bold = (re.sub(r"\*\*(.+)\*\*", r"<b>\1</b>", html.escape(text)) for text in texts)
     return "".join(f"<{tag}>{text}</{tag}>" for text in bold)
 

@@ -44,7 +44,7 @@ from tn_fairseq.arguments import positive
 from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.files import read_json_object, write_text
 
-SECONDS = 5  # between two updates of the line that says how much time is left
+SECONDS = 30  # between two updates of the line that says how much time is left
 PLANS = Path(__file__).resolve().parent / "plans"
 PLUGIN = Path(tn_fairseq.__file__).resolve().parent
 
@@ -61,12 +61,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     runs, known = {}, {}
     for name in args.start or plan.starts:
         there = [study["starts"][name] for study in earlier if name in study["starts"]]
+        known[name] = [run["hours"] for study in there for run in study["runs"] if run["state"] == "finished"]
         wanted = runs_of(name, plan.starts[name])
         done = {run for study in there for run in finished_of(study, wanted)}
-        runs[name] = [run for run in wanted if run not in done or is_finished(args.output, run)]
-        known[name] = [run["hours"] for study in there for run in study["runs"] if run["state"] == "finished"]
-        if not runs[name] or args.no_training and not any(is_finished(args.output, run) for run in runs[name]):
-            runs.pop(name)
+        here = {run for run in wanted if is_finished(args.output, run)}
+        left = [run for run in wanted if run not in done or run in here]
+        if here or left and not args.no_training:
+            runs[name] = left
     if args.dry_run:
         runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
         print("\n".join(remaining_commands(runner, plan, runs)) or f"nothing is left to do in {args.output}")

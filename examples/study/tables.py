@@ -1,11 +1,13 @@
 """The tables of the paper next to our figures, and what it would cost to repeat the paper's rows."""
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Dict, List, Sequence, Tuple
 
 from figures import FINE_TUNING
 from plan import Plan
 
+from tn_fairseq.reporting.layout import cell
 from tn_fairseq.reporting.paper import (
     AVERAGE,
     GLUE_ROWS,
@@ -36,7 +38,6 @@ NOTE = (
     "and were trained for minutes, so only the signs of differences can be compared. We have no data for QQP, MNLI "
     "and QNLI."
 )
-Values = Dict[Tuple[str, str], Dict[str, Dict[str, float]]]  # (group, measure) -> arm -> seed -> value
 
 
 @dataclass
@@ -62,7 +63,7 @@ def paper_tables(plan: Plan, results: Dict[str, Any]) -> List[Table]:
     two = [[row.model, f"{row.checkpoint:g}%", row.sequence_rate, row.prediction_rate] for row in TABLE_2]
     five = [[row.model, row.attack, row.em_attacked, row.em_drop, row.f1_attacked, row.f1_drop] for row in TABLE_5]
     variants = [f"ELECTRA-small{objective}" for objective in ("", " HC", " HC, embedding", " SR", " SR, sentence")]
-    three = [name for name in GLUE_ROWS if name not in variants[2::2]]
+    three = [name for name in GLUE_ROWS if "," not in name]  # the variants are only in Table 6
     columns = [*GLUE_TASKS, AVERAGE]
     return [
         Table(
@@ -94,94 +95,72 @@ def paper_tables(plan: Plan, results: Dict[str, Any]) -> List[Table]:
             "Table 6: variants on GLUE",
             ["model", *columns, REPEAT],
             [_row(name, *GLUE_ROWS[name].values()) for name in variants]
-            + our_scores(plan, results, columns, variants_only=True),
+            + our_scores(plan, results, columns, "ELECTRA-small"),
             SCORES_NOTE,
         ),
     ]
 
 
 def _row(model: str, *cells: object, decimals: int = 1) -> List[str]:
-    texts = [f"{cell:.{decimals}f}" if isinstance(cell, float) else str(cell) for cell in cells]
+    texts = [f"{value:.{decimals}f}" if isinstance(value, float) else str(value) for value in cells]
     return [model, *texts, repeat(model)]
 
 
-def _arms(plan: Plan, results: Dict[str, Any]) -> List[Tuple[str, str, str, str]]:
-    """The start, the name, the label and the objective of each arm that resembles a model of the paper."""
+def _arms(plan: Plan) -> List[Tuple[str, str, str, str]]:
+    """The start, the name and the label of each arm that resembles a model of the paper, and this model."""
     return [
-        (name, arm, f"ours, {name}: {arm}", settings.resembles.partition(" ")[2])
+        (name, arm, f"ours, {name}: {arm}", settings.resembles)
         for name, start in plan.starts.items()
         for arm, settings in start.arms.items()
         if settings.resembles
     ]
 
 
-def _values(results: Dict[str, Any], name: str) -> Values:
-    """The values of each measure of a start by arm and seed."""
-    found: Values = {}
-    for row in results["starts"][name]["comparisons"]:
-        if row["interval"] == "seeds":
-            found.setdefault((row["group"], row["measure"]), {})[row["arm"]] = row["values"]
-    return found
+def _fine_tuned(results: Dict[str, Any], name: str, arm: str) -> Dict[str, str]:
+    """The cell of each score of fine-tuning of an arm."""
+    rows = [row for row in results["starts"][name]["comparisons"] if row["group"] == FINE_TUNING and row["arm"] == arm]
+    return {row["measure"]: _cell(list(row["values"].values())) for row in rows}
 
 
-def _cell(of_arm: Dict[Any, float], decimals: int = 1) -> str:
+def _cell(values: Sequence[float], decimals: int = 1) -> str:
     """The mean over the seeds, with half of its 95% interval."""
-    if not of_arm:
-        return NOTHING
-    values = list(of_arm.values())
-    text = f"{sum(values) / len(values):.{decimals}f}"
-    if len(values) > 1:
-        low, high = mean_interval(values)
-        text += f" ± {(high - low) / 2:.{decimals}f}"
-    return text
+    return cell(fmean(values), f".{decimals}f", *mean_interval(values))
 
 
 def our_rates(plan: Plan, results: Dict[str, Any]) -> List[List[str]]:
     """The rates of plain masked LM at each checkpoint, over the seeds."""
     lines = []
-    for name, arm, label, objective in _arms(plan, results):
-        if objective:
+    for name, arm, label, model in _arms(plan):
+        if " " in model:  # with an objective
             continue
         of_arm: Dict[int, List[Dict[str, Any]]] = {}
         for row in results["starts"][name]["rates"]:
             if row["arm"] == arm:
                 of_arm.setdefault(row["updates"], []).append(row)
         for updates, rows in sorted(of_arm.items()):
-            cells = [
-                _cell({str(row["seed"]): row[rate] for row in rows}, decimals=2)
-                for rate in ("sequence_rate", "prediction_rate")
-            ]
+            cells = [_cell([row[rate] for row in rows], 2) for rate in ("sequence_rate", "prediction_rate")]
             lines.append([label, f"{100 * updates / plan.starts[name].updates:.3g}%", *cells, ""])
     return lines
 
 
-def our_scores(
-    plan: Plan, results: Dict[str, Any], columns: Sequence[str], variants_only: bool = False
-) -> List[List[str]]:
-    """The scores of fine-tuning of each arm that has any."""
+def our_scores(plan: Plan, results: Dict[str, Any], columns: Sequence[str], size: str = "") -> List[List[str]]:
+    """The scores of fine-tuning of each arm that has any and resembles a model of this size."""
     lines = []
-    for name, arm, label, _ in _arms(plan, results):
-        if variants_only and not (plan.starts[name].arms[arm].resembles or "").startswith("ELECTRA-small"):
-            continue
-        values = _values(results, name)
-        cells = [_cell(values.get((FINE_TUNING, column), {}).get(arm, {})) for column in columns]
-        if any(cell != NOTHING for cell in cells):
-            lines.append([label, *cells, ""])
+    for name, arm, label, model in _arms(plan):
+        scores = _fine_tuned(results, name, arm)
+        if model.startswith(size) and scores.keys() & set(columns):
+            lines.append([label, *(scores.get(column, NOTHING) for column in columns), ""])
     return lines
 
 
 def our_attacks(plan: Plan, results: Dict[str, Any]) -> List[List[str]]:
     """The scores of SQuAD under each attack, and how much lower they are."""
     lines = []
-    for name, arm, label, _ in _arms(plan, results):
-        values = _values(results, name)
-        for _, measure in values:
-            title, found, attack = measure.partition(" under ")
-            if title != "SQuAD EM" or not found or attack.endswith(", drop"):
-                continue
-            scores = [f"SQuAD {metric} under {attack}" for metric in SQUAD_METRICS]
-            measures = [name for score in scores for name in (score, f"{score}, drop")]
-            cells = [_cell(values[FINE_TUNING, one].get(arm, {})) for one in measures]
-            if cells[0] != NOTHING:
-                lines.append([label, attack, *cells, ""])
+    for name, arm, label, _ in _arms(plan):
+        scores = _fine_tuned(results, name, arm)
+        for measure in scores:
+            title, _, attack = measure.partition(" under ")
+            if title == "SQuAD EM" and attack and not attack.endswith(", drop"):
+                measures = [f"SQuAD {metric} under {attack}{end}" for metric in SQUAD_METRICS for end in ("", ", drop")]
+                lines.append([label, attack, *(scores[one] for one in measures), ""])
     return lines

@@ -8,7 +8,7 @@ import torch
 from tqdm import tqdm
 
 from tn_fairseq.analysis import counting
-from tn_fairseq.analysis.counting import Details, count, count_checkpoint, pair_cosines
+from tn_fairseq.analysis.counting import Details, count, count_checkpoint
 from tn_fairseq.analysis.predictions import Detection, Predictions
 from tn_fairseq.analysis.rates import Counts
 from tn_fairseq.models.loading import Checkpoint
@@ -62,20 +62,6 @@ def test_what_the_discriminator_finds():
     assert (counts.replaced, counts.replaced_detected) == (2, 1)
     assert (counts.drawn_synonyms, counts.drawn_synonyms_detected) == (1, 1)
     assert (counts.originals, counts.originals_detected, counts.said_replaced) == (8, 1, 2)
-
-
-def test_cosines_of_pairs_by_hand():
-    """Rows 4 and 5 are synonyms at 60 degrees, row 6 and 7 at 90 degrees; lengths do not matter."""
-    table = torch.full((V, 2), PADDING, dtype=torch.int32)
-    table[4, 0], table[5, 0], table[6, 0] = 5, 4, 7
-    embeddings = torch.zeros(V, 3)
-    embeddings[4], embeddings[5] = torch.tensor([2.0, 0, 0]), torch.tensor([0.5, 0.75**0.5, 0])
-    embeddings[6], embeddings[7] = torch.tensor([0, 0, 3.0]), torch.tensor([0.0, 1, 0])
-    found = pair_cosines(embeddings, table)
-    assert found["pairs"] == 3 and found["pair_cosine"] == pytest.approx((0.5 + 0.5 + 0) / 3)
-    assert found["other_cosine"] == pytest.approx((0.5 + 0 + 0) / 3)  # of 4, 5 and 6, which have a synonym
-    none = pair_cosines(embeddings, torch.full((V, 1), PADDING, dtype=torch.int32))
-    assert none == {"pairs": 0, "pair_cosine": None, "other_cosine": None}
 
 
 @pytest.fixture

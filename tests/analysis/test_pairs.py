@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tn_fairseq.analysis.pairs import COLUMNS, MISSED_PAIRS, pair_rows, similarities, typical_similarity
+from tn_fairseq.analysis.pairs import COLUMNS, MISSED_PAIRS, pair_cosines, pair_rows, similarities, typical_similarity
 from tn_fairseq.synonym_table import PADDING
 
 TABLE = torch.full((8, 2), PADDING, dtype=torch.int32)
@@ -76,3 +76,17 @@ def test_missed_pairs_are_limited_and_corrected_pairs_are_not():
     batches, words = [(gold, gold + 1, torch.full((size - 1,), 0.5))], torch.ones(size, dtype=torch.bool)
     found = pair_rows(batches, {"t": table}, torch.ones(size, 2), words, ["x"] * size, max)
     assert [row["list"] for row in found] == ["corrected"] * 50 + ["missed"] * MISSED_PAIRS
+
+
+def test_cosines_of_pairs_by_hand():
+    """Rows 4 and 5 are synonyms at 60 degrees, row 6 and 7 at 90 degrees; lengths do not matter."""
+    table = torch.full((8, 2), PADDING, dtype=torch.int32)
+    table[4, 0], table[5, 0], table[6, 0] = 5, 4, 7
+    embeddings = torch.zeros(8, 3)
+    embeddings[4], embeddings[5] = torch.tensor([2.0, 0, 0]), torch.tensor([0.5, 0.75**0.5, 0])
+    embeddings[6], embeddings[7] = torch.tensor([0, 0, 3.0]), torch.tensor([0.0, 1, 0])
+    found = pair_cosines(embeddings, table)
+    assert found["pairs"] == 3 and found["pair_cosine"] == pytest.approx((0.5 + 0.5 + 0) / 3)
+    assert found["other_cosine"] == pytest.approx((0.5 + 0 + 0) / 3)  # of 4, 5 and 6, which have a synonym
+    none = pair_cosines(embeddings, EMPTY)
+    assert none == {"pairs": 0, "pair_cosine": None, "other_cosine": None}

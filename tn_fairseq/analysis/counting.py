@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from .. import corruption
 from ..errors import InputError
 from ..huggingface.masked_lm import load_folder
 from ..models.electra import ElectraModel
@@ -16,8 +15,8 @@ from ..models.loading import Checkpoint, load
 from ..objectives import functional
 from ..objectives.mlm_merged_synonyms import first_of_group
 from ..objectives.mlm_soft_reg import input_word_embeddings
-from ..synonym_table import PADDING
 from .cases import CaseCollector
+from .pairs import pair_cosines
 from .predictions import Detection, Predictions, batches_of, load_split, predict
 from .rates import Counts
 
@@ -48,12 +47,11 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
     lprobs = batch.logits.log_softmax(dim=-1)
     synonyms = table[batch.words]
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
-    in_place = corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, false_negative)
     gain = functional.synonym_gain(batch.logits, batch.targets, synonyms)
     detected = {} if batch.detection is None else count_detected(batch, batch.detection, table)
     return Counts(
         sequences=len(batch.sequence_ids),
-        corrected_sequences=int(in_place.any(dim=1).sum()),
+        corrected_sequences=int(batch.in_place(false_negative).any(dim=1).sum()),
         masked=len(batch.targets),
         correct=int(batch.predictions.eq(batch.targets).sum()),
         corrected=int(false_negative.sum()),
@@ -67,36 +65,14 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
 
 def count_detected(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, int]:
     """How often the discriminator calls tokens replaced: tokens that are, synonyms of the original, and originals."""
-
-    def in_place(values: Tensor) -> Tensor:
-        return corruption.fill_in(torch.zeros_like(batch.masked_tokens), batch.masked_tokens, values)
-
     is_synonym = functional.false_negatives(detection.drawn_tokens, batch.words, table)
-    synonyms = in_place(is_synonym)
-    replaced = in_place(detection.drawn_tokens.ne(batch.targets) & ~is_synonym)
+    synonyms = batch.in_place(is_synonym)
+    replaced = batch.in_place(detection.drawn_tokens.ne(batch.targets) & ~is_synonym)
     originals = detection.is_token & ~replaced & ~synonyms
     return {
         name: int(tokens.sum())
         for kind, tokens in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
         for name, tokens in ((kind, tokens), (f"{kind}_detected", tokens & detection.said_replaced))
-    }
-
-
-def pair_cosines(embeddings: Tensor, table: Tensor) -> dict[str, float | None]:
-    """The mean cosine of a word and its synonym, and of all pairs of words with a synonym: (V, E) and (V, S).
-
-    None if the table is empty.
-    """
-    words, columns = (table != PADDING).nonzero(as_tuple=True)
-    directions = torch.nn.functional.normalize(embeddings.double(), dim=1)
-    of_pairs = (directions[words] * directions[table[words, columns].long()]).sum(dim=1)
-    distinct = words.unique()
-    n, total = len(distinct), directions[distinct].sum(dim=0)
-    of_all = (total.square().sum() - n) / (n * (n - 1)) if n > 1 else None  # without each word with itself
-    return {
-        "pairs": len(words),
-        "pair_cosine": of_pairs.mean().item() if n else None,
-        "other_cosine": None if of_all is None else of_all.item(),
     }
 
 

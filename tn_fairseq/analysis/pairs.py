@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..objectives import functional
 from ..synonym_table import PADDING
@@ -70,3 +71,23 @@ def typical_similarity(embeddings: Tensor, tables: Sequence[Tensor]) -> float:
         words.append(rows)
         synonyms.append(table[rows, columns].long())
     return similarities(embeddings, torch.cat(words), torch.cat(synonyms)).median().item()
+
+
+def pair_cosines(embeddings: Tensor, table: Tensor) -> dict[str, float | None]:
+    """The mean cosine of a word and its synonym, and of all pairs of words with a synonym: (V, E) and (V, S).
+
+    None if the table is empty. No pair is held in memory: both are products of sums of unit vectors.
+    """
+    words = (table != PADDING).any(dim=1).nonzero().squeeze(1)
+    synonyms, count = table[words], (table[words] != PADDING).sum()
+    directions = F.normalize(embeddings.double(), dim=1)
+    of_synonyms = F.embedding_bag(
+        synonyms.clamp(min=0).long(), directions, mode="sum", per_sample_weights=(synonyms != PADDING).double()
+    )
+    n, own = len(words), directions[words]
+    return {
+        "pairs": int(count),
+        "pair_cosine": ((own * of_synonyms).sum() / count).item() if n else None,
+        # without each word with itself
+        "other_cosine": ((own.sum(dim=0).square().sum() - n) / (n * (n - 1))).item() if n > 1 else None,
+    }

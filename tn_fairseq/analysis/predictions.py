@@ -37,6 +37,10 @@ class Predictions(NamedTuple):
     logits: Tensor  # (N, V)
     detection: Detection | None = None
 
+    def in_place(self, values: Tensor) -> Tensor:
+        """Boolean values of the masked positions, (N), in the text: (B, T), False elsewhere."""
+        return corruption.fill_in(torch.zeros_like(self.masked_tokens), self.masked_tokens, values)
+
 
 def load_split(loaded: Loaded, data_bin: Path, split: str) -> FairseqDataset:
     """The split as the checkpoint's task masks it; raises InputError if it is missing, damaged or empty."""

@@ -220,7 +220,7 @@ def _clause(auxiliary: Token, rest: Sequence[Token]) -> tuple[tuple[Token, ...],
         return None
     clause = list(rest)
     if word in _DO and rest[place - 1].lower not in ("not", "n't"):
-        spelling, *_ = *inflect(rest[place].lower, "VERB", _DO[word]), rest[place].text
+        spelling = next(iter(inflect(rest[place].lower, "VERB", _DO[word])), rest[place].text)
         clause[place] = Token(spelling, _DO[word])
     else:
         start = place

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -17,8 +18,12 @@ _FOLDER = (
     "--vectors needs a folder with one matrix (.npy) and one list of the words of its rows: .txt with one word per "
     "line, or .parquet with one column"
 )
-# of each word, the vector and where it is, for error messages; the version; the number of words that are not UTF-8
-_Found = tuple[dict[str, tuple[np.ndarray, str]], str, int]
+
+
+class _Found(NamedTuple):
+    rows: dict[str, tuple[np.ndarray, str]]  # the vector of a word, and where it is, for error messages
+    version: str
+    not_utf8: int = 0
 
 
 def read_vectors(path: str | Path, wanted: Sequence[str]) -> tuple[Vectors, int]:
@@ -91,7 +96,7 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
     if promised not in (None, count):
         raise InputError(f"{path}: its first line promises {promised} vectors, but it has {count}; download it again")
     version = f"{path.name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
-    return rows, version, not_utf8
+    return _Found(rows, version, not_utf8)
 
 
 def progress(path: Path) -> tqdm:
@@ -140,7 +145,7 @@ def _read_folder(folder: Path, needed: Collection[str]) -> _Found:
         f"{matrix_path.name} with {words_path.name}, {len(matrix)} vectors of dimension {matrix.shape[1]}, "
         f"sha256 {digest.hexdigest()}"
     )
-    return {word: (matrix[row], f"{matrix_path}, row {row} ({word!r})") for word, row in rows.items()}, version, 0
+    return _Found({word: (matrix[row], f"{matrix_path}, row {row} ({word!r})") for word, row in rows.items()}, version)
 
 
 def _only_file(folder: Path, *suffixes: str) -> Path:
