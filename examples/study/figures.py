@@ -179,11 +179,14 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         for row in compared(key, values, start.baseline, start.margins.get(key[1], start.margins.get(key[0])))
     ]
     correct(comparisons)
+    comparisons += words + costs
+    # in the order of the plan, whichever study an arm is from
+    comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
     return {
         "runs": list(about.values()),
         "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in curves.items()],
         "rates": rates,
-        "comparisons": comparisons + words + costs,
+        "comparisons": comparisons,
         "tokens_per_second": speeds,
     }
 

@@ -188,19 +188,20 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         "runs/scratch/hard_wordnet/seed7",
     ]
     plan["starts"]["scratch"]["seeds"] = [1, 2]
-    parts = []
-    for number in (1, 2):
-        part = json.loads(other.read_text())
-        of_part = part["starts"]["scratch"]
-        for key in ("runs", "curves", "rates"):
-            of_part[key] = [row for row in of_part[key] if row["seed"] == number]
-        for row in of_part["comparisons"]:
-            if row["interval"] == "seeds":
-                row["values"] = {seed: value for seed, value in row["values"].items() if seed == str(number)}
-        parts += ["--earlier", tmp_path / f"part{number}.json"]
-        parts[-1].write_text(json.dumps(part))
-    joined, complete = (study["starts"]["scratch"]["comparisons"] for study in (figures_with(*parts), theirs))
-    assert joined == complete
+    complete = theirs["starts"]["scratch"]["comparisons"]
+    for key, values in (("seed", (1, 2)), ("arm", ("hard_wordnet", "plain"))):
+        parts = []
+        for value in values:
+            part = json.loads(other.read_text())
+            of_part = part["starts"]["scratch"]
+            for name in ("runs", "curves", "rates", *(["comparisons"] if key == "arm" else [])):
+                of_part[name] = [row for row in of_part[name] if row[key] == value]
+            for row in of_part["comparisons"]:
+                if row["interval"] == "seeds" and key == "seed":
+                    row["values"] = {seed: score for seed, score in row["values"].items() if seed == str(value)}
+            parts += ["--earlier", tmp_path / f"part{value}.json"]
+            parts[-1].write_text(json.dumps(part))
+        assert figures_with(*parts)["starts"]["scratch"]["comparisons"] == complete
 
     def refusal(path: Path) -> str:
         with pytest.raises(SystemExit) as stop:
