@@ -48,6 +48,7 @@ RATES = {
     "other_cosine": (FALSE_NEGATIVES, "mean cosine of all words with a synonym", "", 0),
     "detection_recall": (DETECTION, "replaced tokens found", "%", 1),
     "detection_precision": (DETECTION, "replaced ones of those called replaced", "%", 1),
+    "detection_auc": (DETECTION, "area under the ROC curve", "%", 1),
     "synonyms_detected": (DETECTION, "synonyms called replaced", "%", 0),
 }
 # lexical measure -> the same without the group; all others are details, which stay in their own table

@@ -8,7 +8,7 @@ import torch
 from tqdm import tqdm
 
 from tn_fairseq.analysis import counting
-from tn_fairseq.analysis.counting import Details, count, count_checkpoint
+from tn_fairseq.analysis.counting import Details, count, count_checkpoint, detection_scores, ranked_right
 from tn_fairseq.analysis.predictions import Detection, Predictions
 from tn_fairseq.analysis.rates import Counts
 from tn_fairseq.models.loading import Checkpoint
@@ -53,15 +53,23 @@ def test_a_part_of_a_word_has_no_synonyms():
 def test_what_the_discriminator_finds():
     """Of four masked tokens: a synonym, a wrong word that it finds, the original word, and a wrong word it misses."""
     found = batch([4, 5, 6, 6], [5, 4, 6, 7])
-    said = torch.zeros(3, 4, dtype=torch.bool)
-    said[0, 1] = said[0, 2] = said[2, 0] = True  # the synonym, a wrong word, and an original word
+    logits = torch.full((3, 4), -1.0)
+    logits[0, 1] = logits[0, 2] = logits[2, 0] = 1  # the synonym, a wrong word, and an original word
     is_token = torch.ones(3, 4, dtype=torch.bool)
     is_token[2, 3] = False
-    detection = Detection(torch.tensor([5, 7, 6, 3]), said, is_token)
+    detection = Detection(torch.tensor([5, 7, 6, 3]), logits, is_token)
     counts = count(found._replace(detection=detection), torch.zeros(4, dtype=torch.bool), TABLE)
     assert (counts.replaced, counts.replaced_detected) == (2, 1)
     assert (counts.drawn_synonyms, counts.drawn_synonyms_detected) == (1, 1)
     assert (counts.originals, counts.originals_detected, counts.said_replaced) == (8, 1, 2)
+    # of 8 original words, the wrong word that it finds beats 7 and ties with 1; the one it misses ties with 7
+    assert ranked_right([detection_scores(found, detection, TABLE)] * 2) == 4 * (7 + 8 / 2)
+
+
+def test_the_area_under_the_curve():
+    batches = [(torch.tensor([2.0]), torch.tensor([1.0, 0.0])), (torch.tensor([0.0]), torch.tensor([-1.0, 0.0]))]
+    assert ranked_right(batches) == 4 + 2
+    assert ranked_right([(torch.tensor([]), torch.tensor([1.0]))]) == 0
 
 
 @pytest.fixture

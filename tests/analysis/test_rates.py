@@ -49,10 +49,11 @@ def test_counts_are_summed_and_rates_are_means_over_seeds():
 
 def test_the_rates_of_the_discriminator():
     detected = {"replaced": 40, "replaced_detected": 10, "drawn_synonyms": 8, "drawn_synonyms_detected": 2}
-    counts = FIRST._replace(**detected, originals=900, originals_detected=30)
+    counts = FIRST._replace(**detected, originals=900, originals_detected=30, detections_ranked_right=9000)
     found = rate_row("a.pt", 1, "wn", [counts], detects=True)
     assert list(found) == [*KEYS, *(f"{rate}{end}" for rate in DETECTION for end in ("", "_low", "_high"))]
-    assert [found[rate] for rate in DETECTION] == [25, 25, 25]
+    assert [found[rate] for rate in DETECTION] == [25, 25, 25, 25]
+    assert "discriminator: recall 25.00%, precision 25.00%, area under the ROC curve 25.00%" in rates_table([found])
 
 
 def test_a_rate_with_denominator_zero_is_zero():

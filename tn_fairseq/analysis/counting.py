@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
 import torch
+from scipy import stats
 from torch import Tensor
 from tqdm import tqdm
 
@@ -63,17 +64,34 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
     )
 
 
-def count_detected(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, int]:
-    """How often the discriminator calls tokens replaced: tokens that are, synonyms of the original, and originals."""
+def detected_tokens(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, Tensor]:
+    """The tokens that the discriminator reads, (B, T) boolean: replaced, synonyms of the original, and originals."""
     is_synonym = functional.false_negatives(detection.drawn_tokens, batch.words, table)
     synonyms = batch.in_place(is_synonym)
     replaced = batch.in_place(detection.drawn_tokens.ne(batch.targets) & ~is_synonym)
     originals = detection.is_token & ~replaced & ~synonyms
+    return {"replaced": replaced, "drawn_synonyms": synonyms, "originals": originals}
+
+
+def count_detected(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, int]:
+    """How many tokens of each kind there are, and how many of them the discriminator calls replaced."""
     return {
         name: int(tokens.sum())
-        for kind, tokens in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
-        for name, tokens in ((kind, tokens), (f"{kind}_detected", tokens & detection.said_replaced))
+        for kind, of_kind in detected_tokens(batch, detection, table).items()
+        for name, tokens in ((kind, of_kind), (f"{kind}_detected", of_kind & detection.logits.gt(0)))
     }
+
+
+def detection_scores(batch: Predictions, detection: Detection, table: Tensor) -> tuple[Tensor, Tensor]:
+    """The discriminator's logits of the replaced tokens that are no synonym of the original, and of the originals."""
+    tokens = detected_tokens(batch, detection, table)
+    return detection.logits[tokens["replaced"]], detection.logits[tokens["originals"]]
+
+
+def ranked_right(batches: Sequence[tuple[Tensor, Tensor]]) -> float:
+    """In how many pairs of a replaced and an original token the replaced one has the higher logit; ties count half."""
+    replaced, originals = (torch.cat(scores).numpy() for scores in zip(*batches))
+    return stats.mannwhitneyu(replaced, originals, method="asymptotic").statistic if len(replaced) else 0.0
 
 
 def count_checkpoint(
@@ -100,16 +118,20 @@ def count_checkpoint(
     progress.reset(total=options.mask_seeds * sum(map(len, batches)))
     seeds: list[list[Counts]] = []
     for seed in range(1, options.mask_seeds + 1):
-        found = []
+        found, scores = [], []
         for batch in predict(loaded, dataset, batches, seed, is_sample, continues_word, first, options.detection):
             false_negatives = torch.stack(
                 [functional.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
             found.append([count(batch, *pair) for pair in zip(false_negatives, tables.values(), strict=True)])
+            if batch.detection is not None:
+                scores.append([detection_scores(batch, batch.detection, table) for table in tables.values()])
             if details is not None:
                 details.add(batch, false_negatives)
             progress.update(len(batch.sequence_ids))
-        seeds.append([Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)])
+        counts = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
+        right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(counts)
+        seeds.append([one._replace(detections_ranked_right=pairs) for one, pairs in zip(counts, right, strict=True)])
     embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:
         details.word_embeddings = embeddings

@@ -21,7 +21,7 @@ class Detection(NamedTuple):
     """What ELECTRA's discriminator says about a batch in which the generator replaced the masked tokens."""
 
     drawn_tokens: Tensor  # (N)
-    said_replaced: Tensor  # (B, T) boolean
+    logits: Tensor  # (B, T), positive if it calls the token replaced
     is_token: Tensor  # (B, T) boolean, not padding
 
 
@@ -102,6 +102,10 @@ def predict(
             net_input |= {"target_tokens": target_tokens, "uniform_draws": batch.get("uniform_draws")}
         output = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
         logits = output[0].float().cpu()
+        detection = None
+        if detects:
+            is_token = net_input["src_tokens"].ne(padding)
+            detection = Detection(output.drawn_tokens.cpu(), output.discriminator_logits.float().cpu(), is_token)
         tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)
         words = functional.complete_words(tokens, continues_word, padding)
         yield Predictions(
@@ -114,9 +118,5 @@ def predict(
             if sample
             else logits.argmax(-1),
             logits=logits,
-            detection=Detection(
-                output.drawn_tokens.cpu(), output.discriminator_logits.gt(0).cpu(), net_input["src_tokens"].ne(padding)
-            )
-            if detects
-            else None,
+            detection=detection,
         )

@@ -28,11 +28,13 @@ UNPRINTED = {
     "mistaken_rate": ("corrected", "with_synonyms"),
 }
 # of ELECTRA's discriminator, if it is measured: the replaced tokens that it finds, and how many of the tokens that it
-# calls replaced are, both without synonyms of the original token; and how many of these synonyms it calls replaced
+# calls replaced are, both without synonyms of the original token; how many of these synonyms it calls replaced; and the
+# area under the ROC curve: how often a replaced token gets a higher probability of being replaced than an original one
 DETECTION = {
     "detection_recall": ("replaced_detected", "replaced"),
     "detection_precision": ("replaced_detected", "said_replaced"),
     "synonyms_detected": ("drawn_synonyms_detected", "drawn_synonyms"),
+    "detection_auc": ("detections_ranked_right", "detection_pairs"),
 }
 HEADINGS = ("checkpoint", "updates", "corrected", "% of sequences", "% of mismatches", "% of masked", "accuracy %")
 LEGEND = """\
@@ -67,6 +69,11 @@ class Counts(NamedTuple):
     drawn_synonyms_detected: int = 0
     originals: int = 0
     originals_detected: int = 0
+    detections_ranked_right: float = 0.0  # pairs in which the replaced token has a higher logit than the original one
+
+    @property
+    def detection_pairs(self) -> int:
+        return self.replaced * self.originals
 
     @property
     def said_replaced(self) -> int:
@@ -131,6 +138,11 @@ def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:
                 for rate in RATES
             ]
             lines.append([f"    {checkpoint.name}", updates, f"{row['corrected']:,}", *rates])
+            if "detection_recall" in row:
+                lines.append(
+                    f"      discriminator: recall {row['detection_recall']:.2f}%, precision "
+                    f"{row['detection_precision']:.2f}%, area under the ROC curve {row['detection_auc']:.2f}%"
+                )
         lines.append("")
     lines += LEGEND.splitlines()
     if any(row["mask_seeds"] > 1 for row in rows):
