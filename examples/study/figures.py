@@ -96,7 +96,8 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
         theirs = {name: start for name, start in study["plan"]["starts"].items() if name in plan.starts}
         is_study = {"other_hours", "machine"} <= study.keys()
         is_study &= all(study["starts"][name].keys() >= OF_START for name in theirs)
-        differing = [key for name, start in theirs.items() for key in _differences(name, plan.starts[name], start)]
+        trained = [name for name in theirs if finished_of(study["starts"][name], runs_of(name, plan.starts[name]))]
+        differing = [key for name in trained for key in _differences(name, plan.starts[name], theirs[name])]
     except (KeyError, TypeError, AttributeError):
         is_study = False
     if not is_study:
@@ -179,7 +180,7 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         for key, values in measured.items()
         for row in compared(key, values, start.baseline, start.margins.get(key[1], start.margins.get(key[0])))
     ]
-    correct(comparisons)
+    correct(comparisons + words)
     comparisons += words + costs
     # in the order of the plan, whichever study an arm is from
     comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
@@ -316,7 +317,7 @@ def correct(rows: List[Dict[str, Any]]) -> None:
     """Add Holm's p values, over all arms and measures of a group."""
     families: Dict[str, List[Dict[str, Any]]] = {}
     for row in rows:
-        if row["p"] is not None:
+        if row.get("p") is not None:  # words of a study of an older version have none
             families.setdefault(row["group"], []).append(row)
     for family in families.values():
         for row, p in zip(family, holm([row["p"] for row in family])):
@@ -379,6 +380,7 @@ def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
             | {"interval": "items and seeds", "arm": row["checkpoint"]}
             | {"seeds": row["seeds"], "value": row["value"], "values": None, "pairs": row["seeds"]}
             | {"difference": row["difference"], "low": low, "high": high, "detectable": detectable}
+            | {"p": row.get("difference_p"), "holm": None}
         )
     return rows
 

@@ -152,7 +152,7 @@ def chance(of_start: Dict[str, Any]) -> List[str]:
 
 
 def corrected(of_start: Dict[str, Any]) -> List[str]:
-    """Which differences over seeds remain after Holm's correction, and which are shown to be within their margin."""
+    """Which differences remain after Holm's correction, and which are shown to be within their margin."""
     lines = []
     # a share of the oracle's gain is a held-out figure on another scale
     rows = [row for row in of_start["comparisons"] if row.get("holm") is not None and row["better"]]
@@ -165,7 +165,7 @@ def corrected(of_start: Dict[str, Any]) -> List[str]:
         ]
         lines.append(
             f"After Holm's correction for all arms and measures of a group, {len(found)} of {len(rows)} differences "
-            f"over seeds are significant{': ' if found else ''}{'; '.join(of_arms)}."
+            f"are significant{': ' if found else ''}{'; '.join(of_arms)}."
         )
     tested = [row for row in of_start["comparisons"] if row.get("equivalent") is not None]
     for measure in _in_order(tested, "measure"):

@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 from tn_fairseq.evaluation import bootstrap
-from tn_fairseq.evaluation.bootstrap import estimate, mean, rank_correlation
+from tn_fairseq.evaluation.bootstrap import estimate, mean, rank_correlation, significant
 
 NORMAL = np.random.default_rng(5).normal(3.0, 2.0, (1, 400))
 
 
 def test_values_without_spread_have_no_interval():
     (found,) = estimate([np.full((1, 30), 2.5)], mean)
-    assert found == (2.5, 2.5, 2.5, None, None, None, None)
+    assert found == (2.5, 2.5, 2.5, *[None] * 5)
 
 
 def test_the_interval_of_a_mean_is_that_of_the_normal_approximation():
@@ -63,8 +63,8 @@ def test_larger_clusters_count_more():
 
 def test_a_single_cluster_has_no_interval():
     one, other = estimate([NORMAL, NORMAL + 1], mean, 0, clusters=[1] * 400)
-    assert one == (NORMAL.mean(), *[None] * 6) and other.difference == pytest.approx(1)
-    assert other.low is other.high is other.difference_low is other.difference_high is None
+    assert one == (NORMAL.mean(), *[None] * 7) and other.difference == pytest.approx(1)
+    assert other.low is other.high is other.difference_low is other.difference_high is other.difference_p is None
 
 
 def test_the_intervals_of_clustered_items_cover_the_truth_in_95_percent_of_simulations(monkeypatch):
@@ -80,6 +80,25 @@ def test_the_intervals_of_clustered_items_cover_the_truth_in_95_percent_of_simul
     # the standard error is 0.01; with 5% outside at each end, it would be 0.89
     assert coverage(clusters.tolist()) == pytest.approx(0.95, abs=0.02)
     assert coverage(None) < 0.75
+
+
+def test_the_p_values_of_differences_are_uniform_without_a_difference(monkeypatch):
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 200)
+    samples = np.random.default_rng(4).normal(size=(500, 1, 200))
+    found = estimate([np.zeros((1, 200)), *samples], mean, baseline=0)[1:]
+    for level in (0.05, 0.3):
+        assert np.mean([one.difference_p < level for one in found]) == pytest.approx(level, abs=0.03)
+    # as far from zero as the end of an interval; 200 resamples estimate the spread with an error of 5%
+    _, far = estimate([np.zeros((1, 400)), NORMAL - NORMAL.mean() + 1.96 / 20 * NORMAL.std()], mean, baseline=0)
+    assert far.difference_p == pytest.approx(0.05, abs=0.02)
+
+
+def test_which_differences_are_significant():
+    assert significant({"a": None}) == ""
+    # three tests: 3 * 0.01 and 2 * 0.03
+    found = significant({"a": 0.03, "b": 0.01, "c": 0.5, "d": None})
+    assert found == "After Holm's correction, 1 of 3 differences are significant: b."
+    assert significant({"a": 0.06}) == "After Holm's correction, 0 of 1 differences are significant."
 
 
 def test_differences_are_paired():

@@ -218,6 +218,11 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     theirs["plan"]["starts"]["scratch"]["arms"]["plain"]["flags"] = "--criterion mlm_soft_reg"
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.arms.plain: differs from that" in refusal(tmp_path / "changed.json")
+    # a start without runs may differ
+    started = json.loads((tmp_path / "changed.json").read_text())
+    started["starts"]["scratch"]["runs"] = [{**run, "state": "started"} for run in started["starts"]["scratch"]["runs"]]
+    (tmp_path / "started.json").write_text(json.dumps(started))
+    figures_with("--no-training", "--earlier", tmp_path / "started.json")
     theirs["plan"]["starts"] = {}
     (tmp_path / "other.json").write_text(json.dumps(theirs))
     assert "other.json: has none of the plan's starts scratch" in refusal(tmp_path / "other.json")
@@ -523,7 +528,7 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(mod
     assert found["far"]["holm"] == pytest.approx(3 * found["far"]["p"]) and found["far"]["p"] < 0.001
     assert {arm: found[arm]["equivalent"] for arm in shifts} == {"far": False, "near": True, "noisy": False}
     significant, excluded = report.corrected({"comparisons": rows})
-    assert "1 of 3 differences over seeds are significant: far on accuracy." in significant
+    assert "1 of 3 differences are significant: far on accuracy." in significant
     assert excluded.startswith(
         "accuracy: a difference larger than 0.5 is excluded for near; tested: far, near, noisy ("
     )

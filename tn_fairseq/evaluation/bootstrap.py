@@ -6,13 +6,15 @@ measure varies more than if all items were independent. Each resample also draws
 checkpoint that has several, and averages over them.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+import textwrap
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from ..reporting.statistics import CONFIDENCE
+from ..reporting.layout import WIDTH
+from ..reporting.statistics import CONFIDENCE, holm
 
 RESAMPLES = 1000
 # the measure of each seed from its values, (seeds, items) -> (seeds,)
@@ -22,7 +24,8 @@ Statistic = Callable[[np.ndarray], np.ndarray]
 class Estimate(NamedTuple):
     """A measure averaged over seeds, its standard deviation over seeds, and its difference from the baseline.
 
-    ``low`` and ``high`` are the ends of 95% intervals. None where it is undefined.
+    ``low`` and ``high`` are the ends of 95% intervals. ``difference_p`` is the two-sided p value of a normal
+    distribution with the standard deviation of the resampled differences. None where it is undefined.
     """
 
     value: float | None
@@ -32,6 +35,7 @@ class Estimate(NamedTuple):
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
+    difference_p: float | None = None
 
 
 def mean(values: np.ndarray) -> np.ndarray:
@@ -86,9 +90,20 @@ def estimate(
         row: list[float] = [values.mean(), *_interval(resampled[group]), seed_sd]
         if baseline is not None and baseline != group:
             difference = values.mean() - found[baseline].mean()
-            row += [difference, *_interval(resampled[group] - resampled[baseline])]
+            differences = resampled[group] - resampled[baseline]
+            row += [difference, *_interval(differences), _p_value(difference, differences)]
         estimates.append(Estimate(*(None if np.isnan(number) else number for number in row)))
     return estimates
+
+
+def significant(p_values: Mapping[str, float | None]) -> str:
+    """For a terminal of 120 columns: which of the named differences remain after Holm's correction for all of them."""
+    tested = {name: p for name, p in p_values.items() if p is not None}
+    if not tested:
+        return ""
+    names = [name for name, p in zip(tested, holm(list(tested.values()))) if p < 1 - CONFIDENCE]
+    found = f"After Holm's correction, {len(names)} of {len(tested)} differences are significant"
+    return "\n".join(textwrap.wrap(f"{found}{': ' if names else ''}{'; '.join(names)}.", WIDTH))
 
 
 def _interval(resampled: np.ndarray) -> tuple[float, float]:
@@ -98,3 +113,10 @@ def _interval(resampled: np.ndarray) -> tuple[float, float]:
     outside = 50 * (1 - CONFIDENCE)
     low, high = np.nanpercentile(resampled, [outside, 100 - outside])
     return low, high
+
+
+def _p_value(difference: float, resampled: np.ndarray) -> float:
+    """The two-sided p value of a difference from its resamples; NaN if they do not vary or are undefined."""
+    defined = resampled[~np.isnan(resampled)]
+    spread = defined.std(ddof=1) if len(defined) > 1 else 0
+    return 2 * float(stats.norm.sf(abs(difference) / spread)) if spread else np.nan

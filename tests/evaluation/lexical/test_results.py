@@ -78,7 +78,7 @@ def test_the_layout_of_values_and_differences():
     rows = [
         {"checkpoint": name, "updates": updates, "seeds": 3, **LENIENCY._asdict(), "value": value}
         | {"low": 1.0, "high": 1.5, "baseline": baseline, "difference": 0.25, "difference_low": -0.5}
-        | {"difference_high": 0.7}
+        | {"difference_high": 0.7, "difference_p": None if baseline is None else 0.04}
         for name, updates, value, baseline in (("plain", None, 1.2, None), ("hard", 12000, 1.45, "plain"))
     ]
     lines = [line.split("  ") for line in checkpoints_text(rows, {"swords": "two left out"}).splitlines()]
@@ -91,6 +91,8 @@ def test_the_layout_of_values_and_differences():
         ["minus plain", "+0.250 ± 0.600"],
     ]
     assert ["two left out"] in lines
+    found = "After Holm's correction, 1 of 1 differences are significant: hard, swords: leniency."
+    assert lines[-1] == [found]
 
 
 def test_everything_fits_in_120_columns():

@@ -67,7 +67,7 @@ def test_changed_rows_are_paired_by_number(tmp_path):
     [
         ({}, ROWS, '"changed"; attack again'),
         ({"changed": {"SST-2/dev.tsv": []}}, ROWS, '"changed"; attack again'),
-        ({"changed": {"CoLA/dev.tsv": [0]}}, ROWS, "'CoLA/dev.tsv' is not a dev file of a task that is scored by"),
+        ({"changed": {"STS-B/dev.tsv": [0]}}, ROWS, "'STS-B/dev.tsv' is not a dev file of a task with classes"),
         ({"changed": {"SST-2/train.tsv": [0]}}, ROWS, "'SST-2/train.tsv' is not a dev file"),
         *(
             ({"changed": {"SST-2/dev.tsv": rows}}, ROWS, "SST-2/dev.tsv must be different numbers from 0 to 2")

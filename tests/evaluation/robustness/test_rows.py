@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score, matthews_corrcoef
 
 from tn_fairseq.evaluation import bootstrap
 from tn_fairseq.evaluation.robustness.attacks import Attack, Example
@@ -80,6 +81,28 @@ def test_examples_with_one_context_are_resampled_together(task, place, monkeypat
         row, *_ = attack_rows(attack, {"plain": [found]})
         rows.append([row[key] for key in ("original", "attacked", "drop", "drop_low", "drop_high")])
     assert rows[1] == pytest.approx(rows[0]) and rows[0][4] - rows[0][3] > 15
+
+
+def test_metrics_of_all_examples_together(monkeypatch):
+    """F1 of MRPC, Matthews' correlation of CoLA and their drops, in every resample those of the resampled examples."""
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 200)
+    rng = np.random.default_rng(2)
+    golds, before, after = rng.integers(0, 2, (3, 60)).astype(str)
+    sides = [[Example((f"{side}{n}",), (gold,)) for n, gold in enumerate(golds)] for side in "ab"]
+    for task, names in (("MRPC", ["accuracy", "f1"]), ("CoLA", ["matthews"])):
+        attack = attack_of(*sides, data=task)
+        plain, same = (predictions(list(one), list(other), attack) for one, other in ((before, after), (before,) * 2))
+        found = attack_rows(attack, {"plain": [plain, plain], "same": [same]}, "same")
+        assert [row["score"] for row in found[::2]] == names
+        row, of_same = found[-2:]
+        score = f1_score if task == "MRPC" else matthews_corrcoef
+        one, other = (100 * score(golds.astype(int), classes.astype(int)) for classes in (before, after))
+        assert (row["original"], row["attacked"], row["drop"]) == pytest.approx((one, other, one - other))
+        assert row["original_difference"] == of_same["drop"] == 0
+        assert row["drop_difference"] == pytest.approx(one - other)
+        assert row["drop_low"] < row["drop"] < row["drop_high"] and of_same["drop_low"] == of_same["drop_high"] == 0
+    alone, *_ = attack_rows(attack_of(None, sides[0], data="CoLA"), {"same": [same]})
+    assert alone["original"] is alone["drop"] is None and alone["attacked"] == pytest.approx(one)
 
 
 def test_what_is_undefined_is_none():

@@ -11,7 +11,7 @@ from ...reporting.layout import WIDTH, align, cell, shorten
 from ...reporting.plot import Point, draw_panels
 from ...synonyms.acceptance import Crossings, TableQuality
 from ...synonyms.swords import VERDICTS
-from ..bootstrap import Statistic, estimate, mean, rank_correlation
+from ..bootstrap import Statistic, estimate, mean, rank_correlation, significant
 from .substitution import GAP, LEMMAS, LENIENCY, REJECTED_MASS, ROW_MEASURES, RTD_AUC
 
 Row = dict[str, Any]
@@ -184,7 +184,9 @@ def checkpoints_text(rows: Sequence[Row], notes: Mapping[str, str]) -> str:
         parts = [key for key in keys if key.data == data and key.measure == f"{ACCURACY} by phenomenon"]
         headings = {ABBREVIATIONS.get(key.part, key.part[:6]): key for key in parts}
         block(f"{data}: accuracy % by phenomenon", headings, ".1f", BLIMP_LEGEND, spread=False)
-    return "\n\n".join([*blocks, INTERVALS])
+    shown = [row for row in rows if not row["measure"].startswith(f"{ACCURACY} by ")]
+    found = significant({f"{row['checkpoint']}, {_title(row)}": row["difference_p"] for row in shown})
+    return "\n\n".join([*blocks, "\n".join([INTERVALS, *([found] if found else [])])])
 
 
 def _block(rows: Sequence[Row], columns: Mapping[str, Key], form: str, spread: bool) -> list[str]:

@@ -12,12 +12,12 @@ from ...formats.squad import SquadExample, read_labeled_squad
 from ..squad import SQUAD
 
 ATTACK = "attack.json"  # in an attacked GLUE folder
-# dev files of the tasks that are scored by accuracy: the task and the split
+# dev files of the tasks with classes: the task and the split
 _DEV_FILES = {
     f"{task.name}/{file}": (task, split)
     for task in TASKS.values()
     for split, file in task.splits.items()
-    if task.metrics[0] == "accuracy" and split.startswith("valid")
+    if task.labels and split.startswith("valid")
 }
 # what each key of AdvGLUE's dev.json holds
 _ADVGLUE = {
@@ -101,7 +101,7 @@ def _glue_attacks(name: str, original: Path | None, folder: Path) -> Iterator[At
         raise InputError(f'{place}: must have the changed rows of at least one file in "changed"; attack again')
     for file, rows in changed.items():
         if file not in _DEV_FILES:
-            raise InputError(f"{place}: {file!r} is not a dev file of a task that is scored by accuracy; attack again")
+            raise InputError(f"{place}: {file!r} is not a dev file of a task with classes; attack again")
         task, split = _DEV_FILES[file]
         before, after = (_glue_examples(root, task, split) for root in (original, folder))
         numbers = range(len(before))
