@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -102,6 +103,8 @@ class Plan:
     question: str = MISSING
     # files and folders by name: linked as sources/NAME in the study's folder; relative to the plan, None if not known
     sources: Dict[str, Optional[str]] = field(default_factory=dict)
+    # NAME, or a pattern of files as NAME/FILE, of the sources -> how to get it
+    hints: Dict[str, str] = field(default_factory=dict)
     parallel: int = 1
     threads: int = 1
     starts: Dict[str, Start] = MISSING
@@ -246,6 +249,11 @@ def runs_of(name: str, start: Start) -> List[Run]:
         for arm, of_arm in seeds.items()
         if number < len(of_arm)
     ]
+
+
+def hint(plan: Plan, name: str) -> str:
+    """How to get a source or a file of it, as the plan says, for the end of an error message."""
+    return next((f"; to get it: {how}" for pattern, how in plan.hints.items() if fnmatch(name, pattern)), "")
 
 
 def training_command(start: Start, run: Run, plugin: Path) -> List[str]:

@@ -34,7 +34,7 @@ from measures import (
     prepare_measures,
     updates_of,
 )
-from plan import Plan, Run, Start, read_plan, runs_of, training_command
+from plan import Plan, Run, Start, hint, read_plan, runs_of, training_command
 from progress import clock, hours_left
 from report import write_report
 from runner import Runner, last_line, locked, say
@@ -150,7 +150,8 @@ def carry_out(
 def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) -> None:
     """Link each source that the starts use as sources/NAME, so that commands need no paths of this machine.
 
-    A link of an earlier sitting is used if the source is not given now. Raises InputError if a source is missing.
+    A link of an earlier sitting is used if the source is not given now. Raises InputError if a source, or a file of it
+    that a command reads, is missing.
     """
     used = str(starts)
     for name, place in plan.sources.items():
@@ -159,7 +160,7 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
             continue
         if place is None:
             if not link.exists():
-                raise InputError(f"{path}: sources.{name}: is missing; give --source {name}=PATH")
+                raise InputError(f"{path}: sources.{name}: is missing; give --source {name}=PATH{hint(plan, name)}")
             continue
         if not Path(place).exists():
             raise InputError(f"{path}: sources.{name}: {place} does not exist; give --source {name}=PATH")
@@ -167,6 +168,13 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
         if link.is_symlink():
             link.unlink()
         link.symlink_to(place)
+    steps = [step for start in starts for one in (start, *start.measures.values()) for step in one.prepare]
+    commands = [step.command for step in steps if not (folder / step.output).exists()]
+    commands += [measure.flags for start in starts for measure in start.measures.values()]
+    for file in re.findall(r"\bsources/[\w./-]+", " ".join(commands)):
+        if not (folder / file).exists():
+            name = file.removeprefix("sources/")
+            raise InputError(f"{(folder / file).resolve()}: is missing{hint(plan, name)}")
 
 
 # Training

@@ -262,7 +262,20 @@ def test_only_the_sources_that_the_starts_use_are_needed(modules, tmp_path):
     study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     assert {path.name for path in (tmp_path / "sources").iterdir()} == {"text", "textbook"}
     start.prepare[0].command += " sources/book/1.txt"
-    with pytest.raises(ValueError, match="plan.yaml: sources.book: is missing; give --source book=PATH"):
+    both.hints = {"book": "write one", "text/*.xz": "xz a.txt"}
+    with pytest.raises(
+        ValueError, match="plan.yaml: sources.book: is missing; give --source book=PATH; to get it: wri"
+    ):
+        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+
+    # a file of a source is missing, which is only read if the output is missing, too
+    start.prepare[0].command = "sh -c 'xz -dc sources/text/b/a.txt.xz'"
+    with pytest.raises(ValueError, match=f"^{tmp_path}/b/a.txt.xz: is missing; to get it: xz a.txt$"):
+        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    (tmp_path / "a").touch()
+    study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    start.measures["lexical"] = plan.Measure(flags="--swords sources/textbook/swords.json.gz")
+    with pytest.raises(ValueError, match="swords.json.gz: is missing$"):
         study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
 
@@ -337,7 +350,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
 
 def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(modules, tmp_path):
     plan = small_plan()
-    plan["sources"] = {}
+    plan["sources"], plan["starts"]["scratch"]["measures"] = {}, {}
     plan["starts"]["scratch"]["prepare"].insert(0, {"output": "never", "command": "sleep 300"})
     command = [
         sys.executable,
