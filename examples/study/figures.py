@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
@@ -65,6 +65,7 @@ LEXICAL = {
 # what ``of_start`` returns
 OF_START = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
 
+Key = Tuple[str, str, str, int]  # group, name, unit, and whether more is better
 Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
 Curve = Dict[str, List[float]]
 
@@ -128,6 +129,19 @@ def _of_runs(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Run, D
     return {run: by_key[run.arm, run.seed] for run in runs if (run.arm, run.seed) in by_key}
 
 
+@dataclass
+class Found:
+    """What is known about a start, before it is compared: of this folder, and then also of earlier studies."""
+
+    about: Dict[Run, Dict[str, Any]]
+    curves: Dict[Run, Curve]  # of finished runs
+    rates: List[Dict[str, Any]]
+    scores: List[Tuple[Key, Run, float]]  # of fine-tuning
+    words: List[Dict[str, Any]]
+    costs: List[Dict[str, Any]]
+    speeds: Dict[str, float]
+
+
 def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
     """The runs of a start with their curves, the rates over training, and the comparisons with the baseline.
 
@@ -135,62 +149,77 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
     """
     runs = runs_of(name, start)
     finished = [run for run in runs if is_finished(folder, run)]
-    about = {run: about_run(run, folder) for run in runs}
-    curves = {run: read_curve(folder / run.folder / LOG) for run in finished}
-    rates = [row for run in finished for row in read_rates(folder, run)]
-    measured: Dict[Tuple[str, str, str, int], Values] = {}
-
-    def add(key: Tuple[str, str, str, int], run_arm: str, seed: int, value: Optional[float]) -> None:
-        if value is not None:
-            measured.setdefault(key, {}).setdefault(run_arm, {}).setdefault(seed, value)
-
-    scores = [(key, run.arm, run.seed, value) for run in finished for key, value in fine_tuned(folder, run)]
-    scores += attacked(name, folder)
-    words, (speeds, costs) = lexical_rows(name, start, folder), cost_rows(name, start, folder)
+    speeds, costs = cost_rows(name, start, folder)
+    found = Found(
+        about={run: about_run(run, folder) for run in runs},
+        curves={run: read_curve(folder / run.folder / LOG) for run in finished},
+        rates=[row for run in finished for row in read_rates(folder, run)],
+        scores=[(key, run, value) for run in finished for key, value in fine_tuned(folder, run)],
+        words=lexical_rows(name, start, folder),
+        costs=costs,
+        speeds=speeds,
+    )
+    found.scores += attacked(name, folder)
     for study in earlier:
-        there = [run for run in finished_of(study, runs) if run not in finished]
-        new = [run for run in there if run not in curves]
-        about |= _of_runs(study["runs"], new)
-        curves |= _of_runs(study["curves"], new)
-        rates += [row for row in study["rates"] if Run(name, row["arm"], row["seed"]) in new]
-        for row in study["comparisons"]:
-            key = (row["group"], row["measure"], row["unit"], row["better"])
-            of_arm = row["values"] if row["group"] == FINE_TUNING else {}
-            of_runs = {Run(name, row["arm"], int(seed)): value for seed, value in of_arm.items()}
-            scores += [(key, run.arm, run.seed, value) for run, value in of_runs.items() if run in there]
-        # these intervals are from comparisons of all runs of a study, so only arms can be joined
-        for rows, group in ((words, WORDS), (costs, COST)):
-            known = {row["arm"] for row in rows}
-            rows += [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
-        speeds = study["tokens_per_second"] | speeds
-    for row in rates:
+        add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
+    comparisons = compare_all(found, start)
+    correct(comparisons + found.words)
+    comparisons += found.words + found.costs
+    # in the order of the plan, whichever study an arm is from
+    comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
+    return {
+        "runs": list(found.about.values()),
+        "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in found.curves.items()],
+        "rates": found.rates,
+        "comparisons": comparisons,
+        "tokens_per_second": found.speeds,
+    }
+
+
+def add_earlier(found: Found, study: Dict[str, Any], runs: Sequence[Run]) -> None:
+    """Add the ``runs`` of a start of an earlier study that are not there yet."""
+    new = [run for run in runs if run not in found.curves]
+    found.about |= _of_runs(study["runs"], new)
+    found.curves |= _of_runs(study["curves"], new)
+    by_key = {(run.arm, run.seed): run for run in runs}
+    found.rates += [row for row in study["rates"] if by_key.get((row["arm"], row["seed"])) in new]
+    for row in study["comparisons"]:
+        key = (row["group"], row["measure"], row["unit"], row["better"])
+        of_arm = row["values"] if row["group"] == FINE_TUNING else {}
+        of_runs = {by_key.get((row["arm"], int(seed))): value for seed, value in of_arm.items()}
+        found.scores += [(key, run, value) for run, value in of_runs.items() if run is not None]
+    # these intervals are from comparisons of all runs of a study, so only arms can be joined
+    for rows, group in ((found.words, WORDS), (found.costs, COST)):
+        known = {row["arm"] for row in rows}
+        rows += [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
+    found.speeds = study["tokens_per_second"] | found.speeds
+
+
+def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
+    """The comparisons of all figures that each run has of its own."""
+    measured: Dict[Key, Values] = {}
+
+    def add(key: Key, arm: str, seed: int, value: Optional[float]) -> None:
+        if value is not None:
+            measured.setdefault(key, {}).setdefault(arm, {}).setdefault(seed, value)
+
+    for row in found.rates:
         if row["updates"] == start.updates:
             for column, key in RATES.items():
                 add(key, row["arm"], row["seed"], row.get(column))
-    for key, values in recovered(rates, start).items():
+    for key, values in recovered(found.rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")
-    for run, curve in curves.items() if logs else ():
+    for run, curve in found.curves.items() if logs else ():
         for key, value in of_curve(curve, logs):
             add(key, run.arm, run.seed, value)
-    for key, arm, seed, value in scores:
-        add(key, arm, seed, value)
-    comparisons = [
+    for key, run, value in found.scores:
+        add(key, run.arm, run.seed, value)
+    return [
         row
         for key, values in measured.items()
         for row in compared(key, values, start.baseline, start.margins.get(key[1], start.margins.get(key[0])))
     ]
-    correct(comparisons + words)
-    comparisons += words + costs
-    # in the order of the plan, whichever study an arm is from
-    comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
-    return {
-        "runs": list(about.values()),
-        "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in curves.items()],
-        "rates": rates,
-        "comparisons": comparisons,
-        "tokens_per_second": speeds,
-    }
 
 
 def about_run(run: Run, folder: Path) -> Dict[str, Any]:
@@ -231,7 +260,7 @@ def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[fl
     return None
 
 
-def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Tuple[str, str, str, int], Optional[float]]]:
+def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]]:
     """The figures of a training log: the end of its curve, its mean, and the updates to reach each level."""
     updates, accuracies = smoothed(curve, measure.window)
     if not updates:
@@ -261,9 +290,9 @@ def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
     ]
 
 
-def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Tuple[str, str, str, int], Values]:
+def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
     """The share of the distance from the baseline to the oracle that each run goes, in percent, at each checkpoint."""
-    found: Dict[Tuple[str, str, str, int], Values] = {}
+    found: Dict[Key, Values] = {}
     for column in ("merged_accuracy", "merged_loss") if start.oracle else ():
         for updates in sorted({row["updates"] for row in rates}):
             values: Values = {}
@@ -284,7 +313,7 @@ def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Tuple[str, str,
     return found
 
 
-def fine_tuned(folder: Path, run: Run) -> List[Tuple[Tuple[str, str, str, int], float]]:
+def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
     """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, and GLUE's average over tasks."""
     found = []
     for measure in ("glue", "squad"):
@@ -301,15 +330,16 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Tuple[str, str, str, int], 
     return found
 
 
-def attacked(name: str, folder: Path) -> List[Tuple[Tuple[str, str, str, int], str, int, float]]:
+def attacked(name: str, folder: Path) -> List[Tuple[Key, Run, float]]:
     """The scores of each run on attacked data, and how much lower they are than on the same examples before."""
     path = folder / place(name, "robustness") / RESULTS["robustness"]
     found = []
     for row in read_json_object(path, RESTART)["scores"] if path.exists() else []:
         arm, _, seed = row["checkpoint"].rpartition(".seed")
+        run = Run(name, arm, int(seed))
         title = f"{row['data']} {row['score']} under {row['attack']}"
-        found.append(((FINE_TUNING, title, "%", 1), arm, int(seed), row["attacked"]))
-        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), arm, int(seed), row["drop"]))
+        found.append(((FINE_TUNING, title, "%", 1), run, row["attacked"]))
+        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), run, row["drop"]))
     return found
 
 
@@ -324,9 +354,7 @@ def correct(rows: List[Dict[str, Any]]) -> None:
             row["holm"] = p
 
 
-def compared(
-    key: Tuple[str, str, str, int], values: Values, baseline: str, margin: Optional[float] = None
-) -> List[Dict[str, Any]]:
+def compared(key: Key, values: Values, baseline: str, margin: Optional[float] = None) -> List[Dict[str, Any]]:
     """A row for each arm of a measure: its mean, and the difference from the baseline over the seeds of both.
 
     ``p`` is that of a paired t test. ``equivalent`` says whether the difference is smaller than the ``margin`` by two
@@ -359,7 +387,7 @@ def compared(
     return rows
 
 
-def _about(key: Tuple[str, str, str, int]) -> Dict[str, Any]:
+def _about(key: Key) -> Dict[str, Any]:
     return dict(zip(("group", "measure", "unit", "better"), key, strict=True)) | {"interval": "seeds"}
 
 
