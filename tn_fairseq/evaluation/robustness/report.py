@@ -1,28 +1,22 @@
 """The report: reads runs and attacked data, predicts what is missing, and writes all files together at the end."""
 
 import argparse
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...errors import InputError
 from ...files import sha256
-from ...formats.glue import TASKS
 from ...reporting.layout import WIDTH, align, cell, shorten, write_csv, write_json
 from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
 from ...reporting.plot import Point, draw_panels
 from ...reporting.report import draw_if_possible, list_files, report_folder
-from ..bootstrap import Estimate, Statistic, estimate, mean, significant
-from ..metrics import metric
+from ..bootstrap import Estimate, significant
 from ..squad import SQUAD
-from ..squad_score import best_score, exact_match, f1
-from .attacks import ATTACK, Attack, Example, read_attacks
+from .attacks import ATTACK, Attack, read_attacks
 from .predictions import predict
 from .runs import find_runs
+from .scores import MEASURES, Predictions, score_estimates
 
 PREDICTIONS = "predictions"  # the folder that keeps them
 CSV, JSON, TEXT = "robustness.csv", "robustness.json", "robustness.txt"
@@ -35,13 +29,6 @@ FILES = {
     TEXT: "what the command prints",
 }
 Row = dict[str, Any]
-# scores that are means over examples: how well a prediction fits a correct answer, between 0 and 1
-Score = Callable[[str, str], float]
-MEANS: dict[str, Score] = {"EM": exact_match, "F1": f1, "accuracy": operator.eq}
-# which of the texts others share, if it is not the first
-CONTEXT = {SQUAD: 1, "QNLI": 1}
-Predictions = Mapping[tuple[str, ...], str]  # by texts
-MEASURES = ("original", "attacked", "drop")
 NAME_WIDTH = 30
 LEGEND = """\
 drop       original minus attacked, on the same examples
@@ -100,13 +87,8 @@ def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], bas
     """
     names = list(groups)
     of_baseline = names.index(baseline) if baseline in names else None
-    # before the attack, which may change the context of each question in another way
-    place = CONTEXT.get(attack.task, 0)
-    contexts = [example.texts[place] for example in attack.originals or attack.attacked]
     rows = []
-    for score in SQUAD_METRICS if attack.task == SQUAD else TASKS[attack.task].metrics:
-        estimates = partial(_means, MEANS[score]) if score in MEANS else partial(_metrics, score)
-        found = estimates(attack, list(groups.values()), of_baseline, contexts)
+    for score, found in score_estimates(attack, list(groups.values()), of_baseline).items():
         for number, name in enumerate(names):
             row: Row = {"attack": attack.name, "data": attack.data, "checkpoint": name, "seeds": len(groups[name])}
             row |= {"score": score, "examples": len(attack.attacked), "total": attack.total}
@@ -116,73 +98,6 @@ def attack_rows(attack: Attack, groups: Mapping[str, Sequence[Predictions]], bas
                 row |= zip(columns, found[key][number]) if key in found else dict.fromkeys(columns)
             rows.append(row)
     return rows
-
-
-def _means(
-    score: Score, attack: Attack, groups: Sequence[Sequence[Predictions]], baseline: int | None, contexts: Sequence[str]
-) -> dict[str, list[Estimate]]:
-    """The estimates of a score that is a mean over examples, by the name of a measure."""
-
-    def values(examples: Sequence[Example]) -> list[np.ndarray]:
-        """The score of each example in percent for each seed of each group: (seeds, examples)."""
-        return [
-            np.array(
-                [[100.0 * best_score(score, found[one.texts], one.golds) for one in examples] for found in predictions]
-            )
-            for predictions in groups
-        ]
-
-    measures = {"attacked": values(attack.attacked)}
-    if attack.originals is not None:
-        measures["original"] = values(attack.originals)
-        measures["drop"] = [
-            before - after for before, after in zip(measures["original"], measures["attacked"], strict=True)
-        ]
-    # all with the same resamples, so that differences of drops are those of the scores
-    return {key: estimate(of_groups, mean, baseline, clusters=contexts) for key, of_groups in measures.items()}
-
-
-def _metrics(
-    name: str, attack: Attack, groups: Sequence[Sequence[Predictions]], baseline: int | None, contexts: Sequence[str]
-) -> dict[str, list[Estimate]]:
-    """The estimates of a metric of all examples together, such as F1, by the name of a measure.
-
-    Each item is the class before the attack plus twice the class after it.
-    """
-    positive = TASKS[attack.task].labels[1]
-    before = attack.originals or attack.attacked
-    classes = [
-        np.array(
-            [
-                [
-                    (found[one.texts] == positive) + 2 * (found[other.texts] == positive)
-                    for one, other in zip(before, attack.attacked, strict=True)
-                ]
-                for found in predictions
-            ]
-        )
-        for predictions in groups
-    ]
-    gold = np.array([3 * (one.golds[0] == positive) for one in attack.attacked])
-
-    def original(items: np.ndarray) -> np.ndarray:
-        return _metric(name, items % 2)
-
-    def attacked(items: np.ndarray) -> np.ndarray:
-        return _metric(name, items // 2)
-
-    def drop(items: np.ndarray) -> np.ndarray:
-        return original(items) - attacked(items)
-
-    measures: dict[str, Statistic] = {"attacked": attacked}
-    if attack.originals is not None:
-        measures |= {"original": original, "drop": drop}
-    return {key: estimate(classes, measure, baseline, gold, contexts) for key, measure in measures.items()}
-
-
-def _metric(name: str, classes: np.ndarray) -> np.ndarray:
-    """A metric in percent of each row after the first, which has the targets: (1 + seeds, examples) -> (seeds,)."""
-    return np.array([metric(name, predictions, classes[0]) for predictions in classes[1:]])
 
 
 def text(rows: Sequence[Row], show_paper: bool = False) -> str:
