@@ -19,6 +19,7 @@ from tn_fairseq.synonym_table import (
     rows_to_table,
     save_synonym_table,
 )
+from tn_fairseq.vocabulary import continues_word
 
 WORDS = {4: "main", 5: "chief", 6: "stay", 7: "Main", 8: "Chief"}
 ROWS = {4: [5], 5: [4], 7: [8]}
@@ -178,7 +179,7 @@ def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, caplog):
     with pytest.raises(InputError, match="--encoder-json"):
         save_synonym_table(path, table, dictionary, {})
     assert not path.exists()
-    save_synonym_table(path, table, dictionary, {}, encoder_json)
+    save_synonym_table(path, table, dictionary, {}, continues_word(dictionary, encoder_json))
     with caplog.at_level(logging.WARNING):
         assert load_continuations(path, dictionary).nonzero().tolist() == [[dictionary.index("6")]]
         assert not caplog.messages

@@ -1,6 +1,12 @@
-"""Types of command-line arguments."""
+"""Parsers of command lines, and types of their arguments."""
 
 import argparse
+
+
+def command_parser(command: str, description: str | None) -> argparse.ArgumentParser:
+    """A parser without options, which keeps the lines of its description."""
+    form = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=command, description=description, formatter_class=form)
 
 
 def positive(text: str) -> int:

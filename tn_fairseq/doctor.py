@@ -21,6 +21,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+from .arguments import command_parser
 from .errors import InputError, first_line
 
 REINSTALL = "install this package again: pip install '.[fairseq]' in a clone of its repository"
@@ -53,9 +54,7 @@ class Dictionary(NamedTuple):
 
 def main(argv: Sequence[str]) -> None:
     """Print all checks; exit with 1 if one fails."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq doctor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_parser("python -m tn_fairseq doctor", __doc__)
     parser.add_argument("--data", type=Path, metavar="DIR", help="a data folder of fairseq-train")
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="a checkpoint of fairseq-train")
     parser.add_argument("--synonym-table", type=Path, metavar="FILE", help="a synonym table")

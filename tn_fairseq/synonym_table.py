@@ -45,17 +45,16 @@ def save_synonym_table(
     table: Tensor,
     dictionary: Symbols,
     description: Mapping[str, str],
-    encoder_json: str | Path | None = None,
     continuations: Sequence[bool] | None = None,
 ) -> None:
     """Write ``table`` (int32, (len(dictionary), columns)) with its description, which ``read_description`` reads.
 
-    ``encoder_json`` is GPT-2's, for a dictionary of numbers. ``continuations`` are the symbols that make the one before
-    them a part of a word, by default those of ``vocabulary.continues_word``.
+    ``continuations`` are the symbols that make the one before them a part of a word, by default those of
+    ``vocabulary.continues_word``.
     The format, its version and the dictionary's fingerprint and size are added. Writes the complete file or nothing.
     """
     if continuations is None:
-        continuations = continues_word(dictionary, encoder_json)
+        continuations = continues_word(dictionary)
     metadata = {
         **description,  # first, because it may be that of a table for another dictionary
         "format": FORMAT,

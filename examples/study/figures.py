@@ -162,9 +162,11 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
     found.scores += attacked(name, folder)
     for study in earlier:
         add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
+    # an earlier study may have measured other arms, too
+    words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (found.words, found.costs))
     comparisons = compare_all(found, start)
-    correct(comparisons + found.words)
-    comparisons += found.words + found.costs
+    correct(comparisons + words)
+    comparisons += words + costs
     # in the order of the plan, whichever study an arm is from
     comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
     return {
@@ -237,7 +239,8 @@ def about_run(run: Run, folder: Path) -> Dict[str, Any]:
 
 def read_curve(log: Path) -> Curve:
     """The accuracy and the loss of each interval of a training log, measured before the model saw the text."""
-    records = read_records(log, "train_inner")
+    # fairseq's masked_lm logs no accuracy
+    records = [record for record in read_records(log, "train_inner") if "mlm_accuracy" in record]
     columns = {"updates": "num_updates", "accuracy": "mlm_accuracy", "loss": "nll_loss"}
     return {name: [float(record[column]) for record in records] for name, column in columns.items()}
 

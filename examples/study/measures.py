@@ -167,7 +167,9 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     """Time short trainings of all arms in turns, one at a time, so that other load slows all of them alike."""
     output, arms = place(name, "cost"), list(dict.fromkeys(run.arm for run in runs))
     path = runner.folder / output / RESULTS["cost"]
-    if path.exists() and list(read_json_object(path, RESTART)["tokens_per_second"]) == arms:
+    settings = {"updates": measure.updates, "rounds": measure.rounds}
+    known = read_json_object(path, RESTART) if path.exists() else {"tokens_per_second": {}}
+    if list(known["tokens_per_second"]) == arms and settings.items() <= (settings | known).items():
         return None
     say(f"cost of {name}")
     speeds: dict[str, List[float]] = {arm: [] for arm in arms}
@@ -186,7 +188,7 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
             if not records:
                 return f"cost of {name}/{arm}: no speeds in {runner.folder / log}; raise measures.cost.updates"
             speeds[arm].append(statistics.median(float(record["wps"]) for record in records))
-    write_text(path, json.dumps({"tokens_per_second": speeds}, indent=2) + "\n")
+    write_text(path, json.dumps({**settings, "tokens_per_second": speeds}, indent=2) + "\n")
     return None
 
 

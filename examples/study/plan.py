@@ -138,6 +138,8 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None)
         raise InputError(f"{path}: {key or 'the plan'}: {first_line(error)}") from None
+    except AssertionError:  # of OmegaConf, for a single number
+        raise InputError(f"{path}: has no settings such as title and starts; compare it with plans/tiny.yaml") from None
     except YAMLError as error:
         raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
     for name, place in found.sources.items():
@@ -178,9 +180,8 @@ def _check(plan: Plan) -> None:
         _check_steps(f"{key}.prepare", start.prepare)
         for measure, settings in start.measures.items():
             _check_measure(f"{key}.measures", measure, settings, start)
-        squad = start.measures.get("squad", Measure())
-        if "robustness" in start.measures and "--keep-checkpoints" not in shlex.split(squad.flags):
-            raise InputError(f"{key}.measures.squad.flags: must have --keep-checkpoints, because robustness needs it")
+        if "robustness" in start.measures:
+            _check_robustness(f"{key}.measures", start.measures["robustness"], start.measures.get("squad", Measure()))
 
 
 def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
@@ -202,9 +203,20 @@ def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
     _words(f"{key}.flags", measure.flags)
 
 
+def _check_robustness(key: str, robustness: Measure, squad: Measure) -> None:
+    """Raises InputError if runs are not fine-tuned on SQuAD, or their checkpoints are not kept."""
+    if "--keep-checkpoints" not in shlex.split(squad.flags):
+        raise InputError(f"{key}.squad.flags: must have --keep-checkpoints, because robustness needs it")
+    for what in ("arms", "seeds"):
+        ours, theirs = getattr(robustness, what), getattr(squad, what)
+        if theirs is not None and (ours is None or not set(ours) <= set(theirs)):
+            raise InputError(f"{key}.robustness.{what}: must be among those of squad, {_listed(map(str, theirs))}")
+
+
 def _check_steps(key: str, steps: List[Step]) -> None:
     for number, step in enumerate(steps):
-        _words(f"{key}[{number}].command", step.command)
+        if not _words(f"{key}[{number}].command", step.command):
+            raise InputError(f"{key}[{number}].command: is empty; give the command that writes {step.output}")
 
 
 def _positive(key: str, value: int) -> None:

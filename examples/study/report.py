@@ -493,10 +493,7 @@ def summary(
             ]
             yield from markdown(["", *arms], lines)
         for title, lines in (
-            (
-                "What is clear, and what is not",
-                statements(start, of_start),
-            ),
+            ("What is clear, and what is not", statements(start, of_start)),
             ("What this study could have seen with a probability of 80%", power(of_start)),
             ("Failed runs", failures(of_start)),
         ):

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -55,16 +55,19 @@ class Runner:
             with self._not_interrupted(), self._guard:
                 if self.stopped:
                     raise Stopped
-                process = subprocess.Popen(
-                    words,
-                    cwd=self.folder,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=[self.lock],  # so that the folder stays locked until the command ends
-                    start_new_session=True,  # so that Ctrl-C reaches only this process, which ends the commands
-                )
+                try:
+                    process = subprocess.Popen(
+                        words,
+                        cwd=self.folder,
+                        env=environment,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        pass_fds=[self.lock],  # so that the folder stays locked until the command ends
+                        start_new_session=True,  # so that Ctrl-C reaches only this process, which ends the commands
+                    )
+                except OSError as error:
+                    raise InputError(f"{words[0]}: {error.strerror}; check the command in the plan") from None
                 self.running.add(process)
             code = process.wait()
         record = {"command": self.shown(words), "threads": self.threads, "started": started}
@@ -123,7 +126,8 @@ class Runner:
         with self._guard:
             self.stopped = True
             for process in self.running:
-                os.killpg(process.pid, signal.SIGTERM)
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(process.pid, signal.SIGTERM)
 
 
 def say(text: str, end: str = "\n") -> None:

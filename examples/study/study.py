@@ -91,28 +91,17 @@ def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = ", ".join(sorted(path.stem for path in PLANS.glob("*.yaml")))
-    parser.add_argument("plan", type=Path, metavar="PLAN", help=f"a YAML file, or one of {names}")
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
-    parser.add_argument(
-        "--source",
-        action="append",
-        default=[],
-        type=_source,
-        metavar="NAME=PATH",
-        help="where a source of the plan is; repeat for several sources",
-    )
-    parser.add_argument("--start", action="append", metavar="NAME", help="only this start of the plan; repeatable")
-    parser.add_argument(
-        "--earlier",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="STUDY.json",
-        help="the study.json of another folder or machine: report its runs, and do not repeat them; repeatable",
-    )
-    parser.add_argument("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")
-    parser.add_argument("--no-training", action="store_true", help="measure and report the finished runs only")
-    parser.add_argument("--dry-run", action="store_true", help="print the commands that are left, and run nothing")
+    add = parser.add_argument
+    add("plan", type=Path, metavar="PLAN", help=f"a YAML file, or one of {names}")
+    add("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
+    text = "where a source of the plan is; repeat for several sources"
+    add("--source", action="append", default=[], type=_source, metavar="NAME=PATH", help=text)
+    add("--start", action="append", metavar="NAME", help="only this start of the plan; repeatable")
+    text = "the study.json of another folder or machine: report its runs, and do not repeat them; repeatable"
+    add("--earlier", action="append", default=[], type=Path, metavar="STUDY.json", help=text)
+    add("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")
+    add("--no-training", action="store_true", help="measure and report the finished runs only")
+    add("--dry-run", action="store_true", help="print the commands that are left, and run nothing")
     return parser
 
 
@@ -222,11 +211,14 @@ def train_all(
 def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) -> tuple[list[str], bool]:
     """Train one run unless it is finished, and measure it; return what failed, and whether it finished now."""
     is_new = not is_finished(runner.folder, run)
-    if is_new:
-        message = train(start, run, runner, training)
-        if message or not is_finished(runner.folder, run):
-            return [message] if message else [], False
-    return measure_run(start, run, runner), is_new
+    try:
+        if is_new:
+            message = train(start, run, runner, training)
+            if message or not is_finished(runner.folder, run):
+                return [message] if message else [], False
+        return measure_run(start, run, runner), is_new
+    except InputError as error:  # such as a full disk; the other runs go on
+        return [f"{run}: {error}"], False
 
 
 def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[str]:
@@ -265,7 +257,8 @@ def remaining_commands(runner: Runner, plan: Plan, runs: Dict[str, List[Run]]) -
 def machine() -> dict[str, str]:
     """The processor with its number of cores, as the system gives them, and the versions of the system and Python."""
     cpuinfo = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []  # only on Linux
+    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
     processor = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
     return {"processor": processor, "system": platform.platform(), "python": f"Python {platform.python_version()}"}
 

@@ -8,7 +8,7 @@ import torch
 from tqdm import tqdm
 
 from tn_fairseq.analysis import counting
-from tn_fairseq.analysis.counting import Details, count, count_checkpoint, detection_scores, ranked_right
+from tn_fairseq.analysis.counting import Details, count, count_checkpoint, count_detected, ranked_right
 from tn_fairseq.analysis.predictions import Detection, Predictions
 from tn_fairseq.analysis.rates import Counts
 from tn_fairseq.models.loading import Checkpoint
@@ -58,12 +58,12 @@ def test_what_the_discriminator_finds():
     is_token = torch.ones(3, 4, dtype=torch.bool)
     is_token[2, 3] = False
     detection = Detection(torch.tensor([5, 7, 6, 3]), logits, is_token)
-    counts = count(found._replace(detection=detection), torch.zeros(4, dtype=torch.bool), TABLE)
-    assert (counts.replaced, counts.replaced_detected) == (2, 1)
-    assert (counts.drawn_synonyms, counts.drawn_synonyms_detected) == (1, 1)
-    assert (counts.originals, counts.originals_detected, counts.said_replaced) == (8, 1, 2)
+    counts, logits = count_detected(found, detection, TABLE)
+    assert (counts["replaced"], counts["replaced_detected"]) == (2, 1)
+    assert (counts["drawn_synonyms"], counts["drawn_synonyms_detected"]) == (1, 1)
+    assert (counts["originals"], counts["originals_detected"]) == (8, 1)
     # of 8 original words, the wrong word that it finds beats 7 and ties with 1; the one it misses ties with 7
-    assert ranked_right([detection_scores(found, detection, TABLE)] * 2) == 4 * (7 + 8 / 2)
+    assert ranked_right([logits] * 2) == 4 * (7 + 8 / 2)
 
 
 def test_the_area_under_the_curve():

@@ -1,5 +1,7 @@
 """The forms of answers, the draws from other articles, and sentences from statements."""
 
+import pickle
+
 import pytest
 
 from tn_fairseq.attacks.declarative import Statement, tokens
@@ -55,6 +57,8 @@ def test_the_most_specific_kind_with_enough_answers_comes_first():
     assert len(candidates("what city", "x", lambda text: text != "City0")) == 5
     assert candidates("what city", "x", lambda text: False) == []
     assert fakes.candidates("what city", "year", "x", lambda text: True) == []
+    # processes get a copy, on some systems by pickling
+    assert pickle.loads(pickle.dumps(fakes)).candidates("what city", "name", "x", lambda text: True) == cities
 
 
 def test_answers_that_say_nothing_without_their_text_are_not_drawn():

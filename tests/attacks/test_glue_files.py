@@ -89,6 +89,8 @@ def test_an_attacked_folder_replaces_only_an_attacked_folder(tmp_path):
     check_folder(source, output)
     write_attacked_glue(output, {"RTE/dev.tsv": "c"}, {}, {})
     assert {path.name for path in output.iterdir()} == {"RTE", "attack.json"}
+    with pytest.raises(InputError, match="is the input"):  # also if it was attacked
+        check_folder(output, output)
     for wrong in (source, source / "RTE", source / "RTE" / "dev.tsv"):
         with pytest.raises(InputError, match="is the input" if wrong == source else "exists"):
             check_folder(source, wrong)

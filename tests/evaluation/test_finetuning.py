@@ -114,7 +114,7 @@ def test_checkpoints_that_cannot_be_compared(checkpoint, tmp_path):
         read_pretrained(str(tmp_path / "none.pt"))
     for name in ("a/b", "", ".", "..", "é" * 128):
         with pytest.raises(InputError, match=f"^{re.escape(name)}=.*the name is also a folder name"):
-            read_pretrained(f"{name}={checkpoint}")
+            name_and_path(f"{name}={checkpoint}")
     with pytest.raises(InputError, match="two checkpoints are named x"):
         read_checkpoints([f"x={checkpoint}", f"x={checkpoint}"], None)
     with pytest.raises(InputError, match="--baseline z: not among the checkpoints, which are named x, y"):

@@ -53,6 +53,10 @@ def test_predictions_do_not_depend_on_the_batches(flags, monkeypatch):
     monkeypatch.setitem(prediction.MAX_TOKENS, "cuda", 16)
     others, _ = predict(flags)
     assert np.allclose(others, logits, atol=1e-5) and len(logits) == 24
+    # less than any example
+    monkeypatch.setitem(prediction.MAX_TOKENS, "cpu", 1)
+    monkeypatch.setitem(prediction.MAX_TOKENS, "cuda", 1)
+    assert np.allclose(predict(flags)[0], logits, atol=1e-5)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="bfloat16 only on a CPU")

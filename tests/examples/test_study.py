@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from engine_checks import wait_until
 from fairseq import options
 from helpers import PLUGIN, load_script, run_command, start_command
 from omegaconf import OmegaConf
+
+from tn_fairseq.errors import InputError
 
 ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "study"
@@ -29,7 +32,7 @@ def modules():
     """The modules of the study by name."""
     return {
         name: load_script(f"examples/study/{name}.py")
-        for name in ("plan", "figures", "progress", "report", "runner", "study", "tables")
+        for name in ("plan", "figures", "measures", "progress", "report", "runner", "study", "tables")
     }
 
 
@@ -218,6 +221,11 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     theirs["plan"]["starts"]["scratch"]["arms"]["plain"]["flags"] = "--criterion mlm_soft_reg"
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.arms.plain: differs from that" in refusal(tmp_path / "changed.json")
+    # an arm that the plan does not have is left out
+    plan["starts"]["scratch"]["arms"].pop("hard_wordnet")
+    rows = figures_with("--no-training", "--earlier", other)["starts"]["scratch"]["comparisons"]
+    assert rows and {row["arm"] for row in rows} == {"plain"}
+
     # a start without runs may differ
     started = json.loads((tmp_path / "changed.json").read_text())
     started["starts"]["scratch"]["runs"] = [{**run, "state": "started"} for run in started["starts"]["scratch"]["runs"]]
@@ -407,7 +415,9 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
         flags = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in words[1:]]
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
         assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
-        assert (args.criterion in ("mlm", "electra")) == ("/plain/" in args.save_dir)
+        assert (args.criterion in ("mlm", "electra")) == any(
+            f"/{arm}/" in args.save_dir for arm in ("plain", "released")
+        )
 
 
 def test_the_commands_of_the_page(modules, capsys, tmp_path):
@@ -423,7 +433,7 @@ def test_the_commands_of_the_page(modules, capsys, tmp_path):
         modules["study"].main([places.get(word, word) for word in words] + ["--dry-run"])
         found = capsys.readouterr().out
         assert f"--save-dir runs/{start}/" in found
-        assert ("--save-dir runs/continued/" in found) == (start == "continued")
+        assert ("--save-dir runs/continued/plain/" in found) == (start == "continued")
     (arm,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     text = (FOLDER / "plans" / "tiny.yaml").read_text()
     (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
@@ -455,6 +465,12 @@ WRONG = {
     "starts.scratch.measures.glue.flags: is missing": changed(starts__scratch__measures__glue={}),
     "starts.scratch.measures.squad.flags: must have --keep-checkpoints, because robustness": changed(
         starts__scratch__measures__squad={"flags": "--data squad-bin -- --cpu"}
+    ),
+    "starts.scratch.measures.robustness.seeds: must be among those of squad, 1": changed(
+        starts__scratch__measures__robustness__seeds=None
+    ),
+    "starts.scratch.prepare[0].command: is empty; give the command that writes x": changed(
+        starts__scratch__prepare=[{"output": "x", "command": ""}]
     ),
     "starts.scratch.measures.rates.arms: none is not one of the arms": changed(
         starts__scratch__measures__rates__arms=["plain", "none"]
@@ -488,6 +504,7 @@ def test_other_wrong_input(modules, tmp_path):
     path = tmp_path / "plan.yaml"
     for text, flags, message in (
         ("a: [1", (), f"error: {path}: not valid YAML (while parsing a flow sequence"),
+        ("5", (), f"error: {path}: has no settings such as title"),
         (None, (), f"error: {path}: No such file or directory; name a plan, such as tiny"),
         ("", ("--start", "other"), "error: --start other: not in "),
         (
@@ -501,6 +518,47 @@ def test_other_wrong_input(modules, tmp_path):
             path.write_text(text) if text else write(small_plan(), path)
         with pytest.raises(SystemExit, match=re.escape(message)):
             modules["study"].main([str(path), "--output", str(tmp_path / "out"), *flags])
+
+
+def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(modules, monkeypatch, tmp_path):
+    def full(*args: object) -> None:
+        raise InputError("a.pt: No space left on device")
+
+    monkeypatch.setattr(modules["study"], "train", full)
+    run, runner = modules["plan"].Run("s", "plain", 1), modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1)
+    found = modules["study"].train_and_measure(modules["plan"].Start(), run, runner, training=True)
+    assert found == (["s/plain/seed1: a.pt: No space left on device"], False)
+
+
+def test_commands_that_cannot_start_and_commands_that_have_just_ended(modules, tmp_path):
+    with modules["runner"].locked(tmp_path) as lock:
+        runner = modules["runner"].Runner(tmp_path, tmp_path, 1, lock)
+        with pytest.raises(InputError, match="^nosuchcommand: No such file or directory; check the command"):
+            runner.prepare("s", [modules["plan"].Step("out", "nosuchcommand --x")])
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    runner.running = {ended}
+    runner.stop()
+
+
+def test_times_are_measured_again_with_other_settings(modules, tmp_path):
+    """Without a fairseq-train that works, a new measurement fails."""
+    measures, plan = modules["measures"], modules["plan"]
+    runner = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1)
+    runner.run = lambda words, log: 1
+    start = plan.Start(data="d", train="", updates=3, arms={"plain": plan.Arm(flags="")})
+    folder = tmp_path / "measures" / "s" / "cost"
+    folder.mkdir(parents=True)
+    (folder / "cost.json").write_text(json.dumps({"updates": 20, "rounds": 3, "tokens_per_second": {"plain": [1]}}))
+    runs = [plan.Run("s", "plain", 1)]
+    assert measures._cost("s", start, plan.Measure(), runs, runner) is None
+    assert "cost of s/plain failed" in measures._cost("s", start, plan.Measure(rounds=2), runs, runner)
+
+
+def test_a_log_without_accuracy_has_no_curve(modules, tmp_path):
+    """fairseq's own masked_lm."""
+    (tmp_path / "log").write_text('INFO | train_inner | {"loss": "3", "num_updates": "10"}\n')
+    assert modules["figures"].read_curve(tmp_path / "log") == {"updates": [], "accuracy": [], "loss": []}
 
 
 def test_curves_by_hand(modules):

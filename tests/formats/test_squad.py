@@ -71,7 +71,7 @@ def test_occurrences_may_overlap(read):
         (content(id=2), "id: must be a string"),
         (content(id="1"), "data[0].paragraphs[1].qas[0].id: '1' is already data[0].paragraphs[0].qas[0].id"),
         (content(question=None), "data[0].paragraphs[1].qas[0].question: must be a string"),
-        (content(question="\ud83d"), "question: half a surrogate pair at 0"),
+        (content(question="\ud83d"), "question: holds half a surrogate pair"),
         (content(is_impossible=True, answers=[]), "qas[0].is_impossible: SQuAD 2.0 is not supported"),
         (content(answers={}), "answers: must be a list"),
         (content(answers=["the"]), "answers[0].text: must be a string"),

@@ -12,6 +12,8 @@ from huggingface_models import PIECES, make_bert, make_electra, refusal, write_v
 from safetensors.torch import load_file, save_file
 
 from tn_fairseq.huggingface.__main__ import main
+from tn_fairseq.huggingface.folder import PretrainedFolder
+from tn_fairseq.huggingface.importing import add_rows
 
 transformers = pytest.importorskip("transformers")
 HEAD = ["bias", "dense.bias", "dense.weight", "layer_norm.bias", "layer_norm.weight"]
@@ -364,6 +366,15 @@ def test_a_generator_that_does_not_fit(strangers, refused, source, generator, ex
     more = ["--generator", strangers / generator] if generator else []
     error = refused(strangers / name, *words, *more).replace(str(strangers), "")
     assert all(part in error for part in expected.split("*")), error
+
+
+def test_rows_that_only_pad_are_no_rows_of_new_symbols():
+    name, weight = "bert.embeddings.word_embeddings.weight", torch.tensor([[1.0, 2], [3, 4], [100, 100], [100, 100]])
+    for size in (2, 3, 5):
+        folder = PretrainedFolder(Path("a"), {}, "bert", "bert.", {name: weight.clone()})
+        add_rows(folder, 2, size)
+        (rows,) = folder.tensors.values()
+        assert rows.shape == (size, 2) and torch.equal(rows[:2], weight[:2]) and rows.max() < 50
 
 
 def test_new_symbols_get_rows_with_the_spread_of_the_others(folders, convert, refused, wordpiece_bin, tmp_path):

@@ -117,6 +117,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synon
         (["--output", tmp_path / "file"], "file: File exists; give a --output you can write to"),
         (["--synonym-table", tmp_path / "none.safetensors"], "No such file"),
         (["--encoder-json", tmp_path / "file"], "--encoder-json is only for dictionaries of numbers"),
+        (["--detection"], "checkpoint_last.pt has no discriminator; leave the option out"),
     ):
         assert said in refused(main, [str(word) for word in (*good, "--output", tmp_path / "new", *wrong)])
         assert not (tmp_path / "new").exists()

@@ -51,6 +51,14 @@ def test_bert_vocabularies_that_are_refused(tmp_path, lines, message):
     assert message in refused(load_tokenizer, tmp_path / "vocab.txt")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("do_lower_case", "false"), ("strip_accents", "yes"), ("tokenize_chinese_chars", None)]
+)
+def test_settings_that_are_no_booleans_are_refused(tmp_path, name, value):
+    folder = bert_folder(tmp_path / "bert", **{name: value})
+    assert f"tokenizer_config.json: {name} must be true or false, not {value!r}" in refused(load_tokenizer, folder)
+
+
 def test_a_vocabulary_with_crlf(tmp_path):
     path = bert_folder(tmp_path) / "vocab.txt"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..arguments import positive
+from ..arguments import command_parser, positive
 from ..errors import PREPROCESSING, one_line_errors
 
 
@@ -43,11 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.analysis",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("python -m tn_fairseq.analysis", __doc__)
     add = parser.add_argument
     add("data_bin", type=Path, metavar="DATA_BIN", help=f"output of {PREPROCESSING} binarize")
     add("--split", default="valid", help="(default: %(default)s)")

@@ -9,9 +9,7 @@ from scipy import stats
 from torch import Tensor
 from tqdm import tqdm
 
-from ..errors import InputError
 from ..huggingface.masked_lm import load_folder
-from ..models.electra import ElectraModel
 from ..models.loading import Checkpoint, load
 from ..objectives import functional
 from ..objectives.mlm_merged_synonyms import first_of_group
@@ -44,12 +42,11 @@ class Details:
 
 
 def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
-    """The counts of one batch for one table, (V, S); ``false_negative`` is (N) boolean."""
+    """The counts of one batch for one table, (V, S), without those of detection; ``false_negative`` is (N) boolean."""
     lprobs = batch.logits.log_softmax(dim=-1)
     synonyms = table[batch.words]
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
     gain = functional.synonym_gain(batch.logits, batch.targets, synonyms)
-    detected = {} if batch.detection is None else count_detected(batch, batch.detection, table)
     return Counts(
         sequences=len(batch.sequence_ids),
         corrected_sequences=int(batch.in_place(false_negative).any(dim=1).sum()),
@@ -60,32 +57,26 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
         synonym_probability=of_synonyms.double().sum().item(),
         with_synonyms=int(synonyms.ge(0).any(dim=1).sum()),
         synonym_gain=gain.double().sum().item() / math.log(2),
-        **detected,
     )
 
 
-def detected_tokens(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, Tensor]:
-    """The tokens that the discriminator reads, (B, T) boolean: replaced, synonyms of the original, and originals."""
+def count_detected(
+    batch: Predictions, detection: Detection, table: Tensor
+) -> tuple[dict[str, int], tuple[Tensor, Tensor]]:
+    """How many tokens ELECTRA's discriminator calls replaced, and its logits of replaced and of original tokens.
+
+    The tokens that it reads are replaced, synonyms of the original, or originals. Synonyms have no logits here.
+    """
     is_synonym = functional.false_negatives(detection.drawn_tokens, batch.words, table)
     synonyms = batch.in_place(is_synonym)
     replaced = batch.in_place(detection.drawn_tokens.ne(batch.targets) & ~is_synonym)
     originals = detection.is_token & ~replaced & ~synonyms
-    return {"replaced": replaced, "drawn_synonyms": synonyms, "originals": originals}
-
-
-def count_detected(batch: Predictions, detection: Detection, table: Tensor) -> dict[str, int]:
-    """How many tokens of each kind there are, and how many of them the discriminator calls replaced."""
-    return {
+    counts = {
         name: int(tokens.sum())
-        for kind, of_kind in detected_tokens(batch, detection, table).items()
+        for kind, of_kind in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
         for name, tokens in ((kind, of_kind), (f"{kind}_detected", of_kind & detection.logits.gt(0)))
     }
-
-
-def detection_scores(batch: Predictions, detection: Detection, table: Tensor) -> tuple[Tensor, Tensor]:
-    """The discriminator's logits of the replaced tokens that are no synonym of the original, and of the originals."""
-    tokens = detected_tokens(batch, detection, table)
-    return detection.logits[tokens["replaced"]], detection.logits[tokens["originals"]]
+    return counts, (detection.logits[replaced], detection.logits[originals])
 
 
 def ranked_right(batches: Sequence[tuple[Tensor, Tensor]]) -> float:
@@ -108,8 +99,6 @@ def count_checkpoint(
     """
     is_folder = checkpoint.path.is_dir()
     loaded = load_folder(checkpoint.path, options.data_bin) if is_folder else load(checkpoint, options.data_bin)
-    if options.detection and not isinstance(loaded.model, ElectraModel):
-        raise InputError(f"--detection: {checkpoint.path} has no discriminator; leave the option out")
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
     is_sample = options.prediction_mode == "sample"
@@ -123,15 +112,18 @@ def count_checkpoint(
             false_negatives = torch.stack(
                 [functional.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
-            found.append([count(batch, *pair) for pair in zip(false_negatives, tables.values(), strict=True)])
+            counts = [count(batch, *pair) for pair in zip(false_negatives, tables.values(), strict=True)]
             if batch.detection is not None:
-                scores.append([detection_scores(batch, batch.detection, table) for table in tables.values()])
+                detected = [count_detected(batch, batch.detection, table) for table in tables.values()]
+                counts = [one._replace(**of_table) for one, (of_table, _) in zip(counts, detected, strict=True)]
+                scores.append([logits for _, logits in detected])
+            found.append(counts)
             if details is not None:
                 details.add(batch, false_negatives)
             progress.update(len(batch.sequence_ids))
-        counts = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
-        right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(counts)
-        seeds.append([one._replace(detections_ranked_right=pairs) for one, pairs in zip(counts, right, strict=True)])
+        of_seed = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
+        right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(of_seed)
+        seeds.append([one._replace(detections_ranked_right=pairs) for one, pairs in zip(of_seed, right, strict=True)])
     embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:
         details.word_embeddings = embeddings

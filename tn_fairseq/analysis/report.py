@@ -8,8 +8,10 @@ from tqdm import tqdm
 
 from ..configuration import check_data_folder
 from ..dictionary import load_dictionary
+from ..errors import InputError
 from ..huggingface.masked_lm import find_folders
-from ..models.loading import find_checkpoints
+from ..models.electra import ElectraModel
+from ..models.loading import find_checkpoints, load_ours
 from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report import draw_if_possible, list_files, report_folder
 from ..reporting.training_log import loss_points
@@ -53,6 +55,9 @@ def write_report(options: Namespace) -> str:
     descriptions = {name: read_description(path) for name, path in paths.items()}
     checkpoints = find_checkpoints(options.path, dictionary)
     checkpoints += find_folders(options.model, dictionary, options.data_bin)
+    for checkpoint in checkpoints if options.detection else ():
+        if checkpoint.path.is_dir() or not issubclass(load_ours(checkpoint.path)[1], ElectraModel):
+            raise InputError(f"--detection: {checkpoint.path} has no discriminator; leave the option out")
     logs = options.training_log
     curves = [{"name": name, "points": loss_points(log)} for name, log in zip(table_names(logs), logs)]
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)

@@ -4,7 +4,6 @@ As in Jia and Liang (2017), the form of an answer is its type, such as a year, a
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -124,7 +123,7 @@ class FakeAnswers:
     """The usable answers of a file by the kind of their question and their form, each with its articles."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._answers: dict[tuple[str, str], dict[str, set[str]]] = {}
 
     def add(self, asked: str, form: str, text: str, article: str) -> None:
         """Add the answer ``text`` of a question that asks for ``asked``, unless its meaning depends on its context."""
@@ -136,7 +135,7 @@ class FakeAnswers:
             and not _REFERRING & set(words)
         ):
             for kind in (asked, _kind_of_asked(asked), ""):
-                self._answers[kind, form][text].add(article)
+                self._answers.setdefault((kind, form), {}).setdefault(text, set()).add(article)
 
     def candidates(self, asked: str, form: str, article: str, allowed: Callable[[str], bool]) -> list[str]:
         """The sorted answers of other articles that are ``allowed``: of the most specific kind that has enough."""

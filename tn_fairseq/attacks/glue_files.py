@@ -65,8 +65,10 @@ def choose_tasks(names: str, folder: Path) -> list[GlueTask]:
 
 def check_folder(source: Path, output: Path) -> None:
     """Raises InputError if the output is a file, or a folder that an attack did not write."""
-    if output.exists() and not (output / RECORD).is_file() and not (output.is_dir() and not any(output.iterdir())):
-        what = "is the input" if output.samefile(source) else "exists, and was not written by an attack"
+    is_input = output.exists() and output.samefile(source)
+    is_foreign = output.exists() and not (output / RECORD).is_file()
+    if is_input or is_foreign and not (output.is_dir() and not any(output.iterdir())):
+        what = "is the input" if is_input else "exists, and was not written by an attack"
         raise InputError(f"--output {output}: {what}; give a new folder")
 
 

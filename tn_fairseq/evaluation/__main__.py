@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ..arguments import positive
+from ..arguments import command_parser, positive
 from ..errors import PREPROCESSING, InputError, one_line_errors
 
 # The module and the function of each command, which are imported when they are used: fairseq takes seconds to import.
@@ -33,6 +33,7 @@ COMMANDS = {
     "judge": (".lexical.judge", "judge_report"),
 }
 TRAINS = ("glue", "squad")
+SWORDS, TABLE = "such as swords-v1.1_dev.json.gz", f"output of {PREPROCESSING} build-synonym-table"
 
 
 @one_line_errors()
@@ -58,11 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tn_fairseq.evaluation",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("python -m tn_fairseq.evaluation", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     compared = argparse.ArgumentParser(add_help=False)
     compared.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for what is written")
@@ -70,67 +67,64 @@ def get_parser() -> argparse.ArgumentParser:
     with_paper = argparse.ArgumentParser(add_help=False, parents=[compared])
     with_paper.add_argument("--paper", action="store_true", help="show the paper's numbers below ours")
 
+    flags = 'Flags for fairseq-train go after "--": -- --dropout 0.2'
     for name, title in (("glue", "GLUE"), ("squad", "SQuAD")):
-        command = commands.add_parser(
-            name,
-            help=f"fine-tune on {title}",
-            epilog='Flags for fairseq-train go after "--": -- --dropout 0.2',
-            parents=[with_paper],
-        )
-        command.add_argument("checkpoints", nargs="+", metavar="[NAME=]CHECKPOINT.pt", help="checkpoints to fine-tune")
-        data = f"output of {PREPROCESSING} {name}"
-        command.add_argument("--data", type=Path, required=True, metavar="DIR", help=data)
-        if name == "glue":
-            command.add_argument("--tasks", default="all", metavar="T,T", help="(default: all in --data)")
-        command.add_argument("--seeds", type=_seeds, default="1,2,3", metavar="N,N", help="(default: %(default)s)")
-        command.add_argument("--epochs", type=positive, metavar="N", help="(default: the task's)")
-        command.add_argument("--max-update", type=positive, metavar="N", help="maximum updates (default: no limit)")
-        command.add_argument("--batch-size", type=positive, default=32, metavar="N", help="(default: %(default)s)")
-        command.add_argument("--lr", type=float, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
-        command.add_argument("--keep-checkpoints", action="store_true", help="also of finished runs")
-
+        text = f"fine-tune on {title}"
+        _add_fine_tuning(commands.add_parser(name, help=text, epilog=flags, parents=[with_paper]), name)
     scoring = commands.add_parser("squad-score", help="exact match and F1 of a file of predictions")
     scoring.add_argument("data", type=Path, metavar="DATA.json", help="data in the format of SQuAD 1.1")
     scoring.add_argument("predictions", type=Path, metavar="PREDICTIONS.json", help="an object that maps ids to texts")
-
-    robustness = commands.add_parser(
-        "robustness", help="score fine-tuned checkpoints on attacked data", parents=[with_paper]
-    )
-    runs = "--output of glue or squad, or [NAME=]CHECKPOINT.pt of one run"
-    robustness.add_argument("runs", nargs="+", metavar="SCORES", help=runs)
-    original = "what was attacked: a file in the format of SQuAD 1.1, or a GLUE folder"
-    robustness.add_argument("--original", type=Path, metavar="DATA", help=original)
-    attacked = "attacked files or folders, or AdvGLUE's dev.json, which needs no --original"
-    robustness.add_argument("--attacked", nargs="+", type=Path, required=True, metavar="DATA", help=attacked)
-
-    table = f"output of {PREPROCESSING} build-synonym-table"
-    swords = "such as swords-v1.1_dev.json.gz"
-    lexical = commands.add_parser(
-        "lexical", help="measure substitutes, word similarities and minimal pairs", parents=[compared]
-    )
-    checkpoints = "checkpoints; with a name, a quoted pattern of its seeds"
-    lexical.add_argument("checkpoints", nargs="*", metavar="[NAME=]CKPT", help=checkpoints)
-    lexical.add_argument("--swords", type=Path, metavar="FILE", help=swords)
-    lexical.add_argument(
-        "--synonym-table", nargs="+", type=Path, default=[], metavar="TABLE", help=f"{table}, to compare with --swords"
-    )
-    lexical.add_argument(
-        "--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help="such as SimLex-999.txt"
-    )
-    lexical.add_argument("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
-    lexical.add_argument(
-        "--blimp-pairs", type=positive, default=100, metavar="N", help="of each of BLiMP's files (default: %(default)s)"
-    )
-
+    text = "score fine-tuned checkpoints on attacked data"
+    _add_robustness(commands.add_parser("robustness", help=text, parents=[with_paper]))
+    text = "measure substitutes, word similarities and minimal pairs"
+    lexical = commands.add_parser("lexical", help=text, parents=[compared])
+    _add_lexical(lexical)
     judge = commands.add_parser("judge", help="compare a judge of corrections with people")
     judge.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="the file for --correction-judge")
-    judge.add_argument("--swords", type=Path, required=True, metavar="FILE", help=swords)
-    judge.add_argument("--synonym-table", nargs="+", type=Path, required=True, metavar="TABLE", help=table)
+    judge.add_argument("--swords", type=Path, required=True, metavar="FILE", help=SWORDS)
+    judge.add_argument("--synonym-table", nargs="+", type=Path, required=True, metavar="TABLE", help=TABLE)
     for command in (lexical, judge):
         data = f"output of {PREPROCESSING} binarize"
         command.add_argument("--data", type=Path, required=True, metavar="DATA_BIN", help=data)
         command.add_argument("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     return parser
+
+
+def _add_fine_tuning(command: argparse.ArgumentParser, name: str) -> None:
+    add = command.add_argument
+    add("checkpoints", nargs="+", metavar="[NAME=]CHECKPOINT.pt", help="checkpoints to fine-tune")
+    add("--data", type=Path, required=True, metavar="DIR", help=f"output of {PREPROCESSING} {name}")
+    if name == "glue":
+        add("--tasks", default="all", metavar="T,T", help="(default: all in --data)")
+    add("--seeds", type=_seeds, default="1,2,3", metavar="N,N", help="(default: %(default)s)")
+    add("--epochs", type=positive, metavar="N", help="(default: the task's)")
+    add("--max-update", type=positive, metavar="N", help="maximum updates (default: no limit)")
+    add("--batch-size", type=positive, default=32, metavar="N", help="(default: %(default)s)")
+    add("--lr", type=float, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
+    add("--keep-checkpoints", action="store_true", help="also of finished runs")
+
+
+def _add_robustness(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    text = "--output of glue or squad, or [NAME=]CHECKPOINT.pt of one run"
+    add("runs", nargs="+", metavar="SCORES", help=text)
+    text = "what was attacked: a file in the format of SQuAD 1.1, or a GLUE folder"
+    add("--original", type=Path, metavar="DATA", help=text)
+    text = "attacked files or folders, or AdvGLUE's dev.json, which needs no --original"
+    add("--attacked", nargs="+", type=Path, required=True, metavar="DATA", help=text)
+
+
+def _add_lexical(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    text = "checkpoints; with a name, a quoted pattern of its seeds"
+    add("checkpoints", nargs="*", metavar="[NAME=]CKPT", help=text)
+    add("--swords", type=Path, metavar="FILE", help=SWORDS)
+    text = f"{TABLE}, to compare with --swords"
+    add("--synonym-table", nargs="+", type=Path, default=[], metavar="TABLE", help=text)
+    add("--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help="such as SimLex-999.txt")
+    add("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
+    text = "of each of BLiMP's files (default: %(default)s)"
+    add("--blimp-pairs", type=positive, default=100, metavar="N", help=text)
 
 
 def _seeds(text: str) -> list[int]:

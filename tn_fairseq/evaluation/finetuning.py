@@ -23,6 +23,7 @@ from ..configuration import as_argument, training_config
 from ..errors import InputError
 from ..files import read_json_object, sha256, write_text
 from ..models.base import EncoderModel
+from ..reporting.training_log import parse_record
 
 RESULT, SETTINGS, LOG = "result.json", "settings.json", "train.log"
 CHECKPOINTS, LAST = "checkpoints", "checkpoint_last.pt"
@@ -124,16 +125,19 @@ class Run:
             process = subprocess.Popen(
                 list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
             )
-            for line in process.stdout or ():
-                log.write(line)
-                log.flush()
-                last = line.strip() or last
-                if " | WARNING | tn_fairseq" in line:
-                    tqdm.write(f"{self.folder}: {line.split(' | ', 3)[-1].strip()}", file=sys.stderr)
-                _, found, text = line.partition(" | train_inner | ")
-                if found:
-                    record = json.loads(text)
-                    yield int(record["num_updates"]), record["loss"]
+            try:
+                for line in process.stdout or ():
+                    log.write(line)
+                    log.flush()
+                    last = line.strip() or last
+                    if " | WARNING | tn_fairseq" in line:
+                        tqdm.write(f"{self.folder}: {line.split(' | ', 3)[-1].strip()}", file=sys.stderr)
+                    record = parse_record(line, "train_inner")
+                    if record:
+                        yield int(record["num_updates"]), record["loss"]
+            except BaseException:  # also if the caller stops
+                process.terminate()
+                raise
         if process.wait():
             raise InputError(f"{self.folder / LOG}: fairseq-train failed: {last.removeprefix('error: ')}")
 
@@ -220,8 +224,6 @@ def read_pretrained(argument: str) -> Pretrained:
     """
     name, path = name_and_path(argument)
     model = load_checkpoint(path)["cfg"]["model"]
-    if "/" in name or name in ("", os.curdir, os.pardir) or len(os.fsencode(name)) > LONGEST_NAME:
-        raise InputError(f"{name}={path}: the name is also a folder name; give another: NAME=CHECKPOINT.pt")
     arch = model.get("_name") if isinstance(model, Mapping) else None
     if arch not in ARCH_MODEL_REGISTRY or not issubclass(ARCH_MODEL_REGISTRY[arch], EncoderModel):
         raise InputError(f"{path}: not one of our electra_* and bert_* models; only these can be fine-tuned")
@@ -241,9 +243,12 @@ def split_name(argument: str) -> tuple[str | None, str]:
 
 
 def name_and_path(argument: str) -> tuple[str, Path]:
-    """As ``split_name``, with a default name."""
-    name, path = split_name(argument)
-    return default_name(Path(path)) if name is None else name, Path(path)
+    """As ``split_name``, with a default name; raises InputError if the name cannot be that of a folder."""
+    given, path = split_name(argument)
+    name = default_name(Path(path)) if given is None else given
+    if "/" in name or name in ("", os.curdir, os.pardir) or len(os.fsencode(name)) > LONGEST_NAME:
+        raise InputError(f"{name}={path}: the name is also a folder name; give another: NAME=CHECKPOINT.pt")
+    return name, Path(path)
 
 
 def default_name(path: Path) -> str:

@@ -45,7 +45,8 @@ class Predictor:
             dataset = dataset.dataset
         sizes = np.array([dataset.size(index) for index in range(len(dataset))])
         # batch examples of similar length
-        batches = dataset.batch_by_size(sizes.argsort(kind="stable"), max_tokens=MAX_TOKENS[self.device.type])
+        max_tokens = max(MAX_TOKENS[self.device.type], int(sizes.max(initial=0)))
+        batches = dataset.batch_by_size(sizes.argsort(kind="stable"), max_tokens=max_tokens)
         found: dict[int, np.ndarray] = {}
         targets: dict[int, np.ndarray] = {}
         for members in tqdm(batches, desc=f"predicting {split}", leave=False, disable=None):

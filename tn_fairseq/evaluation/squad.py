@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 from ..configuration import training_config
 from ..data import load_sentences
 from ..files import write_text
-from ..formats.squad import SPLITS, SquadExample, read_squad
+from ..formats.squad import SPLITS, SquadExample, read_labeled_squad, read_squad
 from ..reporting.paper import SCORES_NOTE, SQUAD_METRICS, SQUAD_ROWS
 from ..tasks.squad import HEAD
 from .answers import best_answers
@@ -43,8 +43,9 @@ def evaluate_squad(options: Namespace) -> str:
 
 
 def squad_runs(options: Namespace, models: Sequence[Pretrained]) -> list[Run]:
-    """The runs, with our task and criterion; raises InputError if any split is damaged."""
+    """The runs, with our task and criterion; raises InputError if a split is damaged, or valid lacks an answer."""
     data = options.data
+    read_labeled_squad(data / "valid.json")  # before hours of training
     splits = [split for split in SPLITS if split != "test" or (data / "test.bin").exists()]
     windows = {split: len(load_sentences(data / split, "squad")) for split in splits}
     flags = ["--task", "squad", "--criterion", "squad"]

@@ -5,6 +5,22 @@ from typing import Any
 from ..errors import InputError, first_line
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text is valid Unicode; JSON can hold half a surrogate pair, which no tokenizer accepts."""
+    return text == text.encode(errors="replace").decode()
+
+
+def member(parent: Any, key: str, kind: type, place: str, remedy: str) -> Any:
+    """A member of a JSON object; raises InputError, with its ``place`` and the ``remedy``, if it is of another kind."""
+    value = parent.get(key) if isinstance(parent, dict) else None
+    if type(value) is not kind:
+        expected = {str: "a string", list: "a list", int: "an integer", dict: "an object"}[kind]
+        raise InputError(f"{place}{key}: must be {expected}; {remedy}")
+    if isinstance(value, str) and not is_unicode(value):
+        raise InputError(f"{place}{key}: holds half a surrogate pair; {remedy}")
+    return value
+
+
 def load_from_hub(place: str, remedy: str, *name: str, split: str) -> Any:
     """Load a split with the library ``datasets``; ``name`` is the data set, and its configuration if it has several.
 

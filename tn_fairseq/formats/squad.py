@@ -4,18 +4,20 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..files import read_json
-from . import load_from_hub
+from . import load_from_hub, member
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 HUB_DATASET = "rajpurkar/squad"
 _REMEDY = "give a file in SQuAD 1.1's JSON format"
+_member = partial(member, remedy=_REMEDY)
 
 
 @dataclass(frozen=True)
@@ -116,19 +118,6 @@ def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> li
     if moved:
         logger.warning(f"{source}: {moved:,} answers do not start at answer_start; moved to the nearest match")
     return examples
-
-
-def _member(parent: Any, key: str, kind: type, place: str) -> Any:
-    value = parent.get(key) if isinstance(parent, dict) else None
-    if type(value) is not kind:
-        expected = {str: "a string", list: "a list", int: "an integer"}[kind]
-        raise InputError(f"{place}{key}: must be {expected}; {_REMEDY}")
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(f"{place}{key}: half a surrogate pair at {error.start}; delete or complete it") from None
-    return value
 
 
 def _locate(context: str, answer: str, start: int, place: str) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fairseq.utils import import_user_module
 
+from ..arguments import command_parser
 from ..configuration import as_argument
 from ..errors import InputError, one_line_errors
 from .exporting import export_model
@@ -23,36 +24,26 @@ from .importing import import_model
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    raw, prog = argparse.RawDescriptionHelpFormatter, "python -m tn_fairseq.huggingface"
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__, formatter_class=raw)
+    parser = command_parser("python -m tn_fairseq.huggingface", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     taking = commands.add_parser("import", help="convert folders of save_pretrained to a checkpoint for fairseq-train")
-    taking.add_argument("folder", type=Path, metavar="DIR", help="BERT or ELECTRA's discriminator, with its tokenizer")
-    taking.add_argument(
-        "--as", dest="kind", choices=["electra"], help="make BERT the discriminator of ELECTRA (default: keep BERT)"
-    )
-    taking.add_argument(
-        "--generator",
-        type=Path,
-        metavar="DIR",
-        help="ELECTRA's generator; the same DIR again: a copy (default: a newly initialized one)",
-    )
-    taking.add_argument("--data", type=Path, required=True, metavar="DATA_BIN", help="binarized with DIR's tokenizer")
-    taking.add_argument("--output", type=Path, required=True, metavar="CHECKPOINT.pt", help="file to write")
-    taking.add_argument(
-        "--max-positions", type=int, metavar="N", help="keep the first N position embeddings (default: all)"
-    )
-    taking.add_argument(
-        "--new-symbols", action="store_true", help="give symbols of DATA_BIN/dict.txt that the model lacks new rows"
-    )
+    add = taking.add_argument
+    add("folder", type=Path, metavar="DIR", help="BERT or ELECTRA's discriminator, with its tokenizer")
+    add("--as", dest="kind", choices=["electra"], help="make BERT the discriminator of ELECTRA (default: keep BERT)")
+    text = "ELECTRA's generator; the same DIR again: a copy (default: a newly initialized one)"
+    add("--generator", type=Path, metavar="DIR", help=text)
+    add("--data", type=Path, required=True, metavar="DATA_BIN", help="binarized with DIR's tokenizer")
+    add("--output", type=Path, required=True, metavar="CHECKPOINT.pt", help="file to write")
+    add("--max-positions", type=int, metavar="N", help="keep the first N position embeddings (default: all)")
+    text = "give symbols of DATA_BIN/dict.txt that the model lacks new rows"
+    add("--new-symbols", action="store_true", help=text)
     giving = commands.add_parser("export", help="convert a checkpoint of fairseq-train to folders for transformers")
-    giving.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="of an electra_* or bert_* model")
-    giving.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder to write")
-    giving.add_argument(
-        "--data", type=Path, metavar="DATA_BIN", help="folder with dict.txt and tokenizer/ (default: as in training)"
-    )
-    giving.add_argument("--half", action="store_true", help="store the weights as float16: half of the size, rounded")
-    giving.add_argument("--user-dir", metavar="DIR", help="plugin that defines the criterion, if it is not ours")
+    add = giving.add_argument
+    add("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="of an electra_* or bert_* model")
+    add("--output", type=Path, required=True, metavar="DIR", help="folder to write")
+    add("--data", type=Path, metavar="DATA_BIN", help="folder with dict.txt and tokenizer/ (default: as in training)")
+    add("--half", action="store_true", help="store the weights as float16: half of the size, rounded")
+    add("--user-dir", metavar="DIR", help="plugin that defines the criterion, if it is not ours")
     return parser
 
 

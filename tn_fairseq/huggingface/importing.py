@@ -64,7 +64,7 @@ def import_model(
     check_tokenizer(folder, dictionary, tokenizer, data_bin, new_symbols)
     if new_symbols:
         for source in {source.path: source for source in towers.values()}.values():
-            add_rows(source, len(dictionary))
+            add_rows(source, len(tokenizer.pieces), len(dictionary))
     imported = read_model(towers, dictionary, tokenizer, max_positions)
     flags = ["--criterion", "electra", "--optimizer", "electra_adamw"]
     flags += ["--tokens-per-sample", str(min(128, imported.model.cfg.max_positions))]
@@ -100,20 +100,19 @@ def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = 
     return towers
 
 
-def add_rows(source: PretrainedFolder, size: int) -> None:
-    """Give the folder's tensors with a row per piece ``size`` rows.
+def add_rows(source: PretrainedFolder, pieces: int, size: int) -> None:
+    """Give the folder's tensors with a row per piece ``size`` rows, of which the first ``pieces`` stay.
 
-    New rows are drawn, the same in every run, from normal distributions with the mean and the standard deviation of the
-    existing ones in each column. New biases are the mean of the existing ones.
+    Rows after them only pad the tensors. New rows are drawn, the same in every run, from normal distributions with the
+    mean and the standard deviation of the first ones in each column. New biases are the mean of the first ones.
     """
     generator = torch.Generator().manual_seed(1)
     for name, tensor in source.tensors.items():
         if name.endswith(("embeddings.word_embeddings.weight", "predictions.bias", "lm_head.bias")):
-            rows = tensor.float()
+            rows = tensor.float()[:pieces]
             noise = torch.randn(size - len(rows), *rows.shape[1:], generator=generator)
             spread = rows.std(dim=0) if rows.dim() > 1 else torch.zeros(())
             source.tensors[name] = torch.cat([rows, rows.mean(dim=0) + spread * noise])
-    source.config["vocab_size"] = size
 
 
 def read_model(

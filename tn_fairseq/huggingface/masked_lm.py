@@ -102,13 +102,7 @@ def load_folder(folder: Path, data_bin: Path) -> Loaded:
     model = MaskedLM(core, token_ids, dictionary.unk(), dictionary.pad())
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     length = min(TOKENS_PER_SAMPLE, model.max_positions())
-    flags = [
-        "--task",
-        "electra",
-        "--arch",
-        "bert_base",
-        "--tokens-per-sample",
-        length,
-    ]  # of the task; the arch is not used
+    # of the task; the arch is not used
+    flags = ["--task", "electra", "--arch", "bert_base", "--tokens-per-sample", length]
     cfg = training_config([as_argument(data_bin), *flags])
     return Loaded(model, tasks.setup_task(cfg.task), cfg.dataset, OmegaConf.create())

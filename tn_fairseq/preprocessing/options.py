@@ -5,15 +5,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..arguments import command_parser
+from ..errors import PREPROCESSING
 from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
-from . import command_parser
 from .text import Reading
 
 
 def binarizing_parser(command: str, description: str | None, destdir: str) -> argparse.ArgumentParser:
     """A parser with the options for the vocabulary and the output; ``destdir`` is what the help calls the folder."""
-    parser = command_parser(command, description)
+    parser = command_parser(f"{PREPROCESSING} {command}", description)
     parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="see above")
     text = "the dict.txt of a released or pre-trained model (default: made from the tokenizer)"
     parser.add_argument("--dict", metavar="FILE", help=text)

@@ -6,7 +6,6 @@ Tries in this order: what NLTK already has; ``nltk.download``; Debian's packages
 root, and copied to a folder that NLTK reads.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 import nltk
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
+from ..arguments import command_parser
 from ..errors import InputError, one_line_errors
 from ..files import write_atomically
 from .wordnet import FETCH, DownloadFailed, ensure_wordnet, report, wordnet_version
@@ -37,9 +37,7 @@ _SYNTACTIC_CATEGORIES = ("", "noun", "verb", "adj", "adv")
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Make WordNet available, and print its version."""
-    argparse.ArgumentParser(
-        prog=FETCH, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args(argv)
+    command_parser(FETCH, __doc__).parse_args(argv)
     print(f"{wordnet_version(fetch_wordnet())} is ready")
 
 

@@ -8,15 +8,18 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError, first_line
 from ..files import read_bytes
+from ..formats import member
 
 ACCEPTABLE, REJECTED = 0.5, 0.1  # acceptable: at least half of the judges; rejected: fewer than one in ten
 VERDICTS = ("acceptable", "doubtful", "rejected")
 _REMEDY = "give swords-v1.1_dev.json.gz of github.com/p-lambda/swords"
+_member = partial(member, remedy=_REMEDY)
 _TABLES = ("contexts", "targets", "substitutes", "substitute_labels")
 
 
@@ -42,11 +45,6 @@ class Target(NamedTuple):
     def word(self) -> str:
         """The word as it stands in the context."""
         return self.context[self.start : self.end]
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text is valid Unicode; JSON can hold half a surrogate pair, which no tokenizer accepts."""
-    return text == text.encode(errors="replace").decode()
 
 
 def verdict(score: float) -> str:
@@ -101,13 +99,3 @@ def _target(path: str | Path, key: str, entry: Any, contexts: Mapping[str, Any],
     lemma = lemma if isinstance(lemma, str) else word.lower()
     others = tuple(substitute for substitute in judged if substitute.text.lower() not in (lemma.lower(), word.lower()))
     return Target(key, context, start, start + len(word), _member(entry, "pos", str, place), lemma, others)
-
-
-def _member(parent: Any, key: str, kind: type, place: str) -> Any:
-    value = parent.get(key) if isinstance(parent, dict) else None
-    if type(value) is not kind:
-        expected = {str: "a string", list: "a list", int: "an integer", dict: "an object"}[kind]
-        raise InputError(f"{place}{key}: must be {expected}; {_REMEDY}")
-    if isinstance(value, str) and not is_unicode(value):
-        raise InputError(f"{place}{key}: holds half a surrogate pair; {_REMEDY}")
-    return value

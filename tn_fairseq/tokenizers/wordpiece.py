@@ -44,8 +44,11 @@ def load_bert_vocabulary(path: Path) -> Tokenizer:
     symbols = find_symbols(pieces, special_ids, path, lambda index: f"line {index + 1}")
     config_path = path.parent / "tokenizer_config.json"
     config = read_json_object(config_path, REMEDY) if config_path.exists() else {}
+    for name in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
+        if not isinstance(config.get(name, False), (bool, *([type(None)] if name == "strip_accents" else []))):
+            raise InputError(f"{config_path}: {name} must be true or false, not {config[name]!r}; {REMEDY}")
     if "do_lower_case" in config:
-        lowercase, reason = bool(config["do_lower_case"]), f"from {config_path.name}"
+        lowercase, reason = config["do_lower_case"], f"from {config_path.name}"
     else:
         capital = next((piece for piece in symbols.values() if piece != piece.lower()), None)
         lowercase = capital is None

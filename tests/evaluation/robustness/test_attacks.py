@@ -71,7 +71,7 @@ def test_changed_rows_are_paired_by_number(tmp_path):
         ({"changed": {"SST-2/train.tsv": [0]}}, ROWS, "'SST-2/train.tsv' is not a dev file"),
         *(
             ({"changed": {"SST-2/dev.tsv": rows}}, ROWS, "SST-2/dev.tsv must be different numbers from 0 to 2")
-            for rows in ([3], [1, 1], "01", [[0]])
+            for rows in ([3], [1, 1], "01", [[0]], [1.0])
         ),
         *(
             ({"changed": {"SST-2/dev.tsv": [0]}}, {"SST-2/dev.tsv": rows}, message)

@@ -16,8 +16,8 @@ import torch
 from tqdm import tqdm
 
 from ...errors import InputError, first_line
+from ...formats import is_unicode
 from ...models.loading import Loaded
-from ...synonyms.swords import is_unicode
 from ...tokenizers.base import Tokenizer
 from .scoring import Place, log_probabilities
 

@@ -109,7 +109,8 @@ def _glue_attacks(name: str, original: Path | None, folder: Path) -> Iterator[At
             raise InputError(
                 f"{folder / file}: {len(after):,} rows, but {original / file} has {len(before):,}; {_GIVE_ORIGINAL}"
             )
-        if not isinstance(rows, list) or any(row not in numbers for row in rows) or len(set(rows)) < len(rows):
+        are_rows = isinstance(rows, list) and all(type(row) is int and row in numbers for row in rows)
+        if not are_rows or len(set(rows)) < len(rows):
             raise InputError(
                 f"{place}: the changed rows of {file} must be different numbers from 0 to {len(before) - 1}; attack "
                 "again"

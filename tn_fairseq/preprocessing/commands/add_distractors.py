@@ -17,22 +17,21 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from ...arguments import positive
+from ...arguments import command_parser, positive
 from ...attacks.distractors import POSITIONS, Distractors, Draw, Question, articles, read_question, with_sentence
 from ...attacks.squad_file import Attacked, check_output, summary, write_attacked
 from ...attacks.tagging import VERSION as TAGGER
-from ...errors import InputError, one_line_errors
+from ...errors import PREPROCESSING, InputError, one_line_errors
 from ...files import sha256
 from ...formats.squad import read_squad
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
-from .. import command_parser
 from ..engines import map_chunks
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = command_parser("add-distractors", __doc__)
+    parser = command_parser(f"{PREPROCESSING} add-distractors", __doc__)
     parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
     text = "where in the context: before-answer is before the sentence with the answer, random is between any two "

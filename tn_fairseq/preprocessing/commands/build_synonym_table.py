@@ -42,8 +42,9 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from ...arguments import command_parser
 from ...dictionary import Symbols, read_symbols
-from ...errors import InputError, naming, one_line_errors
+from ...errors import PREPROCESSING, InputError, naming, one_line_errors
 from ...huggingface.synonyms import TokenizerSymbols, load_tokenizer
 from ...synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
@@ -53,7 +54,6 @@ from ...synonyms.rows import COMBINATIONS
 from ...synonyms.sources import ENGLISH, FILTERS, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES, TableOptions
 from ...synonyms.swords import Target, read_swords
 from ...vocabulary import STOP_WORDS, continues_word, whole_words
-from .. import command_parser
 
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")
 PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to WordNet, see --help"
@@ -152,7 +152,7 @@ def row_of(word: str, words: Mapping[int, str], table: Tensor, stop_words: Colle
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command's options; exits with a usage error if options are missing or contradict each other."""
-    parser = command_parser("build-synonym-table", __doc__)
+    parser = command_parser(f"{PREPROCESSING} build-synonym-table", __doc__)
     vocabulary = parser.add_mutually_exclusive_group(required=True)
     vocabulary.add_argument("--dict", metavar="FILE", help="the dict.txt of the training data")
     text = "a folder of save_pretrained, or a name on the Hugging Face Hub"

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...arguments import positive
+from ...arguments import command_parser, positive
 from ...attacks.glue_files import (
     ATTACKED,
     check_folder,
@@ -49,14 +49,13 @@ from ...attacks.synonym_swaps import (
     occurrences,
 )
 from ...attacks.tagging import VERSION as TAGGER
-from ...errors import InputError, one_line_errors
+from ...errors import PREPROCESSING, InputError, one_line_errors
 from ...files import sha256
 from ...formats.squad import SquadExample, read_squad
 from ...reporting.layout import align
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.swords import VERDICTS, Target, read_swords
 from ...synonyms.wordnet import ensure_wordnet, wordnet_version
-from .. import command_parser
 from ..engines import map_chunks
 
 PLACES = ("context", "question")
@@ -64,7 +63,7 @@ PLACES = ("context", "question")
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = command_parser("swap-synonyms", __doc__)
+    parser = command_parser(f"{PREPROCESSING} swap-synonyms", __doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--squad", type=Path, metavar="FILE", help="questions in SQuAD 1.1's format")
     source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")

@@ -22,13 +22,13 @@ import numpy as np
 import sentencepiece
 from tokenizers import Tokenizer, models, trainers
 
+from ...arguments import command_parser
 from ...dictionary import MASK
-from ...errors import InputError, one_line_errors
+from ...errors import PREPROCESSING, InputError, one_line_errors
 from ...files import publish, write_folder
 from ...tokenizers import load_tokenizer
 from ...tokenizers.base import BERT_SPECIAL_TOKENS
 from ...tokenizers.wordpiece import wordpiece_tokenizer
-from .. import command_parser
 from ..options import add_reading_options, reading
 from ..text import Reading, TextFile, find_files, read_chunks
 
@@ -45,7 +45,7 @@ SENTENCEPIECE_LINE_BYTES = 1 << 24
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = command_parser("train-tokenizer", __doc__)
+    parser = command_parser(f"{PREPROCESSING} train-tokenizer", __doc__)
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text to train on")
     parser.add_argument("--type", choices=("wordpiece", "sentencepiece"), required=True, help="kind of tokenizer")
     text = "number of pieces, including special tokens"

@@ -11,17 +11,16 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...arguments import positive
-from ...errors import InputError, one_line_errors
+from ...arguments import command_parser, positive
+from ...errors import PREPROCESSING, InputError, one_line_errors
 from ...reporting.layout import align
-from .. import command_parser
 from ..options import cells, percent
 from ..twins import ORACLE, REPORT, TABLE, write_twins
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
-    parser = command_parser("twins", __doc__)
+    parser = command_parser(f"{PREPROCESSING} twins", __doc__)
     parser.add_argument("--data", type=Path, required=True, metavar="DATA_BIN", help="a folder that binarize wrote")
     parser.add_argument("--destdir", type=Path, required=True, metavar="DIR", help="folder for the output")
     text = "share of the training text's tokens that have a twin, from 0 to 1"
