@@ -63,16 +63,7 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
             axis.yaxis.set_major_formatter("{x:g}")
 
         for axis in axes[1]:
-            if over_updates:
-                most = max(row["updates"] for row in rows)
-                axis.set_xlim(0, 1.03 * most)
-                axis.xaxis.get_major_locator().set_params(integer=True, nbins=7)
-                axis.xaxis.set_major_formatter(_thousands if most >= 10000 else "{x:,.0f}")
-                axis.set_xlabel("updates")
-            else:
-                axis.set_xlim(0.5, len(checkpoints) + 0.5)
-                axis.set_xticks(range(1, len(checkpoints) + 1))
-                axis.set_xlabel("checkpoint")
+            _label_x(axis, [row["updates"] for row in rows] if over_updates else None, len(checkpoints))
         figure.align_ylabels(axes)
         if not over_updates:
             names = [f"{number}  {shorten(checkpoint, 110)}" for number, checkpoint in enumerate(checkpoints, start=1)]
@@ -82,6 +73,20 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
         if over_updates and len(runs) > 1:
             styles = [{"color": INK, "linestyle": dash} for dash in dashes.values()]
             _legend(figure, "lower", [shorten(run, 100) for run in runs], styles)
+
+
+def _label_x(axis: Any, updates: Sequence[int] | None, checkpoints: int) -> None:
+    """Number the updates, or the checkpoints if there are none."""
+    if updates is None:
+        axis.set_xlim(0.5, checkpoints + 0.5)
+        axis.set_xticks(range(1, checkpoints + 1))
+        axis.set_xlabel("checkpoint")
+        return
+    most = max(updates)
+    axis.set_xlim(0, 1.03 * most)
+    axis.xaxis.get_major_locator().set_params(integer=True, nbins=7)
+    axis.xaxis.set_major_formatter(_thousands if most >= 10000 else "{x:,.0f}")
+    axis.set_xlabel("updates")
 
 
 def _run(row: Row) -> str:

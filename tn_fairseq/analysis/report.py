@@ -2,8 +2,13 @@
 
 import json
 from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
+from fairseq.data import Dictionary
+from torch import Tensor
 from tqdm import tqdm
 
 from ..configuration import check_data_folder
@@ -18,6 +23,7 @@ from ..reporting.training_log import loss_points
 from ..synonym_table import load_continuations, load_synonym_table, read_description
 from ..synonyms.inflection import relation
 from ..vocabulary import STOP_WORDS, surface_forms, whole_words
+from .cases import Case
 from .counting import Details, count_checkpoint
 from .page import case_page, cases_json
 from .pairs import COLUMNS, pair_rows
@@ -48,7 +54,7 @@ def write_report(options: Namespace) -> str:
     """
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
-    forms = surface_forms(dictionary, options.encoder_json)
+    surface_forms(dictionary, options.encoder_json)  # refuses a wrong --encoder-json before anything runs
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
     continuations = load_continuations(options.synonym_table[0], dictionary)
@@ -85,30 +91,43 @@ def write_report(options: Namespace) -> str:
         sources = source_rows(tables, descriptions, details.fired, *totals)
         write_csv(sources, folder / SOURCES)
 
-        labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
-        languages = {
-            name: json.loads(description.get("options", "{}")).get("lang", "eng")
-            for name, description in descriptions.items()
-        }
-        # inflections are known only for English
-        of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
-        words = whole_words(dictionary, options.encoder_json)
-        content = {index for index, word in words.items() if word.lower() not in STOP_WORDS}
-        is_word = torch.tensor([index in content for index in range(len(dictionary))])
-        pairs = pair_rows(details.wrong, tables, details.word_embeddings, is_word, labels, of_pairs)
+        pairs, cases = pairs_and_cases(details, tables, descriptions, dictionary, options.encoder_json)
         write_csv(pairs, folder / PAIRS, COLUMNS)
-        parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
-        cases = []
-        for collector in details.collectors:
-            language = languages[collector.name]
-            inflection = relation if language == "eng" else _unknown
-            cases += collector.cases(forms, labels, parts_of_speech[language], inflection)
         page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves)
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / CASES).write_text(cases_json(cases), encoding="utf-8")
     compared = f"synonym tables, and how often they fire for {shown.path}"
     blocks = [rates_table(rates, options.paper), f"{compared}\n{sources_table(sources)}"]
     return "\n\n".join([*blocks, "\n".join(list_files(options.output, FILES))])
+
+
+def pairs_and_cases(
+    details: Details,
+    tables: Mapping[str, Tensor],
+    descriptions: Mapping[str, Mapping[str, str]],
+    dictionary: Dictionary,
+    encoder_json: Path | None,
+) -> tuple[list[dict[str, Any]], list[Case]]:
+    """The rows of the most frequent pairs, and the cases of all tables."""
+    forms = surface_forms(dictionary, encoder_json)
+    labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
+    languages = {
+        name: json.loads(description.get("options", "{}")).get("lang", "eng")
+        for name, description in descriptions.items()
+    }
+    # inflections are known only for English
+    of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
+    words = whole_words(dictionary, encoder_json)
+    content = {index for index, word in words.items() if word.lower() not in STOP_WORDS}
+    is_word = torch.tensor([index in content for index in range(len(dictionary))])
+    pairs = pair_rows(details.wrong, tables, details.word_embeddings, is_word, labels, of_pairs)
+    parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
+    cases = []
+    for collector in details.collectors:
+        language = languages[collector.name]
+        inflection = relation if language == "eng" else _unknown
+        cases += collector.cases(forms, labels, parts_of_speech[language], inflection)
+    return pairs, cases
 
 
 def _unknown(word: str, other: str) -> str:

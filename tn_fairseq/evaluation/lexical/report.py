@@ -1,33 +1,25 @@
 """The report: reads the data, measures tables and checkpoints, and writes all files together at the end."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from fairseq.data import Dictionary
-from torch import Tensor
 
 from ...configuration import check_data_folder
 from ...dictionary import load_dictionary
 from ...errors import InputError
-from ...models.loading import Checkpoint, Loaded, find_checkpoints, load
-from ...objectives import functional
-from ...objectives.mlm_soft_reg import input_word_embeddings
+from ...models.loading import Checkpoint, find_checkpoints, load
 from ...reporting.layout import table_names, write_csv, write_json
 from ...reporting.report import draw_if_possible, list_files, report_folder
 from ...synonym_table import load_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
-from ...synonyms.swords import Target, read_swords
-from ...tokenizers import load_tokenizer
-from ...vocabulary import whole_words, word_finder
+from ...synonyms.swords import read_swords
+from ...vocabulary import whole_words
 from ..finetuning import check_baseline, default_name, split_name
-from .blimp import by_group, prefers_good, read_blimp
+from .measures import NO_TARGET, OTHER_DATA, Measure, parts_of, swords_name
 from .results import (
-    ACCURACY,
-    MEAN_COSINE,
-    SPEARMAN,
-    Key,
     Measured,
     checkpoint_rows,
     checkpoints_text,
@@ -35,8 +27,6 @@ from .results import (
     table_rows,
     tables_text,
 )
-from .substitution import find_questions, measure_substitutes
-from .word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
 
 CSV, JSON, TABLES, TEXT = "lexical.csv", "lexical.json", "synonym_tables.csv", "lexical.txt"
 PLOTS = ("lexical.png", "lexical.svg")
@@ -48,10 +38,6 @@ FILES = {
     PLOTS[1]: "the measures with their intervals",
     TEXT: "what the command prints",
 }
-_NO_TARGET = "none of its targets is one piece in the vocabulary"
-_OTHER_DATA = "give the data of a model whose vocabulary has English words"
-# the measure of a model by key, (items,) each
-Measure = Callable[[Loaded], dict[Key, np.ndarray]]
 
 
 def write_report(options: Namespace) -> str:
@@ -73,12 +59,16 @@ def write_report(options: Namespace) -> str:
         qualities = {match: table_quality(table, targets, words, by_lemma) for match, by_lemma in matches.items()}
         of_tables += table_rows(name, qualities, crossings(table, words), len(targets))
         if not of_tables[-1]["one_piece_targets"]:
-            raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
-    measures, gold, contexts, notes = _measures(options, targets, dictionary, words, tables)
+            raise InputError(f"{options.swords}: {NO_TARGET} of {options.data}; {OTHER_DATA}")
+    parts = parts_of(options, targets, dictionary, words, tables)
     groups = find_groups(options.checkpoints, dictionary, options.baseline)
 
     with report_folder(options.output, FILES) as folder:
+        measures = [part.measure for part in parts]
         measured = [measure_group(name, group, measures, options.data) for name, group in groups.items()]
+        gold = {key: values for part in parts for key, values in part.gold.items()}
+        contexts = {data: of_items for part in parts for data, of_items in part.contexts.items()}
+        notes = {data: note for part in parts for data, note in part.notes.items()}
         rows = checkpoint_rows(measured, gold, options.baseline, contexts)
         blocks = [tables_text(of_tables)] if of_tables else []
         blocks += [checkpoints_text(rows, notes)] if rows else []
@@ -108,11 +98,6 @@ def _check(options: Namespace) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two files are named {name}; rename one, because results have these names")
-
-
-def swords_name(path: Path) -> str:
-    """The name of a SWORDS file in results."""
-    return path.name.split(".json")[0]
 
 
 def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str | None) -> dict[str, list[Checkpoint]]:
@@ -153,78 +138,3 @@ def measure_group(name: str, group: Sequence[Checkpoint], measures: Sequence[Mea
         except InputError as error:
             raise InputError(f"{checkpoint.path}: {error}") from None
     return Measured(name, group[0].updates, {key: np.stack([seed[key] for seed in seeds]) for key in seeds[0]})
-
-
-def _measures(
-    options: Namespace,
-    targets: Sequence[Target],
-    dictionary: Dictionary,
-    words: Mapping[int, str],
-    tables: Mapping[str, Tensor],
-) -> tuple[list[Measure], dict[Key, np.ndarray], dict[str, list[str]], dict[str, str]]:
-    """Functions that measure a model, similarities of word pairs by key, and contexts and what is left out by data."""
-    measures: list[Measure] = []
-    gold: dict[Key, np.ndarray] = {}
-    contexts: dict[str, list[str]] = {}
-    notes: dict[str, str] = {}
-    if not options.checkpoints:
-        return measures, gold, contexts, notes
-    if options.swords is not None or options.blimp is not None:
-        tokenizer = load_tokenizer(options.data / "tokenizer")
-        lookup = tokenizer.lookup_table(dictionary)
-
-    if options.swords is not None:
-        data = swords_name(options.swords)
-        questions = find_questions(targets, tokenizer, lookup, words)
-        if not questions:
-            raise InputError(f"{options.swords}: {_NO_TARGET} of {options.data}; {_OTHER_DATA}")
-        contexts[data] = [question.target.context for question in questions]
-        judged = sum(len(question.target.substitutes) for question in questions)
-        used = sum(len(question.scores) for question in questions)
-        notes[data] = (
-            f"{len(questions):,} of {len(targets):,} targets are one piece; {used:,} of their {judged:,} judged "
-            "substitutes are one piece in the form of\nthe target. All others are left out."
-        )
-
-        def substitutes(loaded: Loaded) -> dict[Key, np.ndarray]:
-            found = measure_substitutes(loaded, questions, tables, words)
-            return {Key(data, measure, table): values for (measure, table), values in found.items()}
-
-        measures.append(substitutes)
-
-    find = word_finder(words)
-    pairs: dict[Key, Tensor] = {}
-    for path in options.word_pairs:
-        rated = read_word_pairs(path)
-        key = Key(path.stem, SPEARMAN)
-        pairs[key], gold[key] = one_piece_pairs(rated, find)
-        share = f"{len(pairs[key]):,} of {len(rated):,} pairs are two one-piece words"
-        if len(pairs[key]) < 2:
-            raise InputError(f"{path}: {share} in the vocabulary; {_OTHER_DATA}")
-        notes[path.stem] = f"{path.stem}: {share}; the others are left out."
-
-    def correlations(loaded: Loaded) -> dict[Key, np.ndarray]:
-        embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
-        found = {
-            key: 1 - functional.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()  # cosines
-            for key, ids in pairs.items()
-        }
-        found[Key("word embeddings", MEAN_COSINE)] = np.array([mean_cosine(embeddings[list(words)])])
-        return found
-
-    if pairs:
-        measures.append(correlations)
-
-    if options.blimp is not None:
-        stem = options.blimp.stem
-        minimal_pairs = read_blimp(options.blimp, options.blimp_pairs)
-        members = by_group(minimal_pairs)
-        files = sum(kind == " by paradigm" for kind, _ in members)
-        notes[stem] = f"{len(minimal_pairs):,} pairs of {files} paradigms, at most {options.blimp_pairs:,} of each."
-
-        def accuracies(loaded: Loaded) -> dict[Key, np.ndarray]:
-            found = prefers_good(loaded, minimal_pairs, tokenizer, lookup)
-            return {Key(stem, ACCURACY + kind, part): found[numbers] for (kind, part), numbers in members.items()}
-
-        measures.append(accuracies)
-    return measures, gold, contexts, notes
