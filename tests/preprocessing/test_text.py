@@ -191,7 +191,7 @@ BAD_RECORDS = [
     ('{"text": 5}', "the field 'text' is a JSON int, not text"),
     ('{"text": "\\ud800"}', "not UTF-8"),
     (b'{"text": "\xff"}', "not UTF-8"),
-    ("[" * 100_000, "recursion"),
+    pytest.param("[" * 100_000, "recursion", id="recursion"),
     ('{"id": ' + "1" * 5000 + "}", "integer string conversion"),
 ]
 
