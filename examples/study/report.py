@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import re
+import shlex
 import shutil
 import sys
 import textwrap
@@ -259,22 +260,30 @@ def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, L
     """For each arm, its points (dose, difference, low, high) in all starts with an oracle, by dose.
 
     The dose is the share of the baseline's wrong predictions that are synonyms, in percent. The second dictionary has
-    the starts on a text that an earlier start has, too: they begin with other weights, so they are apart.
+    the starts that are apart: they train another model than the first one, or begin with other weights, because an
+    earlier start has the same text.
     """
     measure = RATES[column][1]
     found: Dict[str, List[Any]] = {}
     apart: Dict[str, List[Any]] = {}
     texts = set()
+    models = [_model(start) for start in plan.starts.values() if start.oracle]
     for name, start in plan.starts.items():
         rows = results["starts"][name]["comparisons"]
         dose = dose_of(start, rows)
         for row in rows if start.oracle and dose is not None else ():
             if row["measure"] == measure and row["group"] == HELD_OUT and row["difference"] is not None:
-                points = (apart if start.data in texts else found).setdefault(row["arm"], [])
+                is_apart = start.data in texts or _model(start) != models[0]
+                points = (apart if is_apart else found).setdefault(row["arm"], [])
                 points.append((dose, row["difference"], row["low"], row["high"]))
         texts.add(start.data)
-    found = {arm: sorted(points) for arm, points in found.items() if len(points) > 1}
+    found = {arm: sorted(points) for arm, points in found.items() if len(points) + len(apart.get(arm, [])) > 1}
     return found, {arm: sorted(points) for arm, points in apart.items() if arm in found}
+
+
+def _model(start: Start) -> Tuple[List[str], int]:
+    """How a start trains, without the files of its weights and synonyms."""
+    return [word for word in shlex.split(start.train) if not word.endswith((".pt", ".safetensors"))], start.updates
 
 
 def dose_of(start: Start, rows: Sequence[Row]) -> Optional[float]:
@@ -327,7 +336,7 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
     return {
         "doses": (
             "What each arm gains over plain if more words have synonyms. Dotted: starts on English as it is. Hollow "
-            "squares: other weights at the start, on the text of a dot."
+            "squares: another model, or other weights at the start."
         )
     }
 

@@ -726,7 +726,7 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
 def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
     figures, plan, report = (modules[name] for name in ("figures", "plan", "report"))
     starts, results = {}, {}
-    texts = {"much": 6, "little": 1, "again": 3, "English": 0.5}
+    texts = {"much": 6, "little": 1, "again": 3, "large": 4, "English": 0.5}
     for name, dose in texts.items():
         oracle = None if name == "English" else "oracle"
         values = {"merged_accuracy": 30, "merged_loss": 5, "prediction_rate": dose}
@@ -734,12 +734,14 @@ def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
         for column, plain in values.items():
             measured = {"plain": {1: plain, 2: plain}, "oracle": {1: plain + dose, 2: plain + dose + 1}}
             rows += figures.compared(figures.RATES[column], measured, "plain")
-        starts[name] = plan.Start(baseline="plain", oracle=oracle, data="little" if name == "again" else name)
+        train = f"--arch bert_{'large' if name == 'large' else 'tiny'} --finetune-from-model {name}.pt"
+        data = "little" if name == "again" else name
+        starts[name] = plan.Start(baseline="plain", oracle=oracle, data=data, train=train, updates=8)
         results[name] = {"comparisons": rows}
     study = plan.Plan(starts=starts)
     points, apart = report.doses(study, {"starts": results}, "merged_accuracy")
     assert [(dose, difference) for dose, difference, _, _ in points["oracle"]] == [(1, 1.5), (6, 6.5)]
-    assert [(dose, difference) for dose, difference, _, _ in apart["oracle"]] == [(3, 3.5)]
+    assert [(dose, difference) for dose, difference, _, _ in apart["oracle"]] == [(3, 3.5), (4, 4.5)]
     assert report.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
     drawn = (tmp_path / "plots" / "doses.svg").read_text()
     assert "English" in drawn and "oracle" in drawn and "much" not in drawn
