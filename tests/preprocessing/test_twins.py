@@ -65,6 +65,15 @@ def test_the_share_of_the_tokens_has_a_twin_which_replaces_half_of_them(twin_bin
     assert ((low <= replaced) & (replaced <= high)).all()
 
 
+def test_each_split_is_drawn_by_itself(data_bin, tmp_path):
+    shutil.copytree(data_bin, tmp_path / "same")
+    for suffix in ("bin", "idx"):
+        shutil.copy(data_bin / f"train.{suffix}", tmp_path / "same" / f"valid.{suffix}")
+    main(["--data", str(tmp_path / "same"), "--destdir", str(tmp_path / "twins"), "--share", "0.5"])
+    train, valid = (tokens(tmp_path / "twins", split) for split in ("train", "valid"))
+    assert train.shape == valid.shape and (train != valid).mean() > 0.1
+
+
 def test_the_table_is_exact(twin_bin):
     table, dictionary = table_of(twin_bin), load_dictionary(twin_bin / "dict.txt")
     assert table.shape[1] == 1
