@@ -8,6 +8,7 @@ and what was done (DIR/twins.json).
 """
 
 import argparse
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise InputError(f"--{flag} must be between 0 and 1, not {getattr(args, flag)}")
     if args.seed < 0:
         raise InputError(f"--seed must be non-negative, not {args.seed}")
+    logging.getLogger("fairseq.data.data_utils").setLevel(logging.WARNING)  # it names each file that it loads
     counts = write_twins(args.data, args.destdir, args.share, args.occurrences, args.min_count, args.seed)
     rows = [["split", "tokens", "with a twin", "replaced by it"]]
     for split, n in counts.items():
