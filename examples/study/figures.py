@@ -167,7 +167,7 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
     comparisons = compare_all(found, start)
     correct(comparisons + words)
     comparisons += words + costs
-    # in the order of the plan, whichever study an arm is from
+    # in the order of the plan, also if some arms are from earlier studies
     comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
     return {
         "runs": list(found.about.values()),

@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def write_report(options: Namespace) -> str:
     """
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
-    surface_forms(dictionary, options.encoder_json)  # refuses a wrong --encoder-json before anything runs
+    forms = surface_forms(dictionary, options.encoder_json)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
     continuations = load_continuations(options.synonym_table[0], dictionary)
@@ -91,7 +91,7 @@ def write_report(options: Namespace) -> str:
         sources = source_rows(tables, descriptions, details.fired, *totals)
         write_csv(sources, folder / SOURCES)
 
-        pairs, cases = pairs_and_cases(details, tables, descriptions, dictionary, options.encoder_json)
+        pairs, cases = pairs_and_cases(details, tables, descriptions, dictionary, forms, options.encoder_json)
         write_csv(pairs, folder / PAIRS, COLUMNS)
         page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves)
         (folder / PAGE).write_text(page, encoding="utf-8")
@@ -106,10 +106,10 @@ def pairs_and_cases(
     tables: Mapping[str, Tensor],
     descriptions: Mapping[str, Mapping[str, str]],
     dictionary: Dictionary,
+    forms: Sequence[str],
     encoder_json: Path | None,
 ) -> tuple[list[dict[str, Any]], list[Case]]:
-    """The rows of the most frequent pairs, and the cases of all tables."""
-    forms = surface_forms(dictionary, encoder_json)
+    """The rows of the most frequent pairs, and the cases of all tables; ``forms`` are the dictionary's."""
     labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
     languages = {
         name: json.loads(description.get("options", "{}")).get("lang", "eng")
