@@ -488,8 +488,10 @@ def summary(
         of_start = results["starts"][name]
         yield from ("", f"## {name}: {start.about}", "")
         yield f"{progress(of_start)}, of {start.updates:,} updates each."
-        yield f"The column of `{start.baseline}` shows means. The other columns show differences from it, with 95% "
-        yield "intervals. A difference is in bold if its interval excludes zero."
+        yield (
+            f"The column of `{start.baseline}` shows means. The other columns show differences from it, with 95% "
+            "intervals. A difference is in bold if its interval excludes zero."
+        )
         for group in GROUPS:
             rows = [row for row in of_start["comparisons"] if row["group"] == group]
             if not rows:
