@@ -142,3 +142,17 @@ def test_parameters_are_initialized_like_berts(build):
             assert parameter.abs().max() <= 0.04 and parameter.std().item() == pytest.approx(0.0176, abs=0.002), name
         else:
             assert parameter.eq(1.0 if "layer_norm.weight" in name else 0.0).all(), name
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_predicted_padding_symbol_inside_a_text_is_a_token(build, training):
+    _, model, _ = build("bert", "--dropout", 0, "--attention-dropout", 0)
+    model.train(training)
+    padding, text = model.padding_index, torch.tensor([0, 7, 8, 9, 10, 11, 2])
+    text[2] = padding
+    padded = torch.stack([torch.cat([text, torch.full((3,), padding)]), torch.cat([text[:-1], text[3:]])])
+    alone = model.encode(model.encoder, text.unsqueeze(0))[0]
+    torch.testing.assert_close(model.encode(model.encoder, padded)[0, : len(text)], alone, atol=1e-5, rtol=1e-4)
+    text[2] = 8
+    others = torch.arange(len(text)) != 2
+    assert not torch.allclose(model.encode(model.encoder, text.unsqueeze(0))[0][others], alone[others], atol=1e-3)

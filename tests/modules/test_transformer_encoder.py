@@ -9,6 +9,7 @@ from tn_fairseq.modules.transformer_encoder import (
     TransformerEncoder,
     TransformerLayer,
     attend,
+    attend_inside_documents,
     document_bounds,
     positions_in_documents,
 )
@@ -88,6 +89,9 @@ ALONE = [(0, slice(0, 3)), (0, slice(3, 4)), (0, slice(4, 8)), (1, slice(0, 5))]
 def test_positions_restart_in_every_document_and_bounds_are_between_documents():
     bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1))
     assert bounds.starts.tolist() == [0, 3, 4, 8, 13, 16] and bounds.longest == 5
+    packed = (~PADDING).flatten().nonzero().squeeze(1)
+    bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1), packed)
+    assert bounds.starts.tolist() == [0, 3, 4, 8, 13] and bounds.longest == 5
     assert positions_in_documents(DOCUMENTS).tolist() == [[0, 1, 2, 0, 0, 1, 2, 3], list(range(8))]
 
 
@@ -102,15 +106,23 @@ def torch_varlen_attn(query, key, value, starts, key_starts, longest, longest_ke
     return torch.cat(parts, dim=1).transpose(0, 1)
 
 
-@pytest.mark.parametrize("kernel", ["mask", "varlen"])
+def test_the_kernel_for_gpus_gets_packed_documents(monkeypatch):
+    torch.manual_seed(1)
+    projected, bounds = torch.randn(16, 3, 2, 4), document_bounds(DOCUMENTS)
+    one_by_one = attend_inside_documents(projected, bounds, 0.0)
+    monkeypatch.setattr(transformer_encoder, "varlen_attn", torch_varlen_attn)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    torch.testing.assert_close(attend_inside_documents(projected, bounds, 0.0), one_by_one)
+
+
+@pytest.mark.parametrize("kernel", ["mask", "packed", "packed with its padding"])
 @pytest.mark.parametrize("training", [True, False])
 def test_documents_in_a_block_are_read_one_by_one(kernel, training, monkeypatch):
     torch.manual_seed(1)
     embeddings = Embeddings(dictionary_size=50, embedding_size=8, max_positions=8, dropout=0.0).train(training)
     encoder = TransformerEncoder(8, 16, 2, 4, 32, dropout=0.0, attention_dropout=0.0).train(training)
-    if kernel == "varlen":
-        monkeypatch.setattr(transformer_encoder, "varlen_attn", torch_varlen_attn)
-        monkeypatch.setattr(encoder, "_can_pack", lambda x: True)
+    monkeypatch.setattr(transformer_encoder, "DOCUMENT_COST", 0 if kernel == "packed" else torch.inf)
+    monkeypatch.setattr(encoder, "_has_kernel_for_documents", lambda x: kernel == "packed with its padding")
     tokens = torch.randint(50, DOCUMENTS.shape)
     together = encoder(embeddings(tokens, documents=DOCUMENTS), PADDING, DOCUMENTS)
     assert together.isfinite().all()
@@ -120,12 +132,74 @@ def test_documents_in_a_block_are_read_one_by_one(kernel, training, monkeypatch)
         torch.testing.assert_close(together[row : row + 1, part], expected, atol=1e-6, rtol=0)
 
 
-def test_documents_are_packed_only_without_dropout_in_half_precision_on_a_gpu(monkeypatch):
+def encode(encoder, x, padding):
+    """The outputs, and the gradients of the input and of all parameters."""
+    x = x.clone().requires_grad_()
+    output = encoder(x, padding)
+    kept = ~padding.unsqueeze(-1)
+    ((output * kept).square().sum() / kept.sum()).backward()
+    gradients = [x.grad, *(parameter.grad.clone() for parameter in encoder.parameters())]
+    encoder.zero_grad()
+    return output, gradients
+
+
+FULL = torch.zeros_like(PADDING)
+
+
+@pytest.mark.parametrize("padding", [PADDING, PADDING.flip(1), FULL], ids=["right", "left", "none"])
+def test_training_on_a_cpu_without_padding_changes_nothing(padding, monkeypatch):
+    """The large batch without padding is read row by row, too."""
+    monkeypatch.setattr(transformer_encoder, "CACHED_SCORES", 0)
+    torch.manual_seed(1)
+    # a probability so small that nothing is dropped here
+    encoder = TransformerEncoder(8, 16, 2, 4, 32, dropout=0.0, attention_dropout=2**-16)
+    x = torch.randn(2, 8, 8)
+    attended, packed = encoder._attended(x, padding, None)
+    assert len(packed) == (~padding).sum() == attended.starts[-1]
+    packed_output, packed_gradients = encode(encoder, x, padding)
+    output, gradients = encode(encoder.eval(), x, padding)
+    torch.testing.assert_close(packed_output[~padding], output[~padding], atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(packed_gradients, gradients, atol=1e-4, rtol=1e-3)
+
+
+def test_packed_attention_weights_are_dropped_in_training():
+    attention, x = SelfAttention(8, 2, attention_dropout=1.0), torch.randn(16, 8)
+    bounds = document_bounds(DOCUMENTS)
+    torch.testing.assert_close(attention(x, bounds), attention.output.bias.expand_as(x))
+    assert not torch.allclose(attention.eval()(x, bounds), attention.output.bias.expand_as(x), atol=0.01)
+
+
+def test_a_batch_is_packed_on_a_cpu_only_if_it_saves_work_in_training(monkeypatch):
+    encoder, x = TransformerEncoder(8, 8, 1, 2, 8, 0.1, 0.1), torch.randn(2, 8, 8)
+
+    def packs(encoder, padding, documents=None):
+        return encoder._attended(x, padding, documents)[1] is not None
+
+    assert not packs(encoder, PADDING)
+    # two rows and three positions of padding, with a hidden size of 8; the rows have four documents
+    monkeypatch.setattr(transformer_encoder, "DOCUMENT_COST", 3 * 8**2 / 2)
+    assert not packs(encoder, PADDING)
+    monkeypatch.setattr(transformer_encoder, "DOCUMENT_COST", 3 * 8**2 / 2 - 1)
+    assert packs(encoder, PADDING) and not packs(encoder, FULL) and not packs(encoder, PADDING, DOCUMENTS)
+    assert not packs(encoder.eval(), PADDING)
+    encoder.train().compiled = True
+    assert not packs(encoder, PADDING)
+    encoder.compiled = False
+    without_dropout = TransformerEncoder(8, 8, 1, 2, 8, 0.1, 0.0)
+    for cached, expected in ((2 * 2 * 8 * 8, False), (2 * 2 * 8 * 8 - 1, True)):
+        monkeypatch.setattr(transformer_encoder, "CACHED_SCORES", cached)
+        assert packs(encoder, FULL) == expected and not packs(without_dropout, FULL)
+
+
+def test_documents_need_a_kernel_only_without_dropout_in_half_precision_on_a_gpu(monkeypatch):
     x = torch.zeros(1, dtype=torch.bfloat16)
     encoder = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.1)
-    assert not encoder._can_pack(x)
+    assert not encoder._has_kernel_for_documents(x)
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-    assert not encoder._can_pack(x) and encoder.eval()._can_pack(x) and not encoder._can_pack(x.float())
-    assert TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.0)._can_pack(x)
+    assert not encoder._has_kernel_for_documents(x)
+    assert encoder.eval()._has_kernel_for_documents(x)
+    assert not encoder._has_kernel_for_documents(x.float())
+    without = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.0)
+    assert without._has_kernel_for_documents(x)
     monkeypatch.setattr(transformer_encoder, "HAS_VARLEN_ATTN", False)
-    assert not encoder._can_pack(x)
+    assert not encoder._has_kernel_for_documents(x)

@@ -27,7 +27,7 @@ from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
 from ..modules.heads import AnswerHead, SentenceHead
 from ..modules.memory import keep_freed_memory
-from ..modules.transformer_encoder import INIT_STD, Embeddings, TransformerEncoder, init_parameters
+from ..modules.transformer_encoder import INIT_STD, Embeddings, TransformerEncoder, init_parameters, outer_padding
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class EncoderModel(BaseFairseqModel):
         if self.training and tokens.size(1) > self.longest_trained:
             self._note_training(tokens.size(1))
         embedded = self.embeddings_of(encoder)(tokens, token_types, documents)
-        return encoder(embedded, tokens.eq(self.padding_index), documents)
+        return encoder(embedded, outer_padding(tokens.eq(self.padding_index)), documents)
 
     def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
         """The embeddings that an encoder reads."""

@@ -17,6 +17,9 @@ HAS_VARLEN_ATTN = find_spec("torch.nn.attention.varlen") is not None  # from tor
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
 TOKEN_TYPES = 2
+# of a CPU: the attention scores that fit in its caches, with what is computed from them, and what the attention of one
+# more document costs, in products of a token and a square matrix
+CACHED_SCORES, DOCUMENT_COST = 1 << 22, 1 << 21
 
 
 def init_parameters(module: nn.Module, std: float = INIT_STD) -> None:
@@ -65,17 +68,28 @@ def _starts(documents: Tensor) -> Tensor:
     return torch.cat([torch.ones_like(documents[:, :1], dtype=torch.bool), documents.diff(dim=1) != 0], dim=1)
 
 
+def outer_padding(is_padding: Tensor) -> Tensor:
+    """Padding before and after a text: (B, T) -> (B, T). A padding symbol that is predicted in a text is a token."""
+    before, after = is_padding.cumprod(dim=1), is_padding.flip(1).cumprod(dim=1).flip(1)
+    return (before + after).bool()
+
+
 class DocumentBounds(NamedTuple):
-    """Where documents begin in a flattened batch, for attention inside each of them."""
+    """Where documents begin in a packed batch, for attention inside each of them."""
 
     starts: Tensor  # (documents + 1), int32; the last entry is the number of tokens
     longest: int  # in tokens
 
 
-def document_bounds(documents: Tensor) -> DocumentBounds:
-    """The bounds of documents, which are numbered (B, T); the padding of each row may be a document of its own."""
-    starts = _starts(documents).flatten().nonzero().squeeze(1)
-    starts = torch.cat([starts, starts.new_tensor([documents.numel()])]).int()
+def document_bounds(documents: Tensor, packed: Optional[Tensor] = None) -> DocumentBounds:
+    """The bounds of documents, which are numbered (B, T); the padding of each row may be a document of its own.
+
+    Of the flattened batch, only the tokens with the indices ``packed``, (N), are counted if they are given.
+    """
+    starts = _starts(documents).flatten()
+    if packed is not None:
+        starts = starts[packed]
+    starts = torch.cat([starts.nonzero().squeeze(1), starts.new_tensor([len(starts)], dtype=torch.long)]).int()
     return DocumentBounds(starts, int(starts.diff().max()))
 
 
@@ -84,7 +98,10 @@ Attended = Union[Tensor, DocumentBounds, None]
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention with one projection for queries, keys and values: (B, T, H) -> (B, T, H)."""
+    """Multi-head self-attention with one projection for queries, keys and values.
+
+    (B, T, H) -> (B, T, H), or (N, H) -> (N, H) for packed tokens, which attend inside their documents.
+    """
 
     def __init__(self, hidden_size: int, heads: int, attention_dropout: float):
         super().__init__()
@@ -94,11 +111,14 @@ class SelfAttention(nn.Module):
         self.output = Linear(hidden_size, hidden_size)
 
     def forward(self, x: Tensor, attended: Attended) -> Tensor:
-        batch, length, hidden_size = x.shape
-        projected = self.query_key_value(x).view(batch, length, 3, self.heads, hidden_size // self.heads)
-        query, key, value = projected.permute(2, 0, 3, 1, 4)
-        context = attend(query, key, value, attended, self.attention_dropout if self.training else 0.0)
-        return self.output(context.transpose(1, 2).reshape(batch, length, hidden_size))
+        projected = self.query_key_value(x).unflatten(-1, (3, self.heads, -1))
+        dropout_p = self.attention_dropout if self.training else 0.0
+        if isinstance(attended, DocumentBounds):
+            context = attend_inside_documents(projected, attended, dropout_p)
+        else:
+            query, key, value = projected.permute(2, 0, 3, 1, 4)
+            context = attend(query, key, value, attended, dropout_p).transpose(1, 2)
+        return self.output(context.flatten(-2))
 
 
 def varlen_attn(*args: Any) -> Any:
@@ -108,25 +128,36 @@ def varlen_attn(*args: Any) -> Any:
     return varlen_attn(*args)
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, attended: Attended, dropout_p: float) -> Tensor:
-    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D); bounds of documents need no dropout."""
-    if isinstance(attended, DocumentBounds):
-        flat = [states.transpose(1, 2).flatten(0, 1) for states in (query, key, value)]
-        starts, longest = attended
-        context = varlen_attn(*flat, starts, starts, longest, longest)
-        return context.unflatten(0, (query.size(0), query.size(2))).transpose(1, 2)
+def attend_inside_documents(projected: Tensor, bounds: DocumentBounds, dropout_p: float) -> Tensor:
+    """Attention of packed queries, keys and values, (N, 3, heads, D) -> (N, heads, D); on a GPU without dropout."""
+    starts, longest = bounds
+    if projected.is_cuda:
+        return varlen_attn(*projected.unbind(1), starts, starts, longest, longest)
+    # one document at a time also keeps the scores in the caches of a CPU
+    contexts = []
+    for document in projected.split(starts.diff().tolist()):
+        query, key, value = document.unsqueeze(0).permute(2, 0, 3, 1, 4)
+        contexts.append(attend(query, key, value, None, dropout_p).squeeze(0).transpose(0, 1))
+    return torch.cat(contexts)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], dropout_p: float) -> Tensor:
+    """Scaled dot-product attention, (B, heads, T, D) each -> (B, heads, T, D)."""
     if not dropout_p or query.device.type != "cpu" or torch.compiler.is_compiling():
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=attended, dropout_p=dropout_p)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout_p)
     # torch has no fused attention with dropout on a CPU, so we can use our own. Scale first, so that products do not
     # overflow in half precision
     scores = (query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)
-    if attended is not None:
-        scores = scores.masked_fill_(~attended, float("-inf"))
+    if mask is not None:
+        scores = scores.masked_fill_(~mask, float("-inf"))
     return dropout_matmul(scores.softmax(dim=-1), value, dropout_p)
 
 
 class TransformerLayer(nn.Module):
-    """Self-attention and feed-forward network, each followed by dropout, residual sum and LayerNorm: (B, T, H)."""
+    """Self-attention and feed-forward network, each followed by dropout, residual sum and LayerNorm.
+
+    (B, T, H) -> (B, T, H), or (N, H) -> (N, H) for packed tokens.
+    """
 
     def __init__(self, hidden_size: int, heads: int, ffn_size: int, dropout: float, attention_dropout: float):
         super().__init__()
@@ -159,6 +190,7 @@ class TransformerEncoder(nn.Module):
         self.embedding_projection = (
             Linear(embedding_size, hidden_size) if embedding_size != hidden_size else nn.Identity()
         )
+        self.heads = heads
         self.attention_dropout = attention_dropout
         self.compiled = False
         self.layers = nn.ModuleList(
@@ -166,31 +198,56 @@ class TransformerEncoder(nn.Module):
         )
 
     def forward(self, embedded: Tensor, padding: Tensor, documents: Optional[Tensor] = None) -> Tensor:
-        """`padding` is true at padding positions, (B, T). Attention stays inside each of the `documents`, (B, T)."""
+        """`padding` is true at padding positions, (B, T). Attention stays inside each of the `documents`, (B, T).
+
+        The output at padding positions has no meaning.
+        """
         x = self.embedding_projection(embedded)
-        attended = self._attended(x, padding, documents)
+        attended, packed = self._attended(x, padding, documents)
+        if isinstance(attended, DocumentBounds):
+            x = x.flatten(0, 1)
+        if packed is not None:
+            x = x[packed]
         for layer in self.layers:
             # only the layer's __call__ is compiled; evaluation uses forward, to avoid a second compilation
             x = layer(x, attended) if self.training else layer.forward(x, attended)
-        return x
+        if packed is not None:
+            x = x.new_zeros(padding.numel(), x.size(-1)).index_copy(0, packed, x)
+        return x.view(*padding.shape, -1)
 
-    def _attended(self, x: Tensor, padding: Tensor, documents: Optional[Tensor]) -> Attended:
+    def _attended(self, x: Tensor, padding: Tensor, documents: Optional[Tensor]) -> tuple[Attended, Optional[Tensor]]:
+        """Where tokens attend to, and which tokens of the flattened batch are packed, (N); None for all of them."""
+        # on a GPU, checking for padding would force a synchronization, and the compiler would compile the layers twice
+        padded = self.compiled or padding.device.type != "cpu" or bool(padding.any())
         if documents is not None:
             documents = documents.masked_fill(padding, -1)
-            if self._can_pack(x):
-                return document_bounds(documents)
+            if self._has_kernel_for_documents(x):
+                return document_bounds(documents), None
+        if self.training and padding.device.type == "cpu" and not self.compiled:
+            rows = torch.zeros_like(padding, dtype=torch.long).masked_fill(padding, -1)
+            packed = (~padding).flatten().nonzero().squeeze(1)
+            bounds = document_bounds(rows if documents is None else documents, packed)
+            if self._saves_work(bounds, *x.shape):
+                return bounds, packed
+        if documents is not None:
             # padding attends to padding, because a row of the softmax needs at least one entry
-            return (documents.unsqueeze(1) == documents.unsqueeze(2)).unsqueeze(1)
-        # on a CPU, a batch without padding needs no mask; on a GPU, checking for padding would force a synchronization,
-        # and the compiler would compile the layers twice
-        if self.compiled or padding.device.type != "cpu" or padding.any():
-            return ~padding[:, None, None, :]
-        return None
+            return (documents.unsqueeze(1) == documents.unsqueeze(2)).unsqueeze(1), None
+        return (~padding[:, None, None, :] if padded else None), None
 
-    def _can_pack(self, x: Tensor) -> bool:
+    def _has_kernel_for_documents(self, x: Tensor) -> bool:
         """Whether torch has a kernel for documents of different lengths: on a GPU, in half precision, no dropout."""
         dropout = self.training and self.attention_dropout > 0
         return HAS_VARLEN_ATTN and x.is_cuda and x.dtype in (torch.float16, torch.bfloat16) and not dropout
+
+    def _saves_work(self, bounds: DocumentBounds, batch: int, length: int, hidden_size: int) -> bool:
+        """Whether training on a CPU is faster without padding, and with attention to one document at a time.
+
+        Evaluation sorts texts by length, so it has little padding.
+        """
+        if self.attention_dropout > 0 and batch * self.heads * length**2 > CACHED_SCORES:
+            return True
+        padding = batch * length - int(bounds.starts[-1])
+        return padding * hidden_size**2 > (len(bounds.starts) - 1) * DOCUMENT_COST
 
     def compile_layers(self) -> None:
         """Compile the layers for training, for all lengths; they share the code, and parameters keep their names."""
