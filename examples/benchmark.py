@@ -587,7 +587,7 @@ def _machine(device: str, threads: int) -> dict[str, str]:
 
 def write_results(results: dict[str, Any], output: Path) -> None:
     """Write a benchmark's results to OUTPUT.json and print the path."""
-    path = output.with_suffix(".json")
+    path = output.with_name(f"{output.name}.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(f"\nwrote {path}")

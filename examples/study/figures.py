@@ -111,9 +111,15 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
 
 
 def _differences(name: str, start: Start, there: Dict[str, Any]) -> List[str]:
-    """What makes the runs of a start different from those of another study."""
+    """What makes the runs of a start, or what was measured of them, different from those of another study."""
     arms = [arm for arm in start.arms if arm in there["arms"]]
     found = [f"{name}.{key}" for key in ("data", "train", "updates") if getattr(start, key) != there[key]]
+    commands = {step["output"]: step["command"] for step in there["prepare"]}
+    if any(step.command != commands.get(step.output, step.command) for step in start.prepare):
+        found.append(f"{name}.prepare")
+    for measure in start.measures.keys() & there["measures"].keys():
+        if start.measures[measure].flags != there["measures"][measure]["flags"]:
+            found.append(f"{name}.measures.{measure}.flags")
     return found + [f"{name}.arms.{arm}" for arm in arms if start.arms[arm].flags != there["arms"][arm]["flags"]]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,10 +146,10 @@ def _measure(
 def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
     output = place(name, "lexical")
     links = place(name, "checkpoints")
+    shutil.rmtree(runner.folder / links, ignore_errors=True)
     for run in runs:  # patterns that match finished runs only
         link = runner.folder / links / run.arm / f"seed{run.seed}.pt"
         link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
         link.symlink_to((runner.folder / run.folder / LAST).absolute())
     arms = dict.fromkeys(run.arm for run in runs)
     words = ["python", "-m", "tn_fairseq.evaluation", "lexical", *(f"{arm}={links / arm}/*.pt" for arm in arms)]

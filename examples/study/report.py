@@ -405,10 +405,11 @@ def paired_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
     """Smoothed differences from the baseline's accuracy with the same seed, averaged over seeds."""
     curves = {(curve["arm"], curve["seed"]): smoothed(curve, window_of(start)) for curve in of_start["curves"]}
     found: Dict[str, List[Any]] = {}
-    for (arm, seed), (updates, values) in curves.items():
-        _, plain = curves.get((start.baseline, seed), ((), ()))
-        if arm != start.baseline and len(plain) == len(values) > 0:
-            found.setdefault(arm, []).append((updates, [value - other for value, other in zip(values, plain)]))
+    for (arm, seed), curve in curves.items():
+        plain = dict(zip(*curves.get((start.baseline, seed), ((), ()))))
+        both = [(updates, value - plain[updates]) for updates, value in zip(*curve) if updates in plain]
+        if arm != start.baseline and both:
+            found.setdefault(arm, []).append(tuple(zip(*both)))
     return {arm: average(of_arm) for arm, of_arm in found.items()}
 
 
@@ -426,8 +427,10 @@ def mean_rates(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def average(curves: Sequence[Any]) -> Any:
-    """The mean of curves over the points that all of them have."""
-    return curves[0][0], [fmean(values) for values in zip(*(values for _, values in curves))]
+    """The mean of curves over the updates that all of them have."""
+    found = [dict(zip(*curve)) for curve in curves]
+    shared = [updates for updates in found[0] if all(updates in one for one in found)]
+    return shared, [fmean(one[updates] for one in found) for updates in shared]
 
 
 def draw_lines(

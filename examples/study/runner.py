@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from plan import Step
 
@@ -42,8 +42,11 @@ class Runner:
         """The command as a user would type it in the study's folder."""
         return " ".join(f'"{PLUGIN}"' if word == str(self.plugin) else shlex.quote(word) for word in words)
 
-    def run(self, words: Sequence[str], log: Path) -> int:
-        """Run a command, append its output to ``log`` (relative to the folder), and return its exit code."""
+    def run(self, words: Sequence[str], log: Path, output: Optional[str] = None) -> int:
+        """Run a command, append what it prints to ``log`` (relative to the folder), and return its exit code.
+
+        ``output`` is the file that it writes, for the record.
+        """
         log = self.folder / log
         log.parent.mkdir(parents=True, exist_ok=True)
         # Python and fairseq's commands of this environment, also in a shell
@@ -51,7 +54,7 @@ class Runner:
         environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": str(self.threads)}
         environment["PYTHONUNBUFFERED"] = "1"  # so that an error is the last line of the log
         started, start = time.strftime("%Y-%m-%d %H:%M:%S"), time.monotonic()
-        with open(log, "ab") as output:
+        with open(log, "ab") as printed:
             with self._not_interrupted(), self._guard:
                 if self.stopped:
                     raise Stopped
@@ -61,7 +64,7 @@ class Runner:
                         cwd=self.folder,
                         env=environment,
                         stdin=subprocess.DEVNULL,
-                        stdout=output,
+                        stdout=printed,
                         stderr=subprocess.STDOUT,
                         pass_fds=[self.lock],  # so that the folder stays locked until the command ends
                         start_new_session=True,  # so that Ctrl-C reaches only this process, which ends the commands
@@ -76,8 +79,9 @@ class Runner:
             self.running.discard(process)
             if self.stopped:
                 raise Stopped
+            record |= {"log": str(log.relative_to(self.folder))} | ({"output": output} if output else {})
             with open(self.folder / RECORD, "a", encoding="utf-8") as file:
-                file.write(json.dumps({**record, "log": str(log.relative_to(self.folder))}) + "\n")
+                file.write(json.dumps(record) + "\n")
         return code
 
     @contextmanager
@@ -111,13 +115,19 @@ class Runner:
             raise KeyboardInterrupt
 
     def prepare(self, title: str, steps: Sequence[Step]) -> None:
-        """Run the steps whose output is missing; raises InputError if one fails."""
+        """Run the steps whose output is missing; raises InputError if one fails, or its command was another one."""
+        made_by = {one.get("output"): one["command"] for one in read_record(self.folder) if one["exit_code"] == 0}
         for number, step in enumerate(steps, start=1):
-            if (self.folder / step.output).exists():
-                continue
             words, log = shlex.split(step.command), Path("logs", f"{title}.prepare{number}.log")
+            if (self.folder / step.output).exists():
+                if made_by.get(step.output, self.shown(words)) != self.shown(words):
+                    raise InputError(
+                        f"{self.folder / step.output}: was made by another command than that of the plan now; give "
+                        f"another --output, or delete it with the runs that used it (see {self.folder / RECORD})"
+                    )
+                continue
             print(f"$ {self.shown(words)}", flush=True)
-            if self.run(words, log) or not (self.folder / step.output).exists():
+            if self.run(words, log, step.output) or not (self.folder / step.output).exists():
                 reason = f"{last_line(self.folder / log)} (see {self.folder / log})"
                 raise InputError(f"{title}: {step.output} could not be prepared: {reason}")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.files import read_json, write_text
+from tn_fairseq.files import read_json, write_atomically
 
 VALID_EVERY = 44
 
@@ -37,12 +37,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     texts: dict[str, list[str]] = {"train": [], "valid": []}
     for number, title in enumerate(sorted(articles), start=1):
         texts["train" if number % VALID_EVERY else "valid"].append("\n".join(articles[title]) + "\n\n")
-    try:
-        args.output_dir.mkdir(parents=True, exist_ok=True)
-        for split, documents in texts.items():
-            write_text(args.output_dir / f"wiki.{split}.txt", "".join(documents))
-    except OSError as error:
-        raise InputError(f"{args.output_dir}: {error.strerror}; name another folder with --output-dir") from None
+    for split, documents in texts.items():
+        with write_atomically(args.output_dir / f"wiki.{split}.txt", "name another folder with --output-dir") as path:
+            path.write_text("".join(documents), encoding="utf-8")
     for split, documents in texts.items():
         words = sum(len(document.split()) for document in documents)
         print(f"{args.output_dir / f'wiki.{split}.txt'}: {len(documents):,} articles, {words:,} words")

@@ -218,7 +218,16 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
     theirs["plan"]["starts"]["scratch"]["updates"] = 6
+    theirs["plan"]["starts"]["scratch"]["measures"]["rates"]["flags"] += " --mask-seeds 7"
+    (tmp_path / "changed.json").write_text(json.dumps(theirs))
+    assert "changed.json: starts.scratch.measures.rates.flags: differs" in refusal(tmp_path / "changed.json")
+    theirs["plan"]["starts"]["scratch"]["prepare"][0]["command"] += " --workers 7"
+    (tmp_path / "changed.json").write_text(json.dumps(theirs))
+    assert "changed.json: starts.scratch.prepare: differs" in refusal(tmp_path / "changed.json")
     theirs["plan"]["starts"]["scratch"]["arms"]["plain"]["flags"] = "--criterion mlm_soft_reg"
+    (tmp_path / "changed.json").write_text(json.dumps(theirs))
+    theirs["plan"]["starts"]["scratch"]["measures"] = {}
+    theirs["plan"]["starts"]["scratch"]["prepare"] = []
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.arms.plain: differs from that" in refusal(tmp_path / "changed.json")
     # an arm that the plan does not have is left out
@@ -571,6 +580,34 @@ def test_curves_by_hand(modules):
     assert reach(4, *smoothed(curve, 20)) == 30
     assert reach(1, *smoothed(curve, 20)) == 20
     assert reach(8, *smoothed(curve, 20)) is None
+
+
+def test_curves_are_compared_at_the_updates_that_all_have(modules):
+    report = modules["report"]
+    assert report.average([([10, 20, 30], [1, 2, 3]), ([20, 30, 40], [4, 7, 9])]) == ([20, 30], [3, 5])
+    curves = [("plain", 1, [10, 20, 40]), ("new", 1, [20, 30, 40]), ("new", 2, [20, 30, 40])]
+    of_start = {
+        "curves": [
+            {
+                "arm": arm,
+                "seed": seed,
+                "updates": updates,
+                "accuracy": [update / 10 + (arm == "new") for update in updates],
+            }
+            for arm, seed, updates in curves
+        ]
+    }
+    start = modules["plan"].Start(baseline="plain", log_every=1, measures={"logs": modules["plan"].Measure(window=1)})
+    assert report.paired_curves(start, of_start) == {"new": ([20, 40], [1, 1])}
+
+
+def test_data_that_another_command_prepared_is_refused(modules, tmp_path):
+    runner, step = modules["runner"].Runner(tmp_path, tmp_path, 1, 0), modules["plan"].Step("made", "touch made")
+    runner.prepare("start", [step])
+    runner.prepare("start", [step])
+    assert len((tmp_path / "commands.jsonl").read_text().splitlines()) == 1
+    with pytest.raises(InputError, match="made: was made by another command than that of the plan now; give another"):
+        runner.prepare("start", [modules["plan"].Step("made", "touch made other")])
 
 
 def test_comparisons_use_the_seeds_of_both_arms(modules):

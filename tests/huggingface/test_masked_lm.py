@@ -59,6 +59,20 @@ def test_other_models_predict_what_they_do_without_the_data(kind, tmp_path, word
     assert loaded.task.cfg.tokens_per_sample == min(128, limit - first)
 
 
+def test_only_symbols_without_a_row_in_the_model_are_never_predicted(tmp_path, wordpiece_bin):
+    data_bin = shutil.copytree(wordpiece_bin, tmp_path / "data-bin")
+    with open(data_bin / "dict.txt", "a") as file:
+        file.write("twin 1\n")
+    dictionary = read_data_bin(data_bin)[0]
+    added = dictionary.index("twin")
+    for rows, known in ((len(PIECES), False), (len(PIECES) + 1, True)):
+        save_models(tmp_path, {str(rows): make_other(next(iter(OTHERS)), rows)})
+        model = load_folder(tmp_path / str(rows), data_bin).model
+        logits, _ = model(torch.tensor([[0, 7, added, 2]]), masked_tokens=torch.tensor([[0, 1, 0, 0]]).bool())
+        assert logits[0, added].isfinite() == known and logits[0].isfinite().sum() >= len(dictionary) - 1
+        assert (model.input_ids[added] == len(PIECES)) == known
+
+
 def test_folders_are_sorted_by_their_updates(released, wordpiece_bin, tmp_path):
     for name, updates in (("checkpoint-1000", 1000), ("checkpoint-200", 200)):
         shutil.copytree(released / "bert", tmp_path / name)

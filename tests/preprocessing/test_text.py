@@ -64,7 +64,7 @@ def save_to_disk(folder: Path, texts: list) -> Path:
         path = folder / f"data-{number:05}-of-00002.arrow"
         with ipc.new_stream(path, table(part).schema) as stream:
             stream.write_table(table(part), max_chunksize=2)
-    return folder
+    return write(folder / "cache-0123456789abcdef.arrow", path.read_bytes()).parent
 
 
 def in_parts(folder: Path) -> Path:
@@ -89,7 +89,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "categories": lambda folder: write_parquet(folder / "a.parquet", TEXTS, dictionary=True),
     "saved data set": lambda folder: save_to_disk(folder / "saved", TEXTS),
     "folder": lambda folder: in_parts(folder / "parts"),
-    "pattern": lambda folder: in_parts(folder) / "**" / "[a-z]*.jsonl*",
+    "pattern": lambda folder: in_parts(folder) / "**" / "*",
     "memory": in_memory,
 }
 

@@ -145,7 +145,8 @@ def test_equal_rows_of_a_pair_have_the_same_merged_scores_on_both_texts(twin_bin
         (["--occurrences", "-1"], "--occurrences must be between 0 and 1"),
         (["--seed", "-1"], "--seed must be non-negative"),
         (["--share", "1", "--min-count", "30"], "--share 1.0: the words of"),
-        (["--min-count", "10000000"], "--min-count 10000000: no word occurs as often"),
+        (["--min-count", "10000000"], "--share 0.5: the words of"),
+        (["--share", "1e-9", "--min-count", "1"], "--share 1e-09: the words of"),
         (["--data", "nothing"], "nothing"),
         (["--destdir", "."], ".: exists"),
     ],
@@ -154,6 +155,8 @@ def test_wrong_input_gets_one_line_and_nothing_is_written(data_bin, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     message = refused(main, ["--data", str(data_bin), "--destdir", "out", "--share", "0.5", *flags])
     assert message.startswith(f"error: {error}")
+    assert ("are too frequent to reach this share (0.000)" in message) == ("1e-9" in flags)
+    assert ("are only 0" in message) == (flags[-1] in ("30", "10000000"))
     assert not list(tmp_path.iterdir())
 
 

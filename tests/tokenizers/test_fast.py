@@ -37,6 +37,19 @@ def test_a_tokenizer_json_does_not_truncate_or_pad_lines(tmp_path):
     assert symbols_of(tokenizer, "the cat sat on the mat") == ["the", "cat", "sat", "on", "the", "mat"]
 
 
+@pytest.mark.parametrize(("scheme", "splits"), [("first", False), ("always", False), ("always", True)])
+def test_a_continuation_does_not_begin_a_word(scheme, splits, tmp_path):
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "▁", ".", "▁.", "▁so", "so"]
+    backend = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=3))
+    metaspace = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    white_space = [pre_tokenizers.WhitespaceSplit()] if splits else []
+    backend.pre_tokenizer = pre_tokenizers.Sequence([*white_space, metaspace])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(tmp_path)
+    for text, expected in ((".", ["."]), (". so .", [".", "▁so", "▁."]), (" so", ["▁so"]), ("so.", ["so", "."])):
+        assert [pieces[token] for token in tokenizer.encode_continuation(text)] == expected
+
+
 def test_a_tokenizer_json_without_special_tokens(tmp_path):
     Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2})).save(str(tmp_path / "tokenizer.json"))
     assert "lacks the special tokens <pad>, <unk>, <mask>" in refused(load_tokenizer, tmp_path)

@@ -32,5 +32,5 @@ def load_from_hub(place: str, remedy: str, *name: str, split: str) -> Any:
         raise InputError("--from-hub needs the datasets library: pip install 'tn_fairseq[hub]'") from None
     try:
         return load_dataset(*name, split=split)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # the library has errors of its own, such as for a full disk
         raise InputError(f"{place}: {first_line(error)}; {remedy}") from None

@@ -98,7 +98,7 @@ def load_folder(folder: Path, data_bin: Path) -> Loaded:
     if info["missing_keys"]:
         raise InputError(f"{folder}: lacks {min(info['missing_keys'])}; save the model with save_pretrained")
     token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
-    token_ids[token_ids >= len(tokenizer.pieces)] = -1
+    token_ids[token_ids >= core.get_input_embeddings().num_embeddings] = -1
     model = MaskedLM(core, token_ids, dictionary.unk(), dictionary.pad())
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     length = min(TOKENS_PER_SAMPLE, model.max_positions())

@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .text import PLAIN, Chunk, Reading, Records, TextFile, find_files, read_chunks
+from .text import PLAIN, Chunk, Reading, Records, TextFile, check_regular, find_files, read_chunks
 from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
@@ -154,10 +154,7 @@ def shard_names(shards: int | None) -> list[str]:
 
 
 def _check_shards(files: Iterable[TextFile], destdir: Path) -> None:
-    for file in files:
-        if file.system is None and not os.path.isfile(file.path):
-            problem = "not a regular file, but --shards needs the file size"
-            raise InputError(f"{file.name}: {problem}; write the text to a file")
+    check_regular(files, "--shards needs the file size")
     if os.pathsep in str(destdir):
         raise InputError(f"{destdir}: contains {os.pathsep!r}, which separates shards; give another --destdir")
 

@@ -27,9 +27,9 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group("reading")
     text = "the field or column with the text of a record (default: %(default)s)"
     options.add_argument("--text-field", default="text", metavar="NAME", help=text)
-    text = "split each line into sentences, by the rules of LANGUAGE (en if none is given)"
+    text = "split each line into sentences, by the rules of a language, such as de (default: en)"
     options.add_argument("--split-sentences", nargs="?", const="en", metavar="LANGUAGE", help=text)
-    text = "skip and count records that are damaged or have no text, and the rest of damaged files"
+    text = "skip and count records that are damaged or lack the field, and the rest of damaged files"
     options.add_argument("--skip-bad-records", action="store_true", help=text)
 
 

@@ -171,6 +171,10 @@ def find_files(inputs: Iterable[str | Path], reading: Reading) -> list[TextFile]
     """
     if reading.split_sentences is not None:
         _require("sentencex", "--split-sentences", "sentences")
+        if not re.fullmatch(r"[a-z]{2,3}(-\w+)*", reading.split_sentences):
+            raise InputError(
+                f"--split-sentences {reading.split_sentences}: not the code of a language, such as en or de"
+            )
     files = [file for name in inputs for file in _find(str(name))]
     for file in files:
         base = file.path.lower().removesuffix(file.compression or "")
@@ -201,6 +205,13 @@ def read_chunks(files: Iterable[TextFile], title: str, reading: Reading) -> Iter
                 raise InputError(f"{file.name}: {_reason(error)}; give a readable text file") from None
 
 
+def check_regular(files: Iterable[TextFile], reason: str) -> None:
+    """Raises InputError with the reason if a file is not a regular one, such as a pipe."""
+    for file in files:
+        if file.system is None and not os.path.isfile(file.path):
+            raise InputError(f"{file.name}: not a regular file, but {reason}; write the text to a file")
+
+
 def _find(name: str) -> list[TextFile]:
     system, path = None, name
     try:
@@ -212,7 +223,14 @@ def _find(name: str) -> list[TextFile]:
         if is_folder(path):
             return _in_folder(name, there.find(path, detail=True), there._strip_protocol(path), system)
         if any(sign in path for sign in "*?[") and not exists(path):
-            found = there.glob(path, detail=True)
+            fixed = re.split(r"[*?[]", path, maxsplit=1)[0].rpartition("/")[0]
+            shows_hidden = _is_hidden(path[len(fixed) :])
+            root = there._strip_protocol(fixed) if fixed else os.getcwd() if system is None else ""
+            found = {
+                match: about
+                for match, about in there.glob(path, detail=True).items()
+                if shows_hidden or not _is_hidden(match.removeprefix(root))
+            }
         elif system is None:
             return [TextFile(name, name, os.stat(name).st_size)]
         else:
@@ -236,6 +254,11 @@ def _files(name: str, found: dict[str, dict], system: Any) -> list[TextFile]:
     return files
 
 
+def _is_hidden(path: str) -> bool:
+    """Whether the name of the file or of a folder says that it is not data, as in .git and _SUCCESS."""
+    return any(part.startswith((".", "_")) for part in path.split("/"))
+
+
 def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> list[TextFile]:
     """All files of a folder except hidden ones, which must be of one kind; of a saved data set, those with the data."""
     inside = {path: path[len(root) :].strip("/") for path in found}
@@ -246,8 +269,9 @@ def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> lis
     kept = {
         path: found[path]
         for path, inner in inside.items()
-        if not any(part.startswith((".", "_")) for part in inner.split("/"))
-        and (not is_saved or inner.endswith(".arrow"))
+        if not _is_hidden(inner)
+        # the library keeps the results of map and filter there, too
+        and (not is_saved or (inner.endswith(".arrow") and not inner.startswith("cache-")))
     }
     files = _files(name, kept, system)
     first = files[0]

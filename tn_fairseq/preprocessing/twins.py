@@ -66,13 +66,14 @@ def write_twins(
         counts += np.bincount(ids, minlength=len(dictionary))
     tokens = int(sentences["train"].sizes.sum() - len(sentences["train"]))
     chosen = choose_words(counts, words, share * tokens, min_count, np.random.default_rng([seed, 0]))
-    if share and not chosen:
-        raise InputError(f"--min-count {min_count}: no word occurs as often in {data_bin / 'train.bin'}; reduce it")
     reached = sum(counts[word] for word in chosen) / tokens
-    if reached < share - 0.01:
+    if share and (not chosen or reached < share - 0.01):
+        frequent = sum(counts[word] for word in words if counts[word] >= min_count) / tokens
+        reason = f"are only {frequent:.2f} of its tokens; reduce --share or --min-count"
+        if frequent >= share:
+            reason = f"are too frequent to reach this share ({reached:.3f}); give more text, or another --share"
         raise InputError(
-            f"--share {share}: the words of {data_bin / 'train.bin'} that occur at least {min_count} times are only "
-            f"{reached:.2f} of its tokens; reduce --share or --min-count"
+            f"--share {share}: the words of {data_bin / 'train.bin'} that occur at least {min_count} times {reason}"
         )
 
     extended, twins = add_twins(dictionary, chosen)

@@ -29,7 +29,7 @@ class BuiltTable(NamedTuple):
 def stop_words(options: TableOptions) -> Collection[str]:
     """The lowercase words that neither have nor are synonyms; raises InputError for a file that cannot be read."""
     if options.stop_words:
-        text = read_text(options.stop_words, "give a text file with one word per line with --stop-words")
+        text = read_text(options.stop_words, "give a text file with one word per line with --stop-words", "utf-8-sig")
         return {line.strip().lower() for line in text.splitlines()}
     return STOP_WORDS if options.lang == ENGLISH else ()
 

@@ -68,6 +68,12 @@ class TableOptions:
                 raise InputError(f"--source {name} or --filter {name}=X must be used together with {source.flag}")
         if "list" not in self.source and (self.format or self.symmetric or self.min_score is not None):
             raise InputError("--format, --symmetric and --min-score need --source list")
+        for flag, value, sources in (
+            ("--top-k", self.top_k, ("vectors", "model", "list")),
+            ("--min-similarity", self.min_similarity, ("vectors", "model")),
+        ):
+            if value is not None and not set(sources) & set(self.source):
+                raise InputError(f"{flag} needs --source {' or '.join(sources)}")
         if self.top_k is not None and self.top_k < 1:
             raise InputError(f"--top-k must be a positive integer, not {self.top_k}")
         for floor in (self.min_similarity, *self.filter.values()):

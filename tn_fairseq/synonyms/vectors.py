@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from codecs import BOM_UTF8
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -70,6 +71,7 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
             fields = line.split()
             place = f"{path}, line {number}"
             if number == 1:
+                fields = line.removeprefix(BOM_UTF8).split()
                 dimension = len(fields) - 1
                 if dimension == 1 and all(map(bytes.isdigit, fields)):
                     promised, dimension = map(int, fields)
@@ -159,7 +161,8 @@ def _only_file(folder: Path, *suffixes: str) -> Path:
 def _read_words(path: Path) -> list[str]:
     if path.suffix == ".txt":
         # not splitlines, because words of published files contain rare line separators
-        return [line.removesuffix("\r") for line in read_text(path, _FOLDER).removesuffix("\n").split("\n")]
+        text = read_text(path, _FOLDER, "utf-8-sig")
+        return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:

@@ -1,5 +1,6 @@
 """Tokenizers of the ``tokenizers`` library: its ``tokenizer.json``, and GPT-2's files."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,8 +48,13 @@ class FastTokenizer(Tokenizer):
         return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
 
     def encode_continuation(self, text: str) -> list[int]:
+        # some tokenizers add a space to every word, but only that of the first one may be missing
+        adds_to_all = '"prepend_scheme":"always"' in self.backend.to_str()
+        first = re.split(r"\s", text, maxsplit=1)[0] if adds_to_all else text
+        rest = text[len(first) :]
         with self._one_line_errors():
-            return self._inside_a_line.encode(text, add_special_tokens=False).ids
+            ids = self._inside_a_line.encode(first, add_special_tokens=False).ids
+            return ids + (self.backend.encode(rest, add_special_tokens=False).ids if rest.strip() else [])
 
     def decode(self, token_ids: Sequence[int]) -> str:
         return self.backend.decode(list(token_ids))
@@ -57,8 +63,9 @@ class FastTokenizer(Tokenizer):
     def _inside_a_line(self) -> tokenizers.Tokenizer:
         content = self.backend.to_str()
         # the options of Metaspace and ByteLevel that add a space to the start of a text
-        for option, value, none in (("prepend_scheme", '"first"', '"never"'), ("add_prefix_space", "true", "false")):
-            content = content.replace(f'"{option}":{value}', f'"{option}":{none}')
+        for value in ("first", "always"):
+            content = content.replace(f'"prepend_scheme":"{value}"', '"prepend_scheme":"never"')
+        content = content.replace('"add_prefix_space":true', '"add_prefix_space":false')
         backend = tokenizers.Tokenizer.from_str(content)
         backend.encode_special_tokens = True
         return backend

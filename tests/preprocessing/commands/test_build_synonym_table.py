@@ -311,6 +311,10 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
         "--source wordnet --format pairs --output x",
         "--source wordnet --min-score 0 --output x",
         "--source list --synonyms x --min-score nan --output x",
+        "--source wordnet --top-k 5 --output x",
+        "--source list --synonyms x --min-similarity 0.5 --output x",
+        "--show primary --table x --source wordnet",
+        "--show primary --table x --output x",
         "--source wordnet --lang fra --no-contrasts --output x",
     ],
 )

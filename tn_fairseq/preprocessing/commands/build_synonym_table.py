@@ -192,8 +192,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if args.tokenizer and args.encoder_json:
         parser.error("--encoder-json needs --dict")
     if args.show:
-        if not args.table:
-            parser.error("--show needs --table FILE")
+        if not args.table or args.source or args.output:
+            parser.error("--show needs --table FILE, and neither --source nor --output; build the table first")
         return args
     if not args.source or not args.output:
         parser.error("to build a table, give --source and --output; to show one, give --table and --show")
