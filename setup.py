@@ -8,7 +8,7 @@ WHEEL = "ve-fairseq==0.12.3; python_version < '3.13' and sys_platform == 'linux'
 SOURCE = (
     "fairseq-fixed==0.12.3.1; python_version < '3.13' and (sys_platform != 'linux' or platform_machine != 'x86_64')"
 )
-TRANSFORMERS = ["accelerate>=1.1", "protobuf>=4.21", "transformers>=4.45"]
+TRANSFORMERS = ["accelerate>=1.3", "protobuf>=4.21", "transformers>=4.48"]
 
 setup(
     name="tn_fairseq",
@@ -49,7 +49,7 @@ setup(
         "scipy>=1.11",
         "sentencepiece>=0.2.0",
         "tokenizers>=0.20",
-        "torch>=2.4",
+        "torch>=2.6",
         "tqdm>=4.64",
     ],
     extras_require={

@@ -38,6 +38,10 @@ _SAFE_GLOBALS: list[Any] = [
 _TRUST = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"  # torch's own variable; torch ignores it if weights_only is given
 
 
+class CannotRead(InputError):
+    """A file could not be read, though it may be complete: no permission, a failing disk, or too little memory."""
+
+
 class RefusedObjects(InputError):
     """A file is not damaged, but reading it would require unpickling."""
 
@@ -57,16 +61,18 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
 
     Tensors are memory-mapped, so unused ones, such as the optimizer's, are never read. Older checkpoints, such as the
     released RoBERTa, get the ``cfg`` that fairseq itself gives them.
-    Raises InputError if the file is missing, damaged, or not a checkpoint, and RefusedObjects (an InputError) if it
-    holds Python objects other than tensors and plain values.
+    Raises InputError if the file is damaged, or not a checkpoint; and of the kind CannotRead if it is missing or cannot
+    be read, and RefusedObjects if it holds Python objects other than tensors and plain values.
     """
     trusted = os.environ.get(_TRUST, "").lower() in ("1", "y", "yes", "true")
     try:
         with harmless_objects():
             state = torch.load(path, map_location="cpu", weights_only=not trusted, mmap=zipfile.is_zipfile(path))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; name a checkpoint of fairseq-train") from None
+        raise CannotRead(f"{path}: {error.strerror or error}; name a checkpoint of fairseq-train") from None
     except Exception as error:  # a damaged file can raise almost anything in torch or zipfile
+        if isinstance(error, MemoryError) or "Cannot allocate memory" in str(error):
+            raise CannotRead(f"{path}: there is too little memory to read it; free some") from None
         if trusted and isinstance(error, (ImportError, AttributeError)):
             raise InputError(f"{path}: holds Python objects that cannot be imported here ({error})") from None
         refused = re.search(r"GLOBAL (\S+) (?:was not an allowed|whose module)", str(error))

@@ -101,7 +101,7 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optiona
     for some_logits, some_uniform in zip(logits.detach().split(rows), uniform.split(rows)):
         some_logits = some_logits.float()
         probabilities = torch.softmax(some_logits if temperature == 1.0 else some_logits / temperature, dim=-1)
-        cumulative = probabilities.cumsum(dim=-1) if logits.device.type == "cpu" else exact_cumsum(probabilities)
+        cumulative = exact_cumsum(probabilities) if logits.is_cuda else probabilities.cumsum(dim=-1)
         # the probabilities sum to 1 only up to rounding: scale to the actual sum, and stay inside the dictionary
         thresholds = some_uniform.to(cumulative.dtype) * cumulative[:, -1:]
         drawn.append(torch.searchsorted(cumulative, thresholds, right=True))

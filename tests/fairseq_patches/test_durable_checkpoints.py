@@ -2,9 +2,11 @@
 
 import errno
 import os
+from unittest.mock import Mock
 
 import pytest
 import torch
+from fairseq import checkpoint_utils
 
 from tn_fairseq.fairseq_patches import durable_checkpoints
 
@@ -57,3 +59,17 @@ def test_a_failing_disk_keeps_the_previous_checkpoint(tmp_path, write, failing, 
     assert "\n" not in str(stop.value)
     assert path.read_bytes() == b"the checkpoint before"
     assert {other.name for other in tmp_path.iterdir()} <= {path.name, "source"}
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_replaced_by_an_older_one(tmp_path, monkeypatch):
+    for name in ("checkpoint_1_1.pt", "checkpoint_last.pt"):
+        save(tmp_path / name, tmp_path)
+
+    last = str(tmp_path / "checkpoint_last.pt")
+    for failure, reason in (
+        (PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "Permission denied"),
+        (RuntimeError("unable to mmap 8 bytes from file: Cannot allocate memory (12)"), "too little memory to read it"),
+    ):
+        monkeypatch.setattr(torch, "load", Mock(side_effect=failure))
+        with pytest.raises(SystemExit, match=rf"^error: .*checkpoint_last.pt: .*{reason}"):
+            checkpoint_utils.load_checkpoint_to_cpu(last)

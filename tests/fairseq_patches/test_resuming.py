@@ -90,3 +90,15 @@ def test_the_metrics_of_other_criteria_are_left_to_fairseq(data_bin, tmp_path):
     flags = [*FAMILIES["roberta"].split(), "--criterion", "masked_lm", "--max-update", 1]
     with pytest.raises(KeyError, match="accuracy"):
         prepare_training(data_bin, tmp_path, *flags, "--best-checkpoint-metric", "accuracy")()
+
+
+def test_a_moving_average_begins_with_the_weights_of_a_checkpoint_that_has_none(data_bin, tmp_path):
+    flags = [*FAMILIES["bert"].split(), "--criterion", "mlm"]
+    prepare_training(data_bin, tmp_path / "first", *flags, "--max-update", 1)()
+    path = tmp_path / "first" / "checkpoint_last.pt"
+    flags += ["--finetune-from-model", path, "--store-ema", "--ema-decay", 1, "--max-update", 2]
+    prepare_training(data_bin, tmp_path / "second", *flags)()
+    weights, state = load_checkpoint(path)["model"], load_checkpoint(tmp_path / "second" / "checkpoint_last.pt")
+    assert_equal({name: value for name, value in state["extra_state"]["ema"].items() if name in weights}, weights)
+    name = "masked_lm_head.bias"
+    assert not state["model"][name].equal(weights[name])

@@ -355,6 +355,7 @@ def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):
         ("mlm", {"soft_reg_weight": 1.0}, "objective mlm: has no option soft_reg_weight; it has prediction_mode"),
         ("mlm_soft_reg", {"soft_reg_weight": -1.0}, "soft_reg_weight must be non-negative"),
         ("mlm_soft_reg", {"soft_reg_weight": "1"}, "soft_reg_weight must be a number, not '1'"),
+        ("mlm_soft_reg", {"soft_reg_synonyms": "false"}, "soft_reg_synonyms must be True or False, not 'false'"),
         ("mlm", {"prediction_mode": "best"}, "prediction_mode must be one of argmax, sample, not best"),
     ],
 )
@@ -380,8 +381,29 @@ def test_wrong_models_tokenizers_and_tables_are_refused(bert, tokenizer, synonym
     trainer = TrueNegativeTrainer(model=bert, args=args, processing_class=tokenizer)
     with pytest.raises(InputError, match="no label is -100"):
         trainer.compute_loss(bert, {"input_ids": torch.ones(1, 4).long(), "labels": torch.ones(1, 4).long()})
-    with pytest.raises(InputError, match=r"share their embeddings, but these have sizes \(129, 16\) and \(129, 8\)"):
+    with pytest.raises(InputError, match="a batch has no labels; give a data collator that masks"):
+        trainer.compute_loss(bert, {"input_ids": torch.ones(1, 4).long()})
+    with pytest.raises(InputError, match="share their embeddings, but embedding_size is 16 and 8; give both"):
         JointElectra(make_electra(129)[1], make_electra(129, embedding_size=8)[0])
+    with pytest.raises(InputError, match="share their embeddings, but max_position_embeddings is .* and 8; give both"):
+        JointElectra(make_electra(129)[1], make_electra(129, max_position_embeddings=8)[0])
+    with pytest.raises(InputError, match="label_smoothing_factor and compute_loss_func change the loss; omit them"):
+        train(bert, tokenizer, tmp_path, label_smoothing_factor=0.1)
+
+
+@pytest.mark.parametrize("name", ["mlm_sent_kl", "mlm_synonym_tying", "mlm_hard_correction", "rtd_focal"])
+def test_an_update_without_masked_tokens_teaches_nothing(name, bert, electra, tokenizer, synonyms, tmp_path):
+    model = electra if name == "rtd_focal" else copy_of(bert)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+
+    def collate(rows: list[dict]) -> dict:
+        batch = transformers.DataCollatorWithPadding(tokenizer)(rows)
+        return {**batch, "labels": torch.full_like(batch["input_ids"], -100)}
+
+    collate.tokenizer = tokenizer
+    train(model, tokenizer, tmp_path, collator=collate, objective=name, synonyms=synonyms, max_steps=1)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, before[key]), key
 
 
 SCRIPT = """

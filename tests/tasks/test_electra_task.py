@@ -238,5 +238,16 @@ def test_an_empty_split(build, tmp_path, text, message):
     task, _, _ = build("electra")
     write_split(write_data_bin(tmp_path / "bin"), "train", task.source_dictionary, text)
     task.cfg.data = str(tmp_path / "bin")
-    with pytest.raises(SystemExit, match=message):
-        task.load_dataset("train")
+    for mode in ("none", "complete", "complete_doc", "segments"):
+        task.cfg.sample_break_mode = mode
+        with pytest.raises(SystemExit, match=message):
+            task.load_dataset("train")
+
+
+def test_a_dictionary_with_the_mask_before_other_symbols_is_refused(build, data_bin, tmp_path):
+    task, _, _ = build("electra")
+    folder = shutil.copytree(data_bin, tmp_path / "data-bin")
+    (folder / "dict.txt").write_text("<mask> 1\n" + (folder / "dict.txt").read_text())
+    task.cfg.data = str(folder)
+    with pytest.raises(SystemExit, match="dict.txt: <mask> must be the last symbol; binarize the text"):
+        ElectraTask.setup_task(task.cfg)

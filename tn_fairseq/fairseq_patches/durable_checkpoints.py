@@ -16,7 +16,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from ..checkpoints import RefusedObjects, archive_damage, harmless_objects, load_checkpoint
+from ..checkpoints import CannotRead, RefusedObjects, archive_damage, harmless_objects, load_checkpoint
 from ..errors import InputError, one_line_errors
 from ..files import replacing
 from .replacing import replaces
@@ -58,7 +58,7 @@ def load(original: Callable, path: str, *args: Any, **options: Any) -> dict[str,
     try:
         _check(path)
     except InputError as error:
-        if not Path(path).name.startswith("checkpoint_last"):
+        if isinstance(error, CannotRead) or not Path(path).name.startswith("checkpoint_last"):
             raise
         path = str(_newest_complete(Path(path), error))
     with harmless_objects():

@@ -81,6 +81,15 @@ def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> t
     """``original`` with one-line errors for checkpoints of another kind of run."""
     try:
         return original(cfg, trainer, **options)
+    except KeyError as error:
+        if error.args != ("model",) or not trainer.cfg.ema.store_ema:
+            raise
+        # The checkpoint has no moving average, and fairseq has just deleted the weights with which it would begin one.
+        trainer.cfg.ema.store_ema = False
+        found = original(cfg, trainer, **options)
+        trainer.cfg.ema.store_ema = True
+        trainer._build_ema()
+        return found
     except (AssertionError, ValueError) as error:
         reason = str(error)
         if "parameter group" in reason:  # of torch
@@ -89,7 +98,7 @@ def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> t
                 "--layerwise-lr-decay, or give --finetune-from-model FILE and another --save-dir"
             ) from None
         if reason.startswith("--finetune-from-model"):
-            raise InputError(reason) from None
+            raise InputError(reason.split(": {", 1)[0]) from None  # without the complete configuration
         if "--reset-optimizer" not in reason:
             raise
         raise InputError(

@@ -16,17 +16,21 @@ _OTHER_NAMES = ("discriminator.electra.embeddings.", "generator.generator_lm_hea
 
 
 class JointElectra(nn.Module):
-    """An ELECTRA generator and discriminator that share all embeddings (Clark et al. 2020, section 3)."""
+    """An ELECTRA generator and discriminator that share all embeddings (Clark et al. 2020, section 3).
+
+    These are the generator's. If the discriminator is already trained, the generator must have been trained with it.
+    """
 
     def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:
         """Raises InputError if the two have embeddings of different sizes."""
         super().__init__()
-        sizes = [(model.config.vocab_size, model.config.embedding_size) for model in (generator, discriminator)]
-        if sizes[0] != sizes[1]:
-            raise InputError(
-                f"generator and discriminator share their embeddings, but these have sizes {sizes[0]} and {sizes[1]}; "
-                "give both configurations the same vocab_size and embedding_size"
-            )
+        for size in ("vocab_size", "embedding_size", "max_position_embeddings", "type_vocab_size"):
+            theirs, ours = (getattr(model.config, size) for model in (generator, discriminator))
+            if theirs != ours:
+                raise InputError(
+                    f"generator and discriminator share their embeddings, but {size} is {theirs} and {ours}; give both "
+                    f"configurations the same {size}"
+                )
         self.generator, self.discriminator = generator, discriminator
         self.discriminator.electra.embeddings = self.generator.electra.embeddings
         self.config = discriminator.config

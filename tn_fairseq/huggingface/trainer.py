@@ -26,7 +26,8 @@ class TrueNegativeTrainer(Trainer):
 
     Besides the arguments of ``Trainer``, it takes the name of an objective or a class that extends ``Objective``, its
     options, and a table for the model's tokenizer. Logs, and metrics of evaluations, have the objective's values:
-    losses in bits, and shares in percent. Raises InputError, before training, for anything that does not fit.
+    losses in bits, and shares in percent. Raises InputError before training for anything that does not fit, and for a
+    first batch that is not one of masked language modeling.
     """
 
     def __init__(
@@ -53,6 +54,10 @@ class TrueNegativeTrainer(Trainer):
         # what the objective logged since the last log, and in the current evaluation
         self._sums: dict[str, dict[str, Any]] = {"train": {}, "eval": {}}
         self._drops_positions = type(self.objective).masked_lm_weights is not Objective.masked_lm_weights
+        if self.label_smoother is not None or self.compute_loss_func is not None:
+            raise InputError("label_smoothing_factor and compute_loss_func change the loss; omit them")
+        if self._drops_positions and self.is_deepspeed_enabled:
+            raise InputError(f"objective {kind.name}: does not work with DeepSpeed, which hides the gradients; omit it")
         # of the batches of an update: masked tokens and sample sizes, (2) each, and losses
         self._sizes: list[Tensor] = []
         self._losses: list[Tensor] = []
@@ -85,7 +90,7 @@ class TrueNegativeTrainer(Trainer):
                 self._sizes.append(torch.stack([logs["masked"], sample_size]))
             if self.args.average_tokens_across_devices:
                 loss = loss * self.accelerator.num_processes  # because processes average their gradients
-            loss = loss / num_items_in_batch
+            loss = loss / torch.as_tensor(num_items_in_batch).clamp(min=1)  # an update may have no masked token
         else:
             loss = loss / torch.where(sample_size > 0, sample_size, 1)
         return (loss, {"loss": loss, "logits": encoder.logits}) if return_outputs else loss
@@ -107,6 +112,11 @@ class TrueNegativeTrainer(Trainer):
 
     def _sample(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """A batch as objectives read it."""
+        if "labels" not in inputs:
+            raise InputError(
+                "a batch has no labels; give a data collator that masks, such as "
+                "DataCollatorForLanguageModeling(tokenizer)"
+            )
         labels = inputs["labels"]
         if not self._checked_labels:
             if not labels.eq(IGNORED).any():
@@ -125,7 +135,9 @@ class TrueNegativeTrainer(Trainer):
 
     def _add_up(self, split: str, logs: dict[str, Any]) -> None:
         names = list(logs)
-        values = torch.stack([torch.as_tensor(logs[name], device=self.args.device).double() for name in names])
+        device = self.args.device
+        dtype = torch.float32 if device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+        values = torch.stack([torch.as_tensor(logs[name], device=device).to(dtype) for name in names])
         before = self._sums[split].get("values")
         self._sums[split] = {"names": names, "values": values if before is None else before + values}
 
@@ -205,6 +217,8 @@ def _configure(kind: type[Objective], options: Mapping[str, Any]) -> Any:
             raise InputError(
                 f"--{name.replace('_', '-')} must be one of {', '.join(get_args(types[name]))}, not {value}"
             )
+        if types[name] is bool and not isinstance(value, bool):
+            raise InputError(f"--{name.replace('_', '-')} must be True or False, not {value!r}")
         if types[name] is float and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise InputError(f"--{name.replace('_', '-')} must be a number, not {value!r}")
     return kind.config(**options)

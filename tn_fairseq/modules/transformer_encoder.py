@@ -235,9 +235,14 @@ class TransformerEncoder(nn.Module):
         return (~padding[:, None, None, :] if padded else None), None
 
     def _has_kernel_for_documents(self, x: Tensor) -> bool:
-        """Whether torch has a kernel for documents of different lengths: on a GPU, in half precision, no dropout."""
+        """Whether torch has a kernel for documents of different lengths, for an Ampere GPU or a newer one.
+
+        It needs half precision and no dropout.
+        """
         dropout = self.training and self.attention_dropout > 0
-        return HAS_VARLEN_ATTN and x.is_cuda and x.dtype in (torch.float16, torch.bfloat16) and not dropout
+        if not HAS_VARLEN_ATTN or dropout or x.dtype not in (torch.float16, torch.bfloat16):
+            return False
+        return x.is_cuda and torch.cuda.get_device_capability(x.device) >= (8, 0)
 
     def _saves_work(self, bounds: DocumentBounds, batch: int, length: int, hidden_size: int) -> bool:
         """Whether training on a CPU is faster without padding, and with attention to one document at a time.

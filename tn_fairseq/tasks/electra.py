@@ -22,7 +22,7 @@ from ..data import load_sentences
 from ..data.documents import DocumentStartsDataset
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset
-from ..dictionary import load_dictionary
+from ..dictionary import MASK, load_dictionary
 from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.base import EncoderModel
 from ..vocabulary import continues_word
@@ -99,14 +99,17 @@ class ElectraTask(MaskedLMTask):
         check_data_folder(cfg.data)
         first, *others = utils.split_paths(cfg.data)
         dictionary = load_dictionary(os.path.join(first, "dict.txt"))
+        if dictionary.symbols[-1] != MASK:
+            raise InputError(
+                f"{first}/dict.txt: {MASK} must be the last symbol; binarize the text with {PREPROCESSING}"
+            )
         for shard in others:  # now, not when their epoch begins
             own = os.path.join(shard, "dict.txt")
             if os.path.exists(own) and load_dictionary(own) != dictionary:
                 raise InputError(f"{own}: not the dictionary of {first}; binarize all shards in one run")
-            if not os.path.exists(os.path.join(shard, "train.idx")):
-                raise InputError(
-                    f"there is no {shard}/train.idx; write all shards with {PREPROCESSING} binarize --shards"
-                )
+            if not os.path.exists(os.path.join(shard, f"{cfg.train_subset}.idx")):
+                missing = f"{shard}/{cfg.train_subset}.idx"
+                raise InputError(f"there is no {missing}; write all shards with {PREPROCESSING} binarize --shards")
         return dictionary
 
     @one_line_errors()
@@ -205,6 +208,8 @@ class ElectraTask(MaskedLMTask):
         sentences = load_sentences(path, "binarize", self.source_dictionary, combine)
         if self.cfg.sample_break_mode == "segments":
             return self._segments(sentences, split, path)
+        if sentences.sizes.max(initial=0) < 2:  # each ends with </s>
+            raise InputError(f"{path}.bin holds only empty lines; binarize a corpus with text")
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
         blocks = TokenBlockDataset(
             sentences,

@@ -20,7 +20,7 @@ from fairseq.data import (
 )
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II, MISSING
+from omegaconf import II, MISSING, OmegaConf
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
@@ -54,6 +54,8 @@ class SquadTask(FairseqTask):
     @one_line_errors()
     def setup_task(cls, cfg: SquadTaskConfig, **kwargs: Any) -> "SquadTask":
         """Raises InputError (as a one-line exit) if the folder has no dict.txt."""
+        if OmegaConf.is_missing(cfg, "data"):
+            raise InputError(f"task.data is not given; name the folder that {PREPROCESSING} squad wrote")
         return cls(cfg, load_dictionary(os.path.join(cfg.data, "dict.txt")))
 
     @one_line_errors()
