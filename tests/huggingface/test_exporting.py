@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -145,25 +144,3 @@ def test_data_with_another_vocabulary(checkpoint, tmp_path):
     assert "the model of another dictionary" in error
     shutil.rmtree(data_bin / "tokenizer")
     assert "tokenizer" in refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (None, "damaged, or not a checkpoint"),
-        (lambda state: state.pop("cfg"), "holds no model"),
-        (lambda state: state["cfg"].update(model=Namespace(arch="roberta_base")), "holds roberta_base; give an ele"),
-        (lambda state: state["model"].pop("generator.layers.0.ffn_in.bias"), "ffn_in.bias is missing there"),
-    ],
-)
-def test_a_checkpoint_that_cannot_be_exported(checkpoint, tmp_path, change, expected):
-    path = tmp_path / "checkpoint.pt"
-    if change is None:
-        path.write_bytes(checkpoint.read_bytes()[:100_000])
-    else:
-        state = torch.load(checkpoint, weights_only=True)
-        change(state)
-        torch.save(state, path)
-    error = refusal("export", path, "--output", tmp_path / "out")
-    assert str(path) in error and expected in error
-    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))

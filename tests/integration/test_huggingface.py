@@ -7,7 +7,7 @@ import pytest
 import torch
 from fairseq import tasks
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
-from helpers import refused_training, run_command, train_here
+from helpers import run_command, train_here
 from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
 
 from tn_fairseq.huggingface.vocabulary import read_data_bin
@@ -82,21 +82,3 @@ def test_pre_training_starts_with_the_loss_of_the_imported_model(imported, start
     assert [record["num_updates"] for record in records] == ["1", "2"]
     assert float(records[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
     assert abs(expected - math.log2(len(PIECES))) > 1  # the loss of a new model
-
-
-def test_a_model_with_other_sizes_gets_a_one_line_error(imported, tmp_path):
-    checkpoint, data_bin, flags, _ = imported
-    flags = [*flags, "--criterion", "electra", "--max-positions", 64, "--restore-file", checkpoint]
-    error = refused_training(data_bin, tmp_path, *flags)
-    assert "embeddings.position_embeddings.weight is (512, " in error and "(64, " in error
-
-
-def test_export_prints_what_it_wrote_and_both_commands_have_help(world, tmp_path):
-    folder, _, _, _ = world
-    run = run_command(*COMMAND, "export", folder / "discriminator.pt", "--output", tmp_path / "out")
-    assert run.code == 0, run.output
-    assert "discriminator: README.md, config.json, model.safetensors" in run.stdout
-    for command in ("import", "export"):
-        assert "--data" in run_command(*COMMAND, command, "--help").stdout
-    run = run_command(*COMMAND, "export", folder / "nothing.pt", "--output", tmp_path / "again")
-    assert "nothing.pt" in run.error()

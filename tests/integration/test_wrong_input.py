@@ -16,11 +16,6 @@ from helpers import (
 BERT = ["--task", "electra", "--arch", "bert_tiny"]
 
 
-def test_no_synonym_table(data_bin, tmp_path):
-    error = fairseq_train(data_bin, tmp_path, *BERT, "--criterion", "mlm_hard_correction").error()
-    assert "--synonym-table" in error and "python -m tn_fairseq.preprocessing build-synonym-table" in error
-
-
 def test_a_data_bin_with_another_vocabulary_than_the_checkpoints(data_bin, tmp_path):
     flags = [*FAMILIES["electra"].split(), "--criterion", "electra", "--max-update", 1]
     prepare_training(data_bin, tmp_path / "first", *flags)()

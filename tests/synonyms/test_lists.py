@@ -263,12 +263,3 @@ def test_nothing_is_written_for_wrong_input(build, write, tmp_path):
     with pytest.raises(SystemExit, match="Is a directory"):
         build(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
-
-
-@pytest.mark.parametrize(
-    "options", ["--symmetric", "--format pairs", "--min-score 0", "--synonyms x", "--min-score nan"]
-)
-def test_options_of_a_list_need_a_list(options, tmp_path, capsys):
-    with pytest.raises(SystemExit) as raised:
-        main(["--dict", "dict.txt", "--source", "wordnet", "--output", str(tmp_path / "x"), *options.split()])
-    assert raised.value.code == 2 and options.split()[0] in capsys.readouterr().err.splitlines()[-1]

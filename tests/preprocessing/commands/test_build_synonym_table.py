@@ -310,6 +310,8 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
         "--source wordnet --filter vectors=1.1 --vectors v.txt --output x",
         "--source wordnet --format pairs --output x",
         "--source wordnet --min-score 0 --output x",
+        "--source wordnet --symmetric --output x",
+        "--source wordnet --synonyms x --output x",
         "--source list --synonyms x --min-score nan --output x",
         "--source wordnet --top-k 5 --output x",
         "--source list --synonyms x --min-similarity 0.5 --output x",
