@@ -169,14 +169,15 @@ def corrected(of_start: Dict[str, Any]) -> List[str]:
             f"are significant{': ' if found else ''}{'; '.join(of_arms)}."
         )
     tested = [row for row in of_start["comparisons"] if row.get("equivalent") is not None]
+    same: Dict[Tuple[str, str, str], List[str]] = {}  # measures with the same result
     for measure in _in_order(tested, "measure"):
         of_measure = [row for row in tested if row["measure"] == measure]
-        same = [row["arm"] for row in of_measure if row["equivalent"]]
-        lines.append(
-            f"{measure}: a difference larger than {of_measure[0]['margin']:g} is excluded for "
-            f"{', '.join(same) or 'no arm'}; tested: {', '.join(row['arm'] for row in of_measure)} (two one-sided 5% "
-            "tests)."
-        )
+        excluded = ", ".join(row["arm"] for row in of_measure if row["equivalent"])
+        arms = ", ".join(row["arm"] for row in of_measure)
+        same.setdefault((f"{of_measure[0]['margin']:g}", excluded or "no arm", arms), []).append(measure)
+    for (margin, excluded, arms), measures in same.items():
+        what = f"a difference larger than {margin} is excluded for {excluded}; tested: {arms}"
+        lines.append(f"{', '.join(measures)}: {what} (two one-sided 5% tests).")
     return lines
 
 
