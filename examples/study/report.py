@@ -177,7 +177,7 @@ def corrected(of_start: Dict[str, Any]) -> List[str]:
         same.setdefault((f"{of_measure[0]['margin']:g}", excluded or "no arm", arms), []).append(measure)
     for (margin, excluded, arms), measures in same.items():
         what = f"a difference larger than {margin} is excluded for {excluded}; tested: {arms}"
-        lines.append(f"{', '.join(measures)}: {what} (two one-sided 5% tests).")
+        lines.append(f"{'; '.join(measures)}: {what} (two one-sided 5% tests).")
     return lines
 
 

@@ -641,7 +641,7 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(mod
         "accuracy: a difference larger than 0.5 is excluded for near; tested: far, near, noisy ("
     )
     again = [{**row, "measure": "loss", "holm": None} for row in rows if row["equivalent"] is not None]
-    assert report.corrected({"comparisons": rows + again})[1:] == [excluded.replace("accuracy", "accuracy, loss")]
+    assert report.corrected({"comparisons": rows + again})[1:] == [excluded.replace("accuracy", "accuracy; loss")]
     rows = figures.compared(key, values, "plain")
     assert all(row["equivalent"] is None for row in rows)
 

@@ -127,7 +127,7 @@ PLACES = [
     f"a.pt {BUILD} out --source model --path a.pt",
     # synonym tables and their sources
     "a.safetensors data-bin --synonym-table a.safetensors",
-    f"a.safetensors {BUILD} out --table a.safetensors --show noun1",
+    f"a.safetensors {BUILD.removesuffix(' --output')} --table a.safetensors --show noun1",
     f"glove.txt {BUILD} out --source vectors --vectors glove.txt",
     f"list.txt {BUILD} out --source list --synonyms list.txt",
     f"dict.txt {BUILD} out --dict dict.txt --source vectors --vectors vectors",
