@@ -185,6 +185,16 @@ def test_what_is_refused(tmp_path, letters, splits, lengths, message):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_with_other_data_is_refused(tmp_path, letters):
+    for name in ("dict.txt", "train.bin", "train.idx"):
+        write(tmp_path / "data-bin" / name, b"precious")
+    before = contents(tmp_path / "data-bin")
+    splits = {"train": [example("a", LETTERS)]}
+    message = refused(binarize_squad, splits, letters, tmp_path / "data-bin")
+    assert "data-bin: contains other data; give another" in message
+    assert contents(tmp_path / "data-bin") == before
+
+
 def test_splits_of_an_earlier_run_are_deleted(tmp_path, letters):
     binarize_squad({split: [example("Thé")] for split in ("train", "valid", "test")}, letters, tmp_path / "out")
     write(tmp_path / "out" / "notes", "mine")

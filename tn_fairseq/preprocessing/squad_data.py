@@ -115,7 +115,8 @@ def binarize_squad(
         if not example.answers:
             raise InputError(f"train: question {example.id!r} has no answer; give a labeled file to train on")
     destdir = Path(destdir)
-    if (destdir / "train.idx").exists() and not (destdir / "train.safetensors").exists():
+    there = [(destdir / name).exists() for name in ("dict.txt", "train.idx", "train.safetensors")]
+    if there == [True, True, False]:  # a killed run leaves no dict.txt
         raise InputError(f"{destdir}: contains other data; give another --destdir")
     vocabulary = Vocabulary(tokenizer, dict_path)
     lengths = {"max_length": max_length, "doc_stride": doc_stride, "max_question_length": max_question_length}
