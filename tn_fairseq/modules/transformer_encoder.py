@@ -224,9 +224,8 @@ class TransformerEncoder(nn.Module):
             if self._has_kernel_for_documents(x):
                 return document_bounds(documents), None
         if self.training and padding.device.type == "cpu" and not self.compiled:
-            rows = torch.zeros_like(padding, dtype=torch.long).masked_fill(padding, -1)
             packed = (~padding).flatten().nonzero().squeeze(1)
-            bounds = document_bounds(rows if documents is None else documents, packed)
+            bounds = document_bounds(padding.long() if documents is None else documents, packed)
             if self._saves_work(bounds, *x.shape):
                 return bounds, packed
         if documents is not None:

@@ -207,10 +207,10 @@ class ElectraTask(MaskedLMTask):
         folders = utils.split_paths(self.cfg.data)
         path = os.path.join(folders[(epoch - 1) % len(folders)], split)
         sentences = load_sentences(path, "binarize", self.source_dictionary, combine)
-        if self.cfg.sample_break_mode == "segments":
-            return self._segments(sentences, split, path)
         if sentences.sizes.max(initial=0) < 2:  # each ends with </s>
             raise InputError(f"{path}.bin holds only empty lines; binarize a corpus with text")
+        if self.cfg.sample_break_mode == "segments":
+            return self._segments(sentences, split, path)
         limit = self.cfg.tokens_per_sample - 1  # one less for <s>
         blocks = TokenBlockDataset(
             sentences,
@@ -235,8 +235,6 @@ class ElectraTask(MaskedLMTask):
     def _segments(self, sentences: FairseqDataset, split: str, path: str) -> SegmentPairDataset:
         longest = self.cfg.tokens_per_sample
         pairs = SegmentPairDataset(sentences, self.source_dictionary, longest, self.cfg.seed)
-        if not len(pairs):
-            raise InputError(f"{path}.bin holds only empty lines; binarize a corpus with text")
         logger.info(
             f"{split}: {len(pairs):,} sequences of at most {longest} tokens from {path}, "
             f"{(pairs.second > 0).mean():.1%} with two segments"

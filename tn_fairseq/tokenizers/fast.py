@@ -48,9 +48,7 @@ class FastTokenizer(Tokenizer):
         return np.array(encoding.ids, dtype=np.int32), np.array(offsets, dtype=np.int32).reshape(-1, 2)
 
     def encode_continuation(self, text: str) -> list[int]:
-        # some tokenizers add a space to every word, but only that of the first one may be missing
-        adds_to_all = '"prepend_scheme":"always"' in self.backend.to_str()
-        first = re.split(r"\s", text, maxsplit=1)[0] if adds_to_all else text
+        first = re.split(r"\s", text, maxsplit=1)[0] if self._adds_to_all_words else text
         rest = text[len(first) :]
         with self._one_line_errors():
             ids = self._inside_a_line.encode(first, add_special_tokens=False).ids
@@ -58,6 +56,11 @@ class FastTokenizer(Tokenizer):
 
     def decode(self, token_ids: Sequence[int]) -> str:
         return self.backend.decode(list(token_ids))
+
+    @cached_property
+    def _adds_to_all_words(self) -> bool:
+        """Whether every word gets a space, of which only that of the first word may be missing inside a line."""
+        return '"prepend_scheme":"always"' in self.backend.to_str()
 
     @cached_property
     def _inside_a_line(self) -> tokenizers.Tokenizer:
