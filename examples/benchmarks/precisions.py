@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -73,23 +74,24 @@ def parse_args() -> argparse.Namespace:
 def train(criterion: str, seed: int, precision: str, args: argparse.Namespace) -> float:
     """The validation loss of a run, in bits, from its log if the run is already finished."""
     log = args.output / f"{criterion}.{seed}.{precision}.log"
-    if not log.exists():
+    command = ["fairseq-train", args.data, "--user-dir", ROOT / "tn_fairseq", "--cpu", "--no-save", "--seed", seed]
+    command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
+    command += ["--arch", "electra_tiny"]
+    command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]
+    command += ["--optimizer", "electra_adamw", "--lr", 1e-3, "--adam-bias-correction", "--clip-norm", 1]
+    command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", args.updates // 10]
+    command += ["--total-num-update", args.updates, "--max-update", args.updates]
+    command += ["--batch-size", args.batch_size, "--log-format", "json"]
+    first_line = shlex.join(map(str, command)) + "\n"  # a log of other settings is replaced
+    if not log.exists() or not log.read_text(encoding="utf-8").startswith(first_line):
         log.parent.mkdir(parents=True, exist_ok=True)
-        command = ["fairseq-train", args.data, "--user-dir", ROOT / "tn_fairseq", "--cpu", "--no-save", "--seed", seed]
-        command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
-        command += ["--arch", "electra_tiny"]
-        command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]
-        command += ["--optimizer", "electra_adamw", "--lr", 1e-3, "--adam-bias-correction", "--clip-norm", 1]
-        command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", args.updates // 10]
-        command += ["--total-num-update", args.updates, "--max-update", args.updates]
-        command += ["--batch-size", args.batch_size, "--log-format", "json"]
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
         if run.returncode:
             raise SystemExit(f"error: fairseq-train failed: {run.stderr[-2000:]}")
         with write_atomically(log) as temporary:
-            temporary.write_text(run.stdout + run.stderr, encoding="utf-8")
+            temporary.write_text(first_line + run.stdout + run.stderr, encoding="utf-8")
     records = re.findall(r" \| valid \| (\{.*\})", log.read_text(encoding="utf-8"))
     return float(json.loads(records[-1])["valid_loss"])
 

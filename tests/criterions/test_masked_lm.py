@@ -41,8 +41,6 @@ def fairseqs_masked_lm(task, model, batch):
         ("roberta", "mlm_synonym_tying"),
         ("bert", "mlm_synonym_marginal --synonym-weight 0"),
         ("bert", "mlm_temperature --mlm-temperature 1"),
-        ("bert", "rtd_graded"),
-        ("bert", "rtd_focal"),
     ],
 )
 def test_degenerate_criteria_are_bitwise_equal_to_fairseqs_masked_lm(
@@ -209,6 +207,13 @@ def test_options_out_of_range_are_refused(build, synonym_table, criterion, name,
     build("bert", *flags, name, allowed)
     with pytest.raises(SystemExit, match=f"^error: {name} must be {limits}, not {float(refused)}$"):
         build("bert", *flags, name, refused)
+
+
+@pytest.mark.parametrize("criterion", [name for name in CRITERIA if name.startswith("rtd_")])
+def test_detection_needs_electra(build, synonym_table, criterion):
+    task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table)
+    with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs ELECTRA's discriminator; give --arch"):
+        step(task, model, objective, first_batch(task))
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)

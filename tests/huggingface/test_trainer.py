@@ -258,11 +258,27 @@ def test_resuming_equals_not_stopping(tokenizer, synonyms, tmp_path):
     assert_same_parameters(complete.model, resumed.model, rtol=0, atol=0)
 
 
-def test_half_precision_follows_float32(bert, tokenizer, synonyms, tmp_path):
-    options = {"objective": "mlm_hard_correction", "synonyms": synonyms}
+@pytest.mark.parametrize("name", ["mlm_hard_correction", "mlm_sent_kl"])
+def test_half_precision_follows_float32(name, bert, tokenizer, synonyms, tmp_path):
+    """Every pass through the model uses it, also those that sentence KL adds."""
+    options = {"objective": name, "synonyms": synonyms}
     full = train(copy_of(bert), tokenizer, tmp_path, **options)
-    half = train(copy_of(bert), tokenizer, tmp_path, bf16=True, **options)
+    model, types = copy_of(bert), set()
+    model.bert.encoder.layer[0].output.dense.register_forward_hook(lambda _, inputs, output: types.add(output.dtype))
+    half = train(model, tokenizer, tmp_path, bf16=True, **options)
+    assert types == {torch.bfloat16}
     assert losses(half) == pytest.approx(losses(full), rel=0.02) and losses(half) != losses(full)
+
+
+def test_several_gpus_do_not_scale_the_loss(bert, tokenizer, tmp_path):
+    """If nothing is averaged across devices, the Trainer divides the masked tokens by the GPUs of DataParallel."""
+    trainer = train(copy_of(bert), tokenizer, tmp_path, average_tokens_across_devices=False)
+    batch = batch_of(tokenizer)
+    masked = batch["labels"].ne(-100).sum()
+    one = trainer.compute_loss(trainer.model.train(), batch, num_items_in_batch=masked)
+    trainer.args._n_gpu = 2
+    two = trainer.compute_loss(trainer.model, batch, num_items_in_batch=trainer._get_num_items_in_batch([batch], "cpu"))
+    torch.testing.assert_close(two.mean(), one, rtol=0.02, atol=0)  # the Trainer rounds the half
 
 
 @pytest.mark.parametrize("kind", OTHERS)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -68,8 +69,10 @@ def case_page(
     try:
         embedded = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:  # JSON has no NaN
+        diverged = [row["checkpoint"] for row in rates if any(map(_is_nan, row.values()))]
         raise InputError(
-            f"{checkpoint}: its probabilities are NaN because its training diverged; give an earlier checkpoint"
+            f"{(*diverged, checkpoint)[0]}: its probabilities are NaN because its training diverged; give an earlier "
+            "checkpoint"
         ) from None
     embedded = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", embedded)
     template = _TEMPLATE.read_text(encoding="utf-8")
@@ -81,6 +84,10 @@ def cases_json(cases: Sequence[Case]) -> str:
     """A JSON list with one line per case: an object with the fields of ``Case``."""
     lines = [json.dumps({**case._asdict(), "synonyms": dict(case.synonyms)}, ensure_ascii=False) for case in cases]
     return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _compact(case: Case) -> list[Any]:

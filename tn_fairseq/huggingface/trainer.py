@@ -1,7 +1,8 @@
 """The objectives in a ``Trainer`` of ``transformers``."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -82,7 +83,7 @@ class TrueNegativeTrainer(Trainer):
     ) -> Any:
         """The loss of a batch, divided by the masked tokens of all accumulated batches in training."""
         core = self.accelerator.unwrap_model(model, keep_torch_compile=False)
-        encoder = Encoder(core, model)
+        encoder = Encoder(core, model, self.accelerator.autocast)
         loss, sample_size, logs = self.objective(encoder, self._sample(inputs))
         self._add_up("train" if core.training else "eval", logs)
         if core.training:
@@ -90,6 +91,8 @@ class TrueNegativeTrainer(Trainer):
                 self._sizes.append(torch.stack([logs["masked"], sample_size]))
             if self.args.average_tokens_across_devices:
                 loss = loss * self.accelerator.num_processes  # because processes average their gradients
+            elif self.args.n_gpu > 1:
+                loss = loss / self.args.n_gpu  # the Trainer divided the masked tokens by it
             loss = loss / torch.as_tensor(num_items_in_batch).clamp(min=1)  # an update may have no masked token
         else:
             loss = loss / torch.where(sample_size > 0, sample_size, 1)
@@ -179,7 +182,7 @@ def build_objective(
             f"{type(model).__name__} is not a masked language model; load it with AutoModelForMaskedLM, or give "
             "JointElectra"
         )
-    if kind.name.startswith("rtd_") and not is_electra:
+    if kind.needs_discriminator and not is_electra:
         raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
     cfg = _configure(kind, options)
     tables: tuple[Tensor | None, Tensor | None] = None, None
@@ -229,11 +232,17 @@ class Encoder(nn.Module):
 
     core: Any
 
-    def __init__(self, core: nn.Module, wrapped: nn.Module | None = None) -> None:
-        """``wrapped`` is the model in what trains it, such as DistributedDataParallel."""
+    def __init__(
+        self,
+        core: nn.Module,
+        wrapped: nn.Module | None = None,
+        autocast: Callable[[], AbstractContextManager] = nullcontext,
+    ) -> None:
+        """``wrapped`` is the model in what trains it (DistributedDataParallel), which enters ``autocast`` itself."""
         super().__init__()
         self.core, self.training = core, core.training
         self._wrapped = [core if wrapped is None else wrapped]  # a list, so that it is not registered as a submodule
+        self._autocast = autocast
         self.logits: Tensor | None = None
         if isinstance(core, ElectraForPreTraining):
             self.discriminator_head = core.discriminator_predictions
@@ -253,7 +262,8 @@ class Encoder(nn.Module):
         """The logits at the masked positions, or with ``features_only`` the last hidden states, (B, T, H)."""
         if features_only:
             core = getattr(self.core, tower) if isinstance(self.core, JointElectra) else self.core
-            return core.base_model(input_ids=src_tokens, **inputs)[0], None
+            with self._autocast():
+                return core.base_model(input_ids=src_tokens, **inputs)[0], None
         (model,) = self._wrapped
         if isinstance(self.core, JointElectra):
             output = model(

@@ -110,6 +110,7 @@ class Objective(nn.Module):
     continues_word: Any
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
+    needs_discriminator = False  # only ELECTRA has one
     sums_in_place = False  # in which order losses are added up, see functional.total
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
@@ -211,6 +212,8 @@ class Objective(nn.Module):
         )
         logits = output[0]
         is_electra = isinstance(output, ElectraOutput)
+        if self.needs_discriminator and not is_electra:
+            raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
 
         targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output, uniform_draws)

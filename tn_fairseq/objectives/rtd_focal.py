@@ -21,6 +21,7 @@ class FocalDetection(Objective):
     name = "rtd_focal"
     config = FocalDetectionConfig
     description = "masked language modeling, and replaced token detection with the focal loss"
+    needs_discriminator = True
     weights = (*Objective.weights, "rtd_focal_gamma")
 
     def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:

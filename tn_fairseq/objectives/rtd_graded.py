@@ -20,7 +20,7 @@ class GradedDetection(Objective):
     name = "rtd_graded"
     config = GradedDetectionConfig
     description = "masked language modeling, and replaced token detection with a grade of its own for synonyms"
-    needs_synonym_table = True
+    needs_synonym_table = needs_discriminator = True
     shares = ("rtd_synonym_grade",)
 
     def detection_targets(

@@ -73,7 +73,7 @@ class TableOptions:
             ("--min-similarity", self.min_similarity, ("vectors", "model")),
         ):
             if value is not None and not set(sources) & set(self.source):
-                raise InputError(f"{flag} needs --source {' or '.join(sources)}")
+                raise InputError(f"{flag} is only for --source {', '.join(sources)}")
         if self.top_k is not None and self.top_k < 1:
             raise InputError(f"--top-k must be a positive integer, not {self.top_k}")
         for floor in (self.min_similarity, *self.filter.values()):

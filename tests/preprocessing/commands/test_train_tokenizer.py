@@ -134,6 +134,12 @@ def test_output_that_cannot_be_written(corpus, tmp_path):
     assert "--output" in refused(train, corpus, corpus / "out")
 
 
+def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert "holds a model, which needs its own tokenizer; give another folder" in refused(train, corpus, tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["config.json"]
+
+
 def test_cased_is_only_for_wordpiece(corpus, tmp_path, capsys):
     with pytest.raises(SystemExit):
         train(corpus, tmp_path, "sentencepiece", 100, more=["--cased"])

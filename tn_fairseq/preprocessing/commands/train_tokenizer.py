@@ -63,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if args.cased and args.type == "sentencepiece":
         parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
+    if (args.output / "config.json").exists():
+        raise InputError(f"--output {args.output}: holds a model, which needs its own tokenizer; give another folder")
     start = time.perf_counter()
     how = reading(args)
     inputs = find_files(args.input, how)
