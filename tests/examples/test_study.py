@@ -16,6 +16,7 @@ from engine_checks import wait_until
 from fairseq import options
 from helpers import PLUGIN, load_script, run_command, start_command
 from omegaconf import OmegaConf
+from preprocessed import refused
 
 from tn_fairseq.errors import InputError
 
@@ -207,9 +208,7 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         assert figures_with(*parts)["starts"]["scratch"]["comparisons"] == complete
 
     def refusal(path: Path) -> str:
-        with pytest.raises(SystemExit) as stop:
-            modules["study"].main([*words, "--earlier", str(path)])
-        return str(stop.value)
+        return refused(modules["study"].main, [*words, "--earlier", str(path)])
 
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
     (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
@@ -450,62 +449,37 @@ def test_the_commands_of_the_page(modules, capsys, tmp_path):
     assert capsys.readouterr().out.count("--save-dir runs/scratch/mine/seed") == 3
 
 
-def changed(**changes: object) -> dict:
-    """The small plan with some keys replaced; dots are written as double underscores."""
-    plan = OmegaConf.create(small_plan())
-    for key, value in changes.items():
-        OmegaConf.update(plan, key.replace("__", "."), value)
-    return OmegaConf.to_container(plan)
+# keys of a start, or of the plan, with wrong values, and what is said about them
+WRONG = [
+    ("arms.plain.flag", "x", "arms.plain.flag: Key 'flag' not in 'Arm'"),
+    ("arms.other.about", "x", "arms.other.flags: "),
+    ("arms.a/b", {"about": "x", "flags": "x"}, "arms.a/b: must consist of letters"),
+    ("seeds", [1, "two"], "seeds[1]: Value 'two' "),
+    ("seeds", [1, 1], "seeds: must be different numbers, such as [1, 2, 3], not [1, 1]"),
+    ("baseline", "base", "baseline: base is not one of the arms plain, hard_wordnet"),
+    ("measures.speed", {}, "measures.speed: not a measure; the measures are logs, rates"),
+    ("measures.glue", {}, "measures.glue.flags: is missing"),
+    ("measures.squad.flags", "--data squad-bin", "measures.squad.flags: must have --keep-checkpoints, because robust"),
+    ("measures.robustness.seeds", None, "measures.robustness.seeds: must be among those of squad, 1"),
+    ("measures.rates.arms", ["plain", "none"], "measures.rates.arms: none is not one of the arms"),
+    ("measures.rates.arms", ["hard_wordnet"], "measures.rates.arms: must include plain"),
+    ("prepare", [{"output": "x", "command": ""}], "prepare[0].command: is empty; give the command that writes x"),
+    ("train", "--seed=3", "train: the study sets --seed itself"),
+    ("train", "--lr '3", 'train: No closing quotation in "--lr \'3"'),
+    ("updates", 0, "updates: must be positive, not 0"),
+    ("margins", {"loss": 0}, "margins.loss: must be positive, not 0"),
+    ("sources.pairs", None, "sources.pairs: is missing; give --source pairs=PATH"),
+    ("sources.pairs", "nowhere", "sources.pairs: "),
+]
 
 
-WRONG = {
-    "starts.scratch.arms.plain.flag: Key 'flag' not in 'Arm'": changed(starts__scratch__arms__plain__flag="x"),
-    "starts.scratch.arms.other.flags: ": changed(starts__scratch__arms__other__about="x"),
-    "starts.scratch.seeds[1]: Value 'two' ": changed(starts__scratch__seeds=[1, "two"]),
-    "starts.scratch.seeds: must be different numbers, such as [1, 2, 3], not [1, 1]": changed(
-        starts__scratch__seeds=[1, 1]
-    ),
-    "starts.scratch.baseline: base is not one of the arms plain, hard_wordnet": changed(
-        starts__scratch__baseline="base"
-    ),
-    "starts.scratch.measures.speed: not a measure; the measures are logs, rates": changed(
-        starts__scratch__measures__speed={}
-    ),
-    "starts.scratch.measures.glue.flags: is missing": changed(starts__scratch__measures__glue={}),
-    "starts.scratch.measures.squad.flags: must have --keep-checkpoints, because robustness": changed(
-        starts__scratch__measures__squad={"flags": "--data squad-bin -- --cpu"}
-    ),
-    "starts.scratch.measures.robustness.seeds: must be among those of squad, 1": changed(
-        starts__scratch__measures__robustness__seeds=None
-    ),
-    "starts.scratch.prepare[0].command: is empty; give the command that writes x": changed(
-        starts__scratch__prepare=[{"output": "x", "command": ""}]
-    ),
-    "starts.scratch.measures.rates.arms: none is not one of the arms": changed(
-        starts__scratch__measures__rates__arms=["plain", "none"]
-    ),
-    "starts.scratch.measures.rates.arms: must include plain": changed(
-        starts__scratch__measures__rates__arms=["hard_wordnet"]
-    ),
-    "starts.scratch.train: the study sets --seed itself": changed(starts__scratch__train="--seed=3"),
-    'starts.scratch.train: No closing quotation in "--lr \'3"': changed(starts__scratch__train="--lr '3"),
-    "starts.scratch.updates: must be positive, not 0": changed(starts__scratch__updates=0),
-    "starts.scratch.margins.loss: must be positive, not 0": changed(starts__scratch__margins={"loss": 0}),
-    "starts.scratch.arms.a/b: must consist of letters": changed(
-        starts__scratch__arms={"a/b": {"about": "x", "flags": "x"}}
-    ),
-    "sources.pairs: is missing; give --source pairs=PATH": changed(sources__pairs=None),
-    "sources.pairs: ": changed(sources__pairs="nowhere"),
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_wrong_plans_get_one_line_with_file_and_key(message, modules, tmp_path):
-    path = write(WRONG[message], tmp_path / "plan.yaml")
-    with pytest.raises(SystemExit) as stopped:
-        modules["study"].main([str(path), "--output", str(tmp_path / "out")])
-    assert str(stopped.value).startswith(f"error: {path}: {message}"), stopped.value
-    assert "\n" not in str(stopped.value)
+@pytest.mark.parametrize("key, value, message", WRONG)
+def test_wrong_plans_get_one_line_with_file_and_key(key, value, message, modules, tmp_path):
+    plan, start = OmegaConf.create(small_plan()), "" if key.startswith("sources") else "starts.scratch."
+    OmegaConf.update(plan, start + key, value, merge=False)
+    path = write(plan, tmp_path / "plan.yaml")
+    error = refused(modules["study"].main, [str(path), "--output", str(tmp_path / "out")])
+    assert error.startswith(f"error: {path}: {start}{message}")
     assert not (tmp_path / "out" / "runs").exists()
 
 
@@ -525,8 +499,7 @@ def test_other_wrong_input(modules, tmp_path):
         path.unlink(missing_ok=True)
         if text is not None:
             path.write_text(text) if text else write(small_plan(), path)
-        with pytest.raises(SystemExit, match=re.escape(message)):
-            modules["study"].main([str(path), "--output", str(tmp_path / "out"), *flags])
+        assert message in refused(modules["study"].main, [str(path), "--output", str(tmp_path / "out"), *flags])
 
 
 def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(modules, monkeypatch, tmp_path):

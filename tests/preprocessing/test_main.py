@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from helpers import PLUGIN
+from preprocessed import refused
 
 from tn_fairseq.preprocessing.__main__ import COMMANDS, main
 
@@ -25,11 +26,8 @@ def test_help_lists_every_command_in_one_line(capsys):
 
 @pytest.mark.parametrize("words", [[], ["binarise", "--train", "x"], ["--train"], ["__init__"], ["train_tokenizer"]])
 def test_an_unknown_command_gets_one_line_that_lists_all_commands(words):
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    message = caught.value.code
-    assert message.startswith("error: ") and "\n" not in message and all(command in message for command in COMMANDS)
-    assert all(repr(word) in message for word in words[:1])
+    message = refused(main, words)
+    assert message.startswith("error: ") and all(text in message for text in [*COMMANDS, *map(repr, words[:1])])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 from fine_tuned import attack_glue, write_glue, write_squad
+from preprocessed import refused
 
-from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.robustness.attacks import Example, read_attacks
 from tn_fairseq.formats.squad import SquadExample, read_squad
 
@@ -16,11 +16,8 @@ ORIGINAL = [
 ROWS = {"SST-2/dev.tsv": [["a fine film", "1"], ["a bad film", "0"], ["an old film", "0"]]}
 
 
-def refused(original, *attacked) -> str:
-    with pytest.raises(InputError) as error:
-        read_attacks(original, attacked)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+def refusal(original, *attacked) -> str:
+    return refused(read_attacks, original, attacked)
 
 
 def test_attacked_questions_are_paired_by_id(tmp_path):
@@ -38,17 +35,17 @@ def test_attacked_files_that_cannot_be_scored(tmp_path):
     original = write_squad(tmp_path / "dev.json", ORIGINAL)
     other = write_squad(tmp_path / "other.json", [SquadExample("c", "?", "tom", (("tom", 0),))])
     message = f"{other}: question 'c' is not in {original}; give what was attacked as --original"
-    assert refused(original, other) == message
+    assert refusal(original, other) == message
     unlabeled = write_squad(tmp_path / "unlabeled.json", [SquadExample("a", "?", "tom", ())])
-    assert "question a has no answers to compare with" in refused(original, unlabeled)
+    assert "question a has no answers to compare with" in refusal(original, unlabeled)
     (tmp_path / "list.json").write_text("[]")
-    assert "list.json: data: must be a list" in refused(original, tmp_path / "list.json")
-    assert "nowhere.json: No such file" in refused(tmp_path / "nowhere.json", original)
+    assert "list.json: data: must be a list" in refusal(original, tmp_path / "list.json")
+    assert "nowhere.json: No such file" in refusal(tmp_path / "nowhere.json", original)
     (tmp_path / "again").mkdir()
     again = write_squad(tmp_path / "again" / "other.json", read_squad(other))
-    assert "--attacked: two are named other; rename one" in refused(original, other, again)
+    assert "--attacked: two are named other; rename one" in refusal(original, other, again)
     # without the original, it can only be AdvGLUE's file
-    assert "its keys must be among sst2" in refused(None, original) and "for SQuAD, give" in refused(None, original)
+    assert "its keys must be among sst2" in refusal(None, original) and "for SQuAD, give" in refusal(None, original)
 
 
 def test_changed_rows_are_paired_by_number(tmp_path):
@@ -59,7 +56,7 @@ def test_changed_rows_are_paired_by_number(tmp_path):
     assert found.originals == [Example(("an old film",), ("0",)), Example(("a fine film",), ("1",))]
     assert found.attacked == [Example(("an old film noun7",), ("0",)), Example(("a fine film noun7",), ("1",))]
     assert found.settings == {"seed": 3}
-    assert "give what was attacked as --original" in refused(None, folder)
+    assert "give what was attacked as --original" in refusal(None, folder)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +83,12 @@ def test_changed_rows_are_paired_by_number(tmp_path):
 def test_attacked_folders_that_do_not_match(tmp_path, description, rows, message):
     original, folder = write_glue(tmp_path / "glue", ROWS), write_glue(tmp_path / "swapped", rows)
     (folder / "attack.json").write_text(json.dumps(description))
-    assert message in refused(original, folder)
+    assert message in refusal(original, folder)
 
 
 def test_a_folder_that_is_not_attacked(tmp_path):
     folder = write_glue(tmp_path / "glue", ROWS)
-    assert "attack.json: No such file" in refused(folder, folder)
+    assert "attack.json: No such file" in refusal(folder, folder)
 
 
 def test_the_numbers_of_advglue_are_those_of_the_hub(tmp_path):
@@ -135,4 +132,4 @@ def test_the_numbers_of_advglue_are_those_of_the_hub(tmp_path):
 )
 def test_files_that_are_not_advglues(tmp_path, content, message):
     (tmp_path / "dev.json").write_text(json.dumps(content))
-    assert message in refused(None, tmp_path / "dev.json")
+    assert message in refusal(None, tmp_path / "dev.json")

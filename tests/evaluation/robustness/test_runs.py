@@ -6,8 +6,8 @@ from shutil import copytree, rmtree
 
 import pytest
 import torch
+from preprocessed import refused
 
-from tn_fairseq.errors import InputError
 from tn_fairseq.evaluation.robustness.runs import find_runs
 
 
@@ -17,11 +17,8 @@ def scores(squad, tmp_path) -> Path:
     return copytree(squad / "scores", tmp_path / "scores")
 
 
-def refused(arguments, tasks=("SQuAD",), baseline=None) -> str:
-    with pytest.raises(InputError) as error:
-        find_runs([str(argument) for argument in arguments], tasks, baseline)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+def refusal(arguments, tasks=("SQuAD",), baseline=None) -> str:
+    return refused(find_runs, [str(argument) for argument in arguments], tasks, baseline)
 
 
 def test_runs_are_sorted_with_the_baseline_first(scores, squad):
@@ -43,7 +40,7 @@ def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores, glue):
     (run,) = find_runs([f"mine={path}"], ["MNLI"])
     assert str(run) == "mine MNLI seed 1"
     assert (run.data.dictionary, run.data.tokenizer) == (glue / "bin/MNLI/input0/dict.txt", glue / "bin/tokenizer")
-    assert "fine-tuned on MNLI, but the attacked data is for SQuAD" in refused([path])
+    assert "fine-tuned on MNLI, but the attacked data is for SQuAD" in refusal([path])
 
 
 def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsys):
@@ -52,24 +49,24 @@ def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsy
     assert capsys.readouterr().err == f"without a checkpoint, and left out: {scores / 'plain/SQuAD/seed1'}\n"
     for path in scores.glob("*/*/*/checkpoints"):
         rmtree(path)
-    assert "has no checkpoints of finished runs; fine-tune with --keep-checkpoints" in refused([scores])
+    assert "has no checkpoints of finished runs; fine-tune with --keep-checkpoints" in refusal([scores])
 
 
 def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
-    assert "contains no runs on SQuAD, whose data is attacked; give the --output" in refused([scores / "plain"])
-    assert "contains no runs on RTE, QQP, whose" in refused([scores], ["RTE", "QQP"])
-    assert "No such file" in refused([tmp_path / "nowhere"])
+    assert "contains no runs on SQuAD, whose data is attacked; give the --output" in refusal([scores / "plain"])
+    assert "contains no runs on RTE, QQP, whose" in refusal([scores], ["RTE", "QQP"])
+    assert "No such file" in refusal([tmp_path / "nowhere"])
     message = "--baseline other: not among the checkpoints, which are named corrected, plain"
-    assert refused([scores], baseline="other") == message
+    assert refusal([scores], baseline="other") == message
     path = scores / "plain/SQuAD/seed1/checkpoints/checkpoint_last.pt"
-    assert "are both named plain SQuAD seed 1; give different names" in refused([scores, f"plain={path}"])
+    assert "are both named plain SQuAD seed 1; give different names" in refusal([scores, f"plain={path}"])
     settings = scores / "plain" / "SQuAD" / "seed2" / "settings.json"
     content = json.loads(settings.read_text())
     settings.write_text(json.dumps({**content, "checkpoint": "another"}))
-    assert "seed2 differ in more than the seed" in refused([scores])
+    assert "seed2 differ in more than the seed" in refusal([scores])
     settings.write_text(json.dumps(content))
     (settings.parent / "result.json").unlink()
-    assert f"{settings.parent}: not finished" in refused([scores])
+    assert f"{settings.parent}: not finished" in refusal([scores])
 
 
 def test_data_that_has_moved(scores, squad):
@@ -78,7 +75,7 @@ def test_data_that_has_moved(scores, squad):
     state["cfg"]["task"]["data"] = "squad-bin"
     torch.save(state, path)
     message = f"{path} was fine-tuned with it; restore it, or run the command in the folder"
-    assert refused([scores]).startswith("squad-bin/dict.txt: no such file") and message in refused([scores])
+    assert refusal([scores]).startswith("squad-bin/dict.txt: no such file") and message in refusal([scores])
 
 
 def test_a_checkpoint_of_pre_training(tmp_path, squad):
