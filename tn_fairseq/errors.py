@@ -1,5 +1,6 @@
 """One-line errors for bad input: what is wrong, where, and how to fix it."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -37,7 +38,8 @@ def exits_as_errors() -> Iterator[None]:
 def one_line_errors() -> Iterator[None]:
     """Turn an ``InputError`` into a one-line message on standard error and exit code 1.
 
-    The same applies to a file name that is not valid text and so cannot be printed or stored, and to a missing fairseq.
+    The same applies to a file name that is not valid text and so cannot be printed or stored, to a full disk, and to a
+    missing fairseq.
     ``SystemExit`` passes through ``fairseq-train`` and Hydra without a traceback, unlike any other exception. Also
     works as a decorator.
     """
@@ -51,6 +53,10 @@ def one_line_errors() -> Iterator[None]:
         raise SystemExit(
             f"error: {part!a} cannot be written as {error.encoding}; rename the file or folder, or set PYTHONUTF8=1"
         ) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise SystemExit(f"error: {error.strerror}; make room, and run the same command again") from None
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "fairseq":
             raise

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
-from measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run
-from plan import Measure, Plan, Run, Start, runs_of
+from measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
+from plan import Measure, Plan, Run, Start, Step, runs_of
 from progress import wall
 from runner import read_record
 
@@ -34,6 +34,7 @@ DETECTION = "replaced token detection on held-out text"
 WORDS = "words, without fine-tuning"
 FINE_TUNING = "fine-tuning"
 COST = "cost"
+TO_REACH = "updates to reach an accuracy of"
 # column of the analysis -> group, name, unit, and whether more is better (1), worse (-1) or neither (0)
 RATES = {
     "accuracy": (HELD_OUT, "accuracy", "%", 1),
@@ -113,14 +114,21 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
 def _differences(name: str, start: Start, there: Dict[str, Any]) -> List[str]:
     """What makes the runs of a start, or what was measured of them, different from those of another study."""
     arms = [arm for arm in start.arms if arm in there["arms"]]
-    found = [f"{name}.{key}" for key in ("data", "train", "updates") if getattr(start, key) != there[key]]
-    commands = {step["output"]: step["command"] for step in there["prepare"]}
-    if any(step.command != commands.get(step.output, step.command) for step in start.prepare):
+    found = [f"{name}.{key}" for key in ("data", "train", "updates", "baseline") if getattr(start, key) != there[key]]
+    if _prepared_differently(start.prepare, there["prepare"]):
         found.append(f"{name}.prepare")
     for measure in start.measures.keys() & there["measures"].keys():
         if start.measures[measure].flags != there["measures"][measure]["flags"]:
             found.append(f"{name}.measures.{measure}.flags")
+        if _prepared_differently(start.measures[measure].prepare, there["measures"][measure]["prepare"]):
+            found.append(f"{name}.measures.{measure}.prepare")
     return found + [f"{name}.arms.{arm}" for arm in arms if start.arms[arm].flags != there["arms"][arm]["flags"]]
+
+
+def _prepared_differently(steps: Sequence[Step], there: Sequence[Dict[str, str]]) -> bool:
+    """Whether any output of both is from different commands."""
+    commands = {step["output"]: step["command"] for step in there}
+    return any(step.command != commands.get(step.output, step.command) for step in steps)
 
 
 def finished_of(study: Dict[str, Any], runs: Sequence[Run]) -> List[Run]:
@@ -165,7 +173,7 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         costs=costs,
         speeds=speeds,
     )
-    found.scores += attacked(name, folder)
+    found.scores += [one for one in attacked(name, folder) if one[1] in runs]
     for study in earlier:
         add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
     # an earlier study may have measured other arms, too
@@ -223,6 +231,10 @@ def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
             add(key, run.arm, run.seed, value)
     for key, run, value in found.scores:
         add(key, run.arm, run.seed, value)
+    for key, values in measured.items():
+        if key[1].startswith(TO_REACH):  # an arm whose seeds do not all reach a level has no mean
+            for arm in [arm for arm in values if len(values[arm]) < sum(run.arm == arm for run in found.curves)]:
+                del values[arm]
     return [
         row
         for key, values in measured.items()
@@ -283,15 +295,15 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]
         ),
     ]
     for level in measure.levels:
-        key = (IN_TRAINING, f"updates to reach an accuracy of {level:g}%", "updates", -1)
+        key = (IN_TRAINING, f"{TO_REACH} {level:g}%", "updates", -1)
         found.append((key, updates_to_reach(level, updates, accuracies)))
     return found
 
 
 def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
     """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
-    path = folder / place_of_run(run, "rates") / RESULTS["rates"]
-    rows = read_json(path, RESTART) if path.exists() else []
+    path = result_of(folder, place_of_run(run, "rates"), "rates")
+    rows = read_json(path, RESTART) if path else []
     return [
         {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row.get(column) for column in RATES}}
         for row in rows
@@ -326,9 +338,9 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
     """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, and GLUE's average over tasks."""
     found = []
     for measure in ("glue", "squad"):
-        path = folder / place_of_run(run, measure) / RESULTS[measure]
+        path = result_of(folder, place_of_run(run, measure), measure)
         scores: Dict[str, List[float]] = {}
-        for row in read_json(path, RESTART) if path.exists() else []:
+        for row in read_json(path, RESTART) if path else []:
             metrics = row["valid"] if measure == "squad" else dict([next(iter(row["valid"].items()))])
             for metric, value in metrics.items():
                 scores.setdefault(f"SQuAD {metric}" if measure == "squad" else row["task"], []).append(value)
@@ -341,9 +353,9 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
 
 def attacked(name: str, folder: Path) -> List[Tuple[Key, Run, float]]:
     """The scores of each run on attacked data, and how much lower they are than on the same examples before."""
-    path = folder / place(name, "robustness") / RESULTS["robustness"]
+    path = result_of(folder, place(name, "robustness"), "robustness")
     found = []
-    for row in read_json_object(path, RESTART)["scores"] if path.exists() else []:
+    for row in read_json_object(path, RESTART)["scores"] if path else []:
         arm, _, seed = row["checkpoint"].rpartition(".seed")
         run = Run(name, arm, int(seed))
         title = f"{row['data']} {row['score']} under {row['attack']}"
@@ -402,9 +414,9 @@ def _about(key: Key) -> Dict[str, Any]:
 
 def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
     """The lexical measures in LEXICAL, whose intervals resample items and seeds."""
-    path = folder / place(name, "lexical") / RESULTS["lexical"]
+    path = result_of(folder, place(name, "lexical"), "lexical")
     rows = []
-    for row in read_json_object(path, RESTART)["checkpoints"] if path.exists() else []:
+    for row in read_json_object(path, RESTART)["checkpoints"] if path else []:
         if row["measure"] not in LEXICAL:
             continue
         title, unit, better = LEXICAL[row["measure"]]

@@ -72,6 +72,20 @@ def log_of(output: Path) -> Path:
     return Path("logs", *output.parts).with_suffix(".log")
 
 
+def result_of(folder: Path, output: Path, measure: str) -> Optional[Path]:
+    """The result of a measure, or None if it is missing, or if its last command failed."""
+    path = folder / output / RESULTS[measure]
+    return path if path.exists() and path.with_name(COMMAND).exists() else None
+
+
+def forget_measures(folder: Path, run: Run) -> None:
+    """Delete what was measured of earlier weights of a run."""
+    for measure in BY_RUN:
+        shutil.rmtree(folder / place_of_run(run, measure), ignore_errors=True)
+    for measure in ("lexical", "robustness"):
+        (folder / place(run.start, measure) / COMMAND).unlink(missing_ok=True)
+
+
 def prepare_measures(name: str, start: Start, runner: Runner) -> None:
     """Prepare the measures in BY_RUN; raises InputError if that fails."""
     for measure, settings in start.measures.items():
@@ -168,7 +182,8 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     """Time short trainings of all arms in turns, one at a time, so that other load slows all of them alike."""
     output, arms = place(name, "cost"), list(dict.fromkeys(run.arm for run in runs))
     path = runner.folder / output / RESULTS["cost"]
-    settings = {"updates": measure.updates, "rounds": measure.rounds}
+    flags = {arm: f"{start.train} {start.arms[arm].flags}" for arm in arms}
+    settings = {"updates": measure.updates, "rounds": measure.rounds, "flags": flags}
     known = read_json_object(path, RESTART) if path.exists() else {"tokens_per_second": {}}
     if list(known["tokens_per_second"]) == arms and settings.items() <= (settings | known).items():
         return None

@@ -195,6 +195,9 @@ def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
         raise InputError(f"{key}.arms: must include {start.baseline}, with which the others are compared")
     if measure.seeds is not None:
         _seeds(f"{key}.seeds", measure.seeds)
+        seeds = {run.seed for run in runs_of(name, start)}
+        if not set(measure.seeds) <= seeds:
+            raise InputError(f"{key}.seeds: must be among those of the runs, {_listed(map(str, sorted(seeds)))}")
     _check_steps(f"{key}.prepare", measure.prepare)
     for what in ("window", "updates", "rounds"):
         _positive(f"{key}.{what}", getattr(measure, what))

@@ -27,6 +27,7 @@ from measures import (
     LOG,
     RESTART,
     STATE,
+    forget_measures,
     is_finished,
     keep_weights,
     measure_run,
@@ -217,7 +218,7 @@ def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) ->
             if message or not is_finished(runner.folder, run):
                 return [message] if message else [], False
         return measure_run(start, run, runner), is_new
-    except InputError as error:  # such as a full disk; the other runs go on
+    except (InputError, OSError) as error:  # such as a full disk; the other runs go on
         return [f"{run}: {error}"], False
 
 
@@ -225,6 +226,8 @@ def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[st
     """Train or resume a run, and keep only the weights of its checkpoints; return what failed."""
     words, folder = training_command(start, run, PLUGIN), runner.folder / run.folder
     state = {"command": runner.shown(words)}
+    if training and not (folder / STATE).exists():
+        forget_measures(runner.folder, run)
     if updates_of(folder / LAST) < start.updates:  # else, it was killed after its last update
         if not training:
             return None

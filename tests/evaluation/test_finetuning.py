@@ -1,3 +1,4 @@
+import fcntl
 import hashlib
 import io
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from omegaconf import OmegaConf
+from preprocessed import refused
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.errors import InputError
@@ -137,6 +139,9 @@ def test_a_model_that_is_not_ours(tmp_path):
         ("--user-dir elsewhere", "--user-dir after"),
         ("--restore-file model.pt", "--restore-file after"),
         ("--no-save", "--no-save after"),
+        ("--update-freq 4", "--update-freq after"),
+        ("--max-epoch 1", "--max-epoch after"),
+        ("--train-subset valid", "--train-subset after"),
         ("--no-such-flag 1", "fairseq-train rejects them .unrecognized arguments: --no-such-flag 1"),
         ("--dropout much", "fairseq-train rejects them .argument --dropout: invalid float value: 'much'"),
         ("--max-tokens 512 --num-workers 1 --lr 1e-3 --dropout=0", None),
@@ -155,7 +160,7 @@ def a_run(folder, digest="0", flags=("data", "--lr", "1"), seed=1):
 
 
 def finish(run, result):
-    run.write("settings.json", {"checkpoint": run.model.digest, "flags": run.flags})
+    run.write("settings.json", {"checkpoint": run.model.digest, "data": run.data, "flags": run.flags})
     run.finish(result, keep_checkpoints=False)
 
 
@@ -186,6 +191,33 @@ def test_different_flags_are_named_with_both_values(tmp_path, before, now, was, 
     finish(a_run(tmp_path, flags=tuple(before.split())), {})
     with pytest.raises(InputError, match=f"different settings: with {was}, and now there is {found}; keep the flags"):
         a_run(tmp_path, flags=tuple(now.split())).result()
+
+
+def test_a_run_on_data_that_changed_is_refused(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.bin").write_text("1")
+
+    def found() -> Run:
+        settings = {"seeds": [1], "more_flags": ()}
+        return plan(options(tmp_path, **settings), [pretrained()], "RTE", data, [], 100, 3)[0]
+
+    finish(found(), {"valid": {}})
+    (data / "preprocess.log").write_text("a log")
+    assert found().result() == {"valid": {}}
+    (data / "train.bin").write_text("2")
+    assert f"was fine-tuned on other data in {data}; give another --output" in refused(found().result)
+    found().write("settings.json", {"checkpoint": "0", "flags": found().flags})  # of an older version
+    assert found().result() == {"valid": {}}
+
+
+def test_a_folder_in_which_another_command_is_fine_tuning(tmp_path):
+    run = a_run(tmp_path)
+    run.write("settings.json", {"checkpoint": "0", "flags": run.flags})
+    with open(run.folder / "train.log", "w") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        assert f"{run.folder}: another command is fine-tuning there; wait for it to end" in refused(list, run.train())
+    assert "fairseq-train failed" in refused(list, run.train())  # these flags are incomplete
 
 
 @pytest.mark.parametrize("content", ["{}", '{"flags": "data"}'])
@@ -229,6 +261,8 @@ def test_only_unfinished_runs_are_trained_and_each_prints_a_line(tmp_path, train
     ]
     assert run_all(options(), runs, score) == results
     assert capsys.readouterr().err == "" and trained == [1, 3]
+    message = refused(run_all, options(keep_checkpoints=True), runs, score)
+    assert message.startswith(f"{runs[0].folder}: finished without --keep-checkpoints; delete the folder")
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -277,3 +311,6 @@ def test_seeds_must_be_different_numbers(seeds, capsys):
     with pytest.raises(SystemExit):
         get_parser().parse_args([*words, f"--seeds={seeds}"])
     assert f"{seeds!r} is not a list of different numbers such as 1,2,3" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        get_parser().parse_args([*words, "--lr", "0"])
+    assert "argument --lr: must be positive, not 0" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """A small study from the plan of the size tiny: trained, interrupted, extended, and refused."""
 
+import errno
 import json
 import os
 import re
@@ -217,9 +218,13 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
     theirs["plan"]["starts"]["scratch"]["updates"] = 6
+    theirs["plan"]["starts"]["scratch"]["measures"]["squad"]["prepare"][0]["command"] += " --workers 7"
+    (tmp_path / "changed.json").write_text(json.dumps(theirs))
+    assert "changed.json: starts.scratch.measures.squad.prepare: differs" in refusal(tmp_path / "changed.json")
     theirs["plan"]["starts"]["scratch"]["measures"]["rates"]["flags"] += " --mask-seeds 7"
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.measures.rates.flags: differs" in refusal(tmp_path / "changed.json")
+    theirs["plan"]["starts"]["scratch"]["measures"] = {}
     theirs["plan"]["starts"]["scratch"]["prepare"][0]["command"] += " --workers 7"
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.prepare: differs" in refusal(tmp_path / "changed.json")
@@ -460,6 +465,11 @@ WRONG = [
     ("measures.speed", {}, "measures.speed: not a measure; the measures are logs, rates"),
     ("measures.glue", {}, "measures.glue.flags: is missing"),
     ("measures.squad.flags", "--data squad-bin", "measures.squad.flags: must have --keep-checkpoints, because robust"),
+    (
+        "measures.glue",
+        {"flags": "--data x", "seeds": [1, 7]},
+        "measures.glue.seeds: must be among those of the",
+    ),
     ("measures.robustness.seeds", None, "measures.robustness.seeds: must be among those of squad, 1"),
     ("measures.rates.arms", ["plain", "none"], "measures.rates.arms: none is not one of the arms"),
     ("measures.rates.arms", ["hard_wordnet"], "measures.rates.arms: must include plain"),
@@ -503,13 +513,18 @@ def test_other_wrong_input(modules, tmp_path):
 
 
 def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(modules, monkeypatch, tmp_path):
+    error = InputError("a.pt: No space left on device")
+
     def full(*args: object) -> None:
-        raise InputError("a.pt: No space left on device")
+        raise error
 
     monkeypatch.setattr(modules["study"], "train", full)
     run, runner = modules["plan"].Run("s", "plain", 1), modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1)
     found = modules["study"].train_and_measure(modules["plan"].Start(), run, runner, training=True)
     assert found == (["s/plain/seed1: a.pt: No space left on device"], False)
+    error = OSError(errno.ENOSPC, "No space left on device")
+    found = modules["study"].train_and_measure(modules["plan"].Start(), run, runner, training=True)
+    assert found == (["s/plain/seed1: [Errno 28] No space left on device"], False)
 
 
 def test_commands_that_cannot_start_and_commands_that_have_just_ended(modules, tmp_path):
@@ -535,6 +550,50 @@ def test_times_are_measured_again_with_other_settings(modules, tmp_path):
     runs = [plan.Run("s", "plain", 1)]
     assert measures._cost("s", start, plan.Measure(), runs, runner) is None
     assert "cost of s/plain failed" in measures._cost("s", start, plan.Measure(rounds=2), runs, runner)
+
+
+def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean(modules):
+    plan, figures = modules["plan"], modules["figures"]
+    start = plan.Start(baseline="plain", updates=30, measures={"logs": plan.Measure(levels=[20, 15], window=10)})
+    ends = {"plain": (21, 19), "new": (21, 25)}
+    curves = {
+        plan.Run("s", arm, seed): {"updates": [10, 20, 30], "accuracy": [10, 16, end], "loss": [3, 2, 1]}
+        for arm, of_arm in ends.items()
+        for seed, end in enumerate(of_arm)
+    }
+    rows = figures.compare_all(figures.Found({}, curves, [], [], [], [], {}), start)
+    reached = {(row["measure"].split()[-1], row["arm"]): row["difference"] for row in rows if "reach" in row["measure"]}
+    assert reached == {("15%", "plain"): None, ("15%", "new"): 0, ("20%", "new"): None}
+
+
+def test_scores_of_arms_that_the_plan_lacks_are_left_out(modules, tmp_path):
+    plan, figures = modules["plan"], modules["figures"]
+    folder = tmp_path / "measures" / "s" / "robustness"
+    folder.mkdir(parents=True)
+    row = {"data": "SQuAD", "score": "EM", "attack": "swap", "attacked": 50.0, "drop": 4.0}
+    scores = [{**row, "checkpoint": f"{arm}.seed1"} for arm in ("plain", "gone")]
+    (folder / "robustness.json").write_text(json.dumps({"scores": scores}))
+    (folder / "command.txt").touch()
+    arms = {"plain": plan.Arm(about="a", flags="")}
+    start = plan.Start(seeds=[1], updates=1, baseline="plain", arms=arms)
+    assert {row["arm"] for row in figures.of_start("s", start, tmp_path, [])["comparisons"]} == {"plain"}
+
+
+def test_a_run_that_is_trained_again_is_measured_again(modules, monkeypatch, tmp_path):
+    plan, study, measures = modules["plan"], modules["study"], modules["measures"]
+    runner, run = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1), plan.Run("s", "plain", 1)
+    start = plan.Start(data="d", train="", updates=3, arms={"plain": plan.Arm(flags="")})
+    old = [tmp_path / "measures" / "s" / name for name in ("rates/plain/seed1/x", "robustness/command.txt")]
+    kept = tmp_path / "measures" / "s" / "rates" / "plain" / "seed2"
+    for path in (*old, kept):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    runner.run = lambda words, log: 1
+    assert study.train(start, run, runner, training=True) and kept.exists() and not any(map(Path.exists, old))
+    old[0].parent.mkdir(parents=True)
+    old[0].touch()
+    assert study.train(start, run, runner, training=True) and old[0].exists()  # resumed
+    assert measures.result_of(tmp_path, old[0].parent.relative_to(tmp_path), "rates") is None
 
 
 def test_a_log_without_accuracy_has_no_curve(modules, tmp_path):
@@ -652,6 +711,8 @@ def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
         for task, seed, score in (("RTE", 1, 50), ("RTE", 2, 60), ("CoLA", 1, 5), ("CoLA", 2, 15))
     ]
     (folder / "glue.json").write_text(json.dumps(rows))
+    assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3)) == []  # its command failed
+    (folder / "command.txt").touch()
     found = modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3))
     assert {key[1]: score for key, score in found} == {"RTE": 55, "CoLA": 10, "average": 32.5}
     assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 4)) == []

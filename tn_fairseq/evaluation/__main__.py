@@ -15,6 +15,7 @@ would accept with what people accept. The command robustness scores fine-tuned c
 
 import argparse
 import logging
+import math
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -100,7 +101,7 @@ def _add_fine_tuning(command: argparse.ArgumentParser, name: str) -> None:
     add("--epochs", type=positive, metavar="N", help="(default: the task's)")
     add("--max-update", type=positive, metavar="N", help="maximum updates (default: no limit)")
     add("--batch-size", type=positive, default=32, metavar="N", help="(default: %(default)s)")
-    add("--lr", type=float, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
+    add("--lr", type=_rate, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
     add("--keep-checkpoints", action="store_true", help="also of finished runs")
 
 
@@ -125,6 +126,12 @@ def _add_lexical(command: argparse.ArgumentParser) -> None:
     add("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
     text = "of each of BLiMP's files (default: %(default)s)"
     add("--blimp-pairs", type=positive, default=100, metavar="N", help=text)
+
+
+def _rate(text: str) -> float:
+    if not 0 < float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"must be positive, not {text}")
+    return float(text)
 
 
 def _seeds(text: str) -> list[int]:

@@ -1,5 +1,7 @@
 """Fine-tune with ``fairseq-train``, one checkpoint, task and seed at a time; finished runs are not repeated."""
 
+import fcntl
+import hashlib
 import json
 import math
 import os
@@ -37,7 +39,8 @@ _FIXED = {
     *("--finetune-from-model", "--restore-file", "--continue-once", "--user-dir"),
     *("--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
     *("--save-dir", "--no-save", "--no-last-checkpoints", "--checkpoint-suffix"),
-    *("--batch-size", "--max-update", "--seed"),
+    *("--batch-size", "--update-freq", "--max-update", "--max-epoch", "--stop-time-hours", "--seed"),
+    *("--stop-min-lr", "--train-subset"),
 }
 
 
@@ -70,6 +73,7 @@ class Run:
     folder: Path
     updates: int
     flags: tuple[str, ...]
+    data: str = ""  # the digest of the data
 
     def __str__(self) -> str:
         return f"{self.model.name} {self.task} seed {self.seed}"
@@ -83,12 +87,17 @@ class Run:
         return read_json_object(path, _RESTART)
 
     def check_settings(self) -> None:
-        """Raises InputError if the folder has another checkpoint or other flags."""
-        digest, flags = read_settings(self.folder)
+        """Raises InputError if the folder has another checkpoint, other data or other flags."""
+        digest, flags, data = read_settings(self.folder)
         if digest != self.model.digest:
             raise InputError(
                 f"{self.folder} belongs to another checkpoint named {self.model.name}; "
                 "give NAME=CHECKPOINT.pt or another --output"
+            )
+        if data not in (None, self.data):  # older versions did not record it
+            raise InputError(
+                f"{self.folder} was fine-tuned on other data in {self.flags[0]}; give another --output, or delete the "
+                "folder to fine-tune again"
             )
         if flags != self.flags:
             there, here = _with_values(flags), _with_values(self.flags)
@@ -112,7 +121,7 @@ class Run:
         if (self.folder / SETTINGS).exists():
             self.check_settings()
         else:
-            self.write(SETTINGS, {"checkpoint": self.model.digest, "flags": self.flags})
+            self.write(SETTINGS, {"checkpoint": self.model.digest, "data": self.data, "flags": self.flags})
         # an epoch of SQuAD can take hours
         saving = ["--save-interval-updates", SAVE_EVERY, "--keep-interval-updates", 1]
         command = [sys.executable, "-m", "fairseq_cli.train", *saving, *self.flags]
@@ -122,8 +131,17 @@ class Run:
         command += [] if torch.cuda.is_available() else ["--cpu", "--num-workers", 0]
         last = ""
         with open(self.folder / LOG, "a", encoding="utf-8") as log:
+            try:
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.folder}: another command is fine-tuning there; wait for it to end") from None
             process = subprocess.Popen(
-                list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+                list(map(str, command)),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                pass_fds=[log.fileno()],  # so that it stays locked if only this process is killed
             )
             try:
                 for line in process.stdout or ():
@@ -155,12 +173,22 @@ class Run:
         write_text(self.folder / name, json.dumps(content, indent=2) + "\n")
 
 
-def read_settings(folder: Path) -> tuple[Any, tuple[str, ...]]:
-    """The digest of the checkpoint and the flags in the folder of a run; raises InputError if the file is damaged."""
+def read_settings(folder: Path) -> tuple[Any, tuple[str, ...], Any]:
+    """The digest of the checkpoint, the flags, and the digest of the data in the folder of a run.
+
+    Raises InputError if the file is damaged.
+    """
     content = read_json_object(folder / SETTINGS, _RESTART)
     if not isinstance(content.get("flags"), list):
         raise InputError(f"{folder / SETTINGS}: not the settings of a run; {_RESTART}")
-    return content.get("checkpoint"), tuple(map(str, content["flags"]))
+    return content.get("checkpoint"), tuple(map(str, content["flags"])), content.get("data")
+
+
+def digest_of(folder: Path) -> str:
+    """A digest of all files in a folder of data, except logs."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log")
+    found = [f"{path.relative_to(folder)} {sha256(path)}" for path in files]
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
 
 def _with_values(flags: Sequence[str]) -> list[str]:
@@ -183,7 +211,7 @@ def plan(
     """
     updates = math.ceil(examples / options.batch_size) * (options.epochs or epochs)
     updates = min(updates, options.max_update or updates)
-    runs = []
+    runs, digest = [], digest_of(data)
     for model in models:
         decay = 0.9 if model.layers >= 24 else 0.8
         flags: list[object] = [as_argument(data), *task_flags, *model.model_flags]
@@ -193,7 +221,7 @@ def plan(
         flags += ["--batch-size", options.batch_size, "--required-batch-size-multiple", 1, *options.more_flags]
         for seed in options.seeds:
             folder = options.output / model.name / task / f"seed{seed}"
-            runs.append(Run(model, task, seed, folder, updates, tuple(map(str, [*flags, "--seed", seed]))))
+            runs.append(Run(model, task, seed, folder, updates, tuple(map(str, [*flags, "--seed", seed])), digest))
     return runs
 
 
@@ -281,6 +309,12 @@ def run_all(options: Namespace, runs: Sequence[Run], score: Callable[[Run], dict
     """
     check_flags(runs, options.more_flags)
     results = {run: found for run in runs if (found := run.result()) is not None}
+    for run in results:
+        if options.keep_checkpoints and not run.checkpoint.exists():
+            raise InputError(
+                f"{run.folder}: finished without --keep-checkpoints; delete the folder to fine-tune again, or omit the "
+                "flag"
+            )
     finished = sum(run.updates for run in results)
     with tqdm(total=sum(run.updates for run in runs), unit="update", disable=None, initial=finished) as bar:
         for run in runs:

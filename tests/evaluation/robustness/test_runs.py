@@ -49,7 +49,7 @@ def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsy
     assert capsys.readouterr().err == f"without a checkpoint, and left out: {scores / 'plain/SQuAD/seed1'}\n"
     for path in scores.glob("*/*/*/checkpoints"):
         rmtree(path)
-    assert "has no checkpoints of finished runs; fine-tune with --keep-checkpoints" in refusal([scores])
+    assert "has no checkpoints of finished runs; delete it, and use --keep-checkpoints" in refusal([scores])
 
 
 def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
@@ -83,6 +83,6 @@ def test_a_checkpoint_of_pre_training(tmp_path, squad):
     state = torch.load(path)
     state["cfg"]["task"] = {"_name": "electra", "data": "data-bin"}
     torch.save(state, tmp_path / "model.pt")
-    assert "trained with --task electra; give a checkpoint fine-tuned on SQuAD or GLUE" in refused(
+    assert "trained with --task electra; give a checkpoint fine-tuned on SQuAD or GLUE" in refusal(
         [tmp_path / "model.pt"]
     )

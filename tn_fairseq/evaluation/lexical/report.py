@@ -123,8 +123,7 @@ def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str 
                 f"{name}: checkpoints of {updates[0]} and {updates[1]} updates are not seeds of one experiment; match "
                 "one file of each run, or omit the name to measure each file by itself"
             )
-    if groups:
-        check_baseline(baseline, list(groups))
+    check_baseline(baseline, list(groups))
     return groups
 
 

@@ -96,20 +96,20 @@ def _in_folder(folder: Path, tasks: Collection[str]) -> Iterator[tuple[str, Path
     without = []
     recipes: dict[Path, tuple[Path, object]] = {}
     for run in runs:
-        digest, flags = read_settings(run)
+        digest, flags, data = read_settings(run)
         if not (run / RESULT).exists():
             raise InputError(f"{run}: not finished; run the command that fine-tunes again, or delete the folder")
         path = run / CHECKPOINTS / LAST
         if not path.exists():
             without.append(str(run))
             continue
-        recipe = digest, flags[:-1]  # the last one is the seed
+        recipe = digest, flags[:-1], data  # the last flag is the seed
         other, other_recipe = recipes.setdefault(run.parent, (run, recipe))
         if recipe != other_recipe:
             raise InputError(f"{other} and {run} differ in more than the seed; move one of them to another folder")
         yield run.parent.parent.name, path
     if not recipes:
-        raise InputError(f"{folder}: has no checkpoints of finished runs; fine-tune with --keep-checkpoints")
+        raise InputError(f"{folder}: has no checkpoints of finished runs; delete it, and use --keep-checkpoints")
     if without:
         print(f"without a checkpoint, and left out: {', '.join(without)}", file=sys.stderr)
 
