@@ -11,22 +11,27 @@ from interruption import assert_equal
 
 from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.errors import InputError
-from tn_fairseq.fairseq_patches.resuming import is_new, start_generator
+from tn_fairseq.fairseq_patches.resuming import start_generator, starts
 
 
 def run(save_dir, **options) -> Namespace:
-    return Namespace(
-        **{"save_dir": str(save_dir), "restore_file": "checkpoint_last.pt", "continue_once": None, **options}
-    )
+    return Namespace(**{"save_dir": str(save_dir), "restore_file": "checkpoint_last.pt", **options})
 
 
 def test_a_run_is_new_until_it_has_a_checkpoint(tmp_path):
     trainer, shard = Namespace(checkpoint_suffix=""), Namespace(checkpoint_suffix="-shard0")
-    assert is_new(run(tmp_path), trainer)
-    assert not is_new(run(tmp_path, restore_file="other.pt"), trainer)
-    assert not is_new(run(tmp_path, continue_once="other.pt"), trainer)
+    assert starts(run(tmp_path), trainer)
+    assert not starts(run(tmp_path, restore_file="other.pt"), trainer)
     (tmp_path / "checkpoint_last.pt").touch()
-    assert not is_new(run(tmp_path), trainer) and is_new(run(tmp_path), shard)
+    assert not starts(run(tmp_path), trainer) and starts(run(tmp_path), shard)
+
+
+@pytest.mark.parametrize("flag", ["--finetune-from-model", "--continue-once"])
+def test_a_start_that_is_no_file_is_refused(data_bin, tmp_path, flag):
+    flags = [*FAMILIES["electra"].split(), "--criterion", "electra", "--freeze-generator", flag]
+    for path in (tmp_path, tmp_path / "typo.pt"):
+        message = refused_training(data_bin, tmp_path / "save", *flags, path)
+        assert f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train" in message
 
 
 @pytest.mark.parametrize(

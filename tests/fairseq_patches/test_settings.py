@@ -1,15 +1,19 @@
 """Invalid settings get a one-line error before a run; other programs, tasks and criteria are not checked."""
 
 import re
+from unittest.mock import Mock
 
 import pytest
 import torch
 from fairseq import options, utils
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
+from fairseq_cli.train import main as train_main
+from fairseq_cli.validate import main as validate_main
 from helpers import FAMILIES, PLUGIN, fairseq_train, refused_training, run_command
 from omegaconf import DictConfig, OmegaConf
 from preprocessed import refused
+from torch.multiprocessing import ProcessExitedException
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.errors import InputError
@@ -39,6 +43,52 @@ def test_our_runs_without_a_batch_size_are_refused(task, criterion):
     assert refusal(cfg) == "no batch size; give --batch-size N (sequences) or --max-tokens N"
     for size in ("batch_size", "max_tokens"):
         check_settings(OmegaConf.merge(cfg, {"dataset": {size: 8}}))
+
+
+@pytest.mark.parametrize(
+    "groups, message",
+    [
+        ({"optimization": {"update_freq": [0]}}, "--update-freq 0: must be positive"),
+        ({"dataset": {"valid_subset": "valid,train"}}, "--valid-subset valid,train has the training data"),
+        (
+            {"criterion": {"_name": "masked_lm"}, "model": {"_name": "electra_tiny"}},
+            "the criterion masked_lm trains no",
+        ),
+    ],
+)
+def test_settings_that_would_train_something_else(groups, message):
+    cfg = configuration(task={"_name": "electra"}, dataset={"batch_size": 8})
+    assert refused(check_settings, OmegaConf.merge(cfg, groups)).startswith(message)
+
+
+def test_a_split_that_would_be_ignored(tmp_path):
+    (tmp_path / "valid1.idx").touch()
+    cfg = configuration(task={"_name": "electra", "data": str(tmp_path)}, dataset={"batch_size": 8})
+    expected = f"{tmp_path} also has 'valid1'; give --combine-valid-subsets or --ignore-unused-valid-subsets"
+    assert refused(check_settings, cfg) == expected
+    check_settings(OmegaConf.merge(cfg, {"dataset": {"combine_valid_subsets": True}}))
+
+
+def test_a_schedule_without_an_end_and_a_validation_without_a_model(monkeypatch, tmp_path):
+    words = ["data", *FAMILIES["electra"].split(), "--lr-scheduler", "polynomial_decay", "--batch-size", "8"]
+    assert "polynomial_decay needs --total-num-update N, usually" in refused(training_config, words)
+    cfg = configuration(dataset={"batch_size": 8})
+    for path, said in ((None, "is missing"), (str(tmp_path / "a.pt"), f"{tmp_path}/a.pt")):
+        cfg.common_eval.path = path
+        message = refused(distributed_utils.call_main, cfg, validate_main)
+        assert message == f"error: --path {said}: name a checkpoint of fairseq-train"
+
+
+def test_the_error_of_a_worker_is_the_only_one(monkeypatch):
+    cfg = configuration(dataset={"batch_size": 8})
+    cfg.distributed_training.update(distributed_world_size=2, distributed_init_method="tcp://localhost:1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for code, expected in ((1, 1), (-9, "error: process 0 terminated")):
+        ended = ProcessExitedException("process 0 terminated", error_index=0, error_pid=1, exit_code=code)
+        monkeypatch.setattr(torch.multiprocessing, "spawn", Mock(side_effect=ended))
+        with pytest.raises(SystemExit) as stop:
+            distributed_utils.call_main(cfg, train_main)
+        assert stop.value.code == expected
 
 
 @pytest.mark.parametrize("task, criterion", [("masked_lm", "masked_lm"), ("nonsense", None), (None, "cross_entropy")])
@@ -105,7 +155,7 @@ def run(program: str, cfg: DictConfig) -> list[bool]:
 def test_fairseqs_programs_are_checked(monkeypatch):
     monkeypatch.setattr(utils, "xm", None)
     ours = {"task": {"_name": "electra"}, "common": {"bf16": True, "tpu": True, "cpu": True}}
-    good = configuration(**ours, dataset={"batch_size": 8})
+    good = configuration(**ours, dataset={"batch_size": 8}, common_eval={"path": __file__})
     for program in ("train", "validate"):
         with pytest.raises(SystemExit, match="^error: no batch size"):
             run(program, configuration(**ours))

@@ -69,4 +69,6 @@ def test_missing_shards_and_shards_of_another_dictionary_are_refused(shards, tmp
         (foreign, f"{foreign}/dict.txt: not the dictionary of {first}; "),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
-            ElectraTask.load_dict(ElectraTaskConfig(data=f"{first}:{other}"))
+            ElectraTask.load_dict(ElectraTaskConfig(data=f"{first}:{other}", train_subset="train"))
+    with pytest.raises(InputError, match=f"there is no {re.escape(first)}/mine.idx; "):
+        ElectraTask.load_dict(ElectraTaskConfig(data=f"{first}:{first}", train_subset="mine"))

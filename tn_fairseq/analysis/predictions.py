@@ -90,6 +90,7 @@ def predict(
     device = next(loaded.model.parameters()).device
     dataset.set_epoch(seed)
     utils.set_torch_seed(seed)  # for the samples
+    temperature = loaded.criterion.get("generator_temperature", 1.0)
     for members in batches:
         batch = dataset.collater([dataset[index] for index in members])
         target_tokens = batch["target"]
@@ -100,6 +101,7 @@ def predict(
             net_input["src_tokens"] = first_of_group[net_input["src_tokens"]]
         if detects:
             net_input |= {"target_tokens": target_tokens, "uniform_draws": batch.get("uniform_draws")}
+            net_input["temperature"] = temperature
         output = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
         logits = output[0].float().cpu()
         detection = None
@@ -114,7 +116,7 @@ def predict(
             masked_tokens=masked_tokens,
             targets=corruption.take_masked(target_tokens, masked_tokens),
             words=corruption.take_masked(words, masked_tokens),
-            predictions=corruption.draw_replacements(logits, uniform=batch.get("uniform_draws"))
+            predictions=corruption.draw_replacements(logits, temperature, batch.get("uniform_draws"))
             if sample
             else logits.argmax(-1),
             logits=logits,

@@ -60,6 +60,8 @@ class MaskedLMCriterion(FairseqCriterion):
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, Tensor, dict[str, Any]]:
         """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
+        # with several workers, and in fairseq-validate, fairseq moves only criteria that have parameters to the GPU
+        self.objective.to(sample["target"].device)
         return self.objective(model, sample)
 
     @classmethod

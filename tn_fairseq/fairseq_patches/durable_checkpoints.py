@@ -34,17 +34,15 @@ def save(original: Callable, state: dict[str, Any], path: str, async_write: bool
         _replace(path, lambda file: torch.save(state, file))
 
 
+@replaces(PathManager, "copy")
 @one_line_errors()
-def copy(source: str, path: str, overwrite: bool = False) -> bool:
+def copy(_: Callable, source: str, path: str, overwrite: bool = False) -> bool:
     """Copy a checkpoint; exits with a one-line error if that fails, and keeps the old file."""
     if os.path.exists(path) and not overwrite:
         return False
     with open(source, "rb") as original:
         _replace(path, lambda file: shutil.copyfileobj(original, file, 1 << 24))
     return True
-
-
-PathManager.copy = staticmethod(copy)
 
 
 @replaces(checkpoint_utils, "load_checkpoint_to_cpu")

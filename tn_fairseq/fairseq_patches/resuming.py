@@ -55,8 +55,13 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
         raise InputError(
             f"--restore-file {cfg.restore_file}: no such file{missing}; name a checkpoint of fairseq-train"
         )
+    if starts(cfg, trainer):
+        for flag, path in (("--continue-once", cfg.continue_once), ("--finetune-from-model", cfg.finetune_from_model)):
+            if path and not PathManager.isfile(path):
+                raise InputError(f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train")
     model = trainer.get_model()
-    if isinstance(model, ElectraModel) and not model.classification_heads and is_new(cfg, trainer):
+    is_new = starts(cfg, trainer) and not cfg.continue_once
+    if is_new and isinstance(model, ElectraModel) and not model.classification_heads:
         start_generator(model, cfg.finetune_from_model, trainer.task.source_dictionary)
     extra_state, iterator = _resume(original, cfg, trainer, **options)
     updates, limit = trainer.get_num_updates(), trainer.cfg.optimization.max_update
@@ -108,10 +113,10 @@ def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> t
         ) from None
 
 
-def is_new(cfg: Any, trainer: Trainer) -> bool:
-    """Whether fairseq will find no checkpoint of this run."""
+def starts(cfg: Any, trainer: Trainer) -> bool:
+    """Whether fairseq will find no checkpoint of this run in its folder."""
     last = os.path.join(cfg.save_dir, f"checkpoint_last{trainer.checkpoint_suffix}.pt")
-    return cfg.restore_file == DEFAULT and not PathManager.exists(last) and not cfg.continue_once
+    return cfg.restore_file == DEFAULT and not PathManager.exists(last)
 
 
 def start_generator(model: ElectraModel, finetuned_model: str | None, dictionary: Dictionary) -> None:

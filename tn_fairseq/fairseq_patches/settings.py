@@ -15,13 +15,17 @@ from typing import Any, NoReturn
 
 from fairseq import options, utils
 from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.data import data_utils
 from fairseq.distributed import utils as distributed_utils
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.masked_lm import MaskedLMTask
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
+from torch.multiprocessing import ProcessExitedException
 
 from ..errors import InputError, one_line_errors
+from ..models.electra import ElectraModel
 from .bf16 import forget_the_tpu
 from .replacing import replaces
 from .workers import check_workers
@@ -44,7 +48,7 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
     parser = args[0] if args else kwargs["parser"]
     parser.error = partial(_refuse_flags, parser)
     try:
-        return original(*args, **kwargs)
+        found = original(*args, **kwargs)
     except SyntaxError as error:  # fairseq evaluates --lr and other lists as Python
         raise InputError(f"{error.text}: not a number; write numbers as 0.0005 or 5e-4, with a point") from None
     except KeyError as error:
@@ -57,6 +61,9 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
         if "--fp16 and --tpu" not in str(error):  # --bf16 implies --tpu
             raise
         raise InputError("--fp16 and --bf16 (or --tpu) are two precisions; give one of them") from None
+    if getattr(found, "lr_scheduler", None) == "polynomial_decay" and found.total_num_update is None:
+        raise InputError("--lr-scheduler polynomial_decay needs --total-num-update N, usually the same as --max-update")
+    return found
 
 
 def _refuse_flags(parser: argparse.ArgumentParser, message: str) -> NoReturn:
@@ -89,8 +96,14 @@ def call_main(original: Callable, cfg: Any, main: Callable, **kwargs: Any) -> No
         check_settings(cfg)
     elif command == "validate":
         _check_batch_size(cfg, _as_flag)
+        path = cfg.common_eval.path
+        if path is None or not Path(path.partition(":")[0]).is_file():
+            raise InputError(f"--path {path or 'is missing'}: name a checkpoint of fairseq-train")
     forget_the_tpu(cfg)
-    original(cfg, main, **kwargs)
+    try:
+        original(cfg, main, **kwargs)
+    except ProcessExitedException as error:  # a worker of several that fairseq started has printed its error
+        sys.exit(error.exit_code if error.exit_code > 0 else f"error: {error}")
 
 
 @one_line_errors()
@@ -132,13 +145,40 @@ def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
     # as a flag, --bf16 implies it
     if common.tpu and utils.xm is None and (not common.bf16 or say is _in_yaml or "--tpu" in sys.argv):
         raise InputError(f"{say('common', 'tpu')} needs torch_xla, which is not installed; remove it")
+    if min(cfg.optimization.update_freq) < 1:
+        raise InputError(f"{say('optimization', 'update_freq', min(cfg.optimization.update_freq))}: must be positive")
     _check_batch_size(cfg, say)
     _check_task(cfg)
+    if is_ours(TASK_REGISTRY.get(getattr(cfg.task, "_name", None))):
+        _check_subsets(cfg, say)
+
+
+def _check_subsets(cfg: Any, say: Callable[..., str]) -> None:
+    """Raises InputError if validation would read the training data, or ignore a split of the data folder."""
+    dataset = cfg.dataset
+    if not dataset.disable_validation and dataset.train_subset in dataset.valid_subset.split(","):
+        # fairseq would continue the epoch of training for validation
+        raise InputError(
+            f"{say('dataset', 'valid_subset', dataset.valid_subset)} has the training data; leave "
+            f"{dataset.train_subset} out"
+        )
+    if not cfg.task.get("data"):  # of a recipe; fairseq says that it is missing
+        return
+    try:
+        data_utils.raise_if_valid_subsets_unintentionally_ignored(cfg)
+    except OSError:  # the task says that the folder is missing
+        return
+    except ValueError as error:
+        combine, ignore = (say("dataset", f"{name}_valid_subsets") for name in ("combine", "ignore_unused"))
+        splits = str(error).partition("[")[2].partition("]")[0]
+        raise InputError(f"{cfg.task.data} also has {splits}; give {combine} or {ignore}") from None
 
 
 def _check_task(cfg: Any) -> None:
-    """Raises InputError if one of our objectives gets a task that does not mask words."""
-    task, criterion = (getattr(part, "_name", None) for part in (cfg.task, cfg.criterion))
+    """Raises InputError if an objective gets a task that does not mask words, or ELECTRA the criterion masked_lm."""
+    task, criterion, arch = (getattr(cfg.get(part), "_name", None) for part in ("task", "criterion", "model"))
+    if criterion == "masked_lm" and issubclass(ARCH_MODEL_REGISTRY.get(arch, object), ElectraModel):
+        raise InputError("the criterion masked_lm trains no discriminator; give the criterion electra")
     has_objective = hasattr(CRITERION_REGISTRY.get(criterion), "kind")  # a MaskedLMCriterion
     if has_objective and not issubclass(TASK_REGISTRY.get(task, MaskedLMTask), MaskedLMTask):
         raise InputError(

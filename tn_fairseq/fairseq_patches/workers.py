@@ -12,6 +12,7 @@ import torch
 from fairseq.distributed import utils as distributed_utils
 
 from ..errors import InputError
+from .replacing import replaces
 
 ON_CPUS = ("legacy_ddp", "no_c10d")  # two names for the same
 REFUSED = {
@@ -137,7 +138,8 @@ def _number(variable: str) -> int:
     return int(value) if value.isdecimal() else 0
 
 
-def broadcast_object(obj: Any, src_rank: int, group: Any, dist_device: torch.device) -> Any:
+@replaces(distributed_utils, "_broadcast_object_slow")
+def broadcast_object(_: Callable, obj: Any, src_rank: int, group: Any, dist_device: torch.device) -> Any:
     """Send a checkpoint from the first worker to the others.
 
     fairseq's own function uses torch's safe loader on the receiving side, which refuses the OmegaConf classes of a
@@ -146,6 +148,3 @@ def broadcast_object(obj: Any, src_rank: int, group: Any, dist_device: torch.dev
     received = [obj]
     torch.distributed.broadcast_object_list(received, src=src_rank, group=group, device=dist_device)
     return received[0]
-
-
-distributed_utils._broadcast_object_slow = broadcast_object

@@ -99,6 +99,8 @@ class EncoderModel(BaseFairseqModel):
     def check_sizes(cls, cfg: EncoderConfig) -> None:
         for owner in cls.owners:
             hidden_size, heads = getattr(cfg, f"{owner}_embed_dim"), getattr(cfg, f"{owner}_attention_heads")
+            if getattr(cfg, f"{owner}_layers") < 1:
+                raise InputError(f"--{owner}-layers must be positive, not {getattr(cfg, f'{owner}_layers')}")
             if heads < 1 or hidden_size % heads:
                 raise InputError(
                     f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}"

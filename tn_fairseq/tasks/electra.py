@@ -107,10 +107,9 @@ class ElectraTask(MaskedLMTask):
             own = os.path.join(shard, "dict.txt")
             if os.path.exists(own) and load_dictionary(own) != dictionary:
                 raise InputError(f"{own}: not the dictionary of {first}; binarize all shards in one run")
-            if not os.path.exists(os.path.join(shard, "train.idx")):
-                raise InputError(
-                    f"there is no {shard}/train.idx; write all shards with {PREPROCESSING} binarize --shards"
-                )
+            index = os.path.join(shard, f"{cfg.train_subset}.idx")
+            if not os.path.exists(index):
+                raise InputError(f"there is no {index}; write all shards with {PREPROCESSING} binarize --shards")
         return dictionary
 
     @one_line_errors()
