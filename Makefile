@@ -1,3 +1,4 @@
+# make install  install everything into .venv
 # make demo   install everything, continue a small BERT twice and show its false negatives
 #             (OPEN=1 opens the page of results in a browser)
 # make demo-from-scratch  the same with a tokenizer and an ELECTRA trained from nothing
@@ -24,7 +25,9 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 # uv is several times as fast as pip
 INSTALL = $(if $(shell command -v uv),$(BIN)/python uv_pip.py --quiet,$(PIP) install --quiet)
 
-.PHONY: demo demo-from-scratch study test slow soak dist bench lint clean
+.PHONY: install demo demo-from-scratch study test slow soak dist bench lint clean
+
+install: $(VENV)/.ready
 
 demo: $(VENV)/.ready
 	@$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO) $(if $(OPEN),--open)

@@ -365,7 +365,8 @@ def test_see_the_false_negatives(corpus, trained):
 def test_glue_and_squad(corpus, trained):
     sentences = (corpus / "corpus.valid.txt").read_text().splitlines()[:12]
     checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
-    (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
+    (corpus / "plain").mkdir()
+    (corpus / "plain" / "checkpoint_last.pt").write_bytes(checkpoint.read_bytes())
     header = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
     for split in ("train", "dev"):
         numbered = list(enumerate(sentences))

@@ -2,6 +2,13 @@
 
 fairseq-train --user-dir "$(python -m tn_fairseq)"
 python -m tn_fairseq doctor
+
+Other commands:
+
+python -m tn_fairseq.preprocessing   prepare text, synonym tables, GLUE, SQuAD and attacks
+python -m tn_fairseq.analysis        find false negatives
+python -m tn_fairseq.evaluation      fine-tune on GLUE and SQuAD, and measure
+python -m tn_fairseq.huggingface     import and export models
 """
 
 import sys
@@ -19,7 +26,9 @@ def main(words: list[str]) -> None:
     elif words[0] in ("-h", "--help"):
         print(__doc__)
     else:
-        sys.exit(f"error: {words[0]!r} is not a command; give doctor, or nothing to print the folder for --user-dir")
+        sys.exit(
+            f"error: {words[0]!r} is not a command; give doctor, or nothing for the folder for --user-dir; see --help"
+        )
 
 
 if __name__ == "__main__":

@@ -479,11 +479,14 @@ def summary(
     yield plan.question.strip()
     yield ""
     yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
-    yield "All figures are in index.html."
+    yield "[index.html](index.html) has all figures; download it to open it in a browser."
     if remarks:
         yield from ("", remarks[0])
     header, rows = at_a_glance(plan, results)
-    yield from ("", *markdown(header, rows), "", GLANCE)
+    known = {row[0].partition(":")[0] for row in rows}
+    yield from ("", GLANCE, "")
+    yield from (f"- `{name}`: {start.about}" for name, start in plan.starts.items() if name in known)
+    yield from ("", *markdown(header, rows))
     if remarks[1:]:
         yield from ("", "## Discussion", "", "\n\n".join(remarks[1:]))
     for plot, caption in plots[""].items():

@@ -102,7 +102,7 @@ def _add_fine_tuning(command: argparse.ArgumentParser, name: str) -> None:
     add("--max-update", type=positive, metavar="N", help="maximum updates (default: no limit)")
     add("--batch-size", type=positive, default=32, metavar="N", help="(default: %(default)s)")
     add("--lr", type=_rate, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
-    add("--keep-checkpoints", action="store_true", help="also of finished runs")
+    add("--keep-checkpoints", action="store_true", help="keep the last one of each run, for robustness")
 
 
 def _add_robustness(command: argparse.ArgumentParser) -> None:

@@ -3,9 +3,10 @@
     python -m tn_fairseq.preprocessing add-distractors --squad dev-v1.1.json --output dev-distractors.json
 
 This is the attack AddSentenceDiverse of the paper's section "Robustness Evaluation". A distractor is the statement of
-the altered question with a fake answer: *What city did Tesla move to in 1880?* gives *Edison moved to Geneva in 1886.*
-It looks like the answer, but does not answer the question. Names, numbers, and words with antonyms are altered; if
-there are none of these, a verb or nouns. Fake answers are the answers of other articles of the file.
+the altered question with a fake answer: *What city did Tesla move to in 1880?* gives *The city that Edison moved to in
+1882 was Geneva.* It looks like the answer, but does not answer the question. Names, numbers, and words with antonyms
+are altered; if there are none of these, up to two nouns or adjectives. Fake answers are the answers of other articles
+of the file.
 
 The output has one paragraph for each question, and each question has its "distractor". Questions that get none are left
 out and counted. The same seed gives the same output with any number of workers.

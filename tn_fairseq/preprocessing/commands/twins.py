@@ -28,9 +28,9 @@ def get_parser() -> argparse.ArgumentParser:
     parser.add_argument("--share", type=float, required=True, metavar="S", help=text)
     text = "share of its occurrences that a twin replaces (default: %(default)s)"
     parser.add_argument("--occurrences", type=float, default=0.5, metavar="S", help=text)
-    text = "only words that occur at least so often in the training text (default: %(default)s)"
+    text = "only words that occur at least this often in the training text (default: %(default)s)"
     parser.add_argument("--min-count", type=positive, default=10, metavar="N", help=text)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the random draws (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: %(default)s)")
     return parser
 
 
