@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import re
-import shlex
 import statistics
 import subprocess
 import sys
@@ -32,6 +31,7 @@ PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}
 def main() -> None:
     """Train what is missing, print the table, and write it."""
     args = parse_args()
+    check_settings(args)
     seeds = range(1, args.seeds + 1)
     runs = list(product(CRITERIA, seeds, PRECISIONS))
     losses = {run: train(*run, args) for run in tqdm(runs, disable=None)}
@@ -55,6 +55,17 @@ def main() -> None:
         temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
+def check_settings(args: argparse.Namespace) -> None:
+    """Keep the settings with the logs, and exit if the logs there are of other settings."""
+    path = args.output / "settings.json"
+    settings = {name: str(getattr(args, name)) for name in ("data", "synonym_table", "updates", "batch_size", "length")}
+    if path.exists() and json.loads(path.read_text(encoding="utf-8")) != settings:
+        raise SystemExit(f"error: {args.output}: has runs with other settings; give another --output")
+    args.output.mkdir(parents=True, exist_ok=True)
+    with write_atomically(path) as temporary:
+        temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
 def parse_args() -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -74,24 +85,22 @@ def parse_args() -> argparse.Namespace:
 def train(criterion: str, seed: int, precision: str, args: argparse.Namespace) -> float:
     """The validation loss of a run, in bits, from its log if the run is already finished."""
     log = args.output / f"{criterion}.{seed}.{precision}.log"
-    command = ["fairseq-train", args.data, "--user-dir", ROOT / "tn_fairseq", "--cpu", "--no-save", "--seed", seed]
-    command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
-    command += ["--arch", "electra_tiny"]
-    command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]
-    command += ["--optimizer", "electra_adamw", "--lr", 1e-3, "--adam-bias-correction", "--clip-norm", 1]
-    command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", args.updates // 10]
-    command += ["--total-num-update", args.updates, "--max-update", args.updates]
-    command += ["--batch-size", args.batch_size, "--log-format", "json"]
-    first_line = shlex.join(map(str, command)) + "\n"  # a log of other settings is replaced
-    if not log.exists() or not log.read_text(encoding="utf-8").startswith(first_line):
-        log.parent.mkdir(parents=True, exist_ok=True)
+    if not log.exists():
+        command = ["fairseq-train", args.data, "--user-dir", ROOT / "tn_fairseq", "--cpu", "--no-save", "--seed", seed]
+        command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
+        command += ["--arch", "electra_tiny"]
+        command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]
+        command += ["--optimizer", "electra_adamw", "--lr", 1e-3, "--adam-bias-correction", "--clip-norm", 1]
+        command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", args.updates // 10]
+        command += ["--total-num-update", args.updates, "--max-update", args.updates]
+        command += ["--batch-size", args.batch_size, "--log-format", "json"]
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
         if run.returncode:
             raise SystemExit(f"error: fairseq-train failed: {run.stderr[-2000:]}")
         with write_atomically(log) as temporary:
-            temporary.write_text(first_line + run.stdout + run.stderr, encoding="utf-8")
+            temporary.write_text(run.stdout + run.stderr, encoding="utf-8")
     records = re.findall(r" \| valid \| (\{.*\})", log.read_text(encoding="utf-8"))
     return float(json.loads(records[-1])["valid_loss"])
 

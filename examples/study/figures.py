@@ -117,7 +117,7 @@ def _differences(name: str, start: Start, there: Dict[str, Any]) -> List[str]:
     found = [f"{name}.{key}" for key in ("data", "train", "updates", "baseline") if getattr(start, key) != there[key]]
     if _prepared_differently(start.prepare, there["prepare"]):
         found.append(f"{name}.prepare")
-    for measure in start.measures.keys() & there["measures"].keys():
+    for measure in [measure for measure in start.measures if measure in there["measures"]]:
         if start.measures[measure].flags != there["measures"][measure]["flags"]:
             found.append(f"{name}.measures.{measure}.flags")
         if _prepared_differently(start.measures[measure].prepare, there["measures"][measure]["prepare"]):

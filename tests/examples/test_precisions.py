@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from helpers import load_script
+from preprocessed import refused
 
 
 @pytest.mark.usefixtures("served_programs")
@@ -27,6 +28,8 @@ def test_it_trains_the_missing_runs_and_compares_them(data_bin, synonym_table, t
     (tmp_path / "precisions.json").unlink()
     script.main()  # from the logs only
     assert json.loads((tmp_path / "precisions.json").read_text())["electra"] == result
+    monkeypatch.setattr(sys, "argv", [*map(str, command), "--updates", "4"])
+    assert refused(script.main) == f"error: {tmp_path}: has runs with other settings; give another --output"
 
 
 def test_a_single_seed_has_no_spread(monkeypatch, capsys):

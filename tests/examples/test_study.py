@@ -218,9 +218,11 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
     theirs["plan"]["starts"]["scratch"]["updates"] = 6
-    theirs["plan"]["starts"]["scratch"]["measures"]["squad"]["prepare"][0]["command"] += " --workers 7"
+    (step,) = theirs["plan"]["starts"]["scratch"]["measures"]["squad"]["prepare"]
+    step["command"] += " --workers 7"
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.measures.squad.prepare: differs" in refusal(tmp_path / "changed.json")
+    step["command"] = step["command"].removesuffix(" --workers 7")
     theirs["plan"]["starts"]["scratch"]["measures"]["rates"]["flags"] += " --mask-seeds 7"
     (tmp_path / "changed.json").write_text(json.dumps(theirs))
     assert "changed.json: starts.scratch.measures.rates.flags: differs" in refusal(tmp_path / "changed.json")
