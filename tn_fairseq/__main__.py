@@ -26,9 +26,7 @@ def main(words: list[str]) -> None:
     elif words[0] in ("-h", "--help"):
         print(__doc__)
     else:
-        sys.exit(
-            f"error: {words[0]!r} is not a command; give doctor, or nothing for the folder for --user-dir; see --help"
-        )
+        sys.exit(f"error: {words[0]!r} is not a command; give doctor, or read --help for the other commands")
 
 
 if __name__ == "__main__":
