@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tn_fairseq.analysis.report import PAGE, PLOTS
-from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.errors import InputError, one_line_errors, require
 from tn_fairseq.files import read_bytes, read_text, write_atomically
 
 if TYPE_CHECKING:
@@ -54,12 +54,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.cases < 1:
         raise InputError(f"--cases {args.cases}: give 1 or more")
     logging.getLogger("PIL").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
-    try:
-        import PIL  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "pictures require matplotlib, which is not installed: pip install 'tn_fairseq[plot]'"
-        ) from None
+    require("PIL", "a picture", "plot")
     plot = opened(args.analysis / PLOTS[0])
     write(photograph(args.analysis / PAGE, args.view, args.cases), args.output / "cases.png")
     write(plot, args.output / "training.png")

@@ -61,7 +61,7 @@ def test_permissions_of_tensor_files_follow_the_umask(umask, tmp_path):
         (b'{"a":\n 1,}', "utf-8", ", line 2: not valid JSON"),
         (b"[" * 100_000, "utf-8", ": not valid JSON (maximum recursion"),
         (b"1" * 5000, "utf-8", ": not valid JSON (Exceeds the limit"),
-        (b'\xef\xbb\xbf["a"]', "utf-8-sig", ": a JSON list, not an object; take another"),
+        (b'\xef\xbb\xbf["a"]', "utf-8-sig", ": a JSON array, not an object; take another"),
         (None, "utf-8", ": No such file or directory; take another"),
     ],
 )

@@ -141,7 +141,7 @@ def test_encoder_json_is_needed_for_numbers_and_only_for_numbers(function, tmp_p
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("[1, 2]", "a JSON list, not an object"),
+        ("[1, 2]", "a JSON array, not an object"),
         ('{"a": "b"}', "does not map pieces to numbers"),
         ('{"a":\n', "line 2: not valid JSON"),
         ('{"a": 1}', "no piece 13"),

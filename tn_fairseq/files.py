@@ -64,15 +64,21 @@ def read_json(path: str | Path, remedy: str, encoding: str = "utf-8") -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}); {remedy}") from None
-    except (ValueError, RecursionError) as error:  # a number with thousands of digits, or brackets nested as deep
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, or thousands of nested brackets
         raise InputError(f"{path}: not valid JSON ({first_line(error)}); {remedy}") from None
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value that ``json`` has read."""
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")
 
 
 def read_json_object(path: str | Path, remedy: str, encoding: str = "utf-8") -> dict[str, Any]:
     """The object in a JSON file; raises InputError as ``read_json`` does, and if it is not an object."""
     content = read_json(path, remedy, encoding)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: a JSON {type(content).__name__}, not an object; {remedy}")
+        raise InputError(f"{path}: a JSON {json_type(content)}, not an object; {remedy}")
     return content
 
 

@@ -5,16 +5,16 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tokenizers import decoders, pre_tokenizers
+
 from .dictionary import UNKNOWN, Symbols
 from .errors import InputError
 from .files import read_json_object
 
 # The markers at the start of a piece that distinguish whole words from parts of words.
 WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"
-# GPT-2 writes a byte as the character with its number if that is visible, and otherwise as one of those from 256 on.
-_VISIBLE = (*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1))
-_BYTE_OF_CHARACTER = {chr(byte): byte for byte in _VISIBLE}
-_BYTE_OF_CHARACTER |= {chr(256 + n): byte for n, byte in enumerate(byte for byte in range(256) if byte not in _VISIBLE)}
+# the characters with which GPT-2 writes bytes
+_BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
 
 # Entries that no text contains: [PAD], [unused12], <mask>, <0x0A>; fairseq pads dictionaries with madeupword0000.
 _SPECIAL = re.compile(r"\[\S+\]|<\S+>|madeupword\d{4}")
@@ -166,7 +166,4 @@ def _is_word(text: str) -> bool:
 
 def _decode_bytes(piece: str) -> str:
     """The text of a byte-level piece; "" if it is not one."""
-    try:
-        return bytes(_BYTE_OF_CHARACTER[character] for character in piece).decode(errors="replace")
-    except KeyError:
-        return ""
+    return decoders.ByteLevel().decode([piece]) if _BYTES.issuperset(piece) else ""

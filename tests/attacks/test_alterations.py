@@ -24,6 +24,7 @@ from tn_fairseq.attacks.tagging import tag
         ("Third", "Second Fourth Fifth Sixth Seventh"),
         ("May", "January February March April June July August September"),
         *((text, "") for text in ("CO2", "1980s", "1,234", "x", "F-16A", "1a", "may", "first")),
+        pytest.param("1" * 5000, "", id="long"),
     ],
 )
 def test_near_numbers(number, near):

@@ -100,7 +100,7 @@ def test_read_predictions(tmp_path):
     [
         (b'{"q1": "x",\n "q2": }', ", line 2: not valid JSON"),
         (b"", ", line 1: not valid JSON"),
-        (b'["x"]', ": a JSON list, not an object"),
+        (b'["x"]', ": a JSON array, not an object"),
         (b'{"q1": 7}', ": the prediction for 'q1' is not text"),
         (b'{"q1": ["x"]}', ": the prediction for 'q1' is not text"),
         (b'{"q1": "x", "q9": "y"}', ": the data has no question 'q9'"),

@@ -75,6 +75,14 @@ def in_parts(folder: Path) -> Path:
     return folder
 
 
+def linked(folder: Path) -> Path:
+    """A folder of links, as in the cache of the Hugging Face Hub."""
+    (folder / "snapshot").mkdir()
+    for path in sorted(path for path in in_parts(folder / "blobs").rglob("*.*") if path.is_file()):
+        (folder / "snapshot" / path.name.replace("part", "a")).symlink_to(path)
+    return folder / "snapshot"
+
+
 def in_memory(folder: Path) -> str:
     for name, part in (("a", TEXTS[:7]), ("b", TEXTS[7:])):
         fsspec.filesystem("memory").pipe(f"/{folder.name}/{name}.jsonl.xz", lzma.compress(json_lines(part)))
@@ -90,6 +98,8 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "saved data set": lambda folder: save_to_disk(folder / "saved", TEXTS),
     "folder": lambda folder: in_parts(folder / "parts"),
     "pattern": lambda folder: in_parts(folder) / "**" / "*",
+    "links": linked,
+    "pattern of links": lambda folder: linked(folder) / "*",
     "memory": in_memory,
 }
 
@@ -185,10 +195,10 @@ def test_sentences_of_lines(tmp_path, bert, kind):
 GOOD = json.dumps({"text": "the cat"})
 BAD_RECORDS = [
     ('{"text": "the', "not valid JSON (Unterminated string"),
-    ("[1]", "a JSON list, not an object"),
+    ("[1]", "a JSON array, not an object"),
     ('{"id": 1, "body": "the cat"}', "no field 'text', but 'id', 'body'"),
     ('{"text": null}', "the text is null"),
-    ('{"text": 5}', "the field 'text' is a JSON int, not text"),
+    ('{"text": 5}', "the field 'text' is a JSON number, not text"),
     ('{"text": "\\ud800"}', "not UTF-8"),
     (b'{"text": "\xff"}', "not UTF-8"),
     pytest.param("[" * 100_000, "recursion", id="recursion"),
@@ -272,6 +282,8 @@ def test_what_is_refused(tmp_path, monkeypatch):
     write(tmp_path / "mixed" / "b.jsonl", GOOD)
     write(tmp_path / "splits" / "dataset_dict.json", {"splits": ["train"]})
     save_to_disk(tmp_path / "splits" / "train", TEXTS)
+    write(tmp_path / "linked" / "a.txt", "the")
+    (tmp_path / "linked" / "more").symlink_to(tmp_path / "mixed")
     write(tmp_path / "a.tar.gz", b"")
     write(tmp_path / "a.zst", b"")
     write_parquet(tmp_path / "a.parquet", TEXTS)
@@ -281,6 +293,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
         ("*.json", "*.json: no file there"),
         ("mixed", "mixed: a folder with plain text (a.txt) and JSON Lines (b.jsonl); give the files, or a pattern"),
         ("splits", "splits: contains the splits train; give the folder of one split"),
+        ("linked", "linked/more: a link to a folder, which is not followed; give the folder that it leads to"),
         ("a.tar.gz", "a.tar.gz: an archive of several files; unpack it"),
     ):
         assert message in refused(find_files, [tmp_path / given], Reading())
@@ -306,6 +319,13 @@ def test_what_is_refused(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
             assert f"pip install 'tn_fairseq[{extra}]'" in refused(find_files, [tmp_path / given], reading)
+
+
+@pytest.mark.parametrize("query", ["", "?download=true", "?path=a.txt"])
+def test_a_query_says_nothing_about_the_format(query):
+    file = text_module.TextFile("", f"https://host/A.JSONL.GZ{query}", 0)
+    assert (file.kind, file.compression, file.unpacked) == (text_module.JSON, ".gz", "https://host/a.jsonl")
+    assert text_module.TextFile("", "what?.jsonl", 0).kind == text_module.JSON
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl.xz", "a.parquet"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import FAMILIES, prepare_training
+from helpers import FAMILIES, prepare_training, write_split
 from preprocessed import contents, refused
 from scipy.stats import binom
 
@@ -164,6 +164,13 @@ def test_a_folder_without_train_or_dictionary_is_refused(data_bin, tmp_path):
     for missing in ("dict.txt", "train.idx"):
         folder = shutil.copytree(data_bin, tmp_path / missing, ignore=shutil.ignore_patterns(missing))
         assert missing in refused(twins.write_twins, folder, tmp_path / "out", 0.5, 0.5, min_count=1, seed=1)
+
+
+def test_empty_lines_are_no_text(data_bin, tmp_path):
+    shutil.copy(data_bin / "dict.txt", tmp_path)
+    write_split(tmp_path, "train", load_dictionary(tmp_path / "dict.txt"), [[]] * 3)
+    message = refused(twins.write_twins, tmp_path, tmp_path / "out", 0.5, 0.5, min_count=1, seed=1)
+    assert message == f"{tmp_path / 'train.bin'}: contains only empty lines; binarize a text"
 
 
 def test_a_table_without_groups_cannot_be_merged():

@@ -1,5 +1,9 @@
+import io
 import subprocess
+import urllib.request
+from xml.etree import ElementTree
 
+import nltk
 import pytest
 from nltk_folders import make_folder, without_languages, write_lexicon
 
@@ -87,6 +91,12 @@ def test_without_wordnet_the_error_says_how_to_get_it(without_wordnet, monkeypat
     monkeypatch.setattr(subprocess, "Popen", no_command)
     assert isinstance(refusal(), DownloadFailed)
     assert str(refusal()) == f"no wordnet, and downloading it failed (no network); get it with {wordnet.FETCH}"
+
+
+def test_a_login_page_instead_of_the_index_is_a_failed_download(without_wordnet, monkeypatch):
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: io.BytesIO())
+    monkeypatch.setattr(nltk, "download", lambda *_, **__: ElementTree.XML("<html><br></html>"))
+    assert "downloading it failed (mismatched tag" in str(refusal())
 
 
 def test_a_damaged_wordnet_is_reported(without_wordnet):

@@ -42,7 +42,7 @@ def test_a_copy_of_the_files_and_a_pickle_are_the_same_tokenizer(tmp_path, make)
         ("a.model", "hello\n", "not a SentencePiece model"),
         ("tokenizer.json", '{"model":\n', "line 2: not valid JSON"),
         ("tokenizer.json", {"model": {}}, "not a tokenizer.json"),
-        ("tokenizer.json", [], "a JSON list, not an object"),
+        ("tokenizer.json", [], "a JSON array, not an object"),
     ],
 )
 def test_what_is_refused(tmp_path, path, content, message):

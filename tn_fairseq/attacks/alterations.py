@@ -27,15 +27,15 @@ _SERIES = (
     "second third fourth fifth sixth seventh eighth ninth tenth".split(),
 )
 _NEAR = [step for step in range(-4, 5) if step]
-_NUMBER = re.compile(r"(\d+)(st|nd|rd|th)?")
-_NUMBERS = re.compile(rf"{_NUMBER.pattern}([-–/:](\d+|[^\W\d]+))*")  # 2011-2012, 19th-century, but not 4x4
+_NUMBER = re.compile(r"(\d{1,18})(st|nd|rd|th)?")  # Python refuses to convert thousands of digits
+_NUMBERS = re.compile(rf"{_NUMBER.pattern}([-–/:](\d{{1,18}}|[^\W\d]+))*")  # 2011-2012, 19th-century, but not 4x4
 # words whose antonyms and co-hyponyms seldom fit
 _FIXED = set(
     "other same many much few such own one last former latter right left free kind type way part thing day name term "
     "example use number amount time".split()
 )
 _PARTS_OF_SPEECH = {"n": "NOUN", "a": "ADJ"}
-_GENERIC_NOUNS = 3  # the highest hypernyms of WordNet are no kinds of things
+_GENERIC_NOUNS = 3  # the highest hypernyms, such as entity, are too general
 
 
 def near_numbers(text: str) -> list[str]:
@@ -118,8 +118,8 @@ def _inflected(names: Iterable[str], part_of_speech: str, tag: str) -> tuple[str
 class Names:
     """The names in the data by their kinds; ``counts`` says how often each occurs, and ``frequencies`` each word.
 
-    A name that follows *the* is another name than the same without *the*. Names that occur once, and words that more
-    often have no capital letter, are no names.
+    *the Rhine* and *Rhine* are two names. A name that occurs once does not count, nor does a word that is more often
+    written in lower case.
     """
 
     def __init__(self, counts: Mapping[str, int], frequencies: Mapping[str, int]):

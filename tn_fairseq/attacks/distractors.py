@@ -136,7 +136,7 @@ def with_sentence(example: SquadExample, sentence: str, position: str, draw: Dra
 
 
 def _place(example: SquadExample, position: str, draw: Draw) -> int:
-    """The first character after the new sentence, in the old context."""
+    """Where the sentence is inserted in the context."""
     context, answers = example.context, example.answers
     if position == "end":
         return len(context)

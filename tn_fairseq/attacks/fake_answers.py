@@ -40,7 +40,7 @@ _NUMBERS = ("percent", "money", "number", "quantity")
 _FORMS_OF_ROLES = {
     "thing": ("the noun", *_DATES, *_NUMBERS, "name", "names", "nouns", "the nouns", "gerund"),
     "count": ("number",),
-    "amount": ("percent", *_NUMBERS),
+    "amount": _NUMBERS,
     "time": _DATES,
     "place": ("name", "the noun", "prepositional"),
     "reason": ("the noun", "the nouns", "nouns"),
@@ -55,7 +55,7 @@ _REFERRING = set(
     "more less than not who which what".split()
 )
 _MAX_WORDS = 6
-_ENOUGH = 5  # candidates for which a more specific kind of question is used
+_ENOUGH = 5  # with fewer candidates, a wider kind of question is used
 
 
 @cache

@@ -14,7 +14,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ..synonyms.acceptance import judged_synonyms
-from ..synonyms.contrasts import is_name, is_number
+from ..synonyms.contrasts import entry
 from ..synonyms.inflection import Relation, inflect, lemmas, readings, relation
 from ..synonyms.swords import Target, verdict
 from ..synonyms.wordnet import process_reader
@@ -195,7 +195,8 @@ def candidates(text: str, inflection: str, senses: str) -> tuple[int, tuple[Cand
 def _synonyms(word: str, penn: str, inflection: str, senses: str) -> tuple[str, ...]:
     """The one-word synonyms of a lowercase word with a tag of the Penn Treebank, in alphabetical order."""
     reader = process_reader()
-    if penn not in _SWAPPED or word in STOP_WORDS or is_name(reader, word) or is_number(reader, word):
+    found = entry(reader, word)
+    if penn not in _SWAPPED or word in STOP_WORDS or found.is_name or found.is_number:
         return ()
     part_of_speech, letter, form = _SWAPPED[penn]
     bases = {reading.lemma for reading in readings(word) if reading[1:] == (part_of_speech, form)}
@@ -214,7 +215,7 @@ def _synonyms(word: str, penn: str, inflection: str, senses: str) -> tuple[str, 
         for name in names
         if _LEMMA.fullmatch(name)
         and name not in STOP_WORDS
-        and not is_number(reader, name)
+        and not entry(reader, name).is_number
         and len(reader.synsets(name, letter)) <= _MOST_SENSES
     }
     if inflection == "keep":

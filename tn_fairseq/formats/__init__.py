@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import InputError, first_line
+from ..errors import InputError, first_line, require
 
 
 def is_unicode(text: str) -> bool:
@@ -26,11 +26,8 @@ def load_from_hub(place: str, remedy: str, *name: str, split: str) -> Any:
 
     Raises InputError, with the ``place`` and the ``remedy``, if the Hub does not answer, or if the library is missing.
     """
+    datasets = require("datasets", "--from-hub", "hub")
     try:
-        from datasets import load_dataset
-    except ImportError:
-        raise InputError("--from-hub needs the datasets library: pip install 'tn_fairseq[hub]'") from None
-    try:
-        return load_dataset(*name, split=split)
+        return datasets.load_dataset(*name, split=split)
     except Exception as error:  # the library has errors of its own, such as for a full disk
         raise InputError(f"{place}: {first_line(error)}; {remedy}") from None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols
-from ..errors import PREPROCESSING, InputError, first_line
+from ..errors import PREPROCESSING, InputError, first_line, require
 from ..synonym_table import PADDING, load_continuations, load_synonym_table, read_description, save_synonym_table
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
@@ -284,12 +284,7 @@ def load_model(name: str | Path, kind: str = "AutoModel", **options: Any) -> Any
 
 
 def _load(auto_class: str, name: str | Path, kind: str, **options: Any) -> Any:
-    try:
-        import transformers
-    except ImportError:
-        raise InputError(
-            f"{name}: needs transformers, which is missing: pip install 'tn_fairseq[transformers]'"
-        ) from None
+    transformers = require("transformers", str(name), "transformers")
     if not Path(name).is_dir() and not re.fullmatch(_HUB_NAME, str(name)):
         raise InputError(f"{name}: no such folder; give a {kind} that save_pretrained wrote")
     verbosity = transformers.logging.get_verbosity()

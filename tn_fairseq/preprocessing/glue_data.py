@@ -1,4 +1,4 @@
-"""GLUE: its tasks, its official files, and the folders that fairseq's ``sentence_prediction`` task reads.
+"""GLUE as the folders that fairseq's ``sentence_prediction`` task reads.
 
 A task's folder contains ``input0/`` and, for pairs, ``input1/``, each with ``dict.txt`` and the ``.bin`` and ``.idx``
 of each split, ``label/``, and ``lengths.json`` with the ``max_length``. A row is a sentence with its ``</s>``. With

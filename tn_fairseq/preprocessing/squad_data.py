@@ -1,4 +1,4 @@
-"""SQuAD 1.1: its files, and the windows of question and context that a model reads.
+"""SQuAD 1.1 as windows of question and context that a model reads.
 
 Windows are those of BERT's code for SQuAD: ``<s> question </s> context </s>``, with as much of the context as fits. The
 next window starts ``doc_stride`` context tokens later. The task prepends ``<s>``, so the stored rows start with the

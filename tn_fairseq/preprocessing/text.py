@@ -18,7 +18,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -27,7 +26,8 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 from tqdm import tqdm
 
-from ..errors import InputError, first_line
+from ..errors import InputError, first_line, require
+from ..files import json_type
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
@@ -149,15 +149,26 @@ class TextFile:
     system: Any = None  # of fsspec; None for a file that Python opens
 
     @property
+    def _address(self) -> str:
+        """The path in lower case, without the query of a web address."""
+        path = self.path.lower()
+        return path.partition("?")[0] if path.startswith(("http://", "https://")) else path
+
+    @property
     def compression(self) -> str | None:
         """The suffix that says how the file is compressed."""
-        suffix = os.path.splitext(self.path)[1].lower()
+        suffix = os.path.splitext(self._address)[1]
         return suffix if suffix in COMPRESSIONS else None
+
+    @property
+    def unpacked(self) -> str:
+        """The address without the suffix of the compression, in lower case."""
+        return self._address.removesuffix(self.compression or "")
 
     @property
     def kind(self) -> str:
         """What is in the file, according to its suffix."""
-        return KINDS.get(os.path.splitext(self.path.lower().removesuffix(self.compression or ""))[1], PLAIN)
+        return KINDS.get(os.path.splitext(self.unpacked)[1], PLAIN)
 
     def open(self) -> IO[bytes]:
         """Open the file to read its bytes."""
@@ -170,20 +181,19 @@ def find_files(inputs: Iterable[str | Path], reading: Reading) -> list[TextFile]
     Raises InputError if there is no such file, or if a library that reads one of them is missing.
     """
     if reading.split_sentences is not None:
-        _require("sentencex", "--split-sentences", "sentences")
+        require("sentencex", "--split-sentences", "sentences")
         if not re.fullmatch(r"[a-z]{2,3}(-\w+)*", reading.split_sentences):
             raise InputError(
                 f"--split-sentences {reading.split_sentences}: not the code of a language, such as en or de"
             )
     files = [file for name in inputs for file in _find(str(name))]
     for file in files:
-        base = file.path.lower().removesuffix(file.compression or "")
-        if base.endswith(ARCHIVES):
+        if file.unpacked.endswith(ARCHIVES):
             raise InputError(f"{file.name}: an archive of several files; unpack it and give its files")
         if file.kind in (PARQUET, ARROW):
-            _require("pyarrow", file.name, "parquet")
+            require("pyarrow", file.name, "parquet")
         if file.compression == ".zst":
-            _require("backports.zstd", file.name, "zstd")
+            require("backports.zstd", file.name, "zstd")
     return files
 
 
@@ -247,7 +257,8 @@ def _files(name: str, found: dict[str, dict], system: Any) -> list[TextFile]:
     files = [
         TextFile(system.unstrip_protocol(path) if system else path, path, found[path]["size"] or 0, system)
         for path in sorted(found)
-        if found[path]["type"] == "file"
+        # fsspec calls a link "other"
+        if found[path]["type"] == "file" or (system is None and os.path.isfile(path))
     ]
     if not files:
         raise InputError(f"{name}: no file there; give text files")
@@ -273,6 +284,9 @@ def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> lis
         # the library keeps the results of map and filter there, too
         and (not is_saved or (inner.endswith(".arrow") and not inner.startswith("cache-")))
     }
+    for path in kept:
+        if system is None and os.path.isdir(path):
+            raise InputError(f"{path}: a link to a folder, which is not followed; give the folder that it leads to")
     files = _files(name, kept, system)
     first = files[0]
     for file in files:
@@ -401,12 +415,12 @@ def _field(row: bytes | None, field: str) -> Any:
     """A field of an object in JSON; raises ValueError if it is neither text nor null."""
     record = json.loads((row or b"null").decode())
     if not isinstance(record, dict):
-        raise ValueError(f"a JSON {type(record).__name__}, not an object")
+        raise ValueError(f"a JSON {json_type(record)}, not an object")
     if field not in record:
         raise ValueError(f"no field {field!r}, but {_few(record)} (see --text-field)")
     text = record[field]
     if text is not None and not isinstance(text, str):
-        raise ValueError(f"the field {field!r} is a JSON {type(text).__name__}, not text")
+        raise ValueError(f"the field {field!r} is a JSON {json_type(text)}, not text")
     return text
 
 
@@ -472,11 +486,3 @@ def _reason(error: BaseException) -> str:
 def _few(names: Iterable[str]) -> str:
     """The first names, in quotes."""
     return ", ".join(map(repr, islice(names, 10)))
-
-
-def _require(module: str, user: str, extra: str) -> None:
-    """Raise InputError, with the extra to install, if the module is missing that the user needs."""
-    try:
-        import_module(module)
-    except ImportError:
-        raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None

@@ -42,10 +42,10 @@ def write_twins(
     """Write a binarized text with twins, the original text with the same dictionary, the table, and what was done.
 
     ``share`` is the share of the training text's tokens, without ``</s>``, that have a twin. Words are drawn at random
-    from the whole words that occur at least ``min_count`` times. ``occurrences`` is the share of its occurrences that a
-    twin replaces, each at random; they include those that the next token continues, because a twin is exact there too.
-    All files are read in parts. Writes everything or nothing. Raises InputError for invalid data, a share that the
-    words do not reach, and a ``destdir`` that exists.
+    from the whole words that occur at least ``min_count`` times. ``occurrences`` is the share of a word's occurrences
+    that its twin replaces, drawn at random. Those that the next token continues count, too, because a twin is exact
+    there as well. All files are read in parts. Writes everything or nothing. Raises InputError for invalid data, a
+    share that the words do not reach, and a ``destdir`` that exists.
     """
     if destdir.exists():
         raise InputError(f"{destdir}: exists; delete it, or give another --destdir")
@@ -58,13 +58,15 @@ def write_twins(
     except InputError:
         raise InputError(
             f"{data_bin / 'dict.txt'}: contains numbers (GPT-2 BPE), which do not tell where words begin; binarize the "
-            f"text with {PREPROCESSING} binarize --tokenizer"
+            f"text with {PREPROCESSING} binarize and another tokenizer, such as RoBERTa's tokenizer.json"
         ) from None
     sentences = {split: load_sentences(data_bin / split, "binarize", dictionary) for split in splits}
     counts = np.zeros(len(dictionary), dtype=np.int64)  # how often each symbol occurs
     for ids, _ in read_parts(sentences["train"]):
         counts += np.bincount(ids, minlength=len(dictionary))
     tokens = int(sentences["train"].sizes.sum() - len(sentences["train"]))
+    if not tokens:
+        raise InputError(f"{data_bin / 'train.bin'}: contains only empty lines; binarize a text")
     chosen = choose_words(counts, words, share * tokens, min_count, np.random.default_rng([seed, 0]))
     reached = sum(counts[word] for word in chosen) / tokens
     if share and (not chosen or reached < share - 0.01):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import InputError
+from ..errors import require
 from .layout import shorten
 
 # safe for color blindness (Okabe and Ito; the last two are Tol's); 8 colors and 7 markers distinguish 56 tables
@@ -57,12 +57,10 @@ def drawing(size: tuple[float, float], *paths: Path) -> Iterator[Any]:
     The same figure gives the same bytes. Raises InputError if matplotlib is missing.
     """
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
-    try:
-        from matplotlib import style
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("plots require matplotlib, which is not installed: pip install 'tn_fairseq[plot]'") from None
+    require("matplotlib", "a plot", "plot")
+    from matplotlib import style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     # without pyplot, which looks for a display, and without the user's settings for other plots
     with style.context(["default", STYLE]), warnings.catch_warnings():

@@ -10,7 +10,7 @@ from .inflection import lemmas
 _NUMBERS = {"cardinal.a.02", "ordinal.a.02"}  # what the adjectives five and fifth are similar to
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     synsets: frozenset[Synset]
     opposites: frozenset[Synset]  # the synsets of its antonyms
     is_name: bool
@@ -24,28 +24,19 @@ def is_contrast(reader: WordNetCorpusReader, word: str, other: str) -> bool:
     the words that WordNet does not know. Numbers are cardinals, ordinals, and words with a digit. Names or numbers that
     share a synset do not exclude each other (*america*, *usa*).
     """
-    one, two = _entry(reader, word.lower()), _entry(reader, other.lower())
+    one, two = entry(reader, word.lower()), entry(reader, other.lower())
     if one.opposites & two.synsets:
         return True
     return (one.is_name and two.is_name or one.is_number and two.is_number) and not one.synsets & two.synsets
 
 
-def is_name(reader: WordNetCorpusReader, word: str) -> bool:
-    """Whether an English word is a name for ``is_contrast``; ignores case."""
-    return _entry(reader, word.lower()).is_name
-
-
-def is_number(reader: WordNetCorpusReader, word: str) -> bool:
-    """Whether an English word is a number for ``is_contrast``; ignores case."""
-    return _entry(reader, word.lower()).is_number
-
-
 @cache
-def _entry(reader: WordNetCorpusReader, word: str) -> _Entry:
+def entry(reader: WordNetCorpusReader, word: str) -> Entry:
+    """What WordNet says about an English word in lower case."""
     synsets = reader.synsets(word)
     forms = lemmas(word) | {word}
     own = [[lemma for lemma in synset.lemmas() if lemma.name().lower() in forms] for synset in synsets]
-    return _Entry(
+    return Entry(
         synsets=frozenset(synsets),
         opposites=frozenset(antonym.synset() for found in own for lemma in found for antonym in lemma.antonyms()),
         is_name=not synsets or any(lemma.name()[0].isupper() for lemma in own[0]),

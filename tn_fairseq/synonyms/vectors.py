@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ..errors import InputError, first_line
+from ..errors import InputError, first_line, require
 from ..files import read_text
 from .neighbors import Vectors
 
@@ -163,12 +163,9 @@ def _read_words(path: Path) -> list[str]:
         # not splitlines, because words of published files contain rare line separators
         text = read_text(path, _FOLDER, "utf-8-sig")
         return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise InputError(
-            f"{path}: reading Parquet files needs pyarrow; get it with pip install 'tn_fairseq[parquet]'"
-        ) from None
+    require("pyarrow", str(path), "parquet")
+    from pyarrow import ArrowException, parquet
+
     try:
         table = parquet.read_table(path)
         columns = list(table.to_pydict().values())

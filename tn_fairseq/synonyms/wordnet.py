@@ -13,7 +13,7 @@ import nltk
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk.downloader import Downloader
 
-from ..errors import InputError
+from ..errors import InputError, first_line
 from .inflection import inflect, readings
 
 _PARTS_OF_SPEECH = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
@@ -152,5 +152,5 @@ def _download(package: str) -> str | None:
         if nltk.download(package, quiet=True, print_error_to=messages):
             return None
         return " ".join(messages.getvalue().split())
-    except (OSError, ValueError) as error:
-        return str(getattr(error, "reason", error))
+    except Exception as error:  # a proxy may answer with any page, which NLTK cannot parse
+        return str(getattr(error, "reason", first_line(error)))

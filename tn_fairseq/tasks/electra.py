@@ -142,7 +142,7 @@ class ElectraTask(MaskedLMTask):
         except InputError:
             raise InputError(
                 "--mask-whole-words: dict.txt contains numbers (GPT-2 BPE), which do not tell where words begin; "
-                f"binarize the text with {PREPROCESSING} binarize --tokenizer"
+                f"binarize the text with {PREPROCESSING} binarize and another tokenizer, such as RoBERTa's tokenizer.json"
             ) from None
 
     def train_step(

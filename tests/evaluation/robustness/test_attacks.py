@@ -120,7 +120,7 @@ def test_the_numbers_of_advglue_are_those_of_the_hub(tmp_path):
     [
         ({}, "its keys must be among sst2, qqp, mnli, mnli-mm, qnli, rte"),
         ({"sst2": [], "cola": []}, "its keys must be among"),
-        ([], "a JSON list, not an object"),
+        ([], "a JSON array, not an object"),
         ({"sst2": []}, "sst2: must be a list of examples"),
         ({"rte": [{"sentence1": "a", "label": 0}]}, "rte[0]: must have the texts sentence1, sentence2"),
         ({"rte": ["a"]}, "rte[0]: must have the texts"),

@@ -138,6 +138,9 @@ def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     assert "holds a model, which needs its own tokenizer; give another folder" in refused(train, corpus, tmp_path)
     assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["config.json"]
+    (tmp_path / "config.json").rename(tmp_path / "old.model")
+    assert "holds old.model, another tokenizer; give another" in refused(train, corpus, tmp_path, "sentencepiece", 100)
+    assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["old.model"]
 
 
 def test_cased_is_only_for_wordpiece(corpus, tmp_path, capsys):

@@ -65,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
     if (args.output / "config.json").exists():
         raise InputError(f"--output {args.output}: holds a model, which needs its own tokenizer; give another folder")
+    for path in args.output.glob("*.model"):
+        if args.type == "sentencepiece" and path.name not in FILES:
+            raise InputError(f"--output {args.output}: holds {path.name}, another tokenizer; give another folder")
     start = time.perf_counter()
     how = reading(args)
     inputs = find_files(args.input, how)

@@ -26,7 +26,7 @@ def get_parser() -> argparse.ArgumentParser:
     parser.add_argument("--destdir", type=Path, required=True, metavar="DIR", help="folder for the output")
     text = "share of the training text's tokens that have a twin, from 0 to 1"
     parser.add_argument("--share", type=float, required=True, metavar="S", help=text)
-    text = "share of its occurrences that a twin replaces (default: %(default)s)"
+    text = "share of the occurrences of a word that its twin replaces (default: %(default)s)"
     parser.add_argument("--occurrences", type=float, default=0.5, metavar="S", help=text)
     text = "only words that occur at least this often in the training text (default: %(default)s)"
     parser.add_argument("--min-count", type=positive, default=10, metavar="N", help=text)

@@ -17,7 +17,7 @@ from importlib import metadata
 from itertools import islice
 from typing import Any, Generic
 
-from ...errors import InputError, first_line
+from ...errors import InputError, first_line, require
 from .local import LOOK_AHEAD, Item, Result, killed_each_time, warn
 
 CONNECT_SECONDS = 10  # to connect to a scheduler, and for a first worker to appear
@@ -37,10 +37,7 @@ class DaskCluster(Generic[Item, Result]):
     """
 
     def __init__(self, function: Callable[[Item], Result], address: str):
-        try:
-            import distributed
-        except ImportError:
-            raise InputError("--dask needs Dask: pip install 'tn_fairseq[dask]'") from None
+        distributed = require("distributed", "--dask", "dask")
         self._dask, self._address = distributed, address
         self._client: Any = None
         self._threads, self._warned, self._counted = 0, False, -math.inf
@@ -53,7 +50,8 @@ class DaskCluster(Generic[Item, Result]):
             self._seen = time.monotonic()
             self._count_threads()
             # A task's result, not scattered data: Dask computes it again if all workers that hold it are killed.
-            self._sent = self._submit(bytes, pickle.dumps(_Shared(pickle.dumps((function, _versions())))))
+            shared = pickle.dumps((function, _versions()))
+            self._sent = self._submit(bytes, pickle.dumps(partial(_map_pickled, shared)))
         except BaseException:
             self.close()
             raise
@@ -165,29 +163,20 @@ class DaskCluster(Generic[Item, Result]):
         return self._error("lost the scheduler; restart the cluster and run this again")
 
 
-class _Shared:
-    """The pickled function and versions that all Dask tasks share; unpickles to the function that they call."""
-
-    def __init__(self, content: bytes):
-        self._content = content
-
-    def __reduce__(self) -> tuple:
-        return _load_shared, (self._content,)
+def _map_pickled(shared: bytes, batch: bytes) -> list:
+    """The results of a pickled batch, in a worker; ``shared`` is the pickled function and the versions it needs."""
+    return list(map(_load_shared(shared), pickle.loads(batch)))
 
 
 @lru_cache(maxsize=1)
-def _load_shared(content: bytes) -> Callable[[bytes], list]:
-    function, expected = pickle.loads(content)
+def _load_shared(shared: bytes) -> Callable[[Item], Result]:
+    function, expected = pickle.loads(shared)
     here = _versions()
     other = [name for name in {**expected, **here} if here.get(name) != expected.get(name)]
     if other:
         there, expected = (", ".join(f"{name} {of.get(name, 'missing')}" for name in other) for of in (here, expected))
         raise InputError(f"a Dask worker has {there}, but this machine has {expected}; {SAME_ENVIRONMENT}")
-    return partial(_map_pickled, function)
-
-
-def _map_pickled(function: Callable[[Item], Result], batch: bytes) -> list[Result]:
-    return list(map(function, pickle.loads(batch)))
+    return function
 
 
 @cache
