@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tn_fairseq.analysis.report import PAGE, PLOTS
-from tn_fairseq.errors import InputError, one_line_errors, require
+from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.files import read_bytes, read_text, write_atomically
+from tn_fairseq.packages import require
 
 if TYPE_CHECKING:
     from PIL.Image import Image

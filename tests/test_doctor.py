@@ -88,7 +88,7 @@ def test_another_python_two_fairseqs_and_a_function_replaced_again(capsys, monke
     monkeypatch.setattr(doctor.sys, "version_info", (3, 13, 1))
     assert "3.13.1: fairseq needs 3.11 or 3.12" in lines(capsys, code=1)["Python"][1]
     monkeypatch.undo()
-    monkeypatch.setattr(doctor, "_version", lambda name: "1" if name in ("ve-fairseq", "fairseq") else None)
+    monkeypatch.setattr(doctor, "version_of", lambda name: "1" if name in ("ve-fairseq", "fairseq") else None)
     with pytest.raises(
         doctor.InputError, match="ve-fairseq and fairseq are installed into the same folder; pip uninst"
     ):

@@ -113,6 +113,11 @@ def registered_name(cfg: Any, older: str) -> str | None:
     return fields.get("_name") or fields.get(older)
 
 
+def updates_of(state: Mapping[str, Any]) -> int | None:
+    """The updates that a checkpoint was trained for; None or 0 if unknown, as for released weights."""
+    return (state.get("optimizer_history") or [{}])[-1].get("num_updates")
+
+
 def word_embeddings(state: Mapping[str, Any]) -> Tensor | None:
     """The input word embeddings (V, E) of a checkpoint of ELECTRA, BERT or fairseq's RoBERTa; None for any other."""
     found = map(state["model"].get, _WORD_EMBEDDINGS)

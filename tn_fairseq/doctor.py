@@ -16,13 +16,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
 from .arguments import command_parser
 from .errors import InputError, first_line
+from .packages import version_of
 
 REINSTALL = "install this package again: pip install '.[fairseq]' in a clone of its repository"
 FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")  # all of them install the package fairseq
@@ -76,7 +77,7 @@ def main(argv: Sequence[str]) -> None:
             failed.add(name)
         print(f"{mark:7} {name:14} {text}", flush=True)
     for extra, (distribution, purpose) in EXTRAS.items():
-        version = _version(distribution)
+        version = version_of(distribution)
         how = version or f"pip install '.[{extra}]'"
         print(f"{'ok' if version else '-':7} {distribution:14} {how}, for {purpose}", flush=True)
     if failed:
@@ -103,13 +104,6 @@ def checks(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[], str]
         yield "together", lambda: _together(found)
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def _import(name: str, remedy: str) -> None:
     """Import a module; raises InputError with the remedy if that fails, however it fails."""
     try:
@@ -134,12 +128,12 @@ def _torch() -> str:
 
 
 def _fairseq() -> str:
-    found = [name for name in FAIRSEQS if _version(name)]
+    found = [name for name in FAIRSEQS if version_of(name)]
     again = f"pip uninstall --yes {' '.join(found)}; pip install --no-deps ve-fairseq==0.12.3" if found else REINSTALL
     _import("fairseq", again)
     if len(found) > 1:
         raise InputError(f"{' and '.join(found)} are installed into the same folder; {again}")
-    return ", ".join(f"{_version(name)} ({name})" for name in found) or "not installed by pip"
+    return ", ".join(f"{version_of(name)} ({name})" for name in found) or "not installed by pip"
 
 
 def _plugin() -> str:
@@ -151,15 +145,15 @@ def _plugin() -> str:
     if other:
         raise InputError(f"another package replaces {', '.join(other)} of fairseq; use this package without it")
     folder = Path(__file__).absolute().parent
-    version = _version(__package__) or "not installed by pip"
+    version = version_of(__package__) or "not installed by pip"
     return f"{version}, replaces {len(REPLACED)} functions of fairseq; --user-dir {folder}"
 
 
 def _torchaudio() -> str:
-    if not _version("torchaudio"):
+    if not version_of("torchaudio"):
         return "not installed, and not needed"
     _import("torchaudio", "pip uninstall torchaudio, because transformers cannot import its models with it")
-    return f"{_version('torchaudio')}, not needed"
+    return f"{version_of('torchaudio')}, not needed"
 
 
 def _wordnet() -> str:
@@ -220,14 +214,15 @@ def _data(path: Path) -> tuple[Dictionary, str]:
 
 
 def _checkpoint(path: Path) -> tuple[Dictionary, str]:
-    from .checkpoints import load_checkpoint, registered_name, word_embeddings
+    from .checkpoints import load_checkpoint, registered_name, updates_of, word_embeddings
 
     state = load_checkpoint(path)
     embeddings, fingerprint = word_embeddings(state), state["model"].get("dictionary_fingerprint")
     if embeddings is None:
         raise InputError(f"{path}: not a model of this package, nor RoBERTa; name another checkpoint")
-    history = state.get("optimizer_history") or [{}]
-    details = f"{registered_name(state['cfg']['model'], 'arch')}, {history[-1].get('num_updates', 'unknown')} updates"
+    updates = updates_of(state)
+    known = "unknown" if updates is None else updates
+    details = f"{registered_name(state['cfg']['model'], 'arch')}, {known} updates"
     recorded = None if fingerprint is None else bytes(fingerprint.tolist()).hex()
     return Dictionary(len(embeddings), recorded), details
 

@@ -3,8 +3,6 @@
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
 
 PREPROCESSING = "python -m tn_fairseq.preprocessing"  # the command as error messages and --help show it
 
@@ -16,17 +14,6 @@ class InputError(ValueError):
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or the name of its class if it has none."""
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def require(module: str, user: str, extra: str) -> Any:
-    """Import a module that an extra of the package installs.
-
-    Raises InputError that names what needs it, the ``user``, and the extra, if it is missing.
-    """
-    try:
-        return import_module(module)
-    except ImportError:
-        raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None
 
 
 @contextmanager

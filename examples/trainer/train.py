@@ -53,7 +53,7 @@ def blocks(path: Path, tokenizer: PreTrainedTokenizerBase, length: int = 128) ->
 @torch.no_grad()
 def punished(trainer: TrueNegativeTrainer, rows: list, synonyms: SynonymTable) -> list[tuple[float, str, str, str]]:
     """The most likely predictions that are synonyms: their probability, the text around, and both words."""
-    tokenizer, found = trainer.tokenizer, {}
+    tokenizer, found = trainer.processing_class, {}
     for batch in trainer.get_eval_dataloader(rows):
         masked = batch["labels"] != -100
         probabilities = trainer.model(batch["input_ids"]).logits[masked].softmax(dim=-1)

@@ -17,7 +17,7 @@ from torch.multiprocessing import ProcessExitedException
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.errors import InputError
-from tn_fairseq.fairseq_patches.settings import _in_yaml, check_settings
+from tn_fairseq.fairseq_patches.settings import _in_yaml, _refuse_flags, check_settings
 
 TORCHRUN = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
 
@@ -49,6 +49,8 @@ def test_our_runs_without_a_batch_size_are_refused(task, criterion):
     "groups, message",
     [
         ({"optimization": {"update_freq": [0]}}, "--update-freq 0: must be positive"),
+        ({"common": {"seed": -1}}, "--seed -1: must be non-negative and below 2**32"),
+        ({"common": {"seed": 1 << 32}}, "--seed 4294967296: must be non-negative"),
         ({"dataset": {"valid_subset": "valid,train"}}, "--valid-subset valid,train has the training data"),
         (
             {"criterion": {"_name": "masked_lm"}, "model": {"_name": "electra_tiny"}},
@@ -181,6 +183,15 @@ def test_fairseq_hydra_train_prints_one_line(data_bin, synonym_table, quickstart
         cwd=tmp_path,
     )
     assert "distributed_training.distributed_world_size=2" in run.error() and not (tmp_path / "save").exists()
+
+
+@pytest.mark.parametrize("quote", ["", "'"])
+def test_every_python_names_the_choices(quote):
+    """Since 3.12.8, without quotes."""
+    for wrong, advice in (("bert_tinny", "did you mean bert_tiny?"), ("xyz", "give one of bert_tiny, bert_base")):
+        choices = f"{quote}bert_tiny{quote}, {quote}bert_base{quote}"
+        message = f"argument --arch/-a: invalid choice: '{wrong}' (choose from {choices})"
+        assert refused(_refuse_flags, None, message) == f"--arch {wrong}: unknown; {advice}"
 
 
 @pytest.mark.parametrize(

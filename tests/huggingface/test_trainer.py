@@ -314,12 +314,15 @@ def test_electra_trains_both_models(name, electra, tokenizer, synonyms, tmp_path
     changed = {key for key, value in electra.state_dict().items() if not torch.equal(value, before[key])}
     assert {key.split(".")[0] for key in changed} == {"generator", "discriminator"}
     assert {"rtd_loss", "rtd_recall", "replaced_rate", "nll_loss"} <= set(trainer.state.log_history[0])
+    assert trainer.predict(trainer.eval_dataset).metrics["test_rtd_loss"] > 0
 
 
 def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
     batch, labels = batch_of(tokenizer), batch_of(tokenizer)["labels"]
     masked = labels != -100
     output = electra.eval()(batch["input_ids"], batch["attention_mask"], None, masked, labels)
+    everywhere = electra.generator(batch["input_ids"], batch["attention_mask"]).logits
+    torch.testing.assert_close(output.logits, everywhere[masked])
     corrupted = batch["input_ids"].masked_scatter(masked, output.drawn_tokens)
     is_replaced = corrupted.ne(torch.where(masked, labels, batch["input_ids"]))
     assert torch.equal(output.is_replaced, is_replaced) and is_replaced.any()
@@ -403,6 +406,9 @@ def test_wrong_models_tokenizers_and_tables_are_refused(bert, tokenizer, synonym
         JointElectra(make_electra(129)[1], make_electra(129, embedding_size=8)[0])
     with pytest.raises(InputError, match="share their embeddings, but max_position_embeddings is .* and 8; give both"):
         JointElectra(make_electra(129)[1], make_electra(129, max_position_embeddings=8)[0])
+    joint = {"model": JointElectra(*reversed(make_electra(129))), "args": args, "processing_class": tokenizer}
+    with pytest.raises(InputError, match="compute_metrics needs the logits of all positions, which JointElectra omits"):
+        TrueNegativeTrainer(**joint, compute_metrics=dict)
     with pytest.raises(InputError, match="label_smoothing_factor and compute_loss_func change the loss; omit them"):
         train(bert, tokenizer, tmp_path, label_smoothing_factor=0.1)
 

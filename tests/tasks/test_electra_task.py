@@ -1,3 +1,4 @@
+import math
 import shutil
 from types import SimpleNamespace
 
@@ -175,6 +176,7 @@ def test_complete_words_are_masked_in_every_kind_of_vocabulary(build, tmp_path, 
         (["--document-attention"], "--document-attention.* every block is from one document"),
         (["--leave-unmasked-prob", 0.6, "--random-token-prob", 0.6], "--leave-unmasked-prob"),
         (["--random-token-prob", -0.1], "--random-token-prob"),
+        (["--leave-unmasked-prob", math.nan], "--leave-unmasked-prob"),
         (["--tokens-per-sample", 1], "--tokens-per-sample"),
     ],
 )

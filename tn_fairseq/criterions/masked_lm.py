@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Optional, get_args, get_origin, get_type_hints
 
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
-from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from fairseq.utils import get_perplexity
+from omegaconf import open_dict
 from torch import Tensor, nn
 
 from ..errors import PREPROCESSING, InputError, naming, one_line_errors
@@ -42,7 +42,10 @@ class MaskedLMCriterion(FairseqCriterion):
             raise InputError(
                 f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
             )
-        restart_loaders_each_epoch(task)
+        # If --num-workers is above 0 (the default is 1), fairseq keeps loader processes and their copy of the dataset.
+        # They would repeat the masks of the first epoch, and a resumed run would draw different ones.
+        with open_dict(task.cfg):
+            task.cfg.reuse_dataloader = False
         synonyms = continues_word = None
         if cfg.synonym_table:
             synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
@@ -106,23 +109,6 @@ def register(
 
 def _fairseq_type(kind: Any) -> Any:
     return ChoiceEnum(list(get_args(kind))) if get_origin(kind) is Literal else kind
-
-
-def restart_loaders_each_epoch(task: FairseqTask) -> None:
-    """Make fairseq restart a task's loader processes in every epoch.
-
-    If ``--num-workers`` is above 0 (the default is 1), fairseq keeps them and their copy of the dataset. They never see
-    a later epoch: they would repeat the masks of the first epoch, and a resumed run would draw different ones.
-    """
-    build = task.get_batch_iterator
-
-    @wraps(build)
-    def get_batch_iterator(*args: Any, **options: Any) -> EpochBatchIterator:
-        iterator = build(*args, **options)
-        iterator.reuse_dataloader = False
-        return iterator
-
-    task.get_batch_iterator = get_batch_iterator
 
 
 for objective in OBJECTIVES.values():

@@ -17,16 +17,12 @@ from ..tasks.squad import HEAD
 class SquadCriterion(FairseqCriterion):
     """Mean cross-entropy of the answer's start and end over the positions of a window."""
 
-    def __init__(self, cfg: FairseqDataclass, task: Any):
-        super().__init__(task)
-        self.padding_index = task.source_dictionary.pad()
-
     def forward(
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
         """The summed loss of a batch of windows, the number of windows, and what to log."""
         logits, _ = model(**sample["net_input"], classification_head_name=HEAD)
-        padding = sample["net_input"]["src_tokens"].eq(self.padding_index)
+        padding = sample["net_input"]["src_tokens"].eq(self.task.source_dictionary.pad())
         logits = logits.float().masked_fill(padding.unsqueeze(-1), float("-inf"))
         answers = sample["target"]
         loss = F.cross_entropy(logits, answers, reduction="none").mean(dim=-1).sum()

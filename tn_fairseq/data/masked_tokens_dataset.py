@@ -27,11 +27,10 @@ class MaskedTokensDataset(FairseqDataset):
         leave_unmasked_prob: float,
         random_token_prob: float,
         starts_word: np.ndarray | None = None,
-        inputs: Callable[[Tensor], dict[str, Tensor]] | None = None,
     ):
         """`starts_word`, (V) boolean, are the symbols that begin a word; with them, only complete words are masked.
 
-        `inputs` makes more inputs of the model from the padded text, (B, T).
+        If `blocks` have `inputs`, this function makes more inputs of the model from the padded text, (B, T).
         """
         super().__init__()
         self.blocks = blocks
@@ -42,7 +41,7 @@ class MaskedTokensDataset(FairseqDataset):
         self.seed = seed
         self.epoch = 1
         self.starts_word = starts_word
-        self.inputs = inputs
+        self.inputs: Callable[[Tensor], dict[str, Tensor]] | None = getattr(blocks, "inputs", None)
         self.probabilities: dict[str, Any] = {
             "mask_prob": mask_prob,
             "leave_unmasked_prob": leave_unmasked_prob,
@@ -51,10 +50,6 @@ class MaskedTokensDataset(FairseqDataset):
         }
         with data_utils.numpy_seed(seed):
             self.shuffled_indices = np.random.permutation(len(blocks))
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        return True  # the masks change, but not the sizes
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch

@@ -71,7 +71,7 @@ def _refuse_flags(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     choice = re.fullmatch(r"argument ([^:]+): invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL)
     unknown = re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL)
     if choice:
-        names = re.findall(r"'(.*?)'", choice[3])
+        names = re.findall(r"[^\s',]+", choice[3])  # Python 3.12.8 and later print them without quotes
         similar = difflib.get_close_matches(choice[2], names)
         advice = f"did you mean {' or '.join(similar)}?" if similar else f"give one of {', '.join(names)}"
         raise InputError(f"{choice[1].partition('/')[0]} {choice[2]}: unknown; {advice}")
@@ -145,6 +145,8 @@ def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
     # as a flag, --bf16 implies it
     if common.tpu and utils.xm is None and (not common.bf16 or say is _in_yaml or "--tpu" in sys.argv):
         raise InputError(f"{say('common', 'tpu')} needs torch_xla, which is not installed; remove it")
+    if not 0 <= common.seed < 1 << 32:
+        raise InputError(f"{say('common', 'seed', common.seed)}: must be non-negative and below 2**32")
     if min(cfg.optimization.update_freq) < 1:
         raise InputError(f"{say('optimization', 'update_freq', min(cfg.optimization.update_freq))}: must be positive")
     _check_batch_size(cfg, say)

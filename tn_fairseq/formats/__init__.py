@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ..errors import InputError, first_line, require
+from ..errors import InputError, first_line
+from ..packages import require
 
 
 def is_unicode(text: str) -> bool:

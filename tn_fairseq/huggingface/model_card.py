@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from fairseq.criterions import CRITERION_REGISTRY
 
+from ..checkpoints import updates_of
 from ..errors import InputError
+from ..packages import version_of
 from ..synonym_table import read_description
 
 
@@ -31,7 +32,7 @@ tags:
 
 # {location}
 
-{kind}, {"pre-trained" if _steps(state) else "converted"} with tn_fairseq {version("tn_fairseq")}; it {does}.
+{kind}, {"pre-trained" if updates_of(state) else "converted"} with {_package()}; it {does}.
 
 ```python
 from transformers import AutoTokenizer, {loaded_by}
@@ -55,7 +56,7 @@ whoever publishes the model must describe data, license, evaluation and limitati
 def _training(state: Mapping[str, Any]) -> dict[str, str]:
     cfg = state["cfg"]
     architecture = f"`{cfg['model']['_name']}`"
-    if not _steps(state):
+    if not updates_of(state):
         return {"objective": "none yet: imported weights", "architecture": architecture}
     criterion, task, optimization = cfg["criterion"], cfg["task"], cfg["optimization"]
     objective = f"`--criterion {criterion['_name']}`"
@@ -77,7 +78,7 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
         "synonym table": _synonym_table(criterion.get("synonym_table")),
         "architecture": architecture,
         "data": Path(task["data"]).name,
-        "steps": f"{_steps(state):,}",
+        "steps": f"{updates_of(state):,}",
         "batch": f"{', '.join(limits)} x {accumulated} accumulated x {workers} workers",
         "sequence length": f"{task['tokens_per_sample']} tokens" if "tokens_per_sample" in task else "?",
         "learning rate": ", ".join(f"{rate:g}" for rate in optimization["lr"]),
@@ -89,9 +90,8 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
     return rows
 
 
-def _steps(state: Mapping[str, Any]) -> int:
-    history = state.get("optimizer_history") or [{}]
-    return history[-1].get("num_updates", 0)
+def _package() -> str:
+    return " ".join(filter(None, ("tn_fairseq", version_of("tn_fairseq"))))
 
 
 def _synonym_table(path: str | None) -> str:

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from ..dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols
-from ..errors import PREPROCESSING, InputError, first_line, require
+from ..errors import PREPROCESSING, InputError, first_line
+from ..packages import require
 from ..synonym_table import PADDING, load_continuations, load_synonym_table, read_description, save_synonym_table
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
@@ -40,11 +39,11 @@ class TrueNegativeTrainer(Trainer):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.tokenizer = self._find_tokenizer()
+        self.processing_class = self._find_tokenizer()
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
         try:
-            self.objective = build_objective(kind, objective_kwargs or {}, model, self.tokenizer, synonyms)
+            self.objective = build_objective(kind, objective_kwargs or {}, model, self.processing_class, synonyms)
         except InputError as error:  # options have the names of flags in messages
             message = re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
             raise InputError(f"objective {kind.name}: {message}") from None
@@ -59,6 +58,8 @@ class TrueNegativeTrainer(Trainer):
             raise InputError("label_smoothing_factor and compute_loss_func change the loss; omit them")
         if self._drops_positions and self.is_deepspeed_enabled:
             raise InputError(f"objective {kind.name}: does not work with DeepSpeed, which hides the gradients; omit it")
+        if self.compute_metrics is not None and isinstance(model, JointElectra):
+            raise InputError("compute_metrics needs the logits of all positions, which JointElectra omits; omit it")
         # of the batches of an update: masked tokens and sample sizes, (2) each, and losses
         self._sizes: list[Tensor] = []
         self._losses: list[Tensor] = []
@@ -96,7 +97,8 @@ class TrueNegativeTrainer(Trainer):
             loss = loss / torch.as_tensor(num_items_in_batch).clamp(min=1)  # an update may have no masked token
         else:
             loss = loss / torch.where(sample_size > 0, sample_size, 1)
-        return (loss, {"loss": loss, "logits": encoder.logits}) if return_outputs else loss
+        outputs = {"loss": loss} if encoder.logits is None else {"loss": loss, "logits": encoder.logits}
+        return (loss, outputs) if return_outputs else loss
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         """Divide an update by its sample size instead of its masked tokens, if the objective drops some of them."""
@@ -212,18 +214,15 @@ def _find_objective(objective: str | type[Objective]) -> type[Objective]:
 
 def _configure(kind: type[Objective], options: Mapping[str, Any]) -> Any:
     types = get_type_hints(kind.config)
-    known = [option.name for option in fields(kind.config)]
     for name, value in options.items():
         if name not in types:
-            raise InputError(f"has no option {name}; it has {', '.join(known)}")
+            raise InputError(f"has no option {name}; it has {', '.join(types)}")
         if get_origin(types[name]) is Literal and value not in get_args(types[name]):
-            raise InputError(
-                f"--{name.replace('_', '-')} must be one of {', '.join(get_args(types[name]))}, not {value}"
-            )
+            raise InputError(f"{name} must be one of {', '.join(get_args(types[name]))}, not {value}")
         if types[name] is bool and not isinstance(value, bool):
-            raise InputError(f"--{name.replace('_', '-')} must be True or False, not {value!r}")
+            raise InputError(f"{name} must be True or False, not {value!r}")
         if types[name] is float and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise InputError(f"--{name.replace('_', '-')} must be a number, not {value!r}")
+            raise InputError(f"{name} must be a number, not {value!r}")
     return kind.config(**options)
 
 
@@ -243,7 +242,7 @@ class Encoder(nn.Module):
         self.core, self.training = core, core.training
         self._wrapped = [core if wrapped is None else wrapped]  # a list, so that it is not registered as a submodule
         self._autocast = autocast
-        self.logits: Tensor | None = None
+        self.logits: Tensor | None = None  # of all positions, (B, T, V)
         if isinstance(core, ElectraForPreTraining):
             self.discriminator_head = core.discriminator_predictions
 
@@ -266,15 +265,13 @@ class Encoder(nn.Module):
                 return core.base_model(input_ids=src_tokens, **inputs)[0], None
         (model,) = self._wrapped
         if isinstance(self.core, JointElectra):
-            output = model(
+            return model(
                 input_ids=src_tokens,
                 masked_tokens=masked_tokens,
                 target_tokens=target_tokens,
                 temperature=temperature,
                 **inputs,
             )
-            self.logits = output.logits
-            return output
         self.logits = model(input_ids=src_tokens, **inputs).logits
         return corruption.take_masked(self.logits, masked_tokens), None
 

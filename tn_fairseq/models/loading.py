@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
-from ..checkpoints import check_dictionary, load_checkpoint, registered_name
+from ..checkpoints import check_dictionary, load_checkpoint, registered_name, updates_of
 from ..errors import InputError, first_line
 from .base import SIZES, EncoderModel
 from .electra import ElectraModel
@@ -113,8 +113,7 @@ def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
             "pre-trained with --task electra or masked_lm"
         )
     check_dictionary(path, state, dictionary)
-    history = state.get("optimizer_history") or [{}]
-    return Checkpoint(path, history[-1].get("num_updates"))
+    return Checkpoint(path, updates_of(state))
 
 
 def load_generator(model: ElectraModel, path: str | Path, dictionary: Dictionary) -> None:

@@ -32,17 +32,12 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 
 
 def dropout_matmul(x: Tensor, values: Tensor, p: float) -> Tensor:
-    """``dropout(x, p) @ values``, if possible without storing the first factor: (..., T, S), (..., S, D).
+    """``dropout(x, p) @ values`` on a CPU, if possible without storing the first factor: (..., T, S), (..., S, D).
 
     The result for a given seed is the same.
     """
     dropped = round(p * _RESOLUTION)
-    if (
-        x.device.type != "cpu"
-        or x.dtype != values.dtype
-        or dropped in (0, _RESOLUTION)
-        or torch.compiler.is_compiling()
-    ):
+    if x.dtype != values.dtype or dropped in (0, _RESOLUTION):
         return dropout(x, p) @ values
     return _CheapDropoutMatmul.apply(x, values, dropped)
 

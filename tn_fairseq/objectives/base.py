@@ -49,7 +49,7 @@ class MaskedPredictions(NamedTuple):
     logits: Tensor  # (N, V)
 
     def in_place(self, values: Tensor) -> Tensor:
-        """Booleans of the masked positions, (N), in the batch: (B, T)."""
+        """Booleans of the masked positions, (N), at their places in the batch, False elsewhere: (B, T)."""
         return corruption.fill_in(torch.zeros_like(self.masked_tokens), self.masked_tokens, values)
 
 
@@ -111,7 +111,7 @@ class Objective(nn.Module):
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
     needs_discriminator = False  # only ELECTRA has one
-    sums_in_place = False  # in which order losses are added up, see functional.total
+    sums_in_place = False  # whether losses are added up at their places in the batch, as transformers does
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     temperatures: tuple[str, ...] = ("generator_temperature",)
@@ -132,8 +132,8 @@ class Objective(nn.Module):
         """
         super().__init__()
         self.cfg, self.padding = cfg, padding
-        self._refuse(self.weights, "non-negative", lambda value: value < 0)
-        self._refuse(self.temperatures, "positive", lambda value: value <= 0)
+        self._refuse(self.weights, "non-negative", lambda value: not 0 <= value < math.inf)
+        self._refuse(self.temperatures, "positive", lambda value: not 0 < value < math.inf)
         self._refuse(self.shares, "between 0 and 1", lambda value: not 0 <= value <= 1)
         # they move to the objective's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)

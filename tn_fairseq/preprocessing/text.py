@@ -26,8 +26,9 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 from tqdm import tqdm
 
-from ..errors import InputError, first_line, require
+from ..errors import InputError, first_line
 from ..files import json_type
+from ..packages import require
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18

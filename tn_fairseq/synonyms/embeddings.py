@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..checkpoints import check_dictionary, load_checkpoint, word_embeddings
+from ..checkpoints import check_dictionary, load_checkpoint, updates_of, word_embeddings
 from ..dictionary import Symbols
 from ..errors import InputError
 from ..files import sha256
@@ -26,8 +26,7 @@ def read_embeddings(path: str | Path, dictionary: Symbols, words: Mapping[int, s
             f"{path}: contains no word embeddings of ELECTRA, BERT or RoBERTa; give such a model with --path"
         )
     check_dictionary(path, state, dictionary)
-    # 0 if unknown: released weights, or older fairseq checkpoints
-    updates = (state.get("optimizer_history") or [{}])[-1].get("num_updates")
+    updates = updates_of(state)
     trained = f"{updates} updates, " if updates else ""
     return embedding_vectors(
         embeddings[list(words)],

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ..errors import InputError, first_line, require
+from ..errors import InputError, first_line
 from ..files import read_text
+from ..packages import require
 from .neighbors import Vectors
 
 _TEXT = "--vectors needs an uncompressed text file of GloVe or word2vec, or a folder"

@@ -75,7 +75,7 @@ class ElectraTask(MaskedLMTask):
             if share is not None and not 0 < share < 1:
                 raise InputError(f"{flag} must be above 0 and below 1, not {share}; ELECTRA and BERT use 0.15")
         shares = cfg.leave_unmasked_prob, cfg.random_token_prob
-        if min(shares) < 0 or sum(shares) > 1:
+        if not (min(shares) >= 0 and sum(shares) <= 1):  # so that it is true for nan
             raise InputError(
                 "--leave-unmasked-prob and --random-token-prob must be non-negative and add up to at most 1"
             )
@@ -133,7 +133,6 @@ class ElectraTask(MaskedLMTask):
             leave_unmasked_prob=self.cfg.leave_unmasked_prob,
             random_token_prob=self.cfg.random_token_prob,
             starts_word=self._starts_word() if self.cfg.mask_whole_words else None,
-            inputs=getattr(blocks, "inputs", None),
         )
 
     def _starts_word(self) -> np.ndarray:
@@ -142,7 +141,8 @@ class ElectraTask(MaskedLMTask):
         except InputError:
             raise InputError(
                 "--mask-whole-words: dict.txt contains numbers (GPT-2 BPE), which do not tell where words begin; "
-                f"binarize the text with {PREPROCESSING} binarize and another tokenizer, such as RoBERTa's tokenizer.json"
+                f"binarize the text with {PREPROCESSING} binarize and another tokenizer, such as RoBERTa's "
+                "tokenizer.json"
             ) from None
 
     def train_step(

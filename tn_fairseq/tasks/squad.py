@@ -117,7 +117,3 @@ class SquadTask(FairseqTask):
     @property
     def source_dictionary(self) -> Dictionary:
         return self.dictionary
-
-    @property
-    def target_dictionary(self) -> None:
-        return None

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cache, lru_cache, partial, reduce
-from importlib import metadata
 from itertools import islice
 from typing import Any, Generic
 
-from ...errors import InputError, first_line, require
+from ...errors import InputError, first_line
+from ...packages import require, version_of
 from .local import LOOK_AHEAD, Item, Result, killed_each_time, warn
 
 CONNECT_SECONDS = 10  # to connect to a scheduler, and for a first worker to appear
@@ -181,7 +181,6 @@ def _load_shared(shared: bytes) -> Callable[[Item], Result]:
 
 @cache
 def _versions() -> dict[str, str]:
-    versions = {name: metadata.version(name) for name in ("tn_fairseq", "tokenizers", "sentencepiece")}
-    with suppress(metadata.PackageNotFoundError):
-        versions["sentencex"] = metadata.version("sentencex")
+    names = ("tn_fairseq", "tokenizers", "sentencepiece", "sentencex")
+    versions = {name: version for name in names if (version := version_of(name))}
     return {"Python": "{}.{}".format(*sys.version_info), **versions}

@@ -1,0 +1,22 @@
+"""Packages that may be missing: those of the extras, and this one in a clone that is not installed."""
+
+from importlib import import_module, metadata
+from typing import Any
+
+from .errors import InputError
+
+
+def require(module: str, user: str, extra: str) -> Any:
+    """Import a module that an extra installs; raises InputError if it is missing that the ``user`` needs."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None
+
+
+def version_of(package: str) -> str | None:
+    """The version of a package that pip installed, or None."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
