@@ -32,6 +32,7 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -293,11 +294,8 @@ class Subject:
         context = multiprocessing.get_context(START)
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs, common, make, options), daemon=True)
-        before = dict(os.environ)
-        os.environ.update(environment)
-        self.process.start()
-        os.environ.clear()
-        os.environ.update(before)
+        with mock.patch.dict(os.environ, environment):
+            self.process.start()
         theirs.close()
 
     def ask(self, method: str, *values: Any) -> Any:
@@ -521,13 +519,12 @@ def work_forever() -> None:
 def run_trainer(common: dict[str, Any]) -> float:
     """Tokens per second from fairseq-train's log: the median of the intervals after the first."""
     on_cpu = common["device"] == "cpu"
-    command = ["fairseq-train", common["data_bin"], "--user-dir", ROOT / "tn_fairseq", *TASK]
+    command = [sys.executable, "-m", "fairseq_cli.train", common["data_bin"], "--user-dir", ROOT / "tn_fairseq", *TASK]
     command += ["--arch", common["arch"], "--tokens-per-sample", common["length"], "--criterion", "electra"]
     command += [*TRAINING.split(), "--max-update", common["updates"], "--batch-size", common["batch_size"]]
     command += [*FLAGS[common["precision"]], *(["--cpu"] if on_cpu else []), "--no-save", "--disable-validation"]
     command += ["--log-format", "json", "--log-interval", TRAINER_INTERVAL]
     environment = {**os.environ, "OMP_NUM_THREADS": str(common["threads"]), "PYTHONWARNINGS": "ignore"}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
     records = [json.loads("{" + part) for part in re.findall(r" \| train_inner \| \{(.*)", run.stdout + run.stderr)]
     if run.returncode or len(records) < 2:

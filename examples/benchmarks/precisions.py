@@ -11,7 +11,6 @@ criterion and precision, the spread over seeds, and the differences between the 
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from tqdm import tqdm
 from tn_fairseq.files import write_atomically
 from tn_fairseq.reporting.layout import align
 from tn_fairseq.reporting.paper import CRITERIA
+from tn_fairseq.reporting.training_log import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}
@@ -86,7 +86,8 @@ def train(criterion: str, seed: int, precision: str, args: argparse.Namespace) -
     """The validation loss of a run, in bits, from its log if the run is already finished."""
     log = args.output / f"{criterion}.{seed}.{precision}.log"
     if not log.exists():
-        command = ["fairseq-train", args.data, "--user-dir", ROOT / "tn_fairseq", "--cpu", "--no-save", "--seed", seed]
+        command = [sys.executable, "-m", "fairseq_cli.train", args.data, "--user-dir", ROOT / "tn_fairseq"]
+        command += ["--cpu", "--no-save", "--seed", seed]
         command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
         command += ["--arch", "electra_tiny"]
         command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]
@@ -94,15 +95,13 @@ def train(criterion: str, seed: int, precision: str, args: argparse.Namespace) -
         command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", args.updates // 10]
         command += ["--total-num-update", args.updates, "--max-update", args.updates]
         command += ["--batch-size", args.batch_size, "--log-format", "json"]
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
         if run.returncode:
             raise SystemExit(f"error: fairseq-train failed: {run.stderr[-2000:]}")
         with write_atomically(log) as temporary:
             temporary.write_text(run.stdout + run.stderr, encoding="utf-8")
-    records = re.findall(r" \| valid \| (\{.*\})", log.read_text(encoding="utf-8"))
-    return float(json.loads(records[-1])["valid_loss"])
+    return float(read_records(log, "valid")[-1]["valid_loss"])
 
 
 if __name__ == "__main__":

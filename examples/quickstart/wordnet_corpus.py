@@ -49,11 +49,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         "train": [text for number, text in enumerate(texts) if number % VALID_EVERY != held_out],
         "valid": [text for number, text in enumerate(texts) if number % VALID_EVERY == held_out],
     }
-    try:
-        for split, split_texts in splits.items():
-            write(folder / f"{split}.txt", split_texts)
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror}; name another folder with --output-dir") from None
+    for split, split_texts in splits.items():
+        write(folder / f"{split}.txt", split_texts)
     for split, split_texts in splits.items():
         lines = [line for text in split_texts for line in text]
         words = sum(len(line.split()) for line in lines)

@@ -173,7 +173,6 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         costs=costs,
         speeds=speeds,
     )
-    found.scores += [one for one in attacked(name, folder) if one[1] in runs]
     for study in earlier:
         add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
     # an earlier study may have measured other arms, too
@@ -335,7 +334,10 @@ def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
 
 
 def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
-    """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, and GLUE's average over tasks."""
+    """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, GLUE's average over tasks, and attacks.
+
+    An attack has the scores on attacked examples, and how much lower they are than on the same examples before.
+    """
     found = []
     for measure in ("glue", "squad"):
         path = result_of(folder, place_of_run(run, measure), measure)
@@ -348,19 +350,11 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
         if measure == "glue" and means:
             means[AVERAGE] = fmean(means.values())
         found += [((FINE_TUNING, task, "%", 1), value) for task, value in means.items()]
-    return found
-
-
-def attacked(name: str, folder: Path) -> List[Tuple[Key, Run, float]]:
-    """The scores of each run on attacked data, and how much lower they are than on the same examples before."""
-    path = result_of(folder, place(name, "robustness"), "robustness")
-    found = []
+    path = result_of(folder, place_of_run(run, "robustness"), "robustness")
     for row in read_json_object(path, RESTART)["scores"] if path else []:
-        arm, _, seed = row["checkpoint"].rpartition(".seed")
-        run = Run(name, arm, int(seed))
         title = f"{row['data']} {row['score']} under {row['attack']}"
-        found.append(((FINE_TUNING, title, "%", 1), run, row["attacked"]))
-        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), run, row["drop"]))
+        found.append(((FINE_TUNING, title, "%", 1), row["attacked"]))
+        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), row["drop"]))
     return found
 
 

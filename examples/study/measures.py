@@ -25,7 +25,8 @@ RESULTS = {
     "robustness": "robustness.json",
     "cost": "cost.json",
 }
-BY_RUN = ("rates", "glue", "squad")  # these measure one run, as soon as it is trained; the others compare all runs
+# these measure one run, as soon as it is trained, in this order; the others compare all runs
+BY_RUN = ("rates", "glue", "squad", "robustness")
 COMMAND = "command.txt"  # in the folder of a measure: the command that wrote it, and the runs that it measured
 
 
@@ -82,8 +83,7 @@ def forget_measures(folder: Path, run: Run) -> None:
     """Delete what was measured of earlier weights of a run."""
     for measure in BY_RUN:
         shutil.rmtree(folder / place_of_run(run, measure), ignore_errors=True)
-    for measure in ("lexical", "robustness"):
-        (folder / place(run.start, measure) / COMMAND).unlink(missing_ok=True)
+    (folder / place(run.start, "lexical") / COMMAND).unlink(missing_ok=True)
 
 
 def prepare_measures(name: str, start: Start, runner: Runner) -> None:
@@ -96,11 +96,15 @@ def prepare_measures(name: str, start: Start, runner: Runner) -> None:
 def measure_run(start: Start, run: Run, runner: Runner) -> List[str]:
     """Take the measures in BY_RUN of one run; return what failed."""
     failed = []
-    for measure, settings in start.measures.items():
-        if measure in BY_RUN and run in measured_runs(run.start, start, settings):
-            output = place_of_run(run, measure)
-            words = _words_of_run(measure, settings.flags, start, run, output)
-            failed.append(_measure(f"{measure} of {run}", words, output, RESULTS[measure], [run], runner))
+    for measure in BY_RUN:
+        settings = start.measures.get(measure)
+        if settings is None or run not in measured_runs(run.start, start, settings):
+            continue
+        if measure == "robustness" and result_of(runner.folder, place_of_run(run, "squad"), "squad") is None:
+            continue  # SQuAD failed
+        output = place_of_run(run, measure)
+        words = _words_of_run(measure, settings.flags, start, run, output)
+        failed.append(_measure(f"{measure} of {run}", words, output, RESULTS[measure], [run], runner))
     return [message for message in failed if message]
 
 
@@ -108,6 +112,9 @@ def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path
     """The command of a measure in BY_RUN."""
     if measure == "rates":
         words = ["python", "-m", "tn_fairseq.analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
+        return [*words, *shlex.split(flags), "--output", str(output)]
+    if measure == "robustness":
+        words = ["python", "-m", "tn_fairseq.evaluation", measure, str(place_of_run(run, "squad"))]
         return [*words, *shlex.split(flags), "--output", str(output)]
     own, sign, more = flags.partition(" -- ")  # flags for fairseq-train go last
     words = ["python", "-m", "tn_fairseq.evaluation", measure, f"{run.arm}.seed{run.seed}={run.folder / LAST}"]
@@ -171,13 +178,6 @@ def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], run
     return _measure(f"lexical of {name}", words, output, RESULTS["lexical"], runs, runner)
 
 
-def _robustness(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
-    output, seed = place(name, "robustness"), next(run.seed for run in runs if run.arm == start.baseline)
-    words = ["python", "-m", "tn_fairseq.evaluation", "robustness", *(str(place_of_run(run, "squad")) for run in runs)]
-    words += ["--baseline", f"{start.baseline}.seed{seed}", *shlex.split(measure.flags), "--output", str(output)]
-    return _measure(f"robustness of {name}", words, output, RESULTS["robustness"], runs, runner)
-
-
 def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
     """Time short trainings of all arms in turns, one at a time, so that other load slows all of them alike."""
     output, arms = place(name, "cost"), list(dict.fromkeys(run.arm for run in runs))
@@ -208,5 +208,5 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     return None
 
 
-COMMANDS = {"lexical": _lexical, "robustness": _robustness, "cost": _cost}
+COMMANDS = {"lexical": _lexical, "cost": _cost}
 assert {*COMMANDS, *BY_RUN, "logs"} == set(MEASURES)

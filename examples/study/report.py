@@ -138,7 +138,7 @@ def findings(start: Start, of_start: Dict[str, Any]) -> List[str]:
 
 def statements(start: Start, of_start: Dict[str, Any]) -> List[str]:
     """What is clear in a start, and what is not."""
-    return [*findings(start, of_start), *chance(of_start), *corrected(of_start)]
+    return [*findings(start, of_start), *chance(of_start), *corrected(of_start), *unused_margins(start, of_start)]
 
 
 def chance(of_start: Dict[str, Any]) -> List[str]:
@@ -179,6 +179,14 @@ def corrected(of_start: Dict[str, Any]) -> List[str]:
         what = f"a difference larger than {margin} is excluded for {excluded}; tested: {arms}"
         lines.append(f"{'; '.join(measures)}: {what} (two one-sided 5% tests).")
     return lines
+
+
+def unused_margins(start: Start, of_start: Dict[str, Any]) -> List[str]:
+    """The plan's margins that no comparison has, for example because the name has a mistake."""
+    rows = [row for row in of_start["comparisons"] if row.get("margin") is not None]
+    used = {name for row in rows for name in (row["measure"], row["group"])}
+    unused = [name for name in start.margins if of_start["comparisons"] and name not in used]
+    return [f"No difference was tested against the margin of {name}." for name in unused]
 
 
 def _in_order(rows: Sequence[Row], key: str) -> List[str]:
@@ -330,14 +338,14 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
             axis.set_xticks([dose for dose in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= dose <= high])
             axis.xaxis.set_major_formatter("{x:g}")
             axis.xaxis.set_minor_formatter("")
-            axis.set_xlabel("wrong predictions of plain that are synonyms (%)")
+            axis.set_xlabel("wrong predictions of the baseline that are synonyms (%)")
             figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     except InputError:  # no matplotlib, as the plots of the starts say
         return {}
     return {
         "doses": (
-            "What each arm gains over plain if more words have synonyms. Dotted: starts on English as it is. Hollow "
-            "squares: another model, or other weights at the start."
+            "What each arm gains over the baseline if more words have synonyms. Dotted: starts on English as it is. "
+            "Hollow squares: another model, or other weights at the start."
         )
     }
 

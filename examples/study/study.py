@@ -146,7 +146,7 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
     used = str(starts)
     for name, place in plan.sources.items():
         link = folder / "sources" / name
-        if not re.search(rf"sources/{re.escape(name)}\b", used):
+        if not re.search(rf"sources/{re.escape(name)}(?![\w.-])", used):
             continue
         if place is None:
             if not link.exists():
@@ -157,6 +157,8 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
         link.parent.mkdir(exist_ok=True)
         if link.is_symlink():
             link.unlink()
+        elif link.exists():
+            raise InputError(f"{link}: not a link, as in a folder that was copied; delete it")
         link.symlink_to(place)
     steps = [step for start in starts for one in (start, *start.measures.values()) for step in one.prepare]
     commands = [step.command for step in steps if not (folder / step.output).exists()]

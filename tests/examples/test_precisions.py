@@ -13,7 +13,7 @@ def test_it_trains_the_missing_runs_and_compares_them(data_bin, synonym_table, t
     script = load_script("examples/benchmarks/precisions.py")
     monkeypatch.setattr(script, "CRITERIA", ("electra",))
     for name, loss in (("1.float32", 4.0), ("2.float32", 5.0), ("2.bfloat16", 5.25)):
-        record = f' | valid | {{"valid_loss": "{loss}"}}\n'
+        record = f' | valid | {{"valid_num_updates": "3", "valid_loss": "{loss}"}}\n'
         (tmp_path / f"electra.{name}.log").write_text("other lines\n" + record)
     command = ["x", "--data", data_bin, "--synonym-table", synonym_table, "--output", tmp_path, "--seeds", 2]
     monkeypatch.setattr(sys, "argv", [*map(str, command), "--updates", "3", "--length", "16"])

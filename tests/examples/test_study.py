@@ -29,7 +29,7 @@ VERBS = ("begins in", "leads to", "goes to", "stays in", "comes from", "ends in"
 OBJECTS = ("the city", "a small river", "the main street", "a great house", "the old town", "a little shop")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def modules():
     """The modules of the study by name."""
     return {
@@ -91,14 +91,19 @@ def figures(folder: Path) -> list[dict]:
     return [row for row in rows if row["group"] != "cost"]
 
 
+def write_corpus(folder: Path) -> None:
+    """Write the text that a study trains on."""
+    text = [f"{subject} {verb} {thing}" for subject in SUBJECTS for verb in VERBS for thing in OBJECTS]
+    folder.mkdir(parents=True)
+    (folder / "train.txt").write_text("\n".join(text * 4) + "\n")
+    (folder / "valid.txt").write_text("\n".join(text[::3]) + "\n")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
     """A folder with a finished study, its plan and its text."""
     folder = tmp_path_factory.mktemp("study")
-    text = [f"{subject} {verb} {thing}" for subject in SUBJECTS for verb in VERBS for thing in OBJECTS]
-    (folder / "study" / "corpus").mkdir(parents=True)
-    (folder / "study" / "corpus" / "train.txt").write_text("\n".join(text * 4) + "\n")
-    (folder / "study" / "corpus" / "valid.txt").write_text("\n".join(text[::3]) + "\n")
+    write_corpus(folder / "study" / "corpus")
     (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
     (folder / "questions.json").write_text(questions("begins the main road", "is where the road begins"))
     (folder / "attacked.json").write_text(questions("begins the primary road", "is where the road starts"))
@@ -214,28 +219,19 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
     (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
     assert "empty.json: is not the study.json of a study; give" in refusal(tmp_path / "empty.json")
-    theirs["plan"]["starts"]["scratch"]["updates"] = 7
-    (tmp_path / "changed.json").write_text(json.dumps(theirs))
-    assert "changed.json: starts.scratch.updates: differs from that of the plan" in refusal(tmp_path / "changed.json")
-    theirs["plan"]["starts"]["scratch"]["updates"] = 6
-    (step,) = theirs["plan"]["starts"]["scratch"]["measures"]["squad"]["prepare"]
-    step["command"] += " --workers 7"
-    (tmp_path / "changed.json").write_text(json.dumps(theirs))
-    assert "changed.json: starts.scratch.measures.squad.prepare: differs" in refusal(tmp_path / "changed.json")
-    step["command"] = step["command"].removesuffix(" --workers 7")
-    theirs["plan"]["starts"]["scratch"]["measures"]["rates"]["flags"] += " --mask-seeds 7"
-    (tmp_path / "changed.json").write_text(json.dumps(theirs))
-    assert "changed.json: starts.scratch.measures.rates.flags: differs" in refusal(tmp_path / "changed.json")
-    theirs["plan"]["starts"]["scratch"]["measures"] = {}
-    theirs["plan"]["starts"]["scratch"]["prepare"][0]["command"] += " --workers 7"
-    (tmp_path / "changed.json").write_text(json.dumps(theirs))
-    assert "changed.json: starts.scratch.prepare: differs" in refusal(tmp_path / "changed.json")
-    theirs["plan"]["starts"]["scratch"]["arms"]["plain"]["flags"] = "--criterion mlm_soft_reg"
-    (tmp_path / "changed.json").write_text(json.dumps(theirs))
-    theirs["plan"]["starts"]["scratch"]["measures"] = {}
-    theirs["plan"]["starts"]["scratch"]["prepare"] = []
-    (tmp_path / "changed.json").write_text(json.dumps(theirs))
-    assert "changed.json: starts.scratch.arms.plain: differs from that" in refusal(tmp_path / "changed.json")
+    for key, value in (
+        ("updates", 7),
+        ("measures.squad.prepare.0.command", "cp a b"),
+        ("measures.rates.flags", "--mask-seeds 7"),
+        ("prepare.0.command", "cp a b"),
+        ("arms.plain.flags", "--criterion mlm_soft_reg"),
+    ):
+        changed = OmegaConf.create(theirs["plan"]["starts"]["scratch"])
+        OmegaConf.update(changed, key, value)
+        changed = {**theirs["plan"], "starts": {"scratch": OmegaConf.to_container(changed)}}
+        (tmp_path / "changed.json").write_text(json.dumps({**theirs, "plan": changed}))
+        place = key.removesuffix(".flags") if key.startswith("arms") else key.removesuffix(".0.command")
+        assert f"changed.json: starts.scratch.{place}: differs from" in refusal(tmp_path / "changed.json")
     # an arm that the plan does not have is left out
     plan["starts"]["scratch"]["arms"].pop("hard_wordnet")
     rows = figures_with("--no-training", "--earlier", other)["starts"]["scratch"]["comparisons"]
@@ -252,7 +248,7 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
 
 
 @pytest.mark.slow
-def test_a_study_of_text_with_exact_synonyms(finished, tmp_path):
+def test_a_study_of_text_with_exact_synonyms(tmp_path):
     """The report says what each arm recovers of the oracle's gain, and how similar the embeddings of synonyms are."""
     plan = small_plan()
     plan["sources"] = {}
@@ -264,8 +260,7 @@ def test_a_study_of_text_with_exact_synonyms(finished, tmp_path):
     criteria = {"plain": "mlm", "oracle": "mlm_merged_synonyms", "tying": "mlm_synonym_tying"}
     start["arms"] = {arm: {"about": arm, "flags": f"--criterion {criterion}"} for arm, criterion in criteria.items()}
     start["measures"] = {"rates": {"flags": "--synonym-table twins/synonyms.safetensors --mask-seeds 1"}}
-    (tmp_path / "study").mkdir()
-    shutil.copytree(finished / "study" / "corpus", tmp_path / "study" / "corpus")
+    write_corpus(tmp_path / "study" / "corpus")
     run = study(write(plan, tmp_path / "plan.yaml"), tmp_path / "study")
     assert run.code == 0, run.output
     assert re.search(r"^6 runs are left, which take an unknown time with 2 at a time$", run.stdout, flags=re.MULTILINE)
@@ -299,6 +294,12 @@ def test_only_the_sources_that_the_starts_use_are_needed(modules, tmp_path):
     study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     start.measures["lexical"] = plan.Measure(flags="--swords sources/textbook/swords.json.gz")
     with pytest.raises(ValueError, match="swords.json.gz: is missing$"):
+        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    both.sources, start.measures = {"text": str(tmp_path), "book": None}, {}
+    start.prepare = [plan.Step("a", "cp sources/text sources/book-list sources/book.txt")]
+    (tmp_path / "sources" / "text").unlink()
+    (tmp_path / "sources" / "text").mkdir()
+    with pytest.raises(ValueError, match="sources/text: not a link, as in a folder that was copied; delete it"):
         study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
 
@@ -568,24 +569,11 @@ def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean(modules):
     assert reached == {("15%", "plain"): None, ("15%", "new"): 0, ("20%", "new"): None}
 
 
-def test_scores_of_arms_that_the_plan_lacks_are_left_out(modules, tmp_path):
-    plan, figures = modules["plan"], modules["figures"]
-    folder = tmp_path / "measures" / "s" / "robustness"
-    folder.mkdir(parents=True)
-    row = {"data": "SQuAD", "score": "EM", "attack": "swap", "attacked": 50.0, "drop": 4.0}
-    scores = [{**row, "checkpoint": f"{arm}.seed1"} for arm in ("plain", "gone")]
-    (folder / "robustness.json").write_text(json.dumps({"scores": scores}))
-    (folder / "command.txt").touch()
-    arms = {"plain": plan.Arm(about="a", flags="")}
-    start = plan.Start(seeds=[1], updates=1, baseline="plain", arms=arms)
-    assert {row["arm"] for row in figures.of_start("s", start, tmp_path, [])["comparisons"]} == {"plain"}
-
-
 def test_a_run_that_is_trained_again_is_measured_again(modules, monkeypatch, tmp_path):
     plan, study, measures = modules["plan"], modules["study"], modules["measures"]
     runner, run = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1), plan.Run("s", "plain", 1)
     start = plan.Start(data="d", train="", updates=3, arms={"plain": plan.Arm(flags="")})
-    old = [tmp_path / "measures" / "s" / name for name in ("rates/plain/seed1/x", "robustness/command.txt")]
+    old = [tmp_path / "measures" / "s" / name for name in ("rates/plain/seed1/x", "lexical/command.txt")]
     kept = tmp_path / "measures" / "s" / "rates" / "plain" / "seed2"
     for path in (*old, kept):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -676,6 +664,9 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(mod
     )
     again = [{**row, "measure": "loss", "holm": None} for row in rows if row["equivalent"] is not None]
     assert report.corrected({"comparisons": rows + again})[1:] == [excluded.replace("accuracy", "accuracy; loss")]
+    start = modules["plan"].Start(margins={"acuracy": 0.5, "accuracy": 0.5})
+    unused = report.unused_margins(start, {"comparisons": rows})
+    assert unused == ["No difference was tested against the margin of acuracy."]
     rows = figures.compared(key, values, "plain")
     assert all(row["equivalent"] is None for row in rows)
 

@@ -35,11 +35,11 @@ SAVE_EVERY = 500  # updates
 
 # flags that decide what is trained, for how long and with which seed, and where the checkpoint is
 _FIXED = {
-    *("--task", "--arch", "--criterion", "--classification-head-name", "--num-classes", "--regression-target"),
+    *("--task", "--arch", "-a", "--criterion", "--classification-head-name", "--num-classes", "--regression-target"),
     *("--finetune-from-model", "--restore-file", "--continue-once", "--user-dir"),
     *("--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
     *("--save-dir", "--no-save", "--no-last-checkpoints", "--checkpoint-suffix"),
-    *("--batch-size", "--update-freq", "--max-update", "--max-epoch", "--stop-time-hours", "--seed"),
+    *("--batch-size", "--max-sentences", "--update-freq", "--max-update", "--max-epoch", "--stop-time-hours", "--seed"),
     *("--stop-min-lr", "--train-subset"),
 }
 

@@ -51,8 +51,13 @@ def glue_runs(options: Namespace, models: Sequence[Pretrained], task: GlueTask) 
     flags += ["--num-classes", str(len(task.labels) or 1), "--criterion", "sentence_prediction"]
     flags += [] if task.labels else ["--regression-target"]
     rows = len(load_sentences(folder / "input0" / "train", "glue"))
-    for index in sorted(folder.glob("*/*.idx")):  # training reads only the first split
-        load_sentences(index.with_suffix(""), "glue")
+    for split in task.splits:  # training reads only the first
+        is_test = split.startswith("test")
+        if is_test and not (folder / "input0" / f"{split}.idx").exists():
+            continue
+        labels = ["label"] if task.labels and not is_test else []
+        for part in ("input0", "input1")[: len(task.sentences)] + tuple(labels):
+            load_sentences(folder / part / split, "glue")
     return plan(options, models, task.name, folder, flags, rows, task.epochs)
 
 

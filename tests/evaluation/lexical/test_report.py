@@ -185,7 +185,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     swords = write_swords(tmp_path / "n.json", no_words)
     assert "none of its targets is one piece" in refusal(bert, swords=swords)
     assert "none of its targets is one piece" in refusal(swords=swords, without=("word-pairs", "blimp"))
-    assert "not a zip file" in refusal(bert, blimp=world["word-pairs"])
+    assert "not a zip file" in refusal(bert, blimp=table)
     assert "line 1: not UTF-8" in refusal(bert, word_pairs=world["swords"])
     assert "1 of 2 pairs are two one-piece words in the vocabulary" in refusal(
         bert, word_pairs=tmp_path / "other" / "pairs.txt"
@@ -194,6 +194,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     assert "two files are named pairs" in refusal(bert, *twice, without=("word-pairs",))
     (tmp_path / "pairs.json").write_bytes(b"{}")
     assert "two files are named pairs" in refusal(bert, swords=tmp_path / "pairs.json")
+    assert "two files are named pairs" in refusal(bert, blimp=tmp_path / "pairs.zip")
     assert "others/tokenizer" in refusal(foreign, data=others, without=("synonym-table",))
     assert "dict.txt" in refusal(bert, data=tmp_path / "nowhere")
     # tables and checkpoints

@@ -28,7 +28,7 @@ def test_log_probabilities_in_any_batches(models, places, family, max_tokens, mo
     before = [place.tokens.copy() for place in places]
     seen = []
     for members, log_probs in log_probabilities(models[family], places):
-        seen += members
+        seen += members.tolist()
         for member, found in zip(members, log_probs, strict=True):
             assert found.numpy() == pytest.approx(alone(models[family], places[member]).numpy(), abs=1e-4)
     assert sorted(seen) == list(range(len(places)))

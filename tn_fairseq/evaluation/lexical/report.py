@@ -95,6 +95,7 @@ def _check(options: Namespace) -> None:
         raise InputError("--word-pairs and --blimp measure checkpoints; give at least one")
     names = [path.stem for path in options.word_pairs]
     names += [] if options.swords is None else [swords_name(options.swords)]
+    names += [] if options.blimp is None else [options.blimp.stem]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two files are named {name}; rename one, because results have these names")

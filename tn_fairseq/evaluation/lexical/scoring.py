@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from fairseq import utils
+from fairseq.data.data_utils import batch_by_size
 from torch import Tensor
 from torch.nn.functional import one_hot
 from torch.nn.utils.rnn import pad_sequence
@@ -31,7 +32,7 @@ def max_length(loaded: Loaded) -> int:
 
 
 @torch.no_grad()
-def log_probabilities(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[list[int], Tensor]]:
+def log_probabilities(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Mask each place by itself; yield by batch the indices of B places and the log-probabilities there, (B, V).
 
     For ELECTRA they are the generator's.
@@ -55,22 +56,19 @@ def replaced_token_logits(loaded: Loaded, places: Sequence[Place]) -> np.ndarray
     return found
 
 
-def batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+def batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
     """Indices of places, their padded tokens (B, T), and the mask of their positions (B, T) boolean."""
     device = next(loaded.model.parameters()).device
     limit, pad = max_length(loaded), loaded.task.source_dictionary.pad()
-    lengths = [len(place.tokens) for place in places]
-    if max(lengths, default=0) > limit:
+    lengths = np.array([len(place.tokens) for place in places], dtype=np.int64)
+    longest = lengths.max(initial=0)
+    if longest > limit:
         raise InputError(
-            f"a sentence of {max(lengths)} tokens is longer than the {limit} that the model was trained for "
+            f"a sentence of {longest} tokens is longer than the {limit} that the model was trained for "
             "(--tokens-per-sample); measure a model for longer sequences"
         )
-    order = sorted(range(len(places)), key=lambda index: lengths[index])
-    while order:
-        size = 1
-        while size < len(order) and (size + 1) * lengths[order[size]] <= MAX_TOKENS:
-            size += 1
-        members, order = order[:size], order[size:]
+    order = lengths.argsort(kind="stable")
+    for members in batch_by_size(order, None, num_tokens_vec=lengths[order], max_tokens=max(MAX_TOKENS, longest)):
         rows = [torch.from_numpy(places[member].tokens).long() for member in members]
         tokens = pad_sequence(rows, batch_first=True, padding_value=pad)
         of_place = one_hot(torch.tensor([places[member].position for member in members]), tokens.shape[1]).bool()

@@ -110,13 +110,13 @@ def _glue_attacks(name: str, original: Path | None, folder: Path) -> Iterator[At
                 f"{folder / file}: {len(after):,} rows, but {original / file} has {len(before):,}; {_GIVE_ORIGINAL}"
             )
         are_rows = isinstance(rows, list) and all(type(row) is int and row in numbers for row in rows)
-        if not are_rows or len(set(rows)) < len(rows):
+        if not are_rows or len(changed_rows := set(rows)) < len(rows):
             raise InputError(
                 f"{place}: the changed rows of {file} must be different numbers from 0 to {len(before) - 1}; attack "
                 "again"
             )
         for row, one, other in zip(numbers, before, after):
-            if one.golds != other.golds or (one != other and row not in rows):
+            if one.golds != other.golds or (one != other and row not in changed_rows):
                 raise InputError(
                     f"{folder / file}: row {row} (from 0) is not that of {original / file}; {_GIVE_ORIGINAL}"
                 )
