@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from fork_server import MODULES
@@ -35,20 +36,16 @@ def dask_cluster(workers: int, allowed_failures: int = 3, **options) -> Iterator
     distributed = pytest.importorskip("distributed")
     import dask
 
-    before = dict(os.environ)
     options |= {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     multiprocessing.set_forkserver_preload([*MODULES, "distributed"])
     multiprocessing.forkserver.ensure_running()
     settings = {"scheduler.allowed-failures": allowed_failures, "worker.multiprocessing-method": "forkserver"}
-    try:
-        with (
-            dask.config.set({f"distributed.{name}": value for name, value in settings.items()}),
-            distributed.LocalCluster(**options) as cluster,
-        ):
-            yield cluster
-    finally:  # Dask sets variables such as PYTHONHASHSEED, with which later commands could not be forked
-        os.environ.clear()
-        os.environ.update(before)
+    with (
+        mock.patch.dict(os.environ),  # Dask sets variables such as PYTHONHASHSEED, with which nothing could be forked
+        dask.config.set({f"distributed.{name}": value for name, value in settings.items()}),
+        distributed.LocalCluster(**options) as cluster,
+    ):
+        yield cluster
 
 
 def wait_until(condition, seconds: float = 20) -> None:

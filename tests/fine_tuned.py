@@ -10,10 +10,8 @@ from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
-import torch
-from fairseq import tasks
-from helpers import WORDS
-from omegaconf import DictConfig, OmegaConf
+from helpers import WORDS, save_random_model
+from omegaconf import DictConfig
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.evaluation import glue, squad
@@ -55,18 +53,11 @@ def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: in
 
 
 def save_fine_tuned(path: Path, flags: tuple[str, ...], randomness: str) -> None:
-    """Save a model as fairseq-train does, with large random parameters."""
+    """Save a model with large random parameters."""
     place = flags.index("--seed") + 1
     cfg = deepcopy(_configuration((*flags[:place], "1", *flags[place + 1 :])))
     cfg.common.seed = int(flags[place])
-    torch.manual_seed(random.Random(randomness).randrange(1 << 30))
-    model = tasks.setup_task(cfg.task).build_model(cfg.model)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True), "model": model.state_dict()}
-    torch.save(content, path)
+    save_random_model(path, cfg, random.Random(randomness).randrange(1 << 30))
 
 
 @cache  # Hydra takes a second

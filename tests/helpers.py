@@ -7,6 +7,8 @@ import logging
 import multiprocessing
 import os
 import random
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -16,9 +18,11 @@ from types import ModuleType
 
 import pytest
 import torch
+from fairseq import tasks
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary, indexed_dataset
 from fork_server import VARIABLES, Served, start
+from omegaconf import DictConfig, OmegaConf
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 import tn_fairseq
@@ -44,6 +48,18 @@ FEWER_RUNS = [("bert", "electra"), ("roberta", "mlm_soft_reg")]
 FEWER_RUNS += [("electra", name) for name in CRITERIA if name not in dict(map(reversed, FEWER_RUNS))]
 
 
+# sentences of real words, some of which have synonyms
+SUBJECTS = ("the main road", "a large house", "an old man", "every good student", "the primary function", "a big dog")
+VERBS = ("begins in", "leads to", "goes to", "stays in", "comes from", "ends in")
+OBJECTS = ("the city", "a small river", "the main street", "a great house", "the old town", "a little shop")
+
+
+def commands_of(page: str) -> list[list[str]]:
+    """The words of each command in the bash blocks of a page."""
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL))
+    return [words for line in blocks.replace("\\\n", " ").splitlines() if (words := shlex.split(line, comments=True))]
+
+
 def synonyms_of(word: str) -> list[str]:
     """Ten words at a time are synonyms of each other: noun0 to noun9, noun10 to noun19, and so on."""
     kind, number = word.rstrip("0123456789"), int(word.lstrip("abcdefghijklmnopqrstuvwxyz"))
@@ -61,6 +77,19 @@ def random_sentences(count: int, seed: int) -> list[list[str]]:
         if number % 8 == 7:
             sentences.append([])
     return sentences
+
+
+def save_random_model(path: Path, cfg: DictConfig, seed: int, **more: object) -> Path:
+    """Save a new model as fairseq-train does, with large random parameters."""
+    torch.manual_seed(seed)
+    model = tasks.setup_task(cfg.task).build_model(cfg.model)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    content = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save({**content, "model": model.state_dict(), **more}, path)
+    return path
 
 
 def write_split(folder: Path, split: str, dictionary: Dictionary, sentences: list[list[str]]) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq import tasks
-from helpers import FAMILIES
-from omegaconf import DictConfig, OmegaConf
+from helpers import FAMILIES, save_random_model
+from omegaconf import DictConfig
 
 from tn_fairseq.configuration import training_config
 from tn_fairseq.dictionary import MASK
@@ -67,18 +66,8 @@ def _configuration(data: Path, family: str) -> DictConfig:
 
 
 def save_model(path: Path, data: Path, family: str, seed: int = 1, updates: int = 1) -> Path:
-    """Save a new model of a family as fairseq-train does, with large random parameters."""
-    cfg = _configuration(data, family)
-    torch.manual_seed(seed)
-    model = tasks.setup_task(cfg.task).build_model(cfg.model)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.3)
-    state = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
-    state |= {"model": model.state_dict(), "optimizer_history": [{"num_updates": updates}]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(state, path)
-    return path
+    """Save a new model of a family with large random parameters."""
+    return save_random_model(path, _configuration(data, family), seed, optimizer_history=[{"num_updates": updates}])
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from fairseq.data import Dictionary, indexed_dataset
 
+from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
 
 
@@ -31,6 +32,14 @@ def sentences(folder: Path, split: str = "train") -> list[str]:
     dictionary = Dictionary.load(str(folder / "dict.txt"))
     dataset = indexed_dataset.make_dataset(str(folder / split), "mmap")
     return [" ".join(dictionary[index] for index in dataset[i].tolist()) for i in range(len(dataset))]
+
+
+def dictionary_of(*pieces: str) -> Dictionary:
+    """A dictionary with some pieces and <mask>."""
+    dictionary = Dictionary()
+    for piece in (*pieces, MASK):
+        dictionary.add_symbol(piece)
+    return dictionary
 
 
 def released_dictionary(path: Path, tokenizer) -> Path:

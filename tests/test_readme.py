@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import sys
 from dataclasses import fields
 from importlib import import_module
@@ -18,7 +17,7 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from helpers import CRITERIA, PLUGIN, Run, load_script, run_command, write_squad, write_tsv
+from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command, write_squad, write_tsv
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
@@ -53,9 +52,7 @@ def commands(page: str, section: str | None = None) -> list[list[str]]:
     text = PAGES[page]
     if section is not None:
         (text,) = (part for part in text.split("\n## ") if part.startswith(f"{section}\n"))
-    blocks = re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if line.strip()]
-    return [shlex.split(line, comments=True) for line in lines if not line.startswith("make ")]
+    return [words for words in commands_of(text) if words[0] != "make"]
 
 
 OURS = [

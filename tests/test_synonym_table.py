@@ -4,12 +4,10 @@ import pickle
 
 import pytest
 import torch
-from fairseq.data import Dictionary
 from helpers import Bomb
-from preprocessed import refused
+from preprocessed import dictionary_of, refused
 from safetensors.torch import save_file
 
-from tn_fairseq.dictionary import MASK
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonym_table import (
     PADDING,
@@ -23,13 +21,6 @@ from tn_fairseq.vocabulary import continues_word
 
 WORDS = {4: "main", 5: "chief", 6: "stay", 7: "Main", 8: "Chief"}
 ROWS = {4: [5], 5: [4], 7: [8]}
-
-
-def dictionary_of(*pieces):
-    dictionary = Dictionary()
-    for piece in (*pieces, MASK):
-        dictionary.add_symbol(piece)
-    return dictionary
 
 
 @pytest.fixture

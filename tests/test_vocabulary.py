@@ -1,7 +1,6 @@
 import pytest
-from fairseq.data import Dictionary
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
-from preprocessed import refused, write
+from preprocessed import dictionary_of, refused, write
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.vocabulary import (
@@ -13,13 +12,6 @@ from tn_fairseq.vocabulary import (
     whole_words,
     word_finder,
 )
-
-
-def dictionary_of(*pieces):
-    dictionary = Dictionary()
-    for piece in (*pieces, MASK):
-        dictionary.add_symbol(piece)
-    return dictionary
 
 
 def words_of(*pieces, encoder_json=None):

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from helpers import PLUGIN, load_script, run_command
+from helpers import PLUGIN, commands_of, load_script, run_command
 from huggingface_models import write_bin, write_vocabulary
 
 EXAMPLE = PLUGIN.parent / "examples" / "own_objective"
@@ -26,8 +26,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    (command,) = re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)
-    words = [SMALLER.get(word, word) for word in shlex.split(command.replace("\\\n", " "))]
+    (command,) = commands_of(PAGE)
+    words = [SMALLER.get(word, word) for word in command]
     return run_command(*words, "--cpu", "--log-format", "json", "--log-interval", 1, cwd=folder)
 
 

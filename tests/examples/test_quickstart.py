@@ -2,14 +2,13 @@
 
 import itertools
 import re
-import shlex
 import shutil
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from helpers import load_script, run_command
+from helpers import OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
 
 from tn_fairseq.reporting.training_log import read_records
 
@@ -24,10 +23,7 @@ def folder(tmp_path) -> Path:
     """The --output of a run whose first stage is done: a short corpus. test_wordnet_corpus.py writes the real one."""
     corpus = tmp_path / "demo folder" / "corpus"
     corpus.mkdir(parents=True)
-    subjects = ("the main road", "a large house", "an old man", "every good student", "the primary function")
-    verbs = ("begins in", "leads to", "goes to", "stays in", "comes from", "ends in")
-    objects = ("the city .", "a small river .", "the main street .", "a great house .", "the old town .")
-    sentences = [" ".join(words) for words in itertools.product(subjects, verbs, objects)]
+    sentences = [" ".join(words) for words in itertools.product(SUBJECTS, VERBS, OBJECTS, ".")]
     for split, count in (("train", 8), ("valid", 1)):
         documents = ["\n".join(sentences[start : start + 10]) for start in range(0, len(sentences), 10)]
         (corpus / f"{split}.txt").write_text("\n\n".join(documents * count) + "\n")
@@ -36,9 +32,7 @@ def folder(tmp_path) -> Path:
 
 def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     """The words of each command by the name of its script, with one short run in ``folder`` in place of all runs."""
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
-    lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
+    lines = [words for words in commands_of((FOLDER / "README.md").read_text(encoding="utf-8")) if words[0] == "python"]
     changed = {"2500": UPDATES, "demo": str(folder), "demo/scratch": str(folder)}
     changed |= {f"demo/{name}": str(folder / name) for name in ("false-negatives", "pictures")}
     found = {

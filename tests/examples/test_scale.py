@@ -2,13 +2,12 @@
 
 import os
 import re
-import shlex
 import signal
 import sys
 from importlib.util import find_spec
 
 import pytest
-from helpers import PLUGIN, load_script, run_command, write_programs
+from helpers import PLUGIN, commands_of, load_script, run_command, write_programs
 
 from tn_fairseq.preprocessing.commands.binarize import get_parser
 
@@ -49,8 +48,7 @@ def test_the_slurm_example(slurm, monkeypatch):
 @needs_dask_jobqueue
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    blocks = "".join(re.findall(r"```bash\n(.*?)```", readme, flags=re.DOTALL)).replace("\\\n", " ")
-    commands = [shlex.split(line) for line in blocks.splitlines() if line and not line.startswith("#")]
+    commands = commands_of(readme)
     assert [command[:4] for command in commands[:2]] == [["python", "-m", "tn_fairseq.preprocessing", "binarize"]] * 2
     assert [command[1] for command in commands[2:]] == [
         "examples/scale/dask_on_slurm.py",

@@ -15,7 +15,7 @@ import pytest
 import torch
 from engine_checks import wait_until
 from fairseq import options
-from helpers import PLUGIN, load_script, run_command, start_command
+from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, load_script, run_command, start_command
 from omegaconf import OmegaConf
 from preprocessed import refused
 
@@ -24,9 +24,6 @@ from tn_fairseq.errors import InputError
 ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "study"
 PLANS = sorted(path.stem for path in (FOLDER / "plans").glob("*.yaml"))
-SUBJECTS = ("the main road", "a large house", "an old man", "every good student", "the primary function", "a big dog")
-VERBS = ("begins in", "leads to", "goes to", "stays in", "comes from", "ends in")
-OBJECTS = ("the city", "a small river", "the main street", "a great house", "the old town", "a little shop")
 
 
 @pytest.fixture(scope="module")
@@ -438,8 +435,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
 
 def test_the_commands_of_the_page(modules, capsys, tmp_path):
     page = (FOLDER / "README.md").read_text()
-    blocks = "".join(re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)).replace("\\\n", " ")
-    lines = [shlex.split(line) for line in blocks.splitlines() if line.startswith("python ")]
+    lines = [words for words in commands_of(page) if words[0] == "python"]
     script = "examples/study/study.py"
     assert [words[1] for words in lines] == [script, script, "examples/study/wikipedia.py", script]
     places = {"study": str(tmp_path), "study2": str(tmp_path / "2")}

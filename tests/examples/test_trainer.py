@@ -2,12 +2,11 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import PLUGIN, load_script
+from helpers import PLUGIN, commands_of, load_script
 
 from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.huggingface.synonyms import SynonymTable
@@ -30,13 +29,8 @@ def corpus(tmp_path, monkeypatch, keep_logging) -> Path:
     return tmp_path / "corpus"
 
 
-def commands() -> list[list[str]]:
-    blocks = "".join(re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)).replace("\\\n", " ")
-    return [shlex.split(line) for line in blocks.splitlines()]
-
-
 def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
-    _, words, binarize, of_data, analyze, of_tokenizer = commands()
+    _, words, binarize, of_data, analyze, of_tokenizer = commands_of(PAGE)
     example = load_script("examples/trainer/train.py")
     monkeypatch.setattr("sys.argv", [*words[1:], "--updates", "2"])
     example.main()

@@ -3,7 +3,6 @@
 Every command gets such names for all its inputs and outputs, and must give the same results as with plain names.
 """
 
-import hashlib
 import json
 import os
 import shlex
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import FAMILIES, prepare_training, write_sources
-from preprocessed import refused
+from preprocessed import contents, refused
 from safetensors.torch import load_file
 
 from tn_fairseq.analysis.__main__ import main as analysis
@@ -66,12 +65,6 @@ class Names:
         return f"./{path}"
 
 
-def digest(folder: str | Path) -> dict[str, str]:
-    """The name and the hash of each file."""
-    files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 def parameters(path: str) -> dict[str, list]:
     state = torch.load(path, weights_only=True)
     return {name: tensor.tolist() for name, tensor in state["model"].items()}
@@ -88,11 +81,11 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
 
     text, vocabulary = names.source("text"), names.source("vocab.txt", ".txt")
     run(train_tokenizer, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
-    found["tokenizer"] = digest(names("trained"))
+    found["tokenizer"] = contents(names("trained"))
 
     data, tokenizer = names("data-bin"), f"--tokenizer={vocabulary}"
     run(binarize, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
-    found["data-bin"] = digest(data)
+    found["data-bin"] = contents(data)
 
     table, dictionary = names("synonyms", ".safetensors"), f"--dict={data}/dict.txt"
     source = f"--vectors={names.source('vectors')}", f"--stop-words={names.source('stop-words')}"
@@ -116,11 +109,11 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     assert "Glyph" not in capsys.readouterr().err
     (row,) = json.loads(Path(report, "false_negatives.json").read_text())
     assert (row.pop("checkpoint"), row.pop("table")) == (checkpoint, Path(table).stem)
-    found["report"] = row, [*digest(report)]
+    found["report"] = row, [*contents(report)]
 
     exported = names("exported")
     run(huggingface, "export", names.argument(checkpoint), f"--output={exported}", f"--data={data}")
-    found["exported"] = {file: sum for file, sum in digest(exported).items() if not file.endswith("README.md")}
+    found["exported"] = {file: sum for file, sum in contents(exported).items() if not file.endswith("README.md")}
     imported = names("imported", ".pt")
     words = f"--generator={exported}/generator", f"--data={data}", f"--output={imported}"
     told = run(huggingface, "import", names.argument(f"{exported}/discriminator"), *words)
@@ -138,7 +131,7 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     ):
         output = names(f"{command.__name__}-bin")
         run(command, *words, tokenizer, f"--destdir={output}")
-        found[command.__name__] = digest(output)
+        found[command.__name__] = contents(output)
     scored = names("squad.json"), names.source("predictions.json")
     found["score"] = run(evaluation, "squad-score", *map(names.argument, scored))
     return found

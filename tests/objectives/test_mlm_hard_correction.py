@@ -1,14 +1,11 @@
 import pytest
 import torch
 from criterion_steps import outputs, step
-from fairseq import tasks
-from helpers import FAMILIES, WORDS, first_batch, synonyms_of, write_data_bin, write_table
-from omegaconf import OmegaConf
+from helpers import WORDS, first_batch, synonyms_of, write_data_bin, write_table
+from lexical_files import save_model
 from preprocessed import refused
 
 from tn_fairseq import corruption
-from tn_fairseq.checkpoints import save_checkpoint
-from tn_fairseq.configuration import training_config
 from tn_fairseq.objectives import functional
 from tn_fairseq.objectives.judge import judge_scores
 
@@ -140,15 +137,7 @@ def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, cho
 def judge_file(data_bin, tmp_path):
     """A function that saves a new model of a data-bin as a checkpoint, and returns its path."""
 
-    def save(family, data=data_bin):
-        cfg = training_config([data, *FAMILIES[family].split(), "--tokens-per-sample", 32])
-        torch.manual_seed(1)
-        model = tasks.setup_task(cfg.task).build_model(cfg.model)
-        cfg = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
-        save_checkpoint({"cfg": cfg, "model": model.state_dict()}, tmp_path / f"{family}.pt")
-        return tmp_path / f"{family}.pt"
-
-    return save
+    return lambda family, data=data_bin: save_model(tmp_path / f"{family}.pt", data, family)
 
 
 JUDGES = ["bert", "electra", "roberta", "discriminator"]
