@@ -27,7 +27,7 @@ def naming(flag: str) -> Iterator[None]:
 
 @contextmanager
 def exits_as_errors() -> Iterator[None]:
-    """Undo ``one_line_errors`` in programs that call functions of commands and must not exit."""
+    """Turn the exit of a function with ``one_line_errors`` back into an InputError, in programs that must not exit."""
     try:
         yield
     except SystemExit as stop:

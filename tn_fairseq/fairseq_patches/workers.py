@@ -86,7 +86,7 @@ def check_workers(settings: Any, cpu: bool, say: Callable[[str, Any], str]) -> N
 
 
 def _needed_to_join(settings: Any, launch: Launch, cpu: bool, gpus: int) -> dict[str, Any]:
-    """The settings that fairseq needs so that the workers find each other; the given ones are kept if they work."""
+    """The settings that fairseq needs so that the workers find each other; a given one stays if it works."""
     size, init_method = settings.distributed_world_size, settings.distributed_init_method
     if launch.launcher == "torchrun":
         if gpus and not init_method:

@@ -10,7 +10,7 @@ _MODULES = {
     "JointElectra": "joint_electra",
     "SynonymTable": "synonyms",
     "TrueNegativeTrainer": "trainer",
-}  # imported when they are used, because the other modules need fairseq
+}  # imported when they are used, because they need transformers, and other modules of this folder do not
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,7 @@ class PretrainedFolder(NamedTuple):
     config: dict[str, Any]
     model_type: str  # bert or electra
     prefix: str  # of the encoder's tensors: "bert." or "electra.", or empty if the encoder was saved alone
-    tensors: dict[str, Tensor]  # without indices and without copies; copies that differ from their original remain
+    tensors: dict[str, Tensor]  # without position indices and tied copies; a copy that differs from its original stays
 
 
 def read_folder(path: Path) -> PretrainedFolder:

@@ -54,7 +54,7 @@ class EncoderConfig(FairseqDataclass):
 class EncoderModel(BaseFairseqModel):
     """A model with one set of embeddings and a fingerprint of its dictionary."""
 
-    owners: tuple[str, ...] = ("encoder",)  # what the names of the encoders' sizes start with
+    owners: tuple[str, ...] = ("encoder",)  # the prefixes of size options, such as encoder_layers
     pretraining_only: tuple[str, ...] = ()  # modules that a head for fine-tuning deletes
 
     def __init__(self, cfg: EncoderConfig, dictionary: Dictionary):
@@ -69,7 +69,7 @@ class EncoderModel(BaseFairseqModel):
         self.register_buffer("dictionary_fingerprint", torch.tensor(list(digest), dtype=torch.uint8))
         # the longest sequences of pre-training: positions after them are as they were initialized
         self.register_buffer("trained_positions", torch.tensor(0))
-        self.longest_trained = 0  # the same number, which a GPU need not be asked for
+        self.longest_trained = 0  # a copy on the CPU, which needs no synchronization with a GPU
         self.longest_sequence = cfg.max_positions  # of the task
 
     @classmethod

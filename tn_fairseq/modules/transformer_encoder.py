@@ -17,8 +17,8 @@ HAS_VARLEN_ATTN = find_spec("torch.nn.attention.varlen") is not None  # from tor
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
 TOKEN_TYPES = 2
-# of a CPU: the attention scores that fit in its caches, with what is computed from them, and what the attention of one
-# more document costs, in products of a token and a square matrix
+# On a CPU: how many attention scores, with what is computed from them, fit in its caches, and the overhead of attention
+# for one more document, in multiply-adds.
 CACHED_SCORES, DOCUMENT_COST = 1 << 22, 1 << 21
 
 

@@ -21,8 +21,8 @@ def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
 def total(values: Tensor, masked_tokens: Tensor | None = None) -> Tensor:
     """The sum of one value per position, (N) -> (), in the same order of additions as torch's ``nll_loss``.
 
-    It makes the plain masked LM bitwise equal to fairseq's ``masked_lm``, unlike ``values.sum()``. With the masked
-    positions in the batch, (B, T), it is equal to the models of ``transformers``, which add up all positions.
+    This order, unlike that of ``values.sum()``, makes plain masked LM bitwise equal to fairseq's ``masked_lm``. With
+    ``masked_tokens``, (B, T), it is that of the models of ``transformers``, which add up all positions.
     """
     if masked_tokens is None:
         first = torch.zeros(len(values), dtype=torch.long, device=values.device)
