@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ from tn_fairseq.synonym_table import PADDING, save_synonym_table
 
 PROGRESS = "fairseq.logging.progress_bar"  # the logger of records
 PLUGIN = Path(tn_fairseq.__file__).parent
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WORDS = [f"{kind}{number}" for kind in ("noun", "verb", "adjective") for number in range(40)]
 FAMILIES = {
     "electra": "--task electra --arch electra_tiny --generator-embed-dim 64 --generator-ffn-embed-dim 256",

@@ -3,12 +3,12 @@
 import html
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from helpers import BROWSER
 
 from tn_fairseq.analysis.page import Case, Synonym, case_page
 from tn_fairseq.errors import InputError
@@ -17,7 +17,6 @@ HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><!--<script>"
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
 RATES = ("sequence_rate", "prediction_rate", "masked_rate", "accuracy")
 HARNESS = Path(__file__).with_name("page_in_frames.html")  # opens the pages, and describes what it sees
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def case(gold="primary", prediction="main", probability=0.4, synonyms=None, **fields) -> Case:

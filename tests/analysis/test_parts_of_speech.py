@@ -1,8 +1,7 @@
 """Parts of speech from WordNet."""
 
-import nltk
 import pytest
-from nltk.corpus.reader import CorpusReader
+from nltk_folders import without_languages
 
 from tn_fairseq.analysis.parts_of_speech import UNKNOWN, part_of_speech_in
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
@@ -27,10 +26,7 @@ def test_the_shared_sense_decides_the_part_of_speech(word, other, expected, caps
 
 
 def test_parts_of_speech_of_a_language_that_nltk_lacks_are_unknown(monkeypatch, tmp_path, capsys):
-    wordnet = ensure_wordnet()
-    monkeypatch.setattr(wordnet, "_omw_reader", nltk.corpus.LazyCorpusLoader("omw-2.0", CorpusReader, ".*"))
-    monkeypatch.setattr(wordnet, "omw_langs", set())
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    without_languages(tmp_path, monkeypatch)
     assert part_of_speech_in("fra")("maison", "édifice") == UNKNOWN
     assert "--source wordnet --lang fra" in capsys.readouterr().err
     assert part_of_speech_in("eng")("primary", "main") == "adjective"

@@ -1,10 +1,9 @@
 """The command that makes the pictures of the pages, on a small page of cases."""
 
 import re
-import shutil
 
 import pytest
-from helpers import load_script, write_programs
+from helpers import BROWSER, load_script, write_programs
 from preprocessed import refused
 
 from tn_fairseq.analysis.page import Case, Synonym, case_page
@@ -13,7 +12,6 @@ pytest.importorskip("matplotlib")
 from PIL import Image, ImageChops, ImageDraw  # noqa: E402  comes with matplotlib
 
 pictures = load_script("examples/pictures.py")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PAPER, GOLD, SYNONYM = (0xF6, 0xF4, 0xEE), (0xFB, 0xE5, 0xB0), (0xDF, 0xE2, 0xFF)
 MARGIN = 32
 

@@ -2,19 +2,17 @@
 
 import itertools
 import re
-import shutil
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from helpers import OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
+from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
 
 from tn_fairseq.reporting.training_log import read_records
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "quickstart"
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 UPDATES = "2"
 
 
