@@ -7,11 +7,14 @@ from .errors import InputError
 
 
 def require(module: str, user: str, extra: str) -> Any:
-    """Import a module that an extra installs; raises InputError if it is missing that the ``user`` needs."""
+    """Import a module of an extra; raises InputError, which names the ``user`` that needs it, if it is missing."""
     try:
-        return import_module(module)
+        found = import_module(module)
+        if getattr(found, "__file__", "") is None:  # any folder of this name here, such as datasets
+            raise ImportError
     except ImportError:
         raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None
+    return found
 
 
 def version_of(package: str) -> str | None:

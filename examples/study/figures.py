@@ -99,7 +99,11 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
         is_study = {"other_hours", "machine"} <= study.keys()
         is_study &= all(study["starts"][name].keys() >= OF_START for name in theirs)
         trained = [name for name in theirs if finished_of(study["starts"][name], runs_of(name, plan.starts[name]))]
-        differing = [key for name in trained for key in _differences(name, plan.starts[name], theirs[name])]
+        differing = [
+            key
+            for name in trained
+            for key in _differences(name, plan.starts[name], theirs[name], study["starts"][name])
+        ]
     except (KeyError, TypeError, AttributeError):
         is_study = False
     if not is_study:
@@ -111,13 +115,19 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
     return study
 
 
-def _differences(name: str, start: Start, there: Dict[str, Any]) -> List[str]:
-    """What makes the runs of a start, or what was measured of them, different from those of another study."""
+def _differences(name: str, start: Start, there: Dict[str, Any], of_start: Dict[str, Any]) -> List[str]:
+    """What makes the runs of a start, or what was measured of them, different from those of another study.
+
+    ``there`` is the other plan's start, and ``of_start`` are its results.
+    """
     arms = [arm for arm in start.arms if arm in there["arms"]]
     found = [f"{name}.{key}" for key in ("data", "train", "updates", "baseline") if getattr(start, key) != there[key]]
     if _prepared_differently(start.prepare, there["prepare"]):
         found.append(f"{name}.prepare")
-    for measure in [measure for measure in start.measures if measure in there["measures"]]:
+    tuned = [row["measure"] for row in of_start["comparisons"] if row["group"] == FINE_TUNING]
+    on_squad = [measure.startswith("SQuAD") for measure in tuned]
+    is_known = {"glue": not all(on_squad), "squad": any(on_squad), "robustness": any(on_squad)}
+    for measure in [one for one in start.measures if one in there["measures"] and is_known.get(one, True)]:
         if start.measures[measure].flags != there["measures"][measure]["flags"]:
             found.append(f"{name}.measures.{measure}.flags")
         if _prepared_differently(start.measures[measure].prepare, there["measures"][measure]["prepare"]):

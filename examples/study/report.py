@@ -182,8 +182,8 @@ def corrected(of_start: Dict[str, Any]) -> List[str]:
 
 
 def unused_margins(start: Start, of_start: Dict[str, Any]) -> List[str]:
-    """The plan's margins that no comparison has, for example because the name has a mistake."""
-    rows = [row for row in of_start["comparisons"] if row.get("margin") is not None]
+    """The plan's margins that nothing was tested against, for example because the name has a mistake."""
+    rows = [row for row in of_start["comparisons"] if row.get("equivalent") is not None]
     used = {name for row in rows for name in (row["measure"], row["group"])}
     unused = [name for name in start.margins if of_start["comparisons"] and name not in used]
     return [f"No difference was tested against the margin of {name}." for name in unused]

@@ -135,6 +135,7 @@ def test_a_model_that_is_not_ours(tmp_path):
         ("--batch-size 4", '--batch-size after "--": set by .* give --batch-size'),
         ("--max-sentences 4", "--max-sentences after"),
         ("-a electra_base", "-a after"),
+        ("-aelectra_base", "-aelectra_base after"),
         ("--max-update=4", "--max-update=4 after"),
         ("--dropout 0 --seed 7", "--seed after"),
         ("--save-dir elsewhere", "--save-dir after"),

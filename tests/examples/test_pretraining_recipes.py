@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 from copy import deepcopy
 from functools import cache
@@ -13,7 +14,7 @@ from fairseq import options
 from fairseq.dataclass.initialize import add_defaults, hydra_init
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli.hydra_train import _hydra_main
-from helpers import PLUGIN, commands_of, prepare_training, write_programs
+from helpers import PLUGIN, prepare_training, write_programs
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
@@ -289,13 +290,14 @@ def test_commands_of_the_readme_are_accepted(tools, tmp_path):
         (tmp_path / name).touch()
     environment = {**os.environ, "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "SLURM_GPUS_ON_NODE": "4", "WORKERS": "4"}
     (tools / "sbatch").symlink_to("/usr/bin/env")
-    commands = [words for words in commands_of(README) if any(word.endswith("run.sh") for word in words)]
+    blocks = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+    commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if "run.sh" in line]
     assert len(commands) == 5
     for command in commands:
-        process = subprocess.run(["env", *command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        process = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
         assert process.returncode == 0 and not process.stderr, command
         _, folder, _, name, *words = process.stdout.rstrip("\0").split("\0")
-        recipe = next(word for word in command if word in RECIPES)
+        recipe = next(word for word in shlex.split(command) if word in RECIPES)
         assert Path(folder, name) == FOLDER / recipe
         composed(recipe, words)
 

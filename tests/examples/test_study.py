@@ -229,6 +229,21 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         (tmp_path / "changed.json").write_text(json.dumps({**theirs, "plan": changed}))
         place = key.removesuffix(".flags") if key.startswith("arms") else key.removesuffix(".0.command")
         assert f"changed.json: starts.scratch.{place}: differs from" in refusal(tmp_path / "changed.json")
+    # a measure of which the other study has no figures may differ
+    (other_plan := tmp_path / "glue.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(plan)))
+    with_glue = modules["plan"].read_plan(other_plan, {})
+    with_glue.starts["scratch"].measures["glue"] = modules["plan"].Measure(flags="--data a")
+    measures = {**theirs["plan"]["starts"]["scratch"]["measures"], "glue": {"flags": "--data b", "prepare": []}}
+    started = {**theirs["plan"]["starts"]["scratch"], "measures": measures}
+    changed = {**theirs, "plan": {**theirs["plan"], "starts": {"scratch": started}}}
+    (tmp_path / "glue.json").write_text(json.dumps(changed))
+    modules["figures"].read_earlier(tmp_path / "glue.json", with_glue)
+    row = {**changed["starts"]["scratch"]["comparisons"][0], "group": "fine-tuning", "measure": "RTE"}
+    changed["starts"]["scratch"]["comparisons"].append(row)
+    (tmp_path / "glue.json").write_text(json.dumps(changed))
+    message = refused(modules["figures"].read_earlier, tmp_path / "glue.json", with_glue)
+    assert "starts.scratch.measures.glue.flags: differs" in message
+    changed["starts"]["scratch"]["comparisons"].pop()
     # an arm that the plan does not have is left out
     plan["starts"]["scratch"]["arms"].pop("hard_wordnet")
     rows = figures_with("--no-training", "--earlier", other)["starts"]["scratch"]["comparisons"]
@@ -563,6 +578,26 @@ def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean(modules):
     rows = figures.compare_all(figures.Found({}, curves, [], [], [], [], {}), start)
     reached = {(row["measure"].split()[-1], row["arm"]): row["difference"] for row in rows if "reach" in row["measure"]}
     assert reached == {("15%", "plain"): None, ("15%", "new"): 0, ("20%", "new"): None}
+
+
+def test_robustness_is_measured_after_squad_and_only_if_that_is_there(modules, tmp_path):
+    plan, measures = modules["plan"], modules["measures"]
+    runner, run = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1), measures.Run("s", "plain", 1)
+    settings = {name: plan.Measure(flags="--data d") for name in ("robustness", "squad")}
+    start = plan.Start(updates=1, seeds=[1], arms={"plain": plan.Arm(flags="")}, measures=settings)
+    for code, expected in ((1, ["squad"]), (0, ["squad", "robustness"])):
+        ran = []
+
+        def fake(words, log, code=code, ran=ran):
+            ran.append(words[3])
+            if not code:
+                folder = tmp_path / measures.place_of_run(run, words[3])
+                folder.mkdir(parents=True)
+                (folder / measures.RESULTS[words[3]]).touch()
+            return code
+
+        runner.run = fake
+        assert len(measures.measure_run(start, run, runner)) == code and ran == expected
 
 
 def test_a_run_that_is_trained_again_is_measured_again(modules, monkeypatch, tmp_path):

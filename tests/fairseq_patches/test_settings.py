@@ -49,8 +49,8 @@ def test_our_runs_without_a_batch_size_are_refused(task, criterion):
     "groups, message",
     [
         ({"optimization": {"update_freq": [0]}}, "--update-freq 0: must be positive"),
-        ({"common": {"seed": -1}}, "--seed -1: must be non-negative and below 2**32"),
-        ({"common": {"seed": 1 << 32}}, "--seed 4294967296: must be non-negative"),
+        ({"common": {"seed": -1}}, "--seed -1: must be non-negative and below 2**31"),
+        ({"common": {"seed": 1 << 31}}, "--seed 2147483648: must be non-negative"),
         ({"dataset": {"valid_subset": "valid,train"}}, "--valid-subset valid,train has the training data"),
         (
             {"criterion": {"_name": "masked_lm"}, "model": {"_name": "electra_tiny"}},

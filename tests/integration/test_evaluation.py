@@ -181,9 +181,10 @@ def test_fine_tuning_learns(world, checkpoints):
 
 def test_a_failed_run_names_its_log_and_the_reason(world, checkpoints, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join([*PIECES, "more"]) + "\n")
-    preprocess("glue", "--glue-dir", world / "glue", "--task", "SST-2", *tokenizer_to(tmp_path, "glue-bin"))
+    preprocess("glue", "--glue-dir", world / "glue", "--task", "SST-2", "STS-B", *tokenizer_to(tmp_path, "glue-bin"))
     run = evaluation("glue", checkpoints[0], "--data", tmp_path / "glue-bin", "--output", tmp_path / "out", *SHORT)
     assert "train.log: fairseq-train failed" in run.error() and "another vocabulary" in run.error()
-    (tmp_path / "glue-bin" / "SST-2" / "label" / "valid.idx").unlink()  # training does not read it, but scoring does
-    run = evaluation("glue", checkpoints[0], "--data", tmp_path / "glue-bin", "--output", tmp_path / "more", *SHORT)
-    assert f"there is no {tmp_path}/glue-bin/SST-2/label/valid.bin with a " in run.error()
+    for labels in ("STS-B/label/valid.label", "SST-2/label/valid.idx"):  # only scoring reads them
+        (tmp_path / "glue-bin" / labels).unlink()
+        run = evaluation("glue", checkpoints[0], "--data", tmp_path / "glue-bin", "--output", tmp_path / "more", *SHORT)
+        assert f"there is no {tmp_path}/glue-bin/{labels.removesuffix('.idx')}" in run.error()

@@ -100,6 +100,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "pattern": lambda folder: in_parts(folder) / "**" / "*",
     "links": linked,
     "pattern of links": lambda folder: linked(folder) / "*",
+    "address of links": lambda folder: f"file://{linked(folder)}",
     "memory": in_memory,
 }
 
@@ -284,6 +285,8 @@ def test_what_is_refused(tmp_path, monkeypatch):
     save_to_disk(tmp_path / "splits" / "train", TEXTS)
     write(tmp_path / "linked" / "a.txt", "the")
     (tmp_path / "linked" / "more").symlink_to(tmp_path / "mixed")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.txt").symlink_to(tmp_path / "nothing")
     write(tmp_path / "a.tar.gz", b"")
     write(tmp_path / "a.zst", b"")
     write_parquet(tmp_path / "a.parquet", TEXTS)
@@ -294,6 +297,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
         ("mixed", "mixed: a folder with plain text (a.txt) and JSON Lines (b.jsonl); give the files, or a pattern"),
         ("splits", "splits: contains the splits train; give the folder of one split"),
         ("linked", "linked/more: a link to a folder, which is not followed; give the folder that it leads to"),
+        ("broken", "broken/a.txt: a link to a file that does not exist; repair it, or delete it"),
         ("a.tar.gz", "a.tar.gz: an archive of several files; unpack it"),
     ):
         assert message in refused(find_files, [tmp_path / given], Reading())
@@ -325,7 +329,8 @@ def test_what_is_refused(tmp_path, monkeypatch):
 def test_a_query_says_nothing_about_the_format(query):
     file = text_module.TextFile("", f"https://host/A.JSONL.GZ{query}", 0)
     assert (file.kind, file.compression, file.unpacked) == (text_module.JSON, ".gz", "https://host/a.jsonl")
-    assert text_module.TextFile("", "what?.jsonl", 0).kind == text_module.JSON
+    for other in ("what?.jsonl", "https://host/get?file=a.jsonl"):
+        assert text_module.TextFile("", other, 0).kind == text_module.JSON
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl.xz", "a.parquet"])

@@ -1,6 +1,7 @@
 """The objectives as criteria of fairseq: ``--criterion NAME``."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from fairseq.utils import get_perplexity
-from omegaconf import open_dict
+from omegaconf import OmegaConf, open_dict
 from torch import Tensor, nn
 
 from ..errors import PREPROCESSING, InputError, naming, one_line_errors
@@ -44,7 +45,7 @@ class MaskedLMCriterion(FairseqCriterion):
             )
         # If --num-workers is above 0 (the default is 1), fairseq keeps loader processes and their copy of the dataset.
         # They would repeat the masks of the first epoch, and a resumed run would draw different ones.
-        with open_dict(task.cfg):
+        with open_dict(task.cfg) if OmegaConf.is_config(task.cfg) else nullcontext():
             task.cfg.reuse_dataloader = False
         synonyms = continues_word = None
         if cfg.synonym_table:

@@ -30,7 +30,7 @@ class MaskedTokensDataset(FairseqDataset):
     ):
         """`starts_word`, (V) boolean, are the symbols that begin a word; with them, only complete words are masked.
 
-        If `blocks` have `inputs`, this function makes more inputs of the model from the padded text, (B, T).
+        If `blocks` has a function `inputs`, it makes more inputs of the model from the padded text, (B, T).
         """
         super().__init__()
         self.blocks = blocks

@@ -35,7 +35,7 @@ SAVE_EVERY = 500  # updates
 
 # flags that decide what is trained, for how long and with which seed, and where the checkpoint is
 _FIXED = {
-    *("--task", "--arch", "-a", "--criterion", "--classification-head-name", "--num-classes", "--regression-target"),
+    *("--task", "--arch", "--criterion", "--classification-head-name", "--num-classes", "--regression-target"),
     *("--finetune-from-model", "--restore-file", "--continue-once", "--user-dir"),
     *("--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
     *("--save-dir", "--no-save", "--no-last-checkpoints", "--checkpoint-suffix"),
@@ -228,7 +228,7 @@ def plan(
 def check_flags(runs: Sequence[Run], more_flags: Sequence[str]) -> None:
     """Raises InputError if any of the user's flags for fairseq-train would break a run."""
     for word in more_flags:
-        if word.partition("=")[0] in _FIXED:
+        if word.partition("=")[0] in _FIXED or word.startswith("-a"):  # -a is --arch
             raise InputError(
                 f'{word} after "--": set by the evaluation itself; remove it, or give --batch-size, --max-update or '
                 '--seeds before "--"'

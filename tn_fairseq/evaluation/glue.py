@@ -9,7 +9,7 @@ import numpy as np
 
 from ..configuration import training_config
 from ..data import load_sentences
-from ..errors import PREPROCESSING
+from ..errors import PREPROCESSING, InputError
 from ..files import write_text
 from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
 from ..reporting.paper import AVERAGE, GLUE_NOTE, GLUE_ROWS, GLUE_TASKS
@@ -51,10 +51,13 @@ def glue_runs(options: Namespace, models: Sequence[Pretrained], task: GlueTask) 
     flags += ["--num-classes", str(len(task.labels) or 1), "--criterion", "sentence_prediction"]
     flags += [] if task.labels else ["--regression-target"]
     rows = len(load_sentences(folder / "input0" / "train", "glue"))
-    for split in task.splits:  # training reads only the first
+    for split in task.splits:  # training reads only the split train
         is_test = split.startswith("test")
-        if is_test and not (folder / "input0" / f"{split}.idx").exists():
+        if is_test and not (folder / "input0" / f"{split}.bin").exists():
             continue
+        scores = folder / "label" / f"{split}.label"
+        if not task.labels and not is_test and not scores.is_file():
+            raise InputError(f"there is no {scores}; write it with {PREPROCESSING} glue")
         labels = ["label"] if task.labels and not is_test else []
         for part in ("input0", "input1")[: len(task.sentences)] + tuple(labels):
             load_sentences(folder / part / split, "glue")

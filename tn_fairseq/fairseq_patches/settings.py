@@ -145,8 +145,8 @@ def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
     # as a flag, --bf16 implies it
     if common.tpu and utils.xm is None and (not common.bf16 or say is _in_yaml or "--tpu" in sys.argv):
         raise InputError(f"{say('common', 'tpu')} needs torch_xla, which is not installed; remove it")
-    if not 0 <= common.seed < 1 << 32:
-        raise InputError(f"{say('common', 'seed', common.seed)}: must be non-negative and below 2**32")
+    if not 0 <= common.seed < 1 << 31:
+        raise InputError(f"{say('common', 'seed', common.seed)}: must be non-negative and below 2**31")
     if min(cfg.optimization.update_freq) < 1:
         raise InputError(f"{say('optimization', 'update_freq', min(cfg.optimization.update_freq))}: must be positive")
     _check_batch_size(cfg, say)

@@ -10,7 +10,7 @@ _MODULES = {
     "JointElectra": "joint_electra",
     "SynonymTable": "synonyms",
     "TrueNegativeTrainer": "trainer",
-}  # imported when they are used, because they need transformers, and other modules of this folder do not
+}  # imported when they are used, because two of them import transformers
 
 
 def __getattr__(name: str) -> Any:

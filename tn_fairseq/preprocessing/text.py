@@ -151,9 +151,11 @@ class TextFile:
 
     @property
     def _address(self) -> str:
-        """The path in lower case, without the query of a web address."""
+        """The path in lower case; of a web address without its query, if what is before it names a format."""
         path = self.path.lower()
-        return path.partition("?")[0] if path.startswith(("http://", "https://")) else path
+        before = path.partition("?")[0]
+        is_named = path.startswith(("http://", "https://")) and before.endswith((*KINDS, *COMPRESSIONS, *ARCHIVES))
+        return before if is_named else path
 
     @property
     def compression(self) -> str | None:
@@ -229,6 +231,7 @@ def _find(name: str) -> list[TextFile]:
         if "://" in name and not os.path.exists(name):
             logging.root.setLevel(logging.WARNING)  # fairseq sets it to DEBUG, and file systems log each request
             system, path = url_to_fs(name)
+            system = None if isinstance(system, LocalFileSystem) else system
         there = system or LocalFileSystem()
         exists, is_folder = (os.path.exists, os.path.isdir) if system is None else (system.exists, system.isdir)
         if is_folder(path):
@@ -243,7 +246,7 @@ def _find(name: str) -> list[TextFile]:
                 if shows_hidden or not _is_hidden(match.removeprefix(root))
             }
         elif system is None:
-            return [TextFile(name, name, os.stat(name).st_size)]
+            return [TextFile(name, path, os.stat(path).st_size)]
         else:
             found = {path: system.info(path)}
     except InputError:
@@ -255,10 +258,13 @@ def _find(name: str) -> list[TextFile]:
 
 
 def _files(name: str, found: dict[str, dict], system: Any) -> list[TextFile]:
+    for path in found:
+        if system is None and os.path.islink(path) and not os.path.exists(path):
+            raise InputError(f"{path}: a link to a file that does not exist; repair it, or delete it")
     files = [
         TextFile(system.unstrip_protocol(path) if system else path, path, found[path]["size"] or 0, system)
         for path in sorted(found)
-        # fsspec calls a link "other"
+        # fsspec gives a local link the type "other"
         if found[path]["type"] == "file" or (system is None and os.path.isfile(path))
     ]
     if not files:

@@ -59,7 +59,7 @@ class FastTokenizer(Tokenizer):
 
     @cached_property
     def _adds_to_all_words(self) -> bool:
-        """Whether a space is added before every word; inside a line, only the first word must not get one."""
+        """Whether a space is added before every word. Inside a line, the first word must not get one."""
         return '"prepend_scheme":"always"' in self.backend.to_str()
 
     @cached_property

@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if (args.output / "config.json").exists():
         raise InputError(f"--output {args.output}: holds a model, which needs its own tokenizer; give another folder")
     for path in args.output.glob("*.model"):
-        if args.type == "sentencepiece" and path.name not in FILES:
+        if path.name not in FILES:
             raise InputError(f"--output {args.output}: holds {path.name}, another tokenizer; give another folder")
     start = time.perf_counter()
     how = reading(args)

@@ -51,7 +51,7 @@ class DaskCluster(Generic[Item, Result]):
             self._count_threads()
             # A task's result, not scattered data: Dask computes it again if all workers that hold it are killed.
             shared = pickle.dumps((function, _versions()))
-            self._sent = self._submit(bytes, pickle.dumps(partial(_map_pickled, shared)))
+            self._sent = self._submit(bytes, pickle.dumps(partial(_map_batch, shared)))
         except BaseException:
             self.close()
             raise
@@ -116,7 +116,7 @@ class DaskCluster(Generic[Item, Result]):
                 return future.result(timeout=POLL_SECONDS)
             except TimeoutError:
                 self._count_threads()
-            except ImportError as error:
+            except (ImportError, AttributeError) as error:  # AttributeError: another version of it
                 problem = f"a worker cannot load tn_fairseq ({first_line(error)})"
                 raise self._error(f"{problem}; {SAME_ENVIRONMENT}") from None
             except (CancelledError, OSError):
@@ -163,7 +163,7 @@ class DaskCluster(Generic[Item, Result]):
         return self._error("lost the scheduler; restart the cluster and run this again")
 
 
-def _map_pickled(shared: bytes, batch: bytes) -> list:
+def _map_batch(shared: bytes, batch: bytes) -> list:
     """The results of a pickled batch, in a worker; ``shared`` is the pickled function and the versions it needs."""
     return list(map(_load_shared(shared), pickle.loads(batch)))
 
