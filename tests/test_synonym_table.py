@@ -11,7 +11,6 @@ from safetensors.torch import save_file
 from tn_fairseq.errors import InputError
 from tn_fairseq.synonym_table import (
     PADDING,
-    load_continuations,
     load_synonym_table,
     read_description,
     rows_to_table,
@@ -51,7 +50,7 @@ def test_rows_are_padded_on_the_right(dictionary):
 def test_saving_and_loading_gives_the_same_table_and_description(dictionary, saved):
     table = rows_to_table(dictionary, ROWS)
     path = saved(table)
-    assert torch.equal(load_synonym_table(path, dictionary), table)
+    assert torch.equal(load_synonym_table(path, dictionary).synonyms, table)
     description = read_description(path)
     assert description["source_version"] == "WordNet 3.0"
     assert description["dictionary_size"] == str(len(dictionary))
@@ -99,7 +98,6 @@ def test_missing_damaged_and_other_files_are_refused(dictionary, saved, tmp_path
         save()
         assert "pickles are never opened" in refusal(path, dictionary)
     assert not (tmp_path / "trap").exists()
-    assert "--synonym-table" in refusal(None, dictionary)
     assert "No such file" in refusal(tmp_path / "missing.safetensors", dictionary)
     assert "folder" in refusal(tmp_path, dictionary)
     save_file({"synonyms": torch.zeros(3)}, tmp_path / "model.safetensors")
@@ -145,7 +143,7 @@ def test_invalid_rows_are_refused(dictionary, saved, change, reason):
 
 def without_continuations(path, dictionary):
     """A table as version 0.1 wrote it."""
-    save_file({"synonyms": load_synonym_table(path, dictionary)}, path, read_description(path))
+    save_file({"synonyms": load_synonym_table(path, dictionary).synonyms}, path, read_description(path))
     return path
 
 
@@ -159,7 +157,7 @@ def test_a_table_says_which_pieces_continue_a_word(tmp_path, pieces, version_01)
     save_synonym_table(path, rows_to_table(dictionary, {}), dictionary, {})
     if version_01:
         without_continuations(path, dictionary)
-    assert load_continuations(path, dictionary).tolist() == [False] * 5 + [True] + [False] * 3
+    assert load_synonym_table(path, dictionary).continues_word.tolist() == [False] * 5 + [True] + [False] * 3
 
 
 def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, caplog):
@@ -172,10 +170,10 @@ def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, caplog):
     assert not path.exists()
     save_synonym_table(path, table, dictionary, {}, continues_word(dictionary, encoder_json))
     with caplog.at_level(logging.WARNING):
-        assert load_continuations(path, dictionary).nonzero().tolist() == [[dictionary.index("6")]]
+        assert load_synonym_table(path, dictionary).continues_word.nonzero().tolist() == [[dictionary.index("6")]]
         assert not caplog.messages
         # without its pieces, no number is known to continue a word
-        assert not load_continuations(without_continuations(path, dictionary), dictionary).any()
+        assert not load_synonym_table(without_continuations(path, dictionary), dictionary).continues_word.any()
     (message,) = caplog.messages
     assert "which pieces continue a word" in message and str(path) in message and "\n" not in message
 
@@ -185,7 +183,7 @@ def test_a_table_for_a_dictionary_of_numbers_knows_its_pieces(tmp_path, caplog):
 )
 def test_invalid_continuations_are_refused(dictionary, saved, wrong):
     path = saved()
-    tensors = {"synonyms": load_synonym_table(path, dictionary), "continues_word": wrong}
+    tensors = {"synonyms": load_synonym_table(path, dictionary).synonyms, "continues_word": wrong}
     save_file(tensors, path, read_description(path))
     with pytest.raises(InputError, match=f"{path}: continues_word must be boolean of shape"):
-        load_continuations(path, dictionary)
+        load_synonym_table(path, dictionary)

@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -78,14 +79,22 @@ def _sort_header(path: Path) -> None:
         file.write(json.dumps(header, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode().ljust(size))
 
 
-def load_synonym_table(path: str | Path | None, dictionary: Symbols) -> Tensor:
-    """Read the table (len(dictionary), columns), int32, that was built for ``dictionary``.
+class Table(NamedTuple):
+    """A synonym table of V symbols with at most S synonyms each."""
 
-    Raises InputError for a file that is missing, damaged, of another format or of another dictionary, or whose rows
-    break the rules of this module. Nothing is unpickled.
+    synonyms: Tensor  # (V, S), int32
+    continues_word: Tensor  # (V) boolean, the symbols that continue a word
+    description: dict[str, str]
+
+
+def load_synonym_table(path: str | Path, dictionary: Symbols) -> Table:
+    """Read the table that was built for ``dictionary``.
+
+    A table of version 0.1 does not say which symbols continue a word, so this is derived from the dictionary. If that
+    contains numbers (GPT-2 BPE), a warning is logged and no symbol continues a word. Raises InputError for a file that
+    is missing, damaged, of another format or of another dictionary, or whose rows break the rules of this module.
+    Nothing is unpickled.
     """
-    if not path:
-        raise InputError(f"no --synonym-table given; {_REMEDY}")
     tensors, description = _read(path)
     if description.get("dictionary_fingerprint") != fingerprint(dictionary):
         size = description.get("dictionary_size", "?")
@@ -96,26 +105,16 @@ def load_synonym_table(path: str | Path | None, dictionary: Symbols) -> Tensor:
     fault = _fault(tensors["synonyms"], dictionary)
     if fault is not None:
         raise InputError(f"{path}: {fault}; {_REMEDY}")
-    return tensors["synonyms"]
-
-
-def load_continuations(path: str | Path, dictionary: Symbols) -> Tensor:
-    """Which symbols of ``dictionary`` continue a word, (len(dictionary)) boolean, from a table built for it.
-
-    For a table of version 0.1, this is derived from the dictionary. If that contains numbers (GPT-2 BPE), a warning is
-    logged and no symbol continues a word. Raises InputError as ``load_synonym_table`` does.
-    """
-    tensors, _ = _read(path)
-    if "continues_word" not in tensors:
+    continuations = tensors.get("continues_word")
+    if continuations is None:
         try:
-            return torch.tensor(continues_word(dictionary))
+            continuations = torch.tensor(continues_word(dictionary))
         except InputError:
             logger.warning(f"{path}: does not say which pieces continue a word, so parts of words count; {_REMEDY}")
-            return torch.zeros(len(dictionary), dtype=torch.bool)
-    found = tensors["continues_word"]
-    if found.dtype != torch.bool or found.shape != (len(dictionary),):
+            continuations = torch.zeros(len(dictionary), dtype=torch.bool)
+    if continuations.dtype != torch.bool or continuations.shape != (len(dictionary),):
         raise InputError(f"{path}: continues_word must be boolean of shape ({len(dictionary)},); {_REMEDY}")
-    return found
+    return Table(tensors["synonyms"], continuations, description)
 
 
 def read_description(path: str | Path) -> dict[str, str]:

@@ -197,7 +197,7 @@ def test_a_model_gives_the_nearest_words_of_its_own_embeddings(tokenizer, tmp_pa
 
 def rows_of(path, dictionary):
     """A table for fairseq as symbols -> symbols."""
-    rows = load_synonym_table(path, dictionary).tolist()
+    rows = load_synonym_table(path, dictionary).synonyms.tolist()
     return {
         dictionary[index]: [dictionary[synonym] for synonym in row if synonym != -1]
         for index, row in enumerate(rows)

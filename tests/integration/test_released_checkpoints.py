@@ -17,7 +17,7 @@ from tn_fairseq import from_pretrained
 from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.errors import InputError
 from tn_fairseq.models.loading import find_checkpoints, load
-from tn_fairseq.synonym_table import load_continuations, load_synonym_table
+from tn_fairseq.synonym_table import load_synonym_table
 
 FOLDER = Path(__file__).parent.parent / "released"
 SIZES = {
@@ -77,8 +77,8 @@ def test_a_model_and_a_table_of_a_version_in_python(version, dictionary):
     assert sum(one.probability for one in filled) == pytest.approx(1)
 
     path, theirs = folder / "synonyms.safetensors", load_dictionary(folder / "data-bin" / "dict.txt")
-    table = load_synonym_table(path, theirs)
+    table, continuations, _ = load_synonym_table(path, theirs)
     assert theirs.index("big") in table[theirs.index("large")] and theirs.index("start") in table[theirs.index("begin")]
-    assert load_continuations(path, theirs).tolist() == [symbol.startswith("##") for symbol in theirs.symbols]
+    assert continuations.tolist() == [symbol.startswith("##") for symbol in theirs.symbols]
     with pytest.raises(InputError, match="the table of another dictionary"):
         load_synonym_table(path, dictionary)

@@ -18,7 +18,7 @@ from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.objectives.mlm_merged_synonyms import first_of_group
 from tn_fairseq.preprocessing import twins
 from tn_fairseq.preprocessing.commands.twins import main
-from tn_fairseq.synonym_table import load_continuations, load_synonym_table
+from tn_fairseq.synonym_table import load_synonym_table
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def tokens(folder: Path, split: str = "train") -> np.ndarray:
 
 
 def table_of(folder: Path) -> torch.Tensor:
-    return load_synonym_table(folder / twins.TABLE, load_dictionary(folder / "dict.txt"))
+    return load_synonym_table(folder / twins.TABLE, load_dictionary(folder / "dict.txt")).synonyms
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])
@@ -82,7 +82,7 @@ def test_the_table_is_exact(twin_bin):
             assert table[twin] == word
             assert dictionary[max(word, twin)] == f"{dictionary[min(word, twin)]}~"
     assert (table >= 0).sum() == 2 * json.loads((twin_bin / twins.REPORT).read_text())["words"]
-    assert not load_continuations(twin_bin / twins.TABLE, dictionary).any()
+    assert not load_synonym_table(twin_bin / twins.TABLE, dictionary).continues_word.any()
 
 
 def test_a_share_of_zero_changes_no_byte(data_bin, tmp_path):

@@ -57,7 +57,7 @@ def build(tmp_path):
         content, names = output.read_bytes(), dictionary.symbols
         rows = {
             names[index]: [names[other] for other in row if other != -1]
-            for index, row in enumerate(load_synonym_table(output, dictionary).tolist())
+            for index, row in enumerate(load_synonym_table(output, dictionary).synonyms.tolist())
             if row[0] != -1
         }
         return content[8 + int.from_bytes(content[:8], "little") :], rows, read_description(output)

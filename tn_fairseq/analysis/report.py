@@ -20,7 +20,7 @@ from ..models.loading import find_checkpoints, load_ours
 from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report import draw_if_possible, list_files, report_folder
 from ..reporting.training_log import loss_points
-from ..synonym_table import load_continuations, load_synonym_table, read_description
+from ..synonym_table import load_synonym_table
 from ..synonyms.inflection import relation
 from ..vocabulary import STOP_WORDS, surface_forms, whole_words
 from .cases import Case
@@ -56,9 +56,10 @@ def write_report(options: Namespace) -> str:
     dictionary = load_dictionary(options.data_bin / "dict.txt")
     forms = surface_forms(dictionary, options.encoder_json)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
-    tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
-    continuations = load_continuations(options.synonym_table[0], dictionary)
-    descriptions = {name: read_description(path) for name, path in paths.items()}
+    loaded = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
+    tables = {name: table.synonyms for name, table in loaded.items()}
+    descriptions = {name: table.description for name, table in loaded.items()}
+    continuations = next(iter(loaded.values())).continues_word
     checkpoints = find_checkpoints(options.path, dictionary)
     checkpoints += find_folders(options.model, dictionary, options.data_bin)
     for checkpoint in checkpoints if options.detection else ():

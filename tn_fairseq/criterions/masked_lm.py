@@ -20,7 +20,7 @@ from ..errors import PREPROCESSING, InputError, naming, one_line_errors
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, add_up
-from ..synonym_table import load_continuations, load_synonym_table
+from ..synonym_table import load_synonym_table
 
 
 @dataclass
@@ -49,8 +49,7 @@ class MaskedLMCriterion(FairseqCriterion):
             task.cfg.reuse_dataloader = False
         synonyms = continues_word = None
         if cfg.synonym_table:
-            synonyms = load_synonym_table(cfg.synonym_table, task.source_dictionary)
-            continues_word = load_continuations(cfg.synonym_table, task.source_dictionary)
+            synonyms, continues_word, _ = load_synonym_table(cfg.synonym_table, task.source_dictionary)
         self.objective = self.kind(cfg, self.padding_idx, synonyms, continues_word, load_judge=self.load_judge)
 
     def load_judge(self, path: str) -> nn.Module:

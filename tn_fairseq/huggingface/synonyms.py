@@ -17,7 +17,7 @@ from torch import Tensor
 from ..dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols
 from ..errors import PREPROCESSING, InputError, first_line
 from ..packages import require
-from ..synonym_table import PADDING, load_continuations, load_synonym_table, read_description, save_synonym_table
+from ..synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
 from ..synonyms.neighbors import Vectors
@@ -193,7 +193,7 @@ class SynonymTable:
                 f"{PREPROCESSING} build-synonym-table --tokenizer, or also give the dict.txt"
             )
         theirs = symbols if dictionary is None else read_symbols(dictionary)
-        table, continuations = load_synonym_table(path, theirs), load_continuations(path, theirs)
+        table, continuations, description = load_synonym_table(path, theirs)
         if dictionary is not None:
             ids = _ids_of(theirs, symbols, table, dictionary)
             table, continuations = _move(table, continuations, ids, len(symbols))
@@ -203,7 +203,7 @@ class SynonymTable:
                 f"{path}: has synonyms of a special token, or a special token as a synonym; build it again"
             )
         continuations[special] = False
-        return cls(symbols, table, continuations, read_description(path))
+        return cls(symbols, table, continuations, description)
 
     def save(self, path: str | Path) -> None:
         """Write the table, for ``from_file`` and for fairseq; raises InputError if it cannot be written."""

@@ -12,7 +12,7 @@ from tokenizer_folders import REAL_DATA, SPECIAL, with_real_data
 
 from tn_fairseq.dictionary import fingerprint, load_dictionary
 from tn_fairseq.preprocessing.commands.build_synonym_table import main
-from tn_fairseq.synonym_table import load_continuations, load_synonym_table, read_description
+from tn_fairseq.synonym_table import load_synonym_table, read_description
 
 PRIMARY = {"main", "chief", "principal", "master", "elementary", "elemental", "basal"}
 STAY = {"remain", "continue", "stop", "halt", "delay", "persist", "abide", "bide", "detain", "arrest", "check", "quell"}
@@ -78,7 +78,7 @@ def rows(dict_txt, *options):
     output = build(dict_txt, *options)
     synonyms = {
         dictionary[index]: {dictionary[synonym] for synonym in row if synonym != -1}
-        for index, row in enumerate(load_synonym_table(output, dictionary).tolist())
+        for index, row in enumerate(load_synonym_table(output, dictionary).synonyms.tolist())
     }
     description = read_description(output)
     description |= {name: json.loads(description[name]) for name in ("options", "counts")}
@@ -345,5 +345,5 @@ def test_the_table_says_which_of_gpt2s_numbers_continue_a_word(tmp_path, vectors
     encoder = ["--encoder-json", tmp_path / "encoder.json"]
     table = build(dict_txt, *encoder, "--source", "vectors", "--vectors", vectors_txt)
     dictionary = load_dictionary(dict_txt)
-    continuing = load_continuations(table, dictionary).nonzero().flatten().tolist()
+    continuing = load_synonym_table(table, dictionary).continues_word.nonzero().flatten().tolist()
     assert [dictionary[index] for index in continuing] == ["4"]

@@ -43,7 +43,7 @@ def judge_report(options: Namespace) -> str:
     words = whole_words(dictionary, options.encoder_json)
     targets = read_swords(options.swords)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
-    tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
+    tables = {name: load_synonym_table(path, dictionary).synonyms for name, path in paths.items()}
     tokenizer = load_tokenizer(options.data / "tokenizer")
     questions = find_questions(targets, tokenizer, tokenizer.lookup_table(dictionary), words)
     judge = load(check_masked_lm(options.checkpoint, dictionary), options.data)

@@ -51,7 +51,7 @@ def write_report(options: Namespace) -> str:
     dictionary = load_dictionary(options.data / "dict.txt")
     words = whole_words(dictionary, options.encoder_json)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
-    tables = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
+    tables = {name: load_synonym_table(path, dictionary).synonyms for name, path in paths.items()}
     targets = [] if options.swords is None else read_swords(options.swords)
     of_tables = []
     for name, table in tables.items():

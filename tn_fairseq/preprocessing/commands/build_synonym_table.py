@@ -46,7 +46,7 @@ from ...arguments import command_parser
 from ...dictionary import Symbols, read_symbols
 from ...errors import PREPROCESSING, InputError, naming, one_line_errors
 from ...huggingface.synonyms import TokenizerSymbols, load_tokenizer
-from ...synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
+from ...synonym_table import PADDING, load_synonym_table, save_synonym_table
 from ...synonyms.acceptance import crossings, table_quality
 from ...synonyms.building import build_table, stop_words
 from ...synonyms.lists import FORMATS
@@ -84,8 +84,7 @@ def show_table(args: argparse.Namespace, dictionary: Symbols, words: Mapping[int
 
     Raises InputError, at the end, for words that are not whole words of the dictionary.
     """
-    table = load_synonym_table(args.table, dictionary)
-    description = read_description(args.table)
+    table, _, description = load_synonym_table(args.table, dictionary)
     for name, value in sorted(description.items()):
         print(f"{name:24}{value}")
     ours = {"lang", "stop_words"}.isdisjoint(json.loads(description.get("options", "{}")))
