@@ -185,6 +185,8 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
     )
     for study in earlier:
         add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
+    logs = start.measures.get("logs", Measure())  # may leave an arm out
+    found.curves = {run: curve for run, curve in found.curves.items() if run.arm in (logs.arms or start.arms)}
     # an earlier study may have measured other arms, too
     words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (found.words, found.costs))
     comparisons = compare_all(found, start)

@@ -194,6 +194,13 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         "runs/scratch/plain/seed7",
         "runs/scratch/hard_wordnet/seed7",
     ]
+    logs = plan["starts"]["scratch"]["measures"]["logs"]
+    logs["arms"] = ["plain"]
+    only_plain = figures_with("--no-training", "--earlier", other)["starts"]["scratch"]
+    assert {curve["arm"] for curve in only_plain["curves"]} == {"plain"}
+    in_training = [row["arm"] for row in only_plain["comparisons"] if "during training" in row["group"]]
+    assert set(in_training) == {"plain"} and len(only_plain["comparisons"]) > len(in_training)
+    del logs["arms"]
     plan["starts"]["scratch"]["seeds"] = [1, 2]
     complete = theirs["starts"]["scratch"]["comparisons"]
     for key, values in (("seed", (1, 2)), ("arm", ("hard_wordnet", "plain"))):
