@@ -81,11 +81,11 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
 
     text, vocabulary = names.source("text"), names.source("vocab.txt", ".txt")
     run(train_tokenizer, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
-    found["tokenizer"] = contents(names("trained"))
+    found["tokenizer"] = contents(Path(names("trained")))
 
     data, tokenizer = names("data-bin"), f"--tokenizer={vocabulary}"
     run(binarize, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
-    found["data-bin"] = contents(data)
+    found["data-bin"] = contents(Path(data))
 
     table, dictionary = names("synonyms", ".safetensors"), f"--dict={data}/dict.txt"
     source = f"--vectors={names.source('vectors')}", f"--stop-words={names.source('stop-words')}"
@@ -109,11 +109,11 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     assert "Glyph" not in capsys.readouterr().err
     (row,) = json.loads(Path(report, "false_negatives.json").read_text())
     assert (row.pop("checkpoint"), row.pop("table")) == (checkpoint, Path(table).stem)
-    found["report"] = row, [*contents(report)]
+    found["report"] = row, sorted(contents(Path(report)))
 
     exported = names("exported")
     run(huggingface, "export", names.argument(checkpoint), f"--output={exported}", f"--data={data}")
-    found["exported"] = {file: sum for file, sum in contents(exported).items() if not file.endswith("README.md")}
+    found["exported"] = {file: sum for file, sum in contents(Path(exported)).items() if not file.endswith("README.md")}
     imported = names("imported", ".pt")
     words = f"--generator={exported}/generator", f"--data={data}", f"--output={imported}"
     told = run(huggingface, "import", names.argument(f"{exported}/discriminator"), *words)
@@ -131,7 +131,7 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     ):
         output = names(f"{command.__name__}-bin")
         run(command, *words, tokenizer, f"--destdir={output}")
-        found[command.__name__] = contents(output)
+        found[command.__name__] = contents(Path(output))
     scored = names("squad.json"), names.source("predictions.json")
     found["score"] = run(evaluation, "squad-score", *map(names.argument, scored))
     return found
