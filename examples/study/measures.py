@@ -11,7 +11,7 @@ from typing import List, Optional
 from plan import MEASURES, Measure, Run, Start, runs_of
 from runner import Runner, last_line, say
 
-from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
+from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint, updates_of
 from tn_fairseq.errors import InputError
 from tn_fairseq.files import read_json_object, write_text
 from tn_fairseq.reporting.training_log import read_records
@@ -36,10 +36,10 @@ def is_finished(folder: Path, run: Run) -> bool:
     return path.exists() and read_json_object(path, RESTART).get("state") == "finished"
 
 
-def updates_of(checkpoint: Path) -> int:
+def updates_in(checkpoint: Path) -> int:
     """The number of updates of a checkpoint, or 0 if there is none that can be read."""
     try:
-        return load_checkpoint(checkpoint)["optimizer_history"][-1]["num_updates"]
+        return updates_of(load_checkpoint(checkpoint)) or 0
     except InputError:
         return 0
 
@@ -49,10 +49,10 @@ def keep_weights(folder: Path) -> None:
 
     That leaves a third of their size. They can be measured and fine-tuned, but not resumed.
     """
-    updates = updates_of(folder / LAST)
+    updates = updates_in(folder / LAST)
     for path in folder.glob("checkpoint*.pt"):
         state = load_checkpoint(path)
-        if path.name != LAST and state["optimizer_history"][-1]["num_updates"] == updates:
+        if path.name != LAST and updates_of(state) == updates:
             path.unlink()
         elif state.get("last_optimizer_state") is not None:
             save_checkpoint({**state, "last_optimizer_state": None}, path)

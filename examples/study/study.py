@@ -33,7 +33,7 @@ from measures import (
     measure_run,
     measure_together,
     prepare_measures,
-    updates_of,
+    updates_in,
 )
 from plan import Plan, Run, Start, hint, read_plan, runs_of, training_command
 from progress import clock, hours_left
@@ -230,7 +230,7 @@ def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[st
     state = {"command": runner.shown(words)}
     if training and not (folder / STATE).exists():
         forget_measures(runner.folder, run)
-    if updates_of(folder / LAST) < start.updates:  # else, it was killed after its last update
+    if updates_in(folder / LAST) < start.updates:  # else, it was killed after its last update
         if not training:
             return None
         write_state(folder, {**state, "state": "started"})
