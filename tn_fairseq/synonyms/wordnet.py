@@ -1,6 +1,7 @@
 """WordNet as a source of synonyms, in English and other languages."""
 
 import io
+import multiprocessing
 import os
 import sys
 import urllib.request
@@ -68,6 +69,8 @@ def process_reader() -> WordNetCorpusReader:
 
 @cache
 def _process_reader(process: int) -> WordNetCorpusReader:
+    if multiprocessing.parent_process() is None:
+        return ensure_wordnet()  # a second reader would take 2 seconds and 95 MB
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other languages are not available, says NLTK
         return WordNetCorpusReader(ensure_wordnet().root, None)
