@@ -29,7 +29,8 @@ from tn_fairseq.evaluation.lexical.blimp import read_blimp
 from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
 from tn_fairseq.formats.glue import TASKS, read_task
 from tn_fairseq.formats.squad import read_squad
-from tn_fairseq.preprocessing.text import Reading, find_files, read_chunks
+from tn_fairseq.preprocessing.text import Reading, read_chunks
+from tn_fairseq.preprocessing.text_files import find_files
 from tn_fairseq.synonym_table import load_synonym_table
 from tn_fairseq.synonyms.lists import SynonymList
 from tn_fairseq.synonyms.neighbors import nearest_neighbors
@@ -199,7 +200,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
 def use_text(path: Path) -> None:
     """Read text as binarize does."""
-    for chunk in read_chunks(find_files([path], Reading()), "", Reading()):
+    for chunk in read_chunks(find_files([path]), "", Reading()):
         chunk.plain(Reading()).lines()
 
 

@@ -22,7 +22,8 @@ from tokenizer_folders import TEXT
 from tn_fairseq.preprocessing import text as text_module
 from tn_fairseq.preprocessing.binarization import binarize
 from tn_fairseq.preprocessing.commands import train_tokenizer
-from tn_fairseq.preprocessing.text import Reading, find_files, read_chunks
+from tn_fairseq.preprocessing.text import Reading, read_chunks
+from tn_fairseq.preprocessing.text_files import find_files
 
 SKIP = Reading(skip_bad_records=True)
 # Records, among them one without text. Blank lines in a record are not boundaries.
@@ -147,7 +148,7 @@ def test_progress_ends_at_the_size_of_the_files(tmp_path, monkeypatch):
     monkeypatch.setattr(text_module, "tqdm", Bar)
     for kind, writer in WRITERS.items():
         (tmp_path / kind).mkdir()
-        files = find_files([writer(tmp_path / kind)], Reading())
+        files = find_files([writer(tmp_path / kind)])
         positions = [bars[-1].n for _ in read_chunks(files, "read", Reading())]
         assert positions == sorted(positions) and bars[-1].n == bars[-1].total > 0, kind
 
@@ -164,7 +165,7 @@ def test_only_a_small_part_of_a_file_is_in_memory(tmp_path, kind):
         content = json_lines(texts) if ".jsonl" in kind else "\n".join(texts).encode()
         path.write_bytes(COMPRESS.get(path.suffix[1:], bytes)(content))
     del texts
-    files = find_files([path], Reading())
+    files = find_files([path])
     list(read_chunks(files[:0], "", Reading()))  # imports
     tracemalloc.start()
     arrow = pa.total_allocated_bytes()
@@ -232,12 +233,12 @@ def test_a_bad_row_of_a_table_is_refused_or_skipped(tmp_path, bert, value):
 
 def texts_of(path: Path) -> tuple[list[str], int]:
     """The texts that are read if bad records are skipped, and the number of these."""
-    kept = [chunk.plain(SKIP) for chunk in read_chunks(find_files([path], SKIP), "", SKIP)]
+    kept = [chunk.plain(SKIP) for chunk in read_chunks(find_files([path]), "", SKIP)]
     return [line for chunk in kept for line in chunk.lines() if line], sum(chunk.bad for chunk in kept)
 
 
 def refusal_of(path: Path) -> str:
-    return refused(list, read_chunks(find_files([path], Reading()), "", Reading()))
+    return refused(list, read_chunks(find_files([path]), "", Reading()))
 
 
 @pytest.mark.parametrize("chunk_bytes", [1000, 1 << 18])
@@ -278,65 +279,25 @@ def test_a_damaged_table_is_refused_or_its_rest_is_skipped(tmp_path, kind):
         assert refusal_of(path).startswith(f"{file}, record {number}: ")
 
 
-def test_what_is_refused(tmp_path, monkeypatch):
-    write(tmp_path / "mixed" / "a.txt", "the")
-    write(tmp_path / "mixed" / "b.jsonl", GOOD)
-    write(tmp_path / "splits" / "dataset_dict.json", {"splits": ["train"]})
-    save_to_disk(tmp_path / "splits" / "train", TEXTS)
-    write(tmp_path / "linked" / "a.txt", "the")
-    (tmp_path / "linked" / "more").symlink_to(tmp_path / "mixed")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "a.txt").symlink_to(tmp_path / "nothing")
-    write(tmp_path / "a.tar.gz", b"")
-    write(tmp_path / "a.zst", b"")
-    write_parquet(tmp_path / "a.parquet", TEXTS)
-    for given, message in (
-        ("nothing[1].txt", "nothing[1].txt: no file there"),
-        ("nothing.txt", "nothing.txt: No such file or directory; give a text file"),
-        ("*.json", "*.json: no file there"),
-        ("mixed", "mixed: a folder with plain text (a.txt) and JSON Lines (b.jsonl); give the files, or a pattern"),
-        ("splits", "splits: contains the splits train; give the folder of one split"),
-        ("linked", "linked/more: a link to a folder, which is not followed; give the folder that it leads to"),
-        ("broken", "broken/a.txt: a link to a file that does not exist; repair it, or delete it"),
-        ("a.tar.gz", "a.tar.gz: an archive of several files; unpack it"),
-    ):
-        assert message in refused(find_files, [tmp_path / given], Reading())
-    for address, reason in (
-        ("memory://nothing/*.txt", "no file there"),
-        ("memory://nothing.txt", "No such file or directory"),
-        ("carrier://pigeon/a.txt", "Protocol not known: carrier"),
-    ):
-        message = refused(find_files, [address], Reading())
-        assert message.startswith(f"{address}: {reason}")
+def test_a_column_without_text_is_refused(tmp_path):
+    files = find_files([write_parquet(tmp_path / "a.parquet", TEXTS)])
     for field, message in (
         ("body", "a.parquet: not one column 'body', but 'id', 'text'; give one with --text-field"),
         ("id", "a.parquet: the column 'id' is of type int64; give a column of text with --text-field"),
     ):
-        reading = Reading(field, skip_bad_records=True)
-        files = find_files([tmp_path / "a.parquet"], reading)
-        assert message in refused(list, read_chunks(files, "", reading))
-    for module, given, reading, extra in (
-        ("pyarrow", "a.parquet", Reading(), "parquet"),
-        ("backports.zstd", "a.zst", Reading(), "zstd"),
-        ("sentencex", "mixed/a.txt", Reading(split_sentences="en"), "sentences"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, module, None)
-            assert f"pip install 'tn_fairseq[{extra}]'" in refused(find_files, [tmp_path / given], reading)
+        assert message in refused(list, read_chunks(files, "", Reading(field, skip_bad_records=True)))
 
 
-@pytest.mark.parametrize("query", ["", "?download=true", "?path=a.txt"])
-def test_a_query_says_nothing_about_the_format(query):
-    file = text_module.TextFile("", f"https://host/A.JSONL.GZ{query}", 0)
-    assert (file.kind, file.compression, file.unpacked) == (text_module.JSON, ".gz", "https://host/a.jsonl")
-    for other in ("what?.jsonl", "https://host/get?file=a.jsonl"):
-        assert text_module.TextFile("", other, 0).kind == text_module.JSON
+def test_splitting_sentences_needs_a_library_and_a_language(monkeypatch):
+    assert "--split-sentences klingon: not the code of a language" in refused(Reading, split_sentences="klingon")
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    assert "pip install 'tn_fairseq[sentences]'" in refused(Reading, split_sentences="en")
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl.xz", "a.parquet"])
 def test_a_connection_that_breaks_is_not_taken_for_damage(name, monkeypatch):
     fsspec.filesystem("memory").pipe(f"/{name}", b"")
-    files = find_files([f"memory:///{name}"], SKIP)
+    files = find_files([f"memory:///{name}"])
 
     class Broken(io.BytesIO):
         def read(self, *_):

@@ -24,7 +24,8 @@ from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
-from .text import PLAIN, Chunk, Reading, Records, TextFile, check_regular, find_files, read_chunks
+from .text import Chunk, Reading, Records, read_chunks
+from .text_files import PLAIN, TextFile, check_regular, find_files
 from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
@@ -120,7 +121,7 @@ def binarize(
     that another run is writing to, and as ``open_engine`` does.
     """
     destdir = Path(destdir)
-    files = {split: find_files(inputs, reading) for split, inputs in splits.items()}
+    files = {split: find_files(inputs) for split, inputs in splits.items()}
     if shards is not None:
         _check_shards(files["train"], destdir)
     vocabulary = Vocabulary(tokenizer, dict_path)
