@@ -1,11 +1,12 @@
-"""The tables of the paper next to our figures, and what it would cost to repeat the paper's rows."""
+"""The tables of all starts: ours, and those of the paper next to ours, with what it would cost to repeat its rows."""
 
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Dict, List, Sequence, Tuple
 
-from figures import FINE_TUNING
+from figures import FINE_TUNING, HELD_OUT, RATES, RECOVERED
 from plan import Plan
+from statements import Row, short
 
 from tn_fairseq.reporting.layout import cell
 from tn_fairseq.reporting.paper import (
@@ -32,12 +33,50 @@ TRAINING = {
     "ELECTRA-small": (10e6, 1_000_000 * 128 * 128),
     "ELECTRA-base": (94e6, 200_000 * 128 * 512),
 }
+PAPER = "The tables of the paper, next to ours"
 NOTE = (
     f"{REPEAT} estimates what it takes to train a model of the paper once: 6 operations per parameter and token, at "
     f"{SHARE:.0%} of the peak. Fine-tuning a base model on GLUE adds less than half an hour. Our models are smaller, "
     "and were trained for minutes, so only the signs of differences can be compared. We have no data for QQP, MNLI "
     "and QNLI."
 )
+
+
+# column of the table of all starts -> group, measure (of the shares, how it begins), and that of starts with an oracle
+HEADLINES = {
+    "accuracy (%)": (HELD_OUT, RATES["accuracy"][1], RATES["merged_accuracy"][1]),
+    "loss (bits)": (HELD_OUT, RATES["loss"][1], RATES["merged_loss"][1]),
+    "recovered accuracy (%)": (RECOVERED, "", "of the accuracy"),
+    "recovered loss (%)": (RECOVERED, "", "of the loss"),
+    "GLUE": (FINE_TUNING, AVERAGE, AVERAGE),
+    "SQuAD F1": (FINE_TUNING, "SQuAD F1", "SQuAD F1"),
+}
+GLANCE = (
+    "The first arm of a start shows means, the others differences from it, with 95% intervals over the seeds. A "
+    "difference is in bold if its interval excludes zero. Accuracy and loss are those of held-out text. In starts with "
+    "an oracle, synonyms of the hidden word count as right."
+)
+
+
+def at_a_glance(plan: Plan, results: Dict[str, Any]) -> Tuple[List[str], List[List[str]]]:
+    """The header and the rows of one table for all starts: what each arm changes in the most important measures."""
+    found: Dict[str, Dict[Tuple[str, str], Row]] = {column: {} for column in HEADLINES}
+    for name, start in plan.starts.items():
+        for column, (group, plain, with_oracle) in HEADLINES.items():
+            measure = with_oracle if start.oracle else plain
+            for row in results["starts"][name]["comparisons"]:
+                same = row["measure"].startswith(measure) if group == RECOVERED else row["measure"] == measure
+                if row["group"] == group and same:
+                    found[column][name, row["arm"]] = row  # of shares at several updates, the last one
+    columns = [column for column, cells in found.items() if cells]
+    lines = []
+    for name, start in plan.starts.items():
+        for arm in start.arms:
+            runs = results["starts"][name]["runs"]
+            finished = sum(run["arm"] == arm and run["state"] == "finished" for run in runs)
+            cells = [short(found[column].get((name, arm))) for column in columns]
+            lines += [[f"{name}: {arm}", str(finished), *cells]] if finished else []
+    return ["start: arm", "seeds", *columns], lines
 
 
 @dataclass

@@ -29,10 +29,7 @@ PLANS = sorted(path.stem for path in (FOLDER / "plans").glob("*.yaml"))
 @pytest.fixture(scope="module")
 def modules():
     """The modules of the study by name."""
-    return {
-        name: load_script(f"examples/study/{name}.py")
-        for name in ("plan", "figures", "measures", "progress", "report", "runner", "study", "tables")
-    }
+    return {path.stem: load_script(f"examples/study/{path.name}") for path in FOLDER.glob("*.py")}
 
 
 def small_plan() -> dict:
@@ -643,8 +640,8 @@ def test_curves_by_hand(modules):
 
 
 def test_curves_are_compared_at_the_updates_that_all_have(modules):
-    report = modules["report"]
-    assert report.average([([10, 20, 30], [1, 2, 3]), ([20, 30, 40], [4, 7, 9])]) == ([20, 30], [3, 5])
+    plots = modules["plots"]
+    assert plots.average([([10, 20, 30], [1, 2, 3]), ([20, 30, 40], [4, 7, 9])]) == ([20, 30], [3, 5])
     curves = [("plain", 1, [10, 20, 40]), ("new", 1, [20, 30, 40]), ("new", 2, [20, 30, 40])]
     of_start = {
         "curves": [
@@ -658,7 +655,7 @@ def test_curves_are_compared_at_the_updates_that_all_have(modules):
         ]
     }
     start = modules["plan"].Start(baseline="plain", log_every=1, measures={"logs": modules["plan"].Measure(window=1)})
-    assert report.paired_curves(start, of_start) == {"new": ([20, 40], [1, 1])}
+    assert plots.paired_curves(start, of_start) == {"new": ([20, 40], [1, 1])}
 
 
 def test_data_that_another_command_prepared_is_refused(modules, tmp_path):
@@ -684,7 +681,7 @@ def test_comparisons_use_the_seeds_of_both_arms(modules):
 
 
 def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(modules):
-    figures, report = modules["figures"], modules["report"]
+    figures, statements = modules["figures"], modules["statements"]
     key, plain = ("group", "accuracy", "%", 1), {seed: 10.0 + seed for seed in (1, 2, 3)}
     shifts = {"far": [5.0, 5.1, 4.9], "near": [0.1, -0.1, 0.05], "noisy": [4.0, -4.0, 1.0]}
     values = {"plain": plain}
@@ -695,15 +692,15 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(mod
     assert found["plain"]["p"] is None and found["plain"]["equivalent"] is None
     assert found["far"]["holm"] == pytest.approx(3 * found["far"]["p"]) and found["far"]["p"] < 0.001
     assert {arm: found[arm]["equivalent"] for arm in shifts} == {"far": False, "near": True, "noisy": False}
-    significant, excluded = report.corrected({"comparisons": rows})
+    significant, excluded = statements.corrected({"comparisons": rows})
     assert "1 of 3 differences are significant: far on accuracy." in significant
     assert excluded.startswith(
         "accuracy: a difference larger than 0.5 is excluded for near; tested: far, near, noisy ("
     )
     again = [{**row, "measure": "loss", "holm": None} for row in rows if row["equivalent"] is not None]
-    assert report.corrected({"comparisons": rows + again})[1:] == [excluded.replace("accuracy", "accuracy; loss")]
+    assert statements.corrected({"comparisons": rows + again})[1:] == [excluded.replace("accuracy", "accuracy; loss")]
     start = modules["plan"].Start(margins={"acuracy": 0.5, "accuracy": 0.5})
-    unused = report.unused_margins(start, {"comparisons": rows})
+    unused = statements.unused_margins(start, {"comparisons": rows})
     assert unused == ["No difference was tested against the margin of acuracy."]
     rows = figures.compared(key, values, "plain")
     assert all(row["equivalent"] is None for row in rows)
@@ -711,7 +708,7 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(mod
 
 def test_small_shares_have_more_decimals(modules):
     values = (("%", 31.0123), ("%", 0.23456), ("%", 0.0071831), ("bits", 7.9421), ("updates", 328.4), ("", 0))
-    shown = [modules["report"].number({"unit": unit, "value": value}, "value") for unit, value in values]
+    shown = [modules["statements"].number({"unit": unit, "value": value}, "value") for unit, value in values]
     assert shown == ["31.01", "0.235", "0.00718", "7.942", "328", "0.000"]
 
 
@@ -723,15 +720,15 @@ def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modu
         "other": {1: 9.0, 2: 22.0},
         "single": {1: 8.0},
     }
-    report = modules["report"]
+    figures, page = modules["figures"], modules["page"]
     start = modules["plan"].read_plan(FOLDER / "plans" / "tiny.yaml", {}).starts["scratch"]
     start.arms = dict.fromkeys(arms, start.arms["plain"])
     for better, color in ((1, "better"), (-1, "worse")):
-        rows = modules["figures"].compared((report.HELD_OUT, "score", "%", better), arms, "plain")
-        page = "".join(report.overview(start, {"comparisons": rows}))
-        assert "<th>clear_<wbr>one</th>" in page and "<td>score (%)</td><td>15.00</td>" in page
-        assert f'<td class="{color}"><b>+3.05</b></td><td>+0.50</td><td>\u22122.00</td></tr>' in page
-        assert report.measure_table("score", rows).count("<b>") == 1
+        rows = figures.compared((figures.HELD_OUT, "score", "%", better), arms, "plain")
+        text = "".join(page.overview(start, {"comparisons": rows}))
+        assert "<th>clear_<wbr>one</th>" in text and "<td>score (%)</td><td>15.00</td>" in text
+        assert f'<td class="{color}"><b>+3.05</b></td><td>+0.50</td><td>\u22122.00</td></tr>' in text
+        assert page.measure_table("score", rows).count("<b>") == 1
 
 
 def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
@@ -783,7 +780,7 @@ def test_the_papers_tables_have_our_rows(modules):
 
 
 def test_one_table_has_the_most_important_measures_of_all_starts(modules):
-    plan, figures, report = modules["plan"], modules["figures"], modules["report"]
+    figures, page, plan, tables = (modules[name] for name in ("figures", "page", "plan", "tables"))
     arm = plan.Arm(about="a", flags="")
     starts = {
         name: plan.Start(about=name, updates=4, baseline="plain", arms={"plain": arm, "new": arm, "left": arm})
@@ -798,7 +795,7 @@ def test_one_table_has_the_most_important_measures_of_all_starts(modules):
             rows += figures.compared(figures.RATES[column], values, "plain")
         runs = [{"arm": arm, "state": "finished"} for arm in ("plain", "new") for _ in (1, 2)]
         results[name] = {"comparisons": rows, "runs": runs}
-    header, rows = report.at_a_glance(plan.Plan(starts=starts), {"starts": results})
+    header, rows = tables.at_a_glance(plan.Plan(starts=starts), {"starts": results})
     assert header == ["start: arm", "seeds", "accuracy (%)"]
     assert rows == [
         ["one: plain", "2", "30.00"],
@@ -806,7 +803,7 @@ def test_one_table_has_the_most_important_measures_of_all_starts(modules):
         ["two: plain", "2", "40.00"],
         ["two: new", "2", "**+2.10 ± 1.27**"],
     ]
-    assert report.cells("td", ["**+1.00 ± 0.10**", "<"]) == "<td><b>+1.00 ± 0.10</b></td><td>&lt;</td>"
+    assert page.cells("td", ["**+1.00 ± 0.10**", "<"]) == "<td><b>+1.00 ± 0.10</b></td><td>&lt;</td>"
 
 
 def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
@@ -828,7 +825,7 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
 
 
 def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
-    figures, plan, report = (modules[name] for name in ("figures", "plan", "report"))
+    figures, plan, plots = (modules[name] for name in ("figures", "plan", "plots"))
     starts, results = {}, {}
     texts = {"much": 6, "little": 1, "again": 3, "large": 4, "English": 0.5}
     for name, dose in texts.items():
@@ -843,9 +840,9 @@ def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
         starts[name] = plan.Start(baseline="plain", oracle=oracle, data=data, train=train, updates=8)
         results[name] = {"comparisons": rows}
     study = plan.Plan(starts=starts)
-    points, apart = report.doses(study, {"starts": results}, "merged_accuracy")
+    points, apart = plots.doses(study, {"starts": results}, "merged_accuracy")
     assert [(dose, difference) for dose, difference, _, _ in points["oracle"]] == [(1, 1.5), (6, 6.5)]
     assert [(dose, difference) for dose, difference, _, _ in apart["oracle"]] == [(3, 3.5), (4, 4.5)]
-    assert report.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
+    assert plots.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
     drawn = (tmp_path / "plots" / "doses.svg").read_text()
     assert "English" in drawn and "oracle" in drawn and "much" not in drawn
