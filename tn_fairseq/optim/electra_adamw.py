@@ -24,7 +24,7 @@ class ElectraAdamWConfig(FairseqDataclass):
     adam_bias_correction: bool = field(default=False, metadata={"help": "correct the bias of the moments towards zero"})
     weight_decay: float = field(default=0.01, metadata={"help": "decoupled; not applied to biases and LayerNorm"})
     layerwise_lr_decay: float = field(
-        default=1.0, metadata={"help": "factor on the learning rate per layer, from top to bottom, for fine-tuning"}
+        default=1.0, metadata={"help": "factor of the learning rate from each layer to the one below"}
     )
     lr: List[float] = II("optimization.lr")
 
