@@ -38,6 +38,9 @@ def test_what_is_refused(tmp_path, monkeypatch):
     ):
         message = refused(find_files, [address])
         assert message.startswith(f"{address}: {reason}")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "fsspec.implementations.http", None)
+        assert refused(find_files, ["https://host/a.txt"]).endswith("; install what is missing with pip")
     for module, given, extra in (("pyarrow", "a.parquet", "parquet"), ("backports.zstd", "a.zst", "zstd")):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)

@@ -128,6 +128,7 @@ def _find(name: str) -> list[TextFile]:
         raise
     except Exception as error:  # each file system has errors of its own
         remedy = "check the address and the network" if "://" in name else "give a text file"
+        remedy = "install what is missing with pip" if isinstance(error, ImportError) else remedy
         raise InputError(f"{name}: {reason(error)}; {remedy}") from None
     return _files(name, found, system)
 
