@@ -22,7 +22,7 @@ from tqdm import tqdm
 from ..errors import InputError
 from ..files import json_type
 from ..packages import require
-from .text_files import ARROW, COMPRESSIONS, JSON, PARQUET, PLAIN, TextFile, reason
+from .text_files import ARROW, COMPRESSIONS, JSON, PARQUET, PLAIN, TextFile, reason_of
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
@@ -329,7 +329,7 @@ def _reason(error: BaseException) -> str:
         return "not UTF-8"
     if isinstance(error, json.JSONDecodeError):
         return f"not valid JSON ({error.msg})"
-    return reason(error)
+    return reason_of(error)
 
 
 def _few(names: Iterable[str]) -> str:

@@ -93,7 +93,7 @@ def check_regular(files: Iterable[TextFile], reason: str) -> None:
             raise InputError(f"{file.name}: not a regular file, but {reason}; write the text to a file")
 
 
-def reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """What an error of a file system says, in one line."""
     if isinstance(error, FileNotFoundError):  # the message of some file systems is only the path
         return "No such file or directory"
@@ -126,10 +126,11 @@ def _find(name: str) -> list[TextFile]:
             found = {path: system.info(path)}
     except InputError:
         raise
+    except ImportError as error:
+        raise InputError(f"{name}: {reason_of(error)}; install what is missing with pip") from None
     except Exception as error:  # each file system has errors of its own
         remedy = "check the address and the network" if "://" in name else "give a text file"
-        remedy = "install what is missing with pip" if isinstance(error, ImportError) else remedy
-        raise InputError(f"{name}: {reason(error)}; {remedy}") from None
+        raise InputError(f"{name}: {reason_of(error)}; {remedy}") from None
     return _files(name, found, system)
 
 
