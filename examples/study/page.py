@@ -26,7 +26,7 @@ from statements import (
     titled,
     verdict,
 )
-from tables import GLANCE, NOTE, PAPER, at_a_glance, paper_tables
+from tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 
 
 def page(
@@ -38,7 +38,7 @@ def page(
     for remark in remarks[:1]:
         yield f"<p><b>In short.</b> {html.escape(remark)}</p>"
     header, rows = at_a_glance(plan, results)
-    yield f'<div class="wide">{table(header, rows)}</div><p class="note">{GLANCE}</p>'
+    yield f'<div class="wide">{table(header, rows)}</div><p class="note">{glance(results)}</p>'
     yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in plots[""].items()) + "</div>"
     if remarks[1:]:
         yield "<h2>Discussion</h2>"

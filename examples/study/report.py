@@ -13,7 +13,7 @@ from plan import Plan
 from plots import PLOTS, draw_doses, draw_start
 from runner import RECORD
 from statements import GROUPS, NOTES, by_measure, failures, hours, power, progress, sentence, short, statements, titled
-from tables import GLANCE, NOTE, PAPER, at_a_glance, paper_tables
+from tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 
 from tn_fairseq.files import write_text
 
@@ -61,7 +61,7 @@ def summary(
         yield from ("", remarks[0])
     header, rows = at_a_glance(plan, results)
     known = {row[0].partition(":")[0] for row in rows}
-    yield from ("", GLANCE, "")
+    yield from ("", glance(results), "")
     yield from (f"- `{name}`: {start.about}" for name, start in plan.starts.items() if name in known)
     yield from ("", *markdown(header, rows))
     if remarks[1:]:

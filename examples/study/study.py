@@ -21,6 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Dict, List, Optional
 
+import torch
 from figures import finished_of, read_earlier
 from measures import (
     LAST,
@@ -260,11 +261,13 @@ def remaining_commands(runner: Runner, plan: Plan, runs: Dict[str, List[Run]]) -
 
 
 def machine() -> dict[str, str]:
-    """The processor with its number of cores, as the system gives them, and the versions of the system and Python."""
+    """The processor with its number of cores and the GPU, as the system gives them, and its and Python's versions."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []  # only on Linux
     names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
     processor = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        processor += f", {torch.cuda.get_device_name()}"
     return {"processor": processor, "system": platform.platform(), "python": f"Python {platform.python_version()}"}
 
 

@@ -58,6 +58,16 @@ GLANCE = (
 )
 
 
+def glance(results: Dict[str, Any]) -> str:
+    """How to read the table of all starts, and of which tasks GLUE is the average in each."""
+    starts: Dict[str, List[str]] = {}
+    for name, of_start in results["starts"].items():
+        measured = {row["measure"] for row in of_start["comparisons"] if row["group"] == FINE_TUNING}
+        starts.setdefault(", ".join(task for task in GLUE_TASKS if task in measured), []).append(name)
+    averages = "; ".join(f"{', '.join(names)}: {tasks}" for tasks, names in starts.items() if tasks)
+    return GLANCE + (f" GLUE is the average of some of its tasks ({averages})." if averages else "")
+
+
 def at_a_glance(plan: Plan, results: Dict[str, Any]) -> Tuple[List[str], List[List[str]]]:
     """The header and the rows of one table for all starts: what each arm changes in the most important measures."""
     found: Dict[str, Dict[Tuple[str, str], Row]] = {column: {} for column in HEADLINES}

@@ -795,13 +795,20 @@ def test_one_table_has_the_most_important_measures_of_all_starts(modules):
             rows += figures.compared(figures.RATES[column], values, "plain")
         runs = [{"arm": arm, "state": "finished"} for arm in ("plain", "new") for _ in (1, 2)]
         results[name] = {"comparisons": rows, "runs": runs}
+        scores = [((figures.FINE_TUNING, task, "%", 1), 50.0) for task in ("SST-2", "CoLA", "average")]
+        for key, value in scores if name == "one" else []:
+            rows += figures.compared(key, {"plain": {1: value}}, "plain")
+    assert (
+        tables.glance({"starts": results})
+        == tables.GLANCE + " GLUE is the average of some of its tasks (one: CoLA, SST-2)."
+    )
     header, rows = tables.at_a_glance(plan.Plan(starts=starts), {"starts": results})
-    assert header == ["start: arm", "seeds", "accuracy (%)"]
+    assert header == ["start: arm", "seeds", "accuracy (%)", "GLUE"]
     assert rows == [
-        ["one: plain", "2", "30.00"],
-        ["one: new", "2", "+1.10 ± 1.27"],
-        ["two: plain", "2", "40.00"],
-        ["two: new", "2", "**+2.10 ± 1.27**"],
+        ["one: plain", "2", "30.00", "50.00"],
+        ["one: new", "2", "+1.10 ± 1.27", "-"],
+        ["two: plain", "2", "40.00", "-"],
+        ["two: new", "2", "**+2.10 ± 1.27**", "-"],
     ]
     assert page.cells("td", ["**+1.00 ± 0.10**", "<"]) == "<td><b>+1.00 ± 0.10</b></td><td>&lt;</td>"
 
