@@ -13,6 +13,14 @@ from tn_fairseq.synonyms import fetch_wordnet
 from tn_fairseq.synonyms.wordnet import wordnet_version
 
 
+def contents(reader, name):
+    """A file of WordNet, but of an index only the license and one word, because NLTK keeps all words in memory."""
+    text = reader.open(name).read()
+    if not name.startswith("index"):
+        return text
+    return "".join(line for line in text.splitlines(keepends=True) if line.startswith((" ", "zebra")))
+
+
 @pytest.fixture
 def debian(monkeypatch, tmp_path):
     """A function that writes files as Debian's packages install them, without lexnames; until then there are none."""
@@ -23,7 +31,7 @@ def debian(monkeypatch, tmp_path):
         folder.mkdir()
         for name in WordNetCorpusReader._FILES:
             if name != "lexnames":
-                (folder / name).write_text(reader.open(name).read() if reader else name, encoding="utf-8")
+                (folder / name).write_text(contents(reader, name) if reader else name, encoding="utf-8")
 
     return install
 
@@ -32,7 +40,7 @@ def test_debian_files_are_prepared_for_nltk(reader, without_wordnet, debian, cap
     debian(reader)
     found = fetch_wordnet.fetch_wordnet()
     assert wordnet_version(found) == "WordNet 3.0"
-    assert found.synsets("primary")[0].lexname() == "noun.act"
+    assert found.synsets("zebra")[0].lexname() == "noun.animal"
     folder = without_wordnet / "corpora" / "wordnet"
     lexnames = (folder / "lexnames").read_text().splitlines()
     assert len(lexnames) == 45
