@@ -239,6 +239,8 @@ def test_invalid_judges_are_refused(build, synonym_table, judge_file, tmp_path):
     assert "needs ELECTRA" in refusal(build, synonym_table, *discriminator, *sample, family="bert")
     missing = refusal(build, synonym_table, "--correction-judge", tmp_path / "missing.pt")
     assert missing.startswith(f"error: --correction-judge {tmp_path / 'missing.pt'}: No such file")
-    assert "holds no model" in refusal(build, synonym_table, "--correction-judge", synonym_table)
+    weights = tmp_path / "weights.pt"
+    torch.save({"weight": torch.ones(2)}, weights)
+    assert "holds no model" in refusal(build, synonym_table, "--correction-judge", weights)
     other = judge_file("bert", write_data_bin(tmp_path / "other", words=["alpha", "beta"]))
     assert "the model of another dictionary" in refusal(build, synonym_table, "--correction-judge", other)
