@@ -457,8 +457,10 @@ def test_the_commands_of_the_page(modules, capsys, tmp_path):
     lines = [words for words in commands_of(page) if words[0] == "python"]
     script = "examples/study/study.py"
     assert [words[1] for words in lines] == [script, script, "examples/study/wikipedia.py", script]
-    places = {"study": str(tmp_path), "study2": str(tmp_path / "2")}
-    places["study/study.json"] = str(FOLDER / "results" / "study.json")  # its first start is finished
+    earlier = json.loads((FOLDER / "results" / "study.json").read_text())
+    earlier["starts"]["scratch"]["runs"] = []  # the starts before it are finished
+    (tmp_path / "earlier.json").write_text(json.dumps(earlier))
+    places = {"study": str(tmp_path), "study2": str(tmp_path / "2"), "study/study.json": str(tmp_path / "earlier.json")}
     for number, start in ((0, "scratch"), (1, "continued"), (3, "scratch")):
         words = lines[number][2:]
         modules["study"].main([places.get(word, word) for word in words] + ["--dry-run"])
