@@ -74,7 +74,8 @@ Curve = Dict[str, List[float]]
 def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
     """Everything that the report shows, as JSON."""
     seconds = sum(one["seconds"] for one in read_record(folder) if not one["command"].startswith("fairseq-train"))
-    processors = dict.fromkeys([machine["processor"], *(study["machine"]["processor"] for study in earlier)])
+    machines = [machine, *(study["machine"] for study in earlier)]  # an earlier study may have joined several
+    processors = dict.fromkeys(name for one in machines for name in one["processor"].split("; "))
     return {
         "plan": asdict(plan) | {"sources": list(plan.sources)},  # not the paths of this machine
         "date": time.strftime("%Y-%m-%d"),

@@ -204,6 +204,7 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         parts = []
         for value in values:
             part = json.loads(other.read_text())
+            part["machine"]["processor"] += "; a GPU"
             of_part = part["starts"]["scratch"]
             for name in ("runs", "curves", "rates", *(["comparisons"] if key == "arm" else [])):
                 of_part[name] = [row for row in of_part[name] if row[key] == value]
@@ -212,7 +213,9 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
                     row["values"] = {seed: score for seed, score in row["values"].items() if seed == str(value)}
             parts += ["--earlier", tmp_path / f"part{value}.json"]
             parts[-1].write_text(json.dumps(part))
-        assert figures_with(*parts)["starts"]["scratch"]["comparisons"] == complete
+        joined = figures_with(*parts)
+        assert joined["starts"]["scratch"]["comparisons"] == complete
+        assert joined["machine"]["processor"] == theirs["machine"]["processor"] + "; a GPU"
 
     def refusal(path: Path) -> str:
         return refused(modules["study"].main, [*words, "--earlier", str(path)])
