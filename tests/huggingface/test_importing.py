@@ -3,12 +3,13 @@
 import io
 import json
 import pickle
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from huggingface_models import PIECES, make_bert, make_electra, refusal, write_vocabulary
+from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_vocabulary
 from safetensors.torch import load_file, save_file
 
 from tn_fairseq.huggingface.__main__ import main
@@ -241,6 +242,105 @@ def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_
     for wrong in (513, 0):
         error = refused(released / "bert", "--max-positions", wrong)
         assert f"--max-positions {wrong}" in error and "512" in error
+
+
+# Some of the layers
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory) -> Path:
+    """BERT and ELECTRA of four layers."""
+    folder = tmp_path_factory.mktemp("deep")
+    discriminator, generator = make_electra(len(PIECES), num_hidden_layers=4)
+    bert = make_bert(len(PIECES), num_hidden_layers=4)
+    save_models(folder, {"discriminator": discriminator, "generator": generator, "bert": bert})
+    return folder
+
+
+def cut_by_hand(folder: Path, layers: list[int], output: Path) -> Path:
+    """A folder with some of the layers of another, written by ``transformers``."""
+    model = (
+        transformers.AutoModelForPreTraining if folder.name == "discriminator" else transformers.AutoModelForMaskedLM
+    )
+    model = model.from_pretrained(folder)
+    model.base_model.encoder.layer = torch.nn.ModuleList([model.base_model.encoder.layer[layer] for layer in layers])
+    model.config.num_hidden_layers = len(layers)
+    save_models(output, {folder.name: model})
+    return output / folder.name
+
+
+@pytest.mark.parametrize("layers", [[0, 3], [2]])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bert", []),
+        ("bert", ["--as", "electra"]),
+        ("discriminator", []),
+        ("discriminator", ["--generator", "generator"]),
+    ],
+)
+def test_a_student_is_the_import_of_a_model_that_was_cut_by_hand(deep, convert, tmp_path, name, words, layers):
+    words = [deep / word if word == "generator" else word for word in words]
+    said, student = convert(deep / name, *words, "--keep-layers", ",".join(map(str, layers)))
+    by_hand = cut_by_hand(deep / name, layers, tmp_path / "by-hand")
+    said_by_hand, expected = convert(by_hand, *words)
+    assert student.keys() == expected.keys() and not differing(student, expected)
+    line = f"kept {len(layers)} of 4 layers: {','.join(map(str, layers))}\n"
+    assert line in said and said.replace(line, "") == said_by_hand.replace(str(by_hand), str(deep / name))
+
+
+def test_the_same_folder_as_generator_keeps_all_layers(deep, convert):
+    words = ["--as", "electra", "--generator", deep / "bert"]
+    said, student = convert(deep / "bert", *words, "--keep-layers", "1,3")
+    _, whole = convert(deep / "bert", *words)
+    assert "left out" not in said and "--generator-layers 4 " in said
+    assert all(f"discriminator.layers.{number}.ffn_in.bias" in student for number in (0, 1))
+    for name, tensor in student.items():
+        source = name.replace("discriminator.layers.1", "discriminator.layers.3")
+        source = source.replace("discriminator.layers.0", "discriminator.layers.1")
+        # the new head is drawn after the layers
+        assert name.startswith("discriminator_head") or torch.equal(whole[source], tensor), name
+    assert {name for name in whole if name.startswith("generator")} <= student.keys()
+
+
+def test_new_symbols_of_a_student_and_of_the_same_folder_as_generator(deep, convert, wordpiece_bin, tmp_path):
+    more = tmp_path / "more-bin"
+    shutil.copytree(wordpiece_bin, more)
+    with open(more / "dict.txt", "a", encoding="utf-8") as file:
+        file.write("new 1\n")
+    words = ["--as", "electra", "--generator", deep / "bert", "--new-symbols", "--data", more]
+    _, whole = convert(deep / "bert", *words)
+    _, student = convert(deep / "bert", *words, "--keep-layers", "2")
+    name = "embeddings.word_embeddings.weight"
+    assert torch.equal(student[name], whole[name]) and len(student[name]) == len(convert(deep / "bert")[1][name]) + 1
+
+
+def test_keeping_all_layers_is_a_plain_import(deep, convert, tmp_path):
+    said, _ = convert(deep / "bert")
+    plain = (tmp_path / "imported.pt").read_bytes()
+    assert convert(deep / "bert", "--keep-layers", "0,1,2,3")[0] == said
+    assert (tmp_path / "imported.pt").read_bytes() == plain
+
+
+@pytest.mark.parametrize("layers", ["0,4", "1,1", "2,0", "", "a,b", "0,", "0-2", "-1", "1.5", "0 1"])
+def test_layers_that_cannot_be_kept(deep, refused, layers):
+    expected = f"must be different numbers from 0 to 3 in increasing order, because {deep / 'bert'} has 4 layers"
+    error = refused(deep / "bert", "--keep-layers", layers)
+    assert error.endswith(f"--keep-layers {shlex.quote(layers)}: {expected}"), error
+
+
+def test_errors_name_the_layers_of_the_folder(deep, refused, tmp_path):
+    folder = shutil.copytree(deep / "bert", tmp_path / "bert")
+    name = LAYER.replace(".1.", ".3.")
+    change(folder, **{name: torch.full((32, 48), torch.nan)})
+    assert f"{name} has values that are NaN" in refused(folder, "--keep-layers", "0,3")
+    change(folder, **{name: None})
+    assert f"lacks {name};" in refused(folder, "--keep-layers", "0,3")
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "num_hidden_layers": 3}))
+    assert "also has bert.encoder.layer.3." in refused(folder, "--keep-layers", "0,2")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "num_hidden_layers": "3"}))
+    assert "num_hidden_layers '3' must be a positive integer" in refused(folder, "--keep-layers", "0,2")
 
 
 # Invalid input

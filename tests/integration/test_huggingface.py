@@ -1,6 +1,7 @@
 """``python -m tn_fairseq.huggingface`` together with ``fairseq-train``."""
 
 import math
+import shlex
 import sys
 
 import pytest
@@ -82,3 +83,26 @@ def test_pre_training_starts_with_the_loss_of_the_imported_model(imported, start
     assert [record["num_updates"] for record in records] == ["1", "2"]
     assert float(records[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)
     assert abs(expected - math.log2(len(PIECES))) > 1  # the loss of a new model
+
+
+@pytest.mark.parametrize("words", [[], ["--as", "electra"]])
+def test_the_printed_command_trains_a_student(world, words, tmp_path):
+    folder, data_bin, _, models = world
+    words = [*words, "--keep-layers", "1", "--data", data_bin, "--output", tmp_path / "student.pt"]
+    run = run_command(*COMMAND, "import", folder / "bert", *words)
+    assert run.code == 0 and "kept 1 of 2 layers: 1\n" in run.stdout, run.output
+    command = shlex.split(run.stdout.split("continue with: ")[1].removesuffix(" ...\n"))
+    assert command[:2] == ["fairseq-train", str(data_bin)]
+    position = command.index("--user-dir")
+    flags = [*command[2:position], *command[position + 2 :]]  # the same plugin is loaded already
+    flags += ["--criterion", "electra", "--dropout", 0, "--attention-dropout", 0, "--max-update", 2]
+    records = train_here(data_bin, tmp_path / "checkpoints", *flags)["train_inner"]
+    assert [record["num_updates"] for record in records] == ["1", "2"]
+    trained = torch.load(tmp_path / "checkpoints" / "checkpoint_last.pt", weights_only=False)["model"]
+    assert {name.split(".")[2] for name in trained if ".layers." in name} == {"0"}
+    if "--as" not in words:
+        student = type(models["bert"])(models["bert"].config)
+        student.load_state_dict(models["bert"].state_dict())
+        student.bert.encoder.layer = student.bert.encoder.layer[1:]
+        expected = first_loss(data_bin, tmp_path / "student.pt", student.eval())
+        assert float(records[0]["nll_loss"]) == pytest.approx(expected, abs=2e-3)

@@ -75,6 +75,10 @@ trainer = TrueNegativeTrainer(
 )
 trainer.train()
 assert trainer.state.global_step == 2
+
+from tn_fairseq.huggingface import keep_layers
+
+assert keep_layers(trainer.model, [0]).config.num_hidden_layers == 1
 """
 
 

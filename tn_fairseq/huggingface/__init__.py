@@ -1,6 +1,7 @@
 """Import and export weights of ``transformers``: ``python -m tn_fairseq.huggingface import|export``.
 
-``TrueNegativeTrainer``, ``JointElectra`` and ``SynonymTable`` are for training with ``transformers``, without fairseq.
+``TrueNegativeTrainer``, ``JointElectra``, ``SynonymTable`` and ``keep_layers`` are for training with ``transformers``,
+without fairseq.
 """
 
 from importlib import import_module
@@ -10,6 +11,7 @@ _MODULES = {
     "JointElectra": "joint_electra",
     "SynonymTable": "synonyms",
     "TrueNegativeTrainer": "trainer",
+    "keep_layers": "layers",
 }  # imported when they are used, because two of them import transformers
 
 

@@ -35,6 +35,9 @@ def get_parser() -> argparse.ArgumentParser:
     add("--data", type=Path, required=True, metavar="DATA_BIN", help="binarized with DIR's tokenizer")
     add("--output", type=Path, required=True, metavar="CHECKPOINT.pt", help="file to write")
     add("--max-positions", type=int, metavar="N", help="keep the first N position embeddings (default: all)")
+    text = "keep only these layers of BERT or the discriminator, such as 0,2,4; 0 is the first (default: all); a "
+    text += "--generator keeps its own"
+    add("--keep-layers", metavar="N,N", help=text)
     text = "give symbols of DATA_BIN/dict.txt that the model lacks new rows"
     add("--new-symbols", action="store_true", help=text)
     giving = commands.add_parser("export", help="convert a checkpoint of fairseq-train to folders for transformers")
@@ -69,11 +72,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.max_positions,
         as_electra=args.kind == "electra",
         new_symbols=args.new_symbols,
+        keep_layers=None if args.keep_layers is None else args.keep_layers.split(","),
     )
     for path, names in imported.left_out.items():
         print(f"left out of {path}: {', '.join(names)}")
     if imported.cut_positions:
         print(f"removed: the last {imported.cut_positions} position embeddings")
+    if imported.cut_layers:
+        layers = imported.model.cfg.encoder_layers
+        print(f"kept {layers} of {layers + imported.cut_layers} layers: {args.keep_layers}")
     generator = [name for name in imported.fresh if name.startswith("generator") and not args.generator]
     if generator:
         print(f"new generator, because there is no --generator: {len(generator)} tensors, and the same embeddings")

@@ -4,7 +4,7 @@ The names of parameters differ; our attention has queries, keys and values in on
 embeddings are in the order of the dictionary, theirs in that of the tokenizer. Values are copied bit for bit.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,19 +112,22 @@ def huggingface_config(
     return dict(sorted(config.items()))
 
 
-def tower_names(ours: Collection[str], tower: str, model_type: str, prefix: str) -> Names:
+def tower_names(
+    ours: Collection[str], tower: str, model_type: str, prefix: str, layers: Sequence[int] | None = None
+) -> Names:
     """The names of a tower, its embeddings and its head among our parameters, with theirs.
 
-    The model type, bert or electra, decides the names of their heads; ``prefix`` starts the names of their encoder.
+    The model type, bert or electra, decides the names of their heads; ``prefix`` starts the names of their encoder, and
+    ``layers`` are their numbers of our layers (default: the same).
     """
     embeddings = f"{tower}_embeddings."  # of a frozen generator
     if not any(name.startswith(embeddings) for name in ours):
         embeddings = "embeddings."
     parts = (embeddings, f"{tower}.", "masked_lm_head." if tower == "encoder" else f"{tower}_head.")
-    return {name: _their_names(name, model_type, prefix) for name in ours if name.startswith(parts)}
+    return {name: _their_names(name, model_type, prefix, layers) for name in ours if name.startswith(parts)}
 
 
-def _their_names(name: str, model_type: str, prefix: str) -> tuple[str, ...]:
+def _their_names(name: str, model_type: str, prefix: str, layers: Sequence[int] | None) -> tuple[str, ...]:
     module, kind = name.rsplit(".", 1)
     owner, _, inner = module.partition(".")
     if owner.endswith("embeddings"):
@@ -133,7 +136,8 @@ def _their_names(name: str, model_type: str, prefix: str) -> tuple[str, ...]:
         modules = [f"{prefix}embeddings_project"]
     elif inner.startswith("layers."):
         _, layer, part = inner.split(".", 2)
-        modules = [f"{prefix}encoder.layer.{layer}.{theirs}" for theirs in _LAYER[part]]
+        number = int(layer) if layers is None else layers[int(layer)]
+        modules = [f"{prefix}encoder.layer.{number}.{theirs}" for theirs in _LAYER[part]]
     else:
         modules = [(_DETECTION_HEAD if owner == "discriminator_head" else _MASKED_LM_HEADS[model_type])[inner]]
     return tuple(f"{module}.{kind}" for module in modules)

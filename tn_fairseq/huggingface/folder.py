@@ -25,6 +25,7 @@ class PretrainedFolder(NamedTuple):
     model_type: str  # bert or electra
     prefix: str  # of the encoder's tensors: "bert." or "electra.", or empty if the encoder was saved alone
     tensors: dict[str, Tensor]  # without position indices and tied copies; a copy that differs from its original stays
+    layers: list[int] | None = None  # the encoder's layers that are kept, by their numbers in the folder; None: all
 
 
 def read_folder(path: Path) -> PretrainedFolder:

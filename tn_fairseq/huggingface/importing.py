@@ -1,6 +1,6 @@
 """Convert folders of ``save_pretrained`` to a checkpoint for ``fairseq-train``."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ..models.electra import ElectraModel
 from ..tokenizers.base import Tokenizer
 from .conversion import Names, from_huggingface, has_vocabulary_rows, sizes_from_huggingface, tower_names
 from .folder import PretrainedFolder, read_folder, tied_copies
+from .layers import find_layers
 from .vocabulary import check_tokenizer, read_data_bin
 
 _POSITIONS = "embeddings.position_embeddings.weight"
@@ -39,6 +40,7 @@ class Imported:
     fresh: list[str]  # our names of the parameters that no folder has
     left_out: dict[Path, list[str]]  # folder -> its tensors that were not imported
     cut_positions: int
+    cut_layers: int
 
 
 def import_model(
@@ -49,14 +51,16 @@ def import_model(
     max_positions: int | None = None,
     as_electra: bool = False,
     new_symbols: bool = False,
+    keep_layers: Sequence[int | str] | None = None,
 ) -> Imported:
     """Write the model in ``folder``, and for ELECTRA the generator in another, as a checkpoint for a data-bin.
 
     With ``as_electra``, BERT becomes ELECTRA's discriminator. With ``new_symbols``, symbols of the data that the model
-    lacks get new rows (see ``add_rows``). What no folder has is initialized, the same in every run:
-    a head, or a generator on the discriminator's embeddings. Raises InputError for a model that is neither BERT nor
-    ELECTRA, lacks tensors of its encoder or has others, has another vocabulary than the data, or has fewer than
-    ``max_positions`` positions, and for a generator with other embeddings.
+    lacks get new rows (see ``add_rows``). With ``keep_layers``, BERT or the discriminator keeps these layers only.
+    What no folder has is initialized, the same in every run: a head, or a generator on the discriminator's embeddings.
+    Raises InputError for a model that is neither BERT nor ELECTRA, lacks tensors of its encoder or has others, has
+    another vocabulary than the data, or has fewer than ``max_positions`` positions or not these layers, and for a
+    generator with other embeddings.
     """
     check_data_folder(data_bin)
     towers = read_towers(folder, generator, as_electra)
@@ -65,6 +69,9 @@ def import_model(
     if new_symbols:
         for source in {source.path: source for source in towers.values()}.values():
             add_rows(source, len(tokenizer.pieces), len(dictionary))
+    if keep_layers is not None:
+        tower, source = next(iter(towers.items()))
+        towers[tower] = choose_layers(source, keep_layers)
     imported = read_model(towers, dictionary, tokenizer, max_positions)
     flags = ["--criterion", "electra", "--optimizer", "electra_adamw"]
     flags += ["--tokens-per-sample", str(min(128, imported.model.cfg.max_positions))]
@@ -115,6 +122,16 @@ def add_rows(source: PretrainedFolder, pieces: int, size: int) -> None:
             source.tensors[name] = torch.cat([rows, rows.mean(dim=0) + spread * noise])
 
 
+def choose_layers(source: PretrainedFolder, layers: Sequence[int | str]) -> PretrainedFolder:
+    """The folder with only these layers of its encoder; what ``find_layers`` refuses raises InputError."""
+    total = sizes_from_huggingface(source.config, source.path / "config.json", "encoder")["encoder_layers"]
+    kept = find_layers(layers, total, "--keep-layers", source.path)
+    # those of layers that config.json does not have stay, to be refused
+    cut = tuple(f"{source.prefix}encoder.layer.{layer}." for layer in range(total) if layer not in kept)
+    tensors = {name: tensor for name, tensor in source.tensors.items() if not name.startswith(cut)}
+    return source._replace(tensors=tensors, layers=kept)
+
+
 def read_model(
     towers: Mapping[str, PretrainedFolder],
     dictionary: Dictionary,
@@ -122,12 +139,11 @@ def read_model(
     max_positions: int | None = None,
 ) -> Imported:
     """The model of the given towers, with rows in the order of the dictionary; errors are those of ``import_model``."""
-    sizes = _sizes(towers)
+    sizes, first = _sizes(towers), next(iter(towers.values()))
     available = sizes["max_positions"]
     if max_positions is not None:
         if not 1 <= max_positions <= available:
-            folder = next(iter(towers.values())).path
-            raise InputError(f"--max-positions {max_positions}: must be between 1 and {available}, as in {folder}")
+            raise InputError(f"--max-positions {max_positions}: must be between 1 and {available}, as in {first.path}")
         sizes["max_positions"] = max_positions
     arch, differing = _architecture(towers, sizes)
     is_alone = "discriminator" in towers and "generator" not in towers
@@ -165,6 +181,7 @@ def read_model(
         sorted(name for name, _ in model.named_parameters() if name not in state),
         {path: sorted(unused) for path, unused in left_out.items() if unused},
         available - sizes["max_positions"],
+        first.config["num_hidden_layers"] - sizes["encoder_layers"],
     )
 
 
@@ -172,8 +189,10 @@ def _sizes(towers: Mapping[str, PretrainedFolder]) -> dict[str, Any]:
     """The fields of the model's configuration; raises InputError if the towers cannot share their embeddings."""
     sizes: dict[str, Any] = {}
     for tower, source in towers.items():
-        path = source.path / "config.json"
-        for name, size in sizes_from_huggingface(source.config, path, tower).items():
+        path, config = source.path / "config.json", source.config
+        if source.layers is not None:
+            config = {**config, "num_hidden_layers": len(source.layers)}
+        for name, size in sizes_from_huggingface(config, path, tower).items():
             if sizes.setdefault(name, size) != size and name in ("embedding_size", "max_positions"):
                 described = name.replace("_", " ")
                 raise InputError(f"{path}: {described} {size}, but {sizes[name]} in the discriminator, {_NOT_SHARED}")
@@ -214,7 +233,7 @@ def _find_tensors(source: PretrainedFolder, tower: str, shapes: Mapping[str, tor
             f"{path}: is ELECTRA's {other}, because it has {of_other[0]}; give the folder of the discriminator, and "
             "that of the generator with --generator"
         )
-    names = tower_names(shapes, tower, source.model_type, source.prefix)
+    names = tower_names(shapes, tower, source.model_type, source.prefix, source.layers)
     wanted = {part for name, parts in names.items() if "_head." not in name for part in parts}
     # heads are left out, but an encoder with more parts, such as adapters, computes something else
     inside = (f"{source.prefix}embeddings", f"{source.prefix}encoder.")

@@ -1,0 +1,100 @@
+"""Smaller models with some of the layers of a larger one of ``transformers``."""
+
+import numpy as np
+import pytest
+import torch
+from huggingface_models import OTHERS, PIECES, make_bert, make_electra, make_other, write_vocabulary
+from safetensors.torch import load_file
+
+from tn_fairseq.errors import InputError
+from tn_fairseq.huggingface import keep_layers
+from tn_fairseq.huggingface.importing import import_model
+from tn_fairseq.huggingface.layers import find_layers
+
+transformers = pytest.importorskip("transformers")
+KINDS = [kind for kind in OTHERS if not kind.startswith(("Distil", "Modern"))]
+WORDS = torch.tensor([[3, 7, 9, 11, 8, 4], [3, 12, 9, 30, 21, 4]])
+
+
+def copies(model) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("kind", ["BertForMaskedLM", "ElectraForPreTraining", *KINDS])
+def test_a_smaller_model_has_the_logits_of_one_cut_by_hand_also_after_it_is_saved(kind, tmp_path):
+    if kind == "ElectraForPreTraining":
+        model, _ = make_electra(len(PIECES))
+    else:
+        model = make_bert(len(PIECES)) if kind == "BertForMaskedLM" else make_other(kind, len(PIECES))
+    before, expected = copies(model), model(WORDS).logits
+    student = keep_layers(model, [1])
+    assert type(student) is type(model) and student.config.num_hidden_layers == 1 and not student.training
+    student.save_pretrained(tmp_path)
+    loaded, info = type(model).from_pretrained(tmp_path, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and len(loaded.base_model.encoder.layer) == 1
+
+    # the given model is as it was, and shares nothing with the student
+    with torch.no_grad():
+        found = student(WORDS).logits
+        for parameter in student.parameters():
+            parameter.zero_()
+    assert model.config.num_hidden_layers == 2 and torch.equal(model(WORDS).logits, expected)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    model.base_model.encoder.layer = model.base_model.encoder.layer[1:]
+    assert torch.equal(model(WORDS).logits, found) and torch.equal(loaded.eval()(WORDS).logits, found)
+
+
+def test_all_layers_are_a_copy():
+    model = make_bert(len(PIECES))
+    copy, state = keep_layers(model, range(2)), model.state_dict()
+    assert copy.state_dict().keys() == state.keys()
+    assert all(torch.equal(tensor, state[name]) for name, tensor in copy.state_dict().items())
+    # tied parameters are still tied
+    assert copy.get_output_embeddings().weight is copy.get_input_embeddings().weight
+    assert copy.get_input_embeddings().weight is not model.get_input_embeddings().weight
+
+
+def test_a_decoder_finds_its_layers_in_the_cache():
+    """Without new numbers, the last layer would read and write a place that the cache of the student lacks."""
+    model = make_bert(len(PIECES), num_hidden_layers=4, is_decoder=True)
+    decoder = transformers.BertLMHeadModel(model.config).eval()
+    decoder.load_state_dict(model.state_dict())
+    student = keep_layers(decoder, [0, 3])
+    assert [layer.attention.self.layer_idx for layer in student.bert.encoder.layer] == [0, 1]
+    assert [layer.attention.self.layer_idx for layer in decoder.bert.encoder.layer] == [0, 1, 2, 3]
+    start = student(WORDS[:, :3], use_cache=True)
+    rest = student(WORDS[:, 3:], past_key_values=start.past_key_values).logits
+    torch.testing.assert_close(rest, student(WORDS).logits[:, 3:])
+
+
+def test_the_import_of_a_student_is_the_student_of_an_import(tmp_path, wordpiece_bin):
+    model = make_bert(len(PIECES), num_hidden_layers=4)
+    for name, saved in (("teacher", model), ("student", keep_layers(model, [1, 3]))):
+        saved.save_pretrained(write_vocabulary(tmp_path / name))
+    import_model(tmp_path / "student", wordpiece_bin, tmp_path / "imported.pt")
+    student = (tmp_path / "imported.pt").read_bytes()
+    import_model(tmp_path / "teacher", wordpiece_bin, tmp_path / "imported.pt", keep_layers=[1, 3])
+    assert (tmp_path / "imported.pt").read_bytes() == student
+    theirs = load_file(tmp_path / "teacher" / "model.safetensors")["bert.encoder.layer.3.output.dense.weight"]
+    ours = torch.load(tmp_path / "imported.pt", weights_only=True)["model"]["encoder.layers.1.ffn_out.weight"]
+    assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("layers", [[0, 2], [1, 1], [1, 0], [], ["a"], [-1], [0.5]])
+def test_layers_that_the_model_does_not_have(layers):
+    expected = "must be different numbers from 0 to 1 in increasing order, because BertForMaskedLM has 2 layers"
+    with pytest.raises(InputError, match=f"^layers [^\n]*: {expected}$"):
+        keep_layers(make_bert(len(PIECES)), layers)
+
+
+def test_a_model_with_other_layers_is_refused():
+    for model in (make_other("DistilBertForMaskedLM", len(PIECES)), torch.nn.Linear(1, 1)):
+        with pytest.raises(InputError, match=f"^{type(model).__name__}: has no base_model.encoder.layer; give "):
+            keep_layers(model, [0])
+
+
+def test_numbers_of_layers_may_be_text_or_of_other_types():
+    for layers in (["0", " 3"], (0, 3), range(0, 4, 3), np.array([0, 3])):
+        assert find_layers(layers, 4, "--keep-layers", "model") == [0, 3]
+    with pytest.raises(InputError, match="from 0 to 0 in increasing order, because model has 1 layer$"):
+        find_layers([1], 1, "--keep-layers", "model")
