@@ -17,11 +17,12 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from fork_server import VARIABLES, served_folder
-from helpers import FAMILIES, WORDS, synonyms_of, write_data_bin, write_table
+from helpers import FAMILIES, WORDS, save_random_model, synonyms_of, write_data_bin, write_table
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
 import tn_fairseq  # noqa: F401  registers the plugin's models, tasks and criteria
+from tn_fairseq.configuration import training_config
 from tn_fairseq.dictionary import load_dictionary
 
 GLIBC = platform.libc_ver()[0] == "glibc"
@@ -68,16 +69,25 @@ def empty_table(tmp_path_factory, dictionary) -> Path:
     return write_table(tmp_path_factory.mktemp("table") / "empty.safetensors", dictionary, {})
 
 
+@pytest.fixture(scope="session")
+def teacher(tmp_path_factory, data_bin) -> Path:
+    """A checkpoint with confident random predictions, for ``--distillation-teacher``."""
+    cfg = training_config([data_bin, *FAMILIES["bert"].split(), "--tokens-per-sample", 32])
+    return save_random_model(tmp_path_factory.mktemp("teacher") / "teacher.pt", cfg, seed=9)
+
+
 def section(dataclass: type[FairseqDataclass], name: str, args: Namespace) -> DictConfig:
     """A section of fairseq-train's configuration, without Hydra, which takes a second."""
     return OmegaConf.structured(replace(dataclass.from_namespace(args), _name=name))
 
 
 @pytest.fixture
-def build(data_bin):
+def build(data_bin, teacher):
     """Build (task, model, criterion) from a family of models and additional flags of fairseq-train."""
 
     def build_all(family: str, *flags: object):
+        if "mlm_distillation" in flags and "--distillation-teacher" not in flags:
+            flags = (*flags, "--distillation-teacher", teacher)
         flags = [data_bin, *FAMILIES[family].split(), "--criterion", "electra", "--tokens-per-sample", 32, *flags]
         args = options.parse_args_and_arch(options.get_training_parser(), list(map(str, flags)))
         torch.manual_seed(1)

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
 from measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
-from plan import Measure, Plan, Run, Start, Step, runs_of
+from plan import Measure, Plan, Run, Start, Step, runs_of, updates_of
 from progress import wall
 from runner import read_record
 
@@ -28,6 +28,7 @@ from tn_fairseq.reporting.training_log import read_records
 
 RECOVERED = "share of the oracle's gain"
 HELD_OUT = "masked language modeling on held-out text"
+ELSEWHERE = "masked language modeling on text from another source"
 IN_TRAINING = "masked language modeling during training"
 FALSE_NEGATIVES = "false negatives on held-out text"
 DETECTION = "replaced token detection on held-out text"
@@ -133,7 +134,12 @@ def _differences(name: str, start: Start, there: Dict[str, Any], of_start: Dict[
             found.append(f"{name}.measures.{measure}.flags")
         if _prepared_differently(start.measures[measure].prepare, there["measures"][measure]["prepare"]):
             found.append(f"{name}.measures.{measure}.prepare")
-    return found + [f"{name}.arms.{arm}" for arm in arms if start.arms[arm].flags != there["arms"][arm]["flags"]]
+    return found + [
+        f"{name}.arms.{arm}"
+        for arm in arms
+        if start.arms[arm].flags != there["arms"][arm]["flags"]
+        or start.arms[arm].updates != there["arms"][arm].get("updates")
+    ]
 
 
 def _prepared_differently(steps: Sequence[Step], there: Sequence[Dict[str, str]]) -> bool:
@@ -161,6 +167,7 @@ class Found:
     about: Dict[Run, Dict[str, Any]]
     curves: Dict[Run, Curve]  # of finished runs
     rates: List[Dict[str, Any]]
+    elsewhere: List[Dict[str, Any]]
     scores: List[Tuple[Key, Run, float]]  # of fine-tuning
     words: List[Dict[str, Any]]
     costs: List[Dict[str, Any]]
@@ -179,6 +186,7 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         about={run: about_run(run, folder) for run in runs},
         curves={run: read_curve(folder / run.folder / LOG) for run in finished},
         rates=[row for run in finished for row in read_rates(folder, run)],
+        elsewhere=[row for run in finished for row in read_rates(folder, run, "elsewhere")],
         scores=[(key, run, value) for run in finished for key, value in fine_tuned(folder, run)],
         words=lexical_rows(name, start, folder),
         costs=costs,
@@ -199,6 +207,7 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         "runs": list(found.about.values()),
         "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in found.curves.items()],
         "rates": found.rates,
+        "elsewhere": found.elsewhere,
         "comparisons": comparisons,
         "tokens_per_second": found.speeds,
     }
@@ -210,7 +219,8 @@ def add_earlier(found: Found, study: Dict[str, Any], runs: Sequence[Run]) -> Non
     found.about |= _of_runs(study["runs"], new)
     found.curves |= _of_runs(study["curves"], new)
     by_key = {(run.arm, run.seed): run for run in runs}
-    found.rates += [row for row in study["rates"] if by_key.get((row["arm"], row["seed"])) in new]
+    for rows, key in ((found.rates, "rates"), (found.elsewhere, "elsewhere")):
+        rows += [row for row in study.get(key, []) if by_key.get((row["arm"], row["seed"])) in new]
     for row in study["comparisons"]:
         key = (row["group"], row["measure"], row["unit"], row["better"])
         of_arm = row["values"] if row["group"] == FINE_TUNING else {}
@@ -232,9 +242,12 @@ def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
             measured.setdefault(key, {}).setdefault(arm, {}).setdefault(seed, value)
 
     for row in found.rates:
-        if row["updates"] == start.updates:
+        if row["updates"] == updates_of(start, row["arm"]):
             for column, key in RATES.items():
                 add(key, row["arm"], row["seed"], row.get(column))
+    for row in found.elsewhere:
+        for column in ("accuracy", "loss"):
+            add((ELSEWHERE, *RATES[column][1:]), row["arm"], row["seed"], row[column])
     for key, values in recovered(found.rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")
@@ -312,9 +325,9 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]
     return found
 
 
-def read_rates(folder: Path, run: Run) -> List[Dict[str, Any]]:
+def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str, Any]]:
     """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
-    path = result_of(folder, place_of_run(run, "rates"), "rates")
+    path = result_of(folder, place_of_run(run, measure), measure)
     rows = read_json(path, RESTART) if path else []
     return [
         {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row.get(column) for column in RATES}}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import List, Optional
 
 from plan import MEASURES, Measure, Run, Start, runs_of
+from plan import updates_of as updates_of_arm
 from runner import Runner, last_line, say
 
 from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint, updates_of
@@ -19,6 +20,7 @@ from tn_fairseq.reporting.training_log import read_records
 STATE, LOG, LAST, RESTART = "run.json", "train.log", "checkpoint_last.pt", "delete its folder to start over"
 RESULTS = {
     "rates": "false_negatives.json",
+    "elsewhere": "false_negatives.json",
     "lexical": "lexical.json",
     "glue": "glue.json",
     "squad": "squad.json",
@@ -26,7 +28,7 @@ RESULTS = {
     "cost": "cost.json",
 }
 # these measure one run, as soon as it is trained, in this order; the others compare all runs
-BY_RUN = ("rates", "glue", "squad", "robustness")
+BY_RUN = ("rates", "elsewhere", "glue", "squad", "robustness")
 COMMAND = "command.txt"  # in the folder of a measure: the command that wrote it, and the runs that it measured
 
 
@@ -113,6 +115,9 @@ def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path
     if measure == "rates":
         words = ["python", "-m", "tn_fairseq.analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
         return [*words, *shlex.split(flags), "--output", str(output)]
+    if measure == "elsewhere":  # the flags begin with the data
+        words = ["python", "-m", "tn_fairseq.analysis", *shlex.split(flags), "--path", str(run.folder / LAST)]
+        return [*words, "--output", str(output)]
     if measure == "robustness":
         words = ["python", "-m", "tn_fairseq.evaluation", measure, str(place_of_run(run, "squad"))]
         return [*words, *shlex.split(flags), "--output", str(output)]
@@ -192,7 +197,8 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     for number in range(1, measure.rounds + 1):
         for arm in arms:
             words = ["fairseq-train", start.data, "--user-dir", str(runner.plugin), *shlex.split(start.train)]
-            words += [*shlex.split(start.arms[arm].flags), "--total-num-update", str(start.updates), "--seed", "1"]
+            words += [*shlex.split(start.arms[arm].flags), "--seed", "1"]
+            words += ["--total-num-update", str(updates_of_arm(start, arm))]
             words += ["--max-update", str(measure.updates), "--no-save", "--disable-validation"]
             words += ["--log-format", "json", "--log-interval", str(max(1, measure.updates // 5))]
             log = Path("logs", *output.parts, f"{arm}.round{number}.log")

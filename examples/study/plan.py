@@ -19,6 +19,7 @@ from tn_fairseq.files import read_text
 MEASURES = {
     "logs": False,
     "rates": True,
+    "elsewhere": True,
     "lexical": True,
     "glue": True,
     "squad": True,
@@ -43,14 +44,16 @@ class Step:
 
 @dataclass
 class Arm:
-    """One of the objectives to compare: its flags for fairseq-train, and its seeds if they are not those of the start.
+    """One of the objectives to compare: its flags for fairseq-train.
 
-    ``resembles`` names the model of the paper's Table 3 with this objective.
+    Its seeds and updates are those of the start unless it has its own. ``resembles`` names the model of the paper's
+    Table 3 with this objective.
     """
 
     about: str = MISSING
     flags: str = MISSING
     seeds: Optional[List[int]] = None
+    updates: Optional[int] = None
     resembles: Optional[str] = None
 
 
@@ -177,6 +180,8 @@ def _check(plan: Plan) -> None:
             _flags(f"{key}.arms.{arm}.flags", settings.flags)
             if settings.seeds is not None:
                 _seeds(f"{key}.arms.{arm}.seeds", settings.seeds)
+            if settings.updates is not None:
+                _positive(f"{key}.arms.{arm}.updates", settings.updates)
         _check_steps(f"{key}.prepare", start.prepare)
         for measure, settings in start.measures.items():
             _check_measure(f"{key}.measures", measure, settings, start)
@@ -266,6 +271,11 @@ def runs_of(name: str, start: Start) -> List[Run]:
     ]
 
 
+def updates_of(start: Start, arm: str) -> int:
+    """The updates of each run of an arm."""
+    return start.arms[arm].updates or start.updates
+
+
 def hint(plan: Plan, name: str) -> str:
     """How to get a source or a file of it, as the plan says, for the end of an error message."""
     return next((f"; to get it: {how}" for pattern, how in plan.hints.items() if fnmatch(name, pattern)), "")
@@ -275,6 +285,7 @@ def training_command(start: Start, run: Run, plugin: Path) -> List[str]:
     """The command of fairseq-train for a run, in the folder of the study."""
     words = ["fairseq-train", start.data, "--user-dir", str(plugin), *shlex.split(start.train)]
     words += [*shlex.split(start.arms[run.arm].flags), "--seed", str(run.seed), "--save-dir", str(run.folder)]
-    words += ["--total-num-update", str(start.updates), "--max-update", str(start.updates)]
+    updates = str(updates_of(start, run.arm))
+    words += ["--total-num-update", updates, "--max-update", updates]
     words += ["--save-interval-updates", str(start.save_every), "--no-epoch-checkpoints", "--disable-validation"]
     return [*words, "--log-format", "json", "--log-interval", str(start.log_every)]

@@ -41,6 +41,7 @@ def fairseqs_masked_lm(task, model, batch):
         ("roberta", "mlm_synonym_tying"),
         ("bert", "mlm_synonym_marginal --synonym-weight 0"),
         ("bert", "mlm_temperature --mlm-temperature 1"),
+        ("bert", "mlm_distillation --distillation-weight 0"),
     ],
 )
 def test_degenerate_criteria_are_bitwise_equal_to_fairseqs_masked_lm(
@@ -198,6 +199,8 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
         ("electra", "--generator-temperature", 0.5, 0, "positive"),
         ("mlm_sent_kl", "--sent-kl-temperature", 0.5, math.nan, "positive"),
         ("mlm_temperature", "--mlm-temperature", 0.5, 0, "positive"),
+        ("mlm_distillation", "--distillation-temperature", 0.5, 0, "positive"),
+        ("mlm_distillation", "--distillation-weight", 0, 1.5, "between 0 and 1"),
         ("mlm_hard_correction", "--hard-correction-weight", 1, 2, "between 0 and 1"),
         ("mlm_hard_correction", "--correction-judge-threshold", 0, 1.5, "between 0 and 1"),
         ("mlm_synonym_marginal", "--synonym-weight", 0, -0.5, "between 0 and 1"),

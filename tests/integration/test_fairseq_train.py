@@ -11,12 +11,14 @@ from interruption import assert_same_end
 GOLDENS = Path(__file__).parent.parent / "goldens"
 UPDATES = 6  # of a golden curve
 CURVE = ["loss", "nll_loss", "mlm_accuracy", "false_negative_rate", "soft_reg", "sent_kl", "synonym_gain", "rtd_loss"]
+CURVE += ["teacher_gold_probability", "teacher_prediction_probability"]
 
 
 @pytest.fixture
-def flags(run, synonym_table):
+def flags(run, synonym_table, teacher):
     family, criterion = run
-    return [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table]
+    more = ["--distillation-teacher", teacher] if criterion == "mlm_distillation" else []
+    return [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table, *more]
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,18 @@ def test_resumes_exactly_with_a_judge(synonym_table, three_epochs, tmp_path):
     whole = train_here(data, tmp_path / "whole", *flags)
     shares = [float(record["judge_agreement"]) for record in whole["train_inner"]]
     assert min(shares) < max(shares)
+    train_here(data, tmp_path / "resumed", *flags, "--restore-file", tmp_path / "whole" / "checkpoint_2_7.pt")
+    assert_same_end(tmp_path / "whole", tmp_path / "resumed")
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_resumes_exactly_with_the_moving_average_as_the_teacher(family, synonym_table, three_epochs, tmp_path):
+    data, *lengths = three_epochs
+    flags = ["--task", "electra", *FAMILIES[family].split()[2:], "--criterion", "mlm_distillation", *lengths, *SEGMENTS]
+    flags += ["--distillation-teacher", "ema", "--distillation-weight", 0.5, "--store-ema", "--ema-decay", 0.8]
+    whole = train_here(data, tmp_path / "whole", *flags)
+    differences = [abs(float(record["loss"]) - float(record["nll_loss"])) for record in whole["train_inner"]]
+    assert min(differences) > 0
     train_here(data, tmp_path / "resumed", *flags, "--restore-file", tmp_path / "whole" / "checkpoint_2_7.pt")
     assert_same_end(tmp_path / "whole", tmp_path / "resumed")
 

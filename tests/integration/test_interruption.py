@@ -139,9 +139,10 @@ def test_a_full_disk_stops_the_run_with_one_line_and_keeps_the_last_checkpoint(t
 @pytest.mark.soak
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("family", ["electra", "bert"])
-def test_twenty_kills_change_nothing(family, criterion, data_bin, synonym_table, tmp_path):
+def test_twenty_kills_change_nothing(family, criterion, data_bin, synonym_table, teacher, tmp_path):
     """Prints where each attempt ended."""
     flags = [*FAMILIES[family].split(), "--criterion", criterion, "--synonym-table", synonym_table]
+    flags += ["--distillation-teacher", teacher] if criterion == "mlm_distillation" else []
     attempts = check_that_kills_change_nothing(data_bin, tmp_path, flags, kills=20, seed=len(criterion))
     print(f"\n{family} {criterion}: resumed from updates {attempts.resumed}")
     print("\n".join(f"  {end}" for end in attempts.ends))

@@ -37,8 +37,8 @@ TOLERANCES = {
 
 
 @pytest.mark.slow
-def test_half_precisions_follow_float32(data_bin, synonym_table, tmp_path):
-    every = every_criterion(synonym_table, updates=3)
+def test_half_precisions_follow_float32(data_bin, synonym_table, teacher, tmp_path):
+    every = every_criterion(synonym_table, teacher, updates=3)
     runs = {name: every[name] for name in map(".".join, FEWER_RUNS)}
     scale = 8.0
     precisions = {

@@ -115,11 +115,18 @@ def assert_same(many: Trained, one: Trained, workers: int, kinds: tuple[str, ...
         torch.testing.assert_close(many.state["model"][name], tensor, atol=1e-6, rtol=0)
 
 
-def every_criterion(synonym_table: Path, updates: int) -> dict[str, list]:
+def every_criterion(synonym_table: Path, teacher: Path, updates: int) -> dict[str, list]:
     """Every criterion, those of the paper on every family, without dropout."""
+    more = {"mlm_distillation": ["--distillation-teacher", teacher]}
     common = ["--synonym-table", synonym_table, "--dropout", 0, "--attention-dropout", 0, "--max-update", updates]
     return {
-        f"{family}.{criterion}": [*FAMILIES[family].split(), "--criterion", criterion, *common]
+        f"{family}.{criterion}": [
+            *FAMILIES[family].split(),
+            "--criterion",
+            criterion,
+            *common,
+            *more.get(criterion, []),
+        ]
         for family, criterion in RUNS
     }
 
@@ -131,12 +138,12 @@ def data(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(synonym_table) -> dict[str, list]:
+def runs(synonym_table, teacher) -> dict[str, list]:
     """The paper's criteria and each family; a slow test below trains all criteria.
 
     "uneven" runs train to the end of an epoch on small batches with few masks.
     """
-    every = every_criterion(synonym_table, updates=2)
+    every = every_criterion(synonym_table, teacher, updates=2)
     even = {name: every[name] for name in ("bert.electra", "roberta.mlm_soft_reg", "electra.mlm_sent_kl")}
     flags = ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", 12, "--mask-prob", 0.04]
     flags += ["--batch-size", 3, "--batch-size-valid", 8]
@@ -203,8 +210,8 @@ def test_the_runs_above_were_uneven(alone, two, runs):
 
 
 @pytest.mark.slow
-def test_two_workers_train_the_other_criteria(data, synonym_table, tmp_path):
-    every = every_criterion(synonym_table, updates=2)
+def test_two_workers_train_the_other_criteria(data, synonym_table, teacher, tmp_path):
+    every = every_criterion(synonym_table, teacher, updates=2)
     runs = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS if name not in PAPER}
     assert {name.partition(".")[2] for name in runs} == {*CRITERIA} - {*PAPER}
     check_same(by_torchrun, 2, data, runs, tmp_path)
@@ -213,8 +220,8 @@ def test_two_workers_train_the_other_criteria(data, synonym_table, tmp_path):
 @pytest.mark.soak
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("launch, workers", [(by_torchrun, 4), (by_fairseq, 2)])
-def test_every_criterion_over_several_epochs(launch, workers, family, data_bin, synonym_table, tmp_path):
-    every = every_criterion(synonym_table, updates=30)
+def test_every_criterion_over_several_epochs(launch, workers, family, data_bin, synonym_table, teacher, tmp_path):
+    every = every_criterion(synonym_table, teacher, updates=30)
     runs = {name: run for name, run in every.items() if name.startswith(family)}
     check_same(launch, workers, data_bin, runs, tmp_path)
 

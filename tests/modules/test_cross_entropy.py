@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 
 from tn_fairseq.modules import cross_entropy as module
-from tn_fairseq.modules.cross_entropy import cross_entropy
+from tn_fairseq.modules.cross_entropy import cross_entropy, log_sums, soft_cross_entropy
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 40])
@@ -38,3 +38,26 @@ def test_other_precisions_use_torchs_cross_entropy():
     assert torch.equal(cross_entropy(logits, targets), F.cross_entropy(logits, targets, reduction="none"))
     half = logits.half()
     assert torch.equal(cross_entropy(half, targets), F.cross_entropy(half.float(), targets, reduction="none"))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7])
+@pytest.mark.parametrize("entries", [1, 300, 1 << 19])
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_soft_targets_have_the_value_and_gradient_of_a_naive_mixture(rows, entries, temperature, monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES", entries)
+    torch.manual_seed(1)
+    logits, theirs = (3 * torch.randn(rows, 100) for _ in range(2))
+    theirs[:, 60:] = -torch.inf  # words that the target leaves out
+    targets, weights, scale = torch.randint(60, (rows,)), torch.rand(rows), torch.rand(rows)
+    ours = logits.clone().requires_grad_()
+    losses = soft_cross_entropy(ours, targets, theirs, weights, temperature)
+    (losses * scale).sum().backward()
+    naive = logits.double().requires_grad_()
+    target = weights.unsqueeze(1) * (theirs.double() / temperature).softmax(dim=1)
+    target += (1 - weights).unsqueeze(1) * F.one_hot(targets, 100)
+    expected = -(target * naive.log_softmax(dim=1)).sum(dim=1)
+    (expected * scale).sum().backward()
+    torch.testing.assert_close(losses.detach().double(), expected.detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours.grad.double(), naive.grad, rtol=1e-5, atol=1e-6)
+    expected = (theirs / temperature).logsumexp(dim=1)
+    torch.testing.assert_close(log_sums(theirs, temperature), expected)

@@ -1,5 +1,6 @@
 """The objectives as criteria of fairseq: ``--criterion NAME``."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, make_dataclass
@@ -7,20 +8,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Optional, get_args, get_origin, get_type_hints
 
+import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from fairseq.utils import get_perplexity
-from omegaconf import OmegaConf, open_dict
+from omegaconf import II, OmegaConf, open_dict
 from torch import Tensor, nn
 
+from ..data import count_symbols
 from ..errors import PREPROCESSING, InputError, naming, one_line_errors
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, add_up
 from ..synonym_table import load_synonym_table
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -29,6 +34,7 @@ class TableConfig(FairseqDataclass):
         default=None,
         metadata={"help": "file from build-synonym-table, which is used to count false negatives"},
     )
+    save_dir: str = II("checkpoint.save_dir")
 
 
 class MaskedLMCriterion(FairseqCriterion):
@@ -50,13 +56,44 @@ class MaskedLMCriterion(FairseqCriterion):
         synonyms = continues_word = None
         if cfg.synonym_table:
             synonyms, continues_word, _ = load_synonym_table(cfg.synonym_table, task.source_dictionary)
-        self.objective = self.kind(cfg, self.padding_idx, synonyms, continues_word, load_judge=self.load_judge)
+        self.objective = self.kind(
+            cfg,
+            self.padding_idx,
+            synonyms,
+            continues_word,
+            load_judge=partial(self.load_model, "--correction-judge"),
+            load_teacher=partial(self.load_teacher, cfg),
+            count_tokens=self.count_tokens,
+        )
 
-    def load_judge(self, path: str) -> nn.Module:
+    def load_model(self, flag: str, path: str) -> Any:
         """The model of a checkpoint with the task's dictionary, in evaluation mode; raises InputError."""
-        with naming("--correction-judge"):
+        with naming(flag):
             checkpoint = check_masked_lm(Path(path), self.task.source_dictionary)
             return load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
+
+    def load_teacher(self, cfg: Any, path: str) -> nn.Module:
+        """As ``load_model``; also raises InputError for a teacher with fewer positions than the task's texts have."""
+        flag = "--distillation-teacher"
+        teacher = self.load_model(flag, path)
+        longest, limit = self.task.max_positions(), teacher.max_positions()
+        if isinstance(longest, int) and longest > limit:
+            raise InputError(
+                f"{flag} {path}: has {limit} positions, but --tokens-per-sample is {longest}; shorten the text, or "
+                "give another teacher"
+            )
+        if cfg.save_dir and Path(path).resolve().parent == Path(cfg.save_dir).resolve():
+            logger.warning(
+                f"{flag} {path}: is in --save-dir, so the student may replace its teacher, or resume from it; give "
+                "another --save-dir unless you mean that"
+            )
+        return teacher
+
+    def count_tokens(self) -> Tensor:
+        """How often each symbol of the dictionary occurs in the first folder's training text, (V)."""
+        subset = getattr(self.task.cfg, "train_subset", "train")  # fairseq's own task has no such option
+        path = Path(utils.split_paths(self.task.cfg.data)[0], subset)
+        return torch.from_numpy(count_symbols(path, self.task.source_dictionary)).float()
 
     @one_line_errors()
     def forward(

@@ -3,10 +3,13 @@
 import os
 import struct
 
+import numpy as np
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from ..errors import PREPROCESSING, InputError
+
+_TOKENS = 1 << 24  # counted at a time
 
 
 def load_sentences(
@@ -31,3 +34,16 @@ def load_sentences(
                 f"{path}.bin does not have the {expected:,} bytes of its .idx; run {PREPROCESSING} {command} again"
             )
     return sentences
+
+
+def count_symbols(path: str | os.PathLike, dictionary: Dictionary) -> np.ndarray:
+    """How often each symbol occurs in ``path``.bin, (V), without fairseq's special symbols; raises InputError."""
+    sentences = load_sentences(path, "binarize", dictionary)
+    if not isinstance(sentences, MMapIndexedDataset):
+        raise InputError(f"{path}.idx: not of fairseq's format mmap; run {PREPROCESSING} binarize again")
+    tokens = np.memmap(f"{path}.bin", dtype=sentences._index.dtype, mode="r")
+    counts = np.zeros(len(dictionary), dtype=np.int64)
+    for start in range(0, len(tokens), _TOKENS):
+        counts += np.bincount(tokens[start : start + _TOKENS], minlength=len(dictionary))
+    counts[: dictionary.nspecial] = 0
+    return counts

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
@@ -15,6 +16,7 @@ from .. import corruption
 from ..errors import InputError, naming
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import ElectraOutput, add_up
+from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
 from .synonyms import SynonymTable, load_model, load_tokenizer
 
@@ -43,7 +45,9 @@ class TrueNegativeTrainer(Trainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
         try:
-            self.objective = build_objective(kind, objective_kwargs or {}, model, self.processing_class, synonyms)
+            self.objective = build_objective(
+                kind, objective_kwargs or {}, model, self.processing_class, synonyms, self.accelerator.autocast
+            )
         except InputError as error:  # options have the names of flags in messages
             message = re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
             raise InputError(f"objective {kind.name}: {message}") from None
@@ -176,8 +180,12 @@ def build_objective(
     model: Any,
     tokenizer: PreTrainedTokenizerBase,
     synonyms: SynonymTable | None,
+    autocast: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Objective:
-    """An objective for a model of ``transformers``; raises InputError if anything does not fit the model."""
+    """An objective for a model of ``transformers``; raises InputError if anything does not fit the model.
+
+    A teacher runs in the context of ``autocast``.
+    """
     is_electra = isinstance(model, JointElectra)
     if not is_electra and type(model).__name__ not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
         raise InputError(
@@ -197,7 +205,13 @@ def build_objective(
     padding = tokenizer.pad_token_id
     if padding is None:
         raise InputError("the tokenizer has no padding token")
-    objective = kind(cfg, padding, *tables, load_judge=lambda folder: load_judge(folder, tokenizer))
+    objective = kind(
+        cfg,
+        padding,
+        *tables,
+        load_judge=lambda folder: load_judge(folder, tokenizer),
+        load_teacher=lambda teacher: load_teacher(teacher, tokenizer, autocast),
+    )
     objective.sums_in_place = True
     return objective
 
@@ -288,3 +302,55 @@ def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Encoder:
         if "ElectraForPreTraining" in (judge.config.architectures or ()):
             judge = load_model(name, "ElectraForPreTraining")
         return Encoder(judge.eval())
+
+
+class Teacher(nn.Module):
+    """A masked language model of ``transformers``, called as objectives do, that scores only the masked positions."""
+
+    def __init__(self, core: Any, autocast: Callable[[], AbstractContextManager] = nullcontext) -> None:
+        super().__init__()
+        self.core, self._autocast = core, autocast
+        self.max_positions: int | None = getattr(core.config, "max_position_embeddings", None)
+
+    def forward(self, src_tokens: Tensor, masked_tokens: Tensor, **inputs: Any) -> tuple[Tensor, None]:
+        """The logits at the masked positions, (N, V); raises InputError for a text that is too long."""
+        length = src_tokens.size(1)
+        if self.max_positions is not None and length > self.max_positions:
+            raise InputError(
+                f"distillation_teacher: has {self.max_positions} positions, but a text has {length} tokens; truncate "
+                "the texts, or give another teacher"
+            )
+        inputs.pop("masked_indices", None)
+
+        def select(module: nn.Module, args: Any, output: Any) -> Any:
+            # a head scores each position by itself, so it can get the masked ones of all texts as one text
+            output.last_hidden_state = output.last_hidden_state[masked_tokens].unsqueeze(0)
+            return output
+
+        # removed at the end, because the caller may also use the model in other ways
+        hook = self.core.base_model.register_forward_hook(select)
+        try:
+            with self._autocast():
+                return self.core(input_ids=src_tokens, return_dict=True, **inputs).logits.squeeze(0), None
+        finally:
+            hook.remove()
+
+
+def load_teacher(
+    teacher: Any, tokenizer: PreTrainedTokenizerBase, autocast: Callable[[], AbstractContextManager] = nullcontext
+) -> Teacher:
+    """A teacher with the same vocabulary: a model, or its folder or name; raises InputError."""
+    with naming("--distillation-teacher"):
+        if isinstance(teacher, (str, Path)):
+            if teacher == EMA:
+                raise InputError("ema: works only with fairseq; give a model or a folder")
+            if load_tokenizer(teacher).get_vocab() != tokenizer.get_vocab():
+                raise InputError(f"{teacher}: has another vocabulary than the model")
+            name = teacher
+            teacher, loading = load_model(name, "AutoModelForMaskedLM", output_loading_info=True)
+            if missing := sorted(loading["missing_keys"]):
+                raise InputError(f"{name}: lacks {missing[0]}; give a masked language model, with its head")
+        if type(teacher).__name__ not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
+            kind = type(teacher).__name__
+            raise InputError(f"{kind} is not a masked language model; load it with AutoModelForMaskedLM")
+        return Teacher(teacher, autocast)

@@ -16,6 +16,10 @@ from torch.autograd.function import once_differentiable
 _onednn_linear: Any = (
     getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
 )
+# the types that it multiplies on this CPU; without AVX512, bfloat16 is not among them
+_DTYPES = {torch.float32}
+if _onednn_linear is not None and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    _DTYPES.add(torch.bfloat16)
 
 
 class Linear(nn.Linear):
@@ -30,6 +34,7 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, gelu: bool 
     x = in_autocast_dtype(x)
     dtype = torch.bfloat16 if torch.is_autocast_enabled("cpu") else torch.float32
     suits = x.device.type == "cpu" and x.dtype == dtype and weight.dtype == torch.float32 and x.numel() > 0
+    suits = suits and dtype in _DTYPES
     if _onednn_linear is None or not suits or torch.compiler.is_compiling():
         return F.linear(F.gelu(x) if gelu else x, weight, bias)
     return _OneDNNLinear.apply(x, weight, bias, gelu)

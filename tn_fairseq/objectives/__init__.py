@@ -2,6 +2,7 @@
 
 from .base import Objective
 from .mlm import MaskedLM
+from .mlm_distillation import Distillation
 from .mlm_hard_correction import HardCorrection
 from .mlm_merged_synonyms import MergedSynonyms
 from .mlm_sent_kl import SentenceKL
@@ -16,6 +17,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     objective.name: objective
     for objective in (
         MaskedLM,
+        Distillation,
         HardCorrection,
         SoftRegularization,
         SentenceKL,

@@ -112,6 +112,7 @@ class Objective(nn.Module):
     needs_synonym_table = False
     needs_discriminator = False  # only ELECTRA has one
     sums_in_place = False  # whether losses are added up at their places in the batch, as transformers does
+    trains_on_nll = True  # whether the loss of plain masked LM gets a gradient
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     temperatures: tuple[str, ...] = ("generator_temperature",)
@@ -124,11 +125,14 @@ class Objective(nn.Module):
         synonyms: Optional[Tensor] = None,
         continues_word: Optional[Tensor] = None,
         load_judge: Optional[Callable[[str], nn.Module]] = None,
+        load_teacher: Optional[Callable[[str], nn.Module]] = None,
+        count_tokens: Optional[Callable[[], Tensor]] = None,
     ) -> None:
         """``cfg`` has the options of ``config``, and ``padding`` is the id that pads texts and targets.
 
         The table is ``synonyms``, (V, S), with ``continues_word``, (V) boolean, as ``synonym_table`` describes them.
-        ``load_judge`` opens a judge by its name. Raises InputError if an option is out of range.
+        ``load_judge`` and ``load_teacher`` open another model by its name, and ``count_tokens`` counts each symbol of
+        the training text, (V). Raises InputError if an option is out of range.
         """
         super().__init__()
         self.cfg, self.padding = cfg, padding
@@ -228,7 +232,7 @@ class Objective(nn.Module):
         if self.synonyms is not None:
             masked = masked._replace(false_negative=self.confirm_false_negatives(sample, output, masked))
 
-        nll = functional.masked_lm(logits, targets)
+        nll = functional.masked_lm(logits if self.trains_on_nll else logits.detach(), targets)
         masked_count = masked_tokens.sum()
         losses = self.masked_lm_losses(masked, nll)
         weights, sample_size = self.masked_lm_weights(masked)

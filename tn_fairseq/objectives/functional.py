@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..modules.cross_entropy import cross_entropy
+from ..modules.cross_entropy import cross_entropy, soft_cross_entropy
 
 
 def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
@@ -71,6 +71,76 @@ def synonym_gain(logits: Tensor, targets: Tensor, synonyms: Tensor, weight: floa
     of_targets = logits.gather(1, targets.unsqueeze(1)).squeeze(1).float()
     log_weight = math.log(weight) if weight else -math.inf
     return F.softplus(of_synonyms.logsumexp(dim=1) - of_targets + log_weight)
+
+
+def distillation(
+    logits: Tensor, targets: Tensor, teacher_logits: Tensor, weight: float | Tensor, temperature: float = 1.0
+) -> Tensor:
+    """-sum of t_k(v) log p(v | s~) over v: (N, V), (N), (N, V) -> (N), in nats.
+
+    The target is t_k(v) = (1 - `weight`) [v = w_k] + `weight` q_k(v), where q_k is the softmax of the teacher's logits
+    divided by the temperature (Hinton et al. 2015, "Distilling the Knowledge in a Neural Network"). The weight is one
+    number, or one for each position, (N). A weight of 0, or a teacher that is certain of w_k, gives plain masked LM.
+    The teacher gets no gradient.
+    """
+    share = torch.as_tensor(weight, dtype=torch.float32, device=logits.device).expand(len(targets))
+    return soft_cross_entropy(logits, targets, teacher_logits.detach(), share, temperature)
+
+
+def only_synonyms(teacher_logits: Tensor, targets: Tensor, synonyms: Tensor) -> Tensor:
+    """The teacher's logits of w_k and its synonyms, and minus infinity elsewhere: (N, V), (N), (N, S) -> (N, V).
+
+    `synonyms` are rows of the table, right-padded with negative numbers.
+    """
+    kept = torch.where(synonyms < 0, targets.unsqueeze(1), synonyms).long()
+    kept = torch.cat([targets.unsqueeze(1), kept], dim=1)
+    return torch.full_like(teacher_logits, -math.inf).scatter_(1, kept, teacher_logits.gather(1, kept))
+
+
+def without_synonyms(teacher_logits: Tensor, targets: Tensor, synonyms: Tensor) -> Tensor:
+    """The teacher's logits, and minus infinity for synonyms of w_k: (N, V), (N), (N, S) -> (N, V)."""
+    index = torch.where(synonyms < 0, targets.unsqueeze(1), synonyms).long()
+    values = teacher_logits.gather(1, index).masked_fill(synonyms >= 0, -math.inf)
+    return teacher_logits.scatter(1, index, values)
+
+
+def shuffle_wrong_words(teacher_logits: Tensor, targets: Tensor, order: Tensor, shift: Tensor) -> Tensor:
+    """The same values, those of the wrong words at other wrong words: (N, V), (N), (V), (N) -> (N, V).
+
+    Word v gets the value of word `order`[(v + `shift`) mod V], except that w_k keeps its own, and the word that would
+    get it takes the one meant for w_k. `order` is a permutation; with random shifts, all words are equally likely.
+    """
+    size = teacher_logits.size(1)
+    source = order[(torch.arange(size, device=order.device) + shift.unsqueeze(1)) % size]
+    own = targets.unsqueeze(1)
+    moved = teacher_logits.gather(1, source)
+    # the place that got the value of w_k, before w_k gets it back
+    place = source.eq(own).int().argmax(dim=1, keepdim=True)
+    moved.scatter_(1, place, moved.gather(1, own))
+    return moved.scatter_(1, own, teacher_logits.gather(1, own))
+
+
+def target_entropy(teacher_logits: Tensor, targets: Tensor, weight: float, temperature: float = 1.0) -> Tensor:
+    """The entropy of the target t_k of `distillation`: (N, V), (N) -> (N), in nats."""
+    share = torch.softmax(teacher_logits.float() / temperature, dim=1).mul_(weight)
+    share.scatter_add_(1, targets.unsqueeze(1), share.new_full((len(targets), 1), 1 - weight))
+    return torch.special.entr(share).sum(dim=1)
+
+
+def smoothing_with_entropy(entropy: Tensor, frequencies: Tensor, targets: Tensor) -> Tensor:
+    """The share e with which (1 - e) [v = w_k] + e u(v) has the given entropy: (N), (V), (N) -> (N), in [0, 1].
+
+    u are the `frequencies` of words, which sum to 1. If no share is enough, it is 1. Found by bisection, because the
+    entropy is concave in e: below that of u, it is reached once.
+    """
+    own = frequencies[targets]
+    others = torch.special.entr(frequencies).sum() - torch.special.entr(own)
+    low, high = torch.zeros_like(entropy), torch.ones_like(entropy)
+    for _ in range(30):  # more than the digits of float32
+        middle = (low + high) / 2
+        found = torch.special.entr(1 - middle * (1 - own)) + middle * others + (1 - own) * torch.special.entr(middle)
+        low, high = torch.where(found < entropy, middle, low), torch.where(found < entropy, high, middle)
+    return high
 
 
 def synonym_distance(embeddings: Tensor, words: Tensor, synonyms: Tensor, starts: Tensor) -> Tensor:

@@ -64,6 +64,7 @@ class ElectraTask(MaskedLMTask):
     """fairseq's ``masked_lm`` task with ELECTRA's masking, which never masks special symbols."""
 
     cfg: ElectraTaskConfig
+    uses_ema = True  # with --store-ema, fairseq passes the moving average to the steps below
 
     @classmethod
     @one_line_errors()
@@ -152,14 +153,21 @@ class ElectraTask(MaskedLMTask):
         criterion: nn.Module,
         optimizer: Any,
         update_num: int,
+        ema_model: Optional[nn.Module] = None,
         **options: Any,
     ) -> tuple:
-        """With ``--final-mask-prob``, mask the share of this update."""
+        """With ``--final-mask-prob``, mask the share of this update. The criterion finds the average in the batch."""
         if self.cfg.final_mask_prob is not None:
             done = min(update_num / self.cfg.max_update, 1.0)
             mask_prob = self.cfg.mask_prob + done * (self.cfg.final_mask_prob - self.cfg.mask_prob)
             sample = with_mask_prob(sample, mask_prob, self.source_dictionary.pad())
+        sample = {**sample, "ema_model": ema_model}
         return super().train_step(sample, model, criterion, optimizer, update_num, **options)
+
+    def valid_step(
+        self, sample: dict[str, Any], model: nn.Module, criterion: nn.Module, ema_model: Optional[nn.Module] = None
+    ) -> tuple:
+        return super().valid_step({**sample, "ema_model": ema_model}, model, criterion)
 
     @one_line_errors()
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> nn.Module:

@@ -1,0 +1,165 @@
+"""Distillation, ``--criterion mlm_distillation``: a teacher says how well each word fits (Hinton et al. 2015)."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal, Optional
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputError
+from ..modules.cross_entropy import log_sums
+from . import functional
+from .base import PERCENT, MaskedPredictions, Metric, Objective, ObjectiveConfig
+
+EMA = "ema"
+
+
+@dataclass
+class DistillationConfig(ObjectiveConfig):
+    distillation_teacher: Optional[str] = field(
+        default=None,
+        metadata={"help": "a checkpoint with the same dictionary, or ema (the moving average of --store-ema)"},
+    )
+    distillation_weight: float = field(
+        default=1.0, metadata={"help": "share of the teacher in the target, between 0 (plain masked LM) and 1"}
+    )
+    distillation_temperature: float = field(default=1.0, metadata={"help": "divides the teacher's logits"})
+    distillation_words: Literal["all", "synonyms", "others"] = field(
+        default="all",
+        metadata={"help": "which words may get probability besides the gold word: by --synonym-table, or all"},
+    )
+    distillation_control: Literal["none", "shuffled", "unigram"] = field(
+        default="none",
+        metadata={
+            "help": "for experiments: give the wrong words' probabilities to other wrong words, or smooth the labels "
+            "with word frequencies and the same entropy"
+        },
+    )
+
+
+class Distillation(Objective):
+    """Masked LM toward the distribution of a teacher, which reads the same masked text.
+
+    A wrong word is punished as much as the teacher finds it implausible in its context. Hard correction is the case of
+    a teacher that only knows a thesaurus.
+    """
+
+    name = "mlm_distillation"
+    config = DistillationConfig
+    description = "masked language modeling toward the distribution of a teacher"
+    metrics = (
+        Metric("teacher_gold_probability", "teacher_gold", "masked", PERCENT),
+        Metric("teacher_prediction_probability", "teacher_prediction", "masked", PERCENT),
+    )
+    temperatures = (*Objective.temperatures, "distillation_temperature")
+    shares = ("distillation_weight",)
+    frequencies: Tensor
+
+    def __init__(
+        self,
+        cfg: Any,
+        *table: Any,
+        load_teacher: Optional[Callable[[str], nn.Module]] = None,
+        count_tokens: Optional[Callable[[], Tensor]] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(cfg, *table, **options)
+        self.is_plain = cfg.distillation_weight == 0
+        self.trains_on_nll = self.is_plain
+        self.teacher: list[nn.Module] = []
+        if self.is_plain:
+            return
+        if cfg.distillation_teacher is None:
+            raise InputError("--criterion mlm_distillation needs --distillation-teacher CHECKPOINT, of a better model")
+        if cfg.distillation_teacher != EMA and load_teacher is not None:
+            # in a list, so that it is not a part of the objective, which fairseq would train and save
+            self.teacher = [load_teacher(cfg.distillation_teacher)]
+        if cfg.distillation_control == "unigram":
+            if count_tokens is None:
+                raise InputError("--distillation-control unigram works only with fairseq, which has the training text")
+            counts = count_tokens()
+            self.register_buffer("frequencies", counts / counts.sum(), persistent=False)
+
+    @classmethod
+    def needs_table(cls, cfg: Any) -> bool:
+        return cfg.distillation_words != "all"
+
+    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
+        return nll if self.is_plain else torch.zeros_like(nll)  # the loss is the term below, which has the batch
+
+    def regularization(
+        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+    ) -> tuple[Optional[Tensor], dict[str, Tensor]]:
+        if self.is_plain:
+            return None, {}
+        teacher = sample.get("ema_model") if self.cfg.distillation_teacher == EMA else self.teacher[0]
+        if teacher is None:
+            if torch.is_grad_enabled():
+                raise InputError("--distillation-teacher ema needs --store-ema and --task electra")
+            return functional.masked_lm(masked.logits, masked.targets).sum(), {}  # without a teacher, in validation
+        logits = self.read(teacher, sample, masked)
+        sums = log_sums(logits)
+        logs = {
+            f"teacher_{name}": logits.gather(1, words.unsqueeze(1)).squeeze(1).float().sub(sums).exp().sum()
+            for name, words in (("gold", masked.targets), ("prediction", masked.predictions))
+        }
+        logits, weight = self.target(sample, masked, logits)
+        losses = functional.distillation(
+            masked.logits, masked.targets, logits, weight, self.cfg.distillation_temperature
+        )
+        return losses.sum(), logs
+
+    @torch.no_grad()
+    def read(self, teacher: nn.Module, sample: dict[str, Any], masked: MaskedPredictions) -> Tensor:
+        """The teacher's logits at the masked positions, in the precision of the student's: (N, V)."""
+        device, dtype = masked.logits.device, masked.logits.dtype
+        half = dtype in (torch.float16, torch.bfloat16)
+        teacher = self.ready(teacher, device)
+        with torch.autocast(device.type, dtype) if half else nullcontext():
+            logits = teacher(
+                **{
+                    **sample["net_input"],
+                    "masked_tokens": masked.masked_tokens,
+                    "masked_indices": sample.get("masked_indices"),
+                }
+            )[0]
+        if logits.shape != masked.logits.shape:
+            raise InputError(
+                f"--distillation-teacher: scores {logits.size(-1):,} symbols, but the model "
+                f"{masked.logits.size(-1):,}; give a teacher with the same vocabulary"
+            )
+        return logits
+
+    def ready(self, teacher: nn.Module, device: torch.device) -> nn.Module:
+        """The teacher on the device, in evaluation mode."""
+        if next(teacher.parameters()).device != device:
+            teacher.to(device)
+        return teacher.eval() if teacher.training else teacher
+
+    @torch.no_grad()
+    def target(
+        self, sample: dict[str, Any], masked: MaskedPredictions, logits: Tensor
+    ) -> tuple[Tensor, float | Tensor]:
+        """The logits whose softmax is mixed into the target, (N, V), and its weight, a number or (N)."""
+        weight: float = self.cfg.distillation_weight
+        if self.cfg.distillation_words != "all":
+            restrict = (
+                functional.only_synonyms if self.cfg.distillation_words == "synonyms" else functional.without_synonyms
+            )
+            logits = restrict(logits, masked.targets, self.synonyms[masked.words])
+        if self.cfg.distillation_control == "shuffled":
+            draws = sample.get("uniform_draws")  # which depend only on the seed, the epoch and the position
+            if draws is None:
+                draws = torch.rand(len(logits), device=logits.device)
+            shift = (draws.double() * logits.size(1)).long()
+            order = torch.randperm(logits.size(1), generator=torch.Generator().manual_seed(1)).to(logits.device)
+            return functional.shuffle_wrong_words(logits, masked.targets, order, shift), weight
+        if self.cfg.distillation_control == "unigram":
+            entropy = functional.target_entropy(logits, masked.targets, weight, self.cfg.distillation_temperature)
+            smoothing = functional.smoothing_with_entropy(entropy, self.frequencies, masked.targets)
+            # divided by the temperature, these are the logarithms of the frequencies
+            scaled = self.frequencies.log() * self.cfg.distillation_temperature
+            return scaled.expand(len(masked.targets), -1), smoothing
+        return logits, weight
