@@ -25,7 +25,7 @@ from tn_fairseq.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.joint_electra import JointElectra
 from tn_fairseq.huggingface.synonyms import SynonymTable
-from tn_fairseq.huggingface.trainer import Encoder, TrueNegativeTrainer, build_objective
+from tn_fairseq.huggingface.trainer import Encoder, Teacher, TrueNegativeTrainer, build_objective
 from tn_fairseq.huggingface.vocabulary import read_data_bin
 from tn_fairseq.objectives import OBJECTIVES
 from tn_fairseq.objectives.functional import replaced_token_detection
@@ -132,10 +132,24 @@ def imported(bert, tokenizer, tmp_path_factory):
     return model, task, torch.from_numpy(its_tokenizer.token_ids(dictionary)), folder
 
 
-def criterion_of(task, name: str, table):
+@pytest.fixture(scope="module")
+def teacher(tokenizer, imported):
+    """Another model with the same tokenizer, without dropout, and its import."""
+    *_, folder = imported
+    sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    save_models(folder, {"teacher": make_bert(len(tokenizer), seed=4, **sizes)})
+    import_model(folder / "teacher", folder / "data-bin", folder / "teacher.pt")
+    return folder / "teacher"
+
+
+def options_of(name: str, teacher) -> dict:
+    return {"distillation_teacher": str(teacher)} if name == "mlm_distillation" else {}
+
+
+def criterion_of(task, name: str, table, **options):
     cfg = OmegaConf.structured(CRITERION_DATACLASS_REGISTRY[name]())
-    cfg._name, cfg.synonym_table = name, str(table)
-    return task.build_criterion(cfg)
+    cfg._name, cfg.synonym_table, cfg.save_dir = name, str(table), ""
+    return task.build_criterion(OmegaConf.merge(cfg, options))
 
 
 def in_fairseq(task, token_ids: torch.Tensor, batch: dict) -> dict:
@@ -152,10 +166,12 @@ def in_fairseq(task, token_ids: torch.Tensor, batch: dict) -> dict:
 
 
 @pytest.mark.parametrize("name", MASKED_LM)
-def test_loss_logs_and_gradients_are_those_of_the_criterion(name, bert, tokenizer, synonyms, imported, tmp_path):
+def test_loss_logs_and_gradients_are_those_of_the_criterion(
+    name, bert, tokenizer, synonyms, imported, teacher, tmp_path
+):
     model, task, token_ids, _ = imported
     synonyms.save(tmp_path / "table.safetensors")
-    criterion = criterion_of(task, name, tmp_path / "table.safetensors")
+    criterion = criterion_of(task, name, tmp_path / "table.safetensors", **options_of(name, f"{teacher}.pt"))
     batch = batch_of(tokenizer)
     labels = batch["labels"]
     model.eval().zero_grad()
@@ -163,7 +179,7 @@ def test_loss_logs_and_gradients_are_those_of_the_criterion(name, bert, tokenize
     expected.backward()
 
     bert.eval().zero_grad()
-    objective = build_objective(OBJECTIVES[name], {}, bert, tokenizer, synonyms)
+    objective = build_objective(OBJECTIVES[name], options_of(name, teacher), bert, tokenizer, synonyms)
     encoder = Encoder(bert)
     theirs = {"src_tokens": batch["input_ids"], "attention_mask": batch["attention_mask"]}
     target = labels.masked_fill(labels == -100, tokenizer.pad_token_id)
@@ -181,9 +197,10 @@ def test_loss_logs_and_gradients_are_those_of_the_criterion(name, bert, tokenize
 
 
 @pytest.mark.parametrize("name", MASKED_LM)
-def test_every_objective_trains_and_is_logged(name, bert, tokenizer, synonyms, tmp_path):
+def test_every_objective_trains_and_is_logged(name, bert, tokenizer, synonyms, teacher, tmp_path):
     """Losses fall, evaluations have the objective's metrics, and everything is logged."""
-    trainer = train(copy_of(bert), tokenizer, tmp_path, objective=name, synonyms=synonyms, max_steps=8)
+    options = {"objective": name, "objective_kwargs": options_of(name, teacher), "synonyms": synonyms}
+    trainer = train(copy_of(bert), tokenizer, tmp_path, max_steps=8, **options)
     assert losses(trainer)[-1] < losses(trainer)[0]
     record, evaluation = trainer.state.log_history[0], trainer.evaluate()
     own = {metric.name for metric in OBJECTIVES[name].metrics} - {"judge_agreement"}
@@ -354,6 +371,87 @@ def test_a_judge_decides_about_corrections(bert, tokenizer, synonyms, tmp_path):
         trainer = train(copy_of(bert), tokenizer, tmp_path, objective_kwargs=kwargs, **options)
         accepted[threshold] = trainer.state.log_history[0]["judge_agreement"]
     assert accepted[0.0] == 100 and accepted[1.0] < 100
+
+
+def distill(bert, tokenizer, folder, teacher, kind="mlm_distillation", **options):
+    """The losses of a trainer without dropout, and its weights; the teacher is the only option."""
+    kwargs = {"distillation_teacher": teacher, **options.pop("kwargs", {})}
+    return train(copy_of(bert), tokenizer, folder, objective=kind, objective_kwargs=kwargs, **options)
+
+
+def test_a_teacher_is_a_folder_or_a_model_and_scores_only_masked_positions(bert, tokenizer, teacher, tmp_path):
+    loaded = transformers.AutoModelForMaskedLM.from_pretrained(teacher)
+    one, two = (distill(bert, tokenizer, tmp_path, model) for model in (str(teacher), loaded))
+    assert_same_parameters(one.model, two.model, rtol=0, atol=0)
+    batch = batch_of(tokenizer)
+    masked, shapes = batch["labels"] != -100, []
+    hook = loaded.cls.register_forward_hook(lambda module, inputs, output: shapes.append(output.shape))
+    inputs = {"src_tokens": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+    with torch.no_grad():
+        logits, _ = Teacher(loaded)(**inputs, masked_tokens=masked)
+        hook.remove()
+        everywhere = loaded(batch["input_ids"], batch["attention_mask"]).logits
+    assert shapes == [(1, int(masked.sum()), len(tokenizer))]
+    torch.testing.assert_close(logits, everywhere[masked])
+
+
+def test_a_weight_of_0_is_the_plain_objective_bitwise(bert, tokenizer, tmp_path):
+    plain = train(copy_of(bert), tokenizer, tmp_path)
+    other = distill(bert, tokenizer, tmp_path, None, kwargs={"distillation_weight": 0.0})
+    assert losses(plain) == losses(other)
+    assert_same_parameters(plain.model, other.model, rtol=0, atol=0)
+
+
+def test_the_student_as_its_own_teacher_learns_nothing(bert, tokenizer, tmp_path):
+    """The optimizer has no weight decay, and both models are without dropout."""
+    trainer = distill(bert, tokenizer, tmp_path, bert, max_steps=1, optim="sgd", learning_rate=1.0)
+    assert_same_parameters(trainer.model, bert, rtol=0, atol=1e-6)
+
+
+def test_accumulated_batches_with_a_teacher_are_one(bert, tokenizer, teacher, tmp_path):
+    options = {"optim": "sgd", "learning_rate": 0.1, "max_steps": 3, "collator": fixed_masks(tokenizer)}
+    one = distill(bert, tokenizer, tmp_path, str(teacher), **options)
+    options |= {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2}
+    two = distill(bert, tokenizer, tmp_path, str(teacher), **options)
+    assert losses(one) == pytest.approx(losses(two), rel=1e-5)
+    assert_same_parameters(one.model, two.model, rtol=1e-5, atol=1e-5)
+
+
+def test_a_teacher_runs_in_the_precision_of_the_run(bert, tokenizer, teacher, tmp_path):
+    loaded, types = transformers.AutoModelForMaskedLM.from_pretrained(teacher), set()
+    loaded.bert.encoder.layer[0].output.dense.register_forward_hook(lambda _, inputs, output: types.add(output.dtype))
+    half = distill(bert, tokenizer, tmp_path, loaded, bf16=True)
+    assert types == {torch.bfloat16}
+    assert losses(half) == pytest.approx(losses(distill(bert, tokenizer, tmp_path, str(teacher))), rel=0.05)
+
+
+def test_wrong_teachers_are_refused(bert, tokenizer, teacher, tmp_path):
+    def refused(match, model, **kwargs):
+        with pytest.raises(InputError, match=match):
+            build_objective(
+                OBJECTIVES["mlm_distillation"], {"distillation_teacher": model, **kwargs}, bert, tokenizer, None
+            )
+
+    refused("needs --distillation-teacher", None)
+    refused("--distillation-teacher nowhere/at/all: no such folder", "nowhere/at/all")
+    refused("--distillation-teacher ema: works only with fairseq", "ema")
+    refused("--distillation-teacher BertModel is not a masked language model", bert.bert)
+    refused("control unigram works only with fairseq", str(teacher), distillation_control="unigram")
+    other = write_vocabulary(tmp_path / "other", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+    make_bert(6).save_pretrained(other)
+    refused("other: has another vocabulary than the model", str(other))
+    bert.bert.save_pretrained(tmp_path / "headless")
+    write_vocabulary(tmp_path / "headless")
+    refused("headless: lacks cls.predictions", str(tmp_path / "headless"))
+    with pytest.raises(InputError, match="needs synonyms"):
+        kwargs = {"distillation_teacher": str(teacher), "distillation_words": "synonyms"}
+        build_objective(OBJECTIVES["mlm_distillation"], kwargs, bert, tokenizer, None)
+    short = make_bert(len(tokenizer), max_position_embeddings=4)
+    with pytest.raises(InputError, match="has 4 positions, but a text has 1?[0-9] tokens"):
+        distill(bert, tokenizer, tmp_path, short)
+    larger = make_bert(len(tokenizer) + 8)
+    with pytest.raises(InputError, match="scores 137 symbols, but the model 129; give a teacher with the same voc"):
+        distill(bert, tokenizer, tmp_path, larger)
 
 
 def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):

@@ -23,6 +23,7 @@ from ..errors import PREPROCESSING, InputError, naming, one_line_errors
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, add_up
+from ..objectives.mlm_distillation import EMA
 from ..synonym_table import load_synonym_table
 
 logger = logging.getLogger(__name__)
@@ -72,8 +73,13 @@ class MaskedLMCriterion(FairseqCriterion):
             checkpoint = check_masked_lm(Path(path), self.task.source_dictionary)
             return load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
 
-    def load_teacher(self, cfg: Any, path: str) -> nn.Module:
-        """As ``load_model``; also raises InputError for a teacher with fewer positions than the task's texts have."""
+    def load_teacher(self, cfg: Any, path: str) -> Optional[nn.Module]:
+        """As ``load_model``; also raises InputError for a teacher with fewer positions than the task's texts have.
+
+        None for the moving average, which comes with each batch.
+        """
+        if path == EMA:
+            return None
         flag = "--distillation-teacher"
         teacher = self.load_model(flag, path)
         longest, limit = self.task.max_positions(), teacher.max_positions()

@@ -125,7 +125,7 @@ class Objective(nn.Module):
         synonyms: Optional[Tensor] = None,
         continues_word: Optional[Tensor] = None,
         load_judge: Optional[Callable[[str], nn.Module]] = None,
-        load_teacher: Optional[Callable[[str], nn.Module]] = None,
+        load_teacher: Optional[Callable[[str], Optional[nn.Module]]] = None,
         count_tokens: Optional[Callable[[], Tensor]] = None,
     ) -> None:
         """``cfg`` has the options of ``config``, and ``padding`` is the id that pads texts and targets.

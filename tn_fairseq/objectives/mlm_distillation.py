@@ -61,19 +61,19 @@ class Distillation(Objective):
         self,
         cfg: Any,
         *table: Any,
-        load_teacher: Optional[Callable[[str], nn.Module]] = None,
+        load_teacher: Optional[Callable[[str], Optional[nn.Module]]] = None,
         count_tokens: Optional[Callable[[], Tensor]] = None,
         **options: Any,
     ) -> None:
         super().__init__(cfg, *table, **options)
         self.is_plain = cfg.distillation_weight == 0
         self.trains_on_nll = self.is_plain
-        self.teacher: list[nn.Module] = []
+        self.teacher: list[Optional[nn.Module]] = [None]
         if self.is_plain:
             return
         if cfg.distillation_teacher is None:
             raise InputError("--criterion mlm_distillation needs --distillation-teacher CHECKPOINT, of a better model")
-        if cfg.distillation_teacher != EMA and load_teacher is not None:
+        if load_teacher is not None:
             # in a list, so that it is not a part of the objective, which fairseq would train and save
             self.teacher = [load_teacher(cfg.distillation_teacher)]
         if cfg.distillation_control == "unigram":
@@ -94,7 +94,9 @@ class Distillation(Objective):
     ) -> tuple[Optional[Tensor], dict[str, Tensor]]:
         if self.is_plain:
             return None, {}
-        teacher = sample.get("ema_model") if self.cfg.distillation_teacher == EMA else self.teacher[0]
+        (teacher,) = self.teacher
+        if teacher is None:
+            teacher = sample.get("ema_model")
         if teacher is None:
             if torch.is_grad_enabled():
                 raise InputError("--distillation-teacher ema needs --store-ema and --task electra")
