@@ -66,8 +66,8 @@ OURS = [
     for name, dataclass in registry.items()
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
-SHARED = {field.name for field in fields(ObjectiveConfig)} | {"_name", "synonym_table"}  # options of every criterion
-INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update"}  # positional, or fairseq's own
+SHARED = {field.name for field in fields(ObjectiveConfig)} | {"_name", "synonym_table", "save_dir"}  # options of every criterion
+INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update", "save_dir"}  # positional, or fairseq's own
 
 
 def flag(name: str) -> str:
@@ -242,9 +242,10 @@ def test_objectives(corpus, trained):
     (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
-    train, judge = commands("tn_fairseq/criterions/README.md")
-    run = run_all([train], corpus)
-    assert "num_updates 4" in run.output and "soft_reg" in run.output
+    train, distill, judge = commands("tn_fairseq/criterions/README.md")
+    for words, logged in ((train, "soft_reg"), (distill, "teacher_gold_probability")):
+        run = run_all([words], corpus)
+        assert "num_updates 4" in run.output and logged in run.output
     printed = run_all([judge], corpus).stdout
     assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
 
