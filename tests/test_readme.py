@@ -66,7 +66,11 @@ OURS = [
     for name, dataclass in registry.items()
     if dataclass.__module__.startswith("tn_fairseq") or name.startswith(("bert_", "electra_"))
 ]
-SHARED = {field.name for field in fields(ObjectiveConfig)} | {"_name", "synonym_table", "save_dir"}  # options of every criterion
+SHARED = {field.name for field in fields(ObjectiveConfig)} | {
+    "_name",
+    "synonym_table",
+    "save_dir",
+}  # options of every criterion
 INTERPOLATED = {"_name", "data", "seed", "lr", "train_subset", "max_update", "save_dir"}  # positional, or fairseq's own
 
 

@@ -247,7 +247,8 @@ def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
                 add(key, row["arm"], row["seed"], row.get(column))
     for row in found.elsewhere:
         for column in ("accuracy", "loss"):
-            add((ELSEWHERE, *RATES[column][1:]), row["arm"], row["seed"], row[column])
+            _, title, unit, better = RATES[column]
+            add((ELSEWHERE, f"{title} on other text", unit, better), row["arm"], row["seed"], row[column])
     for key, values in recovered(found.rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")

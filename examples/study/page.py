@@ -18,6 +18,7 @@ from statements import (
     clear,
     failures,
     hours,
+    lengths,
     number,
     power,
     progress,
@@ -67,7 +68,7 @@ def page_of_start(
     name: str, start: Start, of_start: Dict[str, Any], plots: Dict[str, str], folder: Path
 ) -> Iterator[str]:
     yield f"<h2>{html.escape(start.about)}</h2>"
-    yield f"<p>{progress(of_start)}. Each run has {start.updates:,} updates.</p>"
+    yield f"<p>{progress(of_start)}, of {lengths(start)}.</p>"
     lines = statements(start, of_start)
     yield bullets(lines or ["There are no intervals yet, which need two seeds of an arm."])
     failed = failures(of_start)

@@ -21,6 +21,7 @@ from tn_fairseq.reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
 
 PLOTS = "plots"  # the folder
 WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a phone
+CLOSE = 1.4  # doses up to this factor apart have one label
 
 
 def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, List[Any]], Dict[str, List[Any]]]:
@@ -68,9 +69,9 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
     if not all(joined for joined, _ in panels.values()):
         return {}
     others = {
-        name: dose_of(start, results["starts"][name]["comparisons"])
+        name: dose
         for name, start in plan.starts.items()
-        if not start.oracle
+        if not start.oracle and (dose := dose_of(start, results["starts"][name]["comparisons"]))
     }
     files = [folder / PLOTS / f"doses.{suffix}" for suffix in ("svg", "png")]
     try:
@@ -83,20 +84,19 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
                     axis.errorbar(*_spread(points), color=color, marker="o", markersize=4, label=label)
                     if arm in apart:
                         axis.errorbar(*_spread(apart[arm]), color=color, fmt="s", markersize=4, fillstyle="none")
-                for name, dose in others.items():
-                    if dose:
-                        axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
-                        axis.annotate(
-                            name, (dose, 1), xycoords=("data", "axes fraction"), rotation=90, va="top", fontsize=7
-                        )
+                for dose in others.values():
+                    axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
+                for names, dose in labels(others):
+                    place = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "top"}
+                    axis.annotate(names, (dose, 1), **place, fontsize=7)
                 _, title, unit, _ = RATES[column]
                 axis.set_title(titled(title, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
             axis.set_xscale("log")
             low, high = axis.get_xlim()
-            axis.set_xticks([dose for dose in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= dose <= high])
+            axis.set_xticks([dose for dose in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= dose <= high])
             axis.xaxis.set_major_formatter("{x:g}")
             axis.xaxis.set_minor_formatter("")
-            axis.set_xlabel("wrong predictions of the baseline that are synonyms (%)")
+            axis.set_xlabel("wrong predictions of the baseline that are synonyms (%)", fontsize=8.5)
             figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     except InputError:  # no matplotlib, as the plots of the starts say
         return {}
@@ -106,6 +106,17 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
             "Hollow squares: another model, or other weights at the start."
         )
     }
+
+
+def labels(doses: Dict[str, float]) -> List[Tuple[str, float]]:
+    """The names at each dose, and its place; those too close for labels of their own share one, at the last of them."""
+    found: List[Tuple[str, float]] = []
+    for name, dose in sorted(doses.items(), key=lambda item: item[1]):
+        if found and dose < CLOSE * found[-1][1]:
+            found[-1] = f"{found[-1][0]}, {name}", dose
+        else:
+            found.append((name, dose))
+    return found
 
 
 def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], List[List[float]]]:

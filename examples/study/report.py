@@ -12,7 +12,20 @@ from page import page
 from plan import Plan
 from plots import PLOTS, draw_doses, draw_start
 from runner import RECORD
-from statements import GROUPS, NOTES, by_measure, failures, hours, power, progress, sentence, short, statements, titled
+from statements import (
+    GROUPS,
+    NOTES,
+    by_measure,
+    failures,
+    hours,
+    lengths,
+    power,
+    progress,
+    sentence,
+    short,
+    statements,
+    titled,
+)
 from tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 
 from tn_fairseq.files import write_text
@@ -71,7 +84,7 @@ def summary(
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
         yield from ("", f"## {name}: {start.about}", "")
-        yield f"{progress(of_start)}, of {start.updates:,} updates each."
+        yield f"{progress(of_start)}, of {lengths(start)}."
         yield (
             f"The column of `{start.baseline}` shows means. The other columns show differences from it, with 95% "
             "intervals. A difference is in bold if its interval excludes zero."

@@ -178,6 +178,12 @@ def progress(of_start: Dict[str, Any]) -> str:
     return text + (f", and {states.count('failed')} failed" if "failed" in states else "")
 
 
+def lengths(start: Start) -> str:
+    """The updates of each run, and of the arms that differ."""
+    others = [f"{arm}: {settings.updates:,}" for arm, settings in start.arms.items() if settings.updates]
+    return f"{start.updates:,} updates each" + (f" ({', '.join(others)})" if others else "")
+
+
 def failures(of_start: Dict[str, Any]) -> List[str]:
     return [f"{run['arm']}, seed {run['seed']}: {run['error']}" for run in of_start["runs"] if run["state"] == "failed"]
 

@@ -50,6 +50,8 @@ def small_plan() -> dict:
     command = f"python -m tn_fairseq.preprocessing squad {data} --max-length 128 --doc-stride 32 --destdir squad-bin"
     flags = "--data squad-bin --seeds 1 --max-update 1 --keep-checkpoints -- --cpu"
     prepare = [{"output": "squad-bin/dict.txt", "command": command}]
+    elsewhere = "data-bin --split train --synonym-table tables/wordnet.safetensors --mask-seeds 1 --max-sequences 8"
+    start["measures"]["elsewhere"] = {**one_run, "flags": elsewhere}
     start["measures"]["squad"] = {**one_run, "flags": flags, "prepare": prepare}
     flags = "--original sources/questions --attacked sources/attacked"
     start["measures"]["robustness"] = {**one_run, "flags": flags}
@@ -129,6 +131,13 @@ def test_a_study_from_start_to_report(finished):
     plain = rows["loss", "plain"]
     assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"])
     assert plain["difference"] is None and plain["detectable"] is None
+    elsewhere = [
+        row for row in figures(folder) if row["group"] == "masked language modeling on text from another source"
+    ]
+    assert [(row["measure"], row["arm"], row["seeds"]) for row in elsewhere] == [
+        ("accuracy on other text", "plain", 1),
+        ("loss on other text", "plain", 1),
+    ]
     assert ("updates to reach an accuracy of 0.1%", "plain") in rows
     assert ("updates to reach an accuracy of 99%", "plain") not in rows  # no run got there
     assert rows["pairs: similarity of words (Spearman)", "hard_wordnet"]["interval"] == "items and seeds"
@@ -325,7 +334,7 @@ def test_only_the_sources_that_the_starts_use_are_needed(modules, tmp_path):
 def test_the_time_that_is_left(modules, tmp_path):
     """Three runs of 6 minutes, one of which is finished, and one at a quarter; two at a time."""
     plan, progress = modules["plan"], modules["progress"]
-    start = plan.Start(updates=100, hours=0.5)
+    start = plan.Start(updates=100, hours=0.5, arms={"a": plan.Arm()})
     study = plan.Plan(starts={"s": start})
     runs = [plan.Run("s", "a", seed) for seed in (1, 2, 3)]
     hours_left = progress.hours_left
@@ -451,7 +460,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
         assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
         assert (args.criterion in ("mlm", "electra")) == any(
-            f"/{arm}/" in args.save_dir for arm in ("plain", "released")
+            f"/{arm}/" in args.save_dir for arm in ("plain", "plain_longer", "released")
         )
 
 
@@ -584,7 +593,7 @@ def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean(modules):
         for arm, of_arm in ends.items()
         for seed, end in enumerate(of_arm)
     }
-    rows = figures.compare_all(figures.Found({}, curves, [], [], [], [], {}), start)
+    rows = figures.compare_all(figures.Found({}, curves, [], [], [], [], [], {}), start)
     reached = {(row["measure"].split()[-1], row["arm"]): row["difference"] for row in rows if "reach" in row["measure"]}
     assert reached == {("15%", "plain"): None, ("15%", "new"): 0, ("20%", "new"): None}
 
@@ -834,6 +843,29 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
     assert of_loss == {"plain": {1: 0, 2: 0}, "mine": {1: 0, 2: 0}, "oracle": {1: 100, 2: 100}}
     start.oracle = None
     assert figures.recovered(rates, start) == {}
+
+
+def test_an_arm_can_have_updates_of_its_own(modules):
+    figures, plan, statements = (modules[name] for name in ("figures", "plan", "statements"))
+    arms = {name: plan.Arm(about=name, flags="--criterion mlm") for name in ("plain", "longer")}
+    arms["longer"].updates = 9
+    start = plan.Start(baseline="plain", data="d", train="", updates=6, save_every=3, seeds=[1], arms=arms)
+    for arm, updates in (("plain", "6"), ("longer", "9")):
+        words = plan.training_command(start, plan.Run("s", arm, 1), PLUGIN)
+        assert words[words.index("--max-update") + 1] == words[words.index("--total-num-update") + 1] == updates
+    rows = [
+        {"arm": arm, "seed": 1, "updates": updates, **dict.fromkeys(figures.RATES), "accuracy": updates}
+        for arm, updates in (("plain", 3), ("plain", 6), ("longer", 6), ("longer", 9))
+    ]
+    found = figures.Found({}, {}, rows, [], [], [], [], {})
+    compared = {row["arm"]: row["value"] for row in figures.compare_all(found, start)}
+    assert compared == {"plain": 6, "longer": 9}
+    assert statements.lengths(start) == "6 updates each (longer: 9)"
+
+
+def test_labels_that_are_close_to_each_other_are_one(modules):
+    labels = modules["plots"].labels({"far": 0.1, "one": 0.5, "two": 0.6, "three": 0.7, "alone": 2.0})
+    assert labels == [("far", 0.1), ("one, two, three", 0.7), ("alone", 2.0)]
 
 
 def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
