@@ -42,6 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY_SIZE = 30_522
 DOCUMENTS = "electra, --document-attention"  # with four documents in each sequence
 JUDGED = "mlm_hard_correction, --correction-judge discriminator"
+DISTILLED = "mlm_distillation, a teacher of the same size"
 JUDGE = ("--correction-judge", "discriminator", "--prediction-mode", "sample")
 TASK = ("--task", "electra", "--sample-break-mode", "none")  # full sequences
 TRAINING = """
@@ -118,7 +119,7 @@ class Steps:
 
 
 class Criteria:
-    """The step of each criterion and of two options, and the extra passes of sentence KL, which take turns."""
+    """The step of each criterion and of three options, and the extra passes of sentence KL, which take turns."""
 
     def __init__(self, common: dict[str, Any]):
         from tn_fairseq.reporting.paper import CRITERIA
@@ -126,6 +127,8 @@ class Criteria:
         self.all = {name: Steps(make_our_step(common, name), common) for name in CRITERIA}
         self.all[DOCUMENTS] = Steps(make_our_step(common, "electra", documents=4), common)
         self.all[JUDGED] = Steps(make_our_step(common, "mlm_hard_correction", flags=JUDGE), common)
+        teacher = ("--distillation-teacher", common["data_bin"] / "teacher.pt")
+        self.all[DISTILLED] = Steps(make_our_step(common, "mlm_distillation", flags=teacher), common)
         self.all["passes"] = Steps(make_generator_passes(common), common)
 
     def run(self, seconds: float) -> dict[str, float]:
@@ -536,7 +539,10 @@ def run_trainer(common: dict[str, Any]) -> float:
 
 
 def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
-    """Write batches of random text with as many words as BERT, and a synonym table; also return the model's sizes."""
+    """Write random text with as many words as BERT, a synonym table and a teacher; also return the model's sizes."""
+    from omegaconf import OmegaConf
+
+    from tn_fairseq.checkpoints import save_checkpoint
     from tn_fairseq.dictionary import load_dictionary
     from tn_fairseq.preprocessing.writers import BinaryWriter
     from tn_fairseq.synonym_table import PADDING, save_synonym_table
@@ -557,6 +563,8 @@ def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, 
     table[: dictionary.nspecial] = table[-1] = PADDING
     save_synonym_table(folder / "synonyms.safetensors", torch.from_numpy(table).int(), dictionary, {})
     cfg, task = set_up(folder, args.arch, args.length, "electra")
+    content = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
+    save_checkpoint({**content, "model": task.build_model(cfg.model).state_dict()}, folder / "teacher.pt")
     task.load_dataset("valid")
     dataset, size = task.dataset("valid"), args.batch_size
     batches = [dataset.collater([dataset[i] for i in range(start, start + size)]) for start in (0, size)]
