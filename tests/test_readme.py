@@ -359,8 +359,9 @@ def test_use_the_small_model(monkeypatch, capsys):
 
 def test_see_the_false_negatives(corpus, trained):
     page = "tn_fairseq/analysis/README.md"
-    run = run_all(commands(page), corpus)
-    assert "from the paper (not ours)" in run.stdout
+    plain, with_teacher = commands(page)
+    assert "from the paper (not ours)" in run_all([plain], corpus).stdout
+    assert "teacher: finds " in run_all([with_teacher], corpus).stdout
     named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", PAGES[page]))
     assert set(FILES) == named
     assert all((corpus / "false-negatives" / name).exists() for name in FILES)

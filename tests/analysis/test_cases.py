@@ -2,8 +2,8 @@
 
 import torch
 
-from tn_fairseq.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, context
-from tn_fairseq.analysis.predictions import Predictions
+from tn_fairseq.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, TeacherCollector, context
+from tn_fairseq.analysis.predictions import Judgment, Predictions
 from tn_fairseq.synonym_table import PADDING
 
 V = 10
@@ -87,6 +87,51 @@ def test_a_position_masked_several_times_is_one_case_with_the_highest_confidence
         collect(collector, [4], [5], [probabilities(five=share)])
     (case,) = cases_of(collector)
     assert round(case.prediction_probability, 3) == 0.7
+
+
+def judged(golds, predictions, of_golds, of_predictions, collector, words=None, sequence_id=0):
+    """Add a batch for which the teacher gives these probabilities, and the model 0.25 to all gold words."""
+    rows = torch.full((len(golds), V), 0.25)
+    rows[torch.arange(len(golds)), torch.tensor(predictions)] = 0.5
+    judgment = Judgment(torch.tensor(of_golds).log(), torch.tensor(of_predictions).log())
+    collector.add(batch(golds, predictions, sequence_id, words=words), judgment, rows)
+
+
+def teacher_collector(limit=5):
+    is_word = torch.tensor([form.startswith(" ") and label != "<unk>" for form, label in zip(FORMS, LABELS)])
+    return TeacherCollector("good.pt", {"mine": TABLE, "empty": torch.full_like(TABLE, PADDING)}, is_word, limit)
+
+
+def test_a_teachers_cases_are_as_likely_as_the_gold_word_or_likely():
+    collector = teacher_collector()
+    #            as likely, likely, neither, right
+    judged([4, 8, 8, 9], [5, 4, 5, 9], [0.01, 0.6, 0.3, 0.9], [0.02, 0.2, 0.05, 0.9], collector)
+    likely, as_likely = cases_of(collector)
+    assert (likely.gold, likely.prediction, likely.synonym_in) == ("eight", "four", [])
+    assert (as_likely.gold, as_likely.prediction, as_likely.synonym_in) == ("four", "five", ["mine"])
+    assert round(likely.teacher_gold_probability, 3) == 0.6 and round(likely.teacher_prediction_probability, 3) == 0.2
+    assert (likely.gold_probability, likely.prediction_probability) == (0.25, 0.5)
+    assert likely.teacher == "good.pt" and likely.part_of_speech == "eight/four" and likely.inflection == "eight|four"
+    assert [text for text, kind in likely.context if kind == 2] == [" eight"]
+
+
+def test_a_teachers_cases_are_whole_words():
+    """The first gold token is only a part of a word; then the gold token, the prediction, and nothing is a piece."""
+    collector = teacher_collector()
+    words = [LABELS.index("<pad>"), 7, 8, 9]
+    judged([4, 7, 8, 9], [5, 5, 7, 8], [0.1] * 4, [0.8] * 4, collector, words)
+    assert [(case.gold, case.prediction) for case in cases_of(collector)] == [("nine", "eight")]
+
+
+def test_the_most_likely_cases_of_a_teacher_are_kept_with_few_per_pair():
+    collector = teacher_collector(SAME_PAIR + 1)
+    for number in range(200):
+        judged([4], [5], [0.0001], [number * 37 % 200 / 200 + 0.001], collector, sequence_id=number)
+    judged([8], [9], [0.0001], [0.0002], collector, sequence_id=999)
+    cases = cases_of(collector)
+    assert [case.prediction for case in cases] == ["five"] * SAME_PAIR + ["nine"]
+    found = [case.teacher_prediction_probability for case in cases]
+    assert found == sorted(found, reverse=True) and round(found[0], 3) == 0.996
 
 
 def test_the_context_marks_masked_tokens_joins_pieces_and_shows_where_it_is_cut():

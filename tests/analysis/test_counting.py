@@ -8,9 +8,10 @@ import torch
 from tqdm import tqdm
 
 from tn_fairseq.analysis import counting
-from tn_fairseq.analysis.counting import Details, count, count_checkpoint, count_detected, ranked_right
-from tn_fairseq.analysis.predictions import Detection, Predictions
+from tn_fairseq.analysis.counting import Details, count, count_checkpoint, count_detected, count_judged, ranked_right
+from tn_fairseq.analysis.predictions import Detection, Judgment, Predictions, Teacher
 from tn_fairseq.analysis.rates import Counts
+from tn_fairseq.errors import InputError
 from tn_fairseq.models.loading import Checkpoint
 from tn_fairseq.synonym_table import PADDING
 
@@ -66,6 +67,15 @@ def test_what_the_discriminator_finds():
     assert ranked_right([logits] * 2) == 4 * (7 + 8 / 2)
 
 
+def test_what_the_teacher_says_counts_only_for_wrong_predictions():
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    of_golds, of_predictions = torch.tensor([0.25, 0.5, 0.5, 0.01]), torch.tensor([0.5, 0.125, 0.5, 0.02])
+    counts = count_judged(found, Judgment(of_golds.log(), of_predictions.log()))
+    assert counts.pop("teacher_probability") == pytest.approx(0.5 + 0.125 + 0.02)
+    assert counts.pop("teacher_gold_probability") == pytest.approx(0.25 + 0.5 + 0.01)
+    assert counts == {"teacher_as_likely": 2, "teacher_likely": 2}
+
+
 def test_the_area_under_the_curve():
     batches = [(torch.tensor([2.0]), torch.tensor([1.0, 0.0])), (torch.tensor([0.0]), torch.tensor([-1.0, 0.0]))]
     assert ranked_right(batches) == 4 + 2
@@ -76,10 +86,11 @@ def test_the_area_under_the_curve():
 def count_made(monkeypatch):
     """Count made batches by masking seed, and return the counts, the details, and how predictions were asked for."""
 
-    def count_made(made, tables, mode="argmax"):
+    def count_made(made, tables, mode="argmax", teacher=None):
         asked = []
 
-        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group, detects):
+        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group, detects, given):
+            assert given is teacher
             asked.append((seed, sample))
             return made[seed]
 
@@ -91,11 +102,13 @@ def count_made(monkeypatch):
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
         monkeypatch.setattr(counting, "predict", predict)
         options = {"data_bin": None, "split": "valid", "max_sequences": None, "detection": False}
-        options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode)
+        options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode, teacher="good.pt")
         details = Details(tables, max_cases=10)
         found = count_checkpoint(
-            Checkpoint(Path("checkpoint.pt"), 1), options, tables, None, details, tqdm(disable=True)
+            Checkpoint(Path("checkpoint.pt"), 1), options, tables, None, details, tqdm(disable=True), teacher
         )
+        if teacher:
+            return [[one[-4:] for one in of_table] for of_table, _ in found]
         return [[one[:5] for one in of_table] for of_table, _ in found], details, asked
 
     return count_made
@@ -121,3 +134,20 @@ def test_a_part_of_a_word_counts_only_as_masked(count_made):
     ((gold, prediction, probability),) = details.wrong
     assert (gold.tolist(), prediction.tolist()) == ([4, 6], [5, 7])
     assert probability.tolist() == pytest.approx([1 / V] * 2)
+
+
+def test_a_teacher_says_the_same_with_every_table(count_made):
+    judgment = Judgment(torch.tensor([0.25, 0.5, 0.5, 0.125]).log(), torch.tensor([0.5, 0.25, 0.5, 0.25]).log())
+    made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=judgment)
+    teacher = Teacher(torch.nn.Module())
+    found = count_made({1: [made], 2: [made, made]}, {"table": TABLE, "other": OTHER}, teacher=teacher)
+    assert (
+        found == [[(2, 3, pytest.approx(1), pytest.approx(0.875)), (4, 6, pytest.approx(2), pytest.approx(1.75))]] * 2
+    )
+
+
+def test_a_teacher_that_diverged_is_refused(count_made):
+    nan = torch.full((4,), torch.nan)
+    made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=Judgment(nan, nan))
+    with pytest.raises(InputError, match="^--teacher good.pt: its probabilities are NaN because its training diverged"):
+        count_made({1: [made]}, {"table": TABLE}, teacher=Teacher(torch.nn.Module()))

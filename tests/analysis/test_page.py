@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from helpers import BROWSER
 
-from tn_fairseq.analysis.page import Case, Synonym, case_page
+from tn_fairseq.analysis.page import Case, Synonym, TeacherCase, case_page, cases_json
 from tn_fairseq.errors import InputError
 
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><!--<script>"
@@ -42,6 +42,23 @@ def near_miss(gold="small", probability=0.2, **fields) -> Case:
     return case(gold, "old", 0.5, synonyms, corrected=False, **fields)
 
 
+def teacher_case(gold="century", prediction="decade", probability=0.3, synonym_in=(), **fields) -> TeacherCase:
+    defaults = {
+        "teacher": "good.pt",
+        "context": [("in the 18th", 0), (f" {gold}", 2), (" of", 0)],
+        "gold": gold,
+        "gold_probability": 0.1,
+        "prediction": prediction,
+        "prediction_probability": 0.6,
+        "part_of_speech": "noun",
+        "inflection": "same form",
+        "synonym_in": list(synonym_in),
+        "teacher_gold_probability": 0.2,
+        "teacher_prediction_probability": probability,
+    }
+    return TeacherCase(**(defaults | fields))
+
+
 def summary(table="wordnet", seeds=2) -> dict:
     row = {"table": table, "mask_seeds": seeds, "masked": 2000, "mismatches": 1500, "corrected": 21}
     for rate in RATES:
@@ -54,8 +71,15 @@ def rate(checkpoint: str, table: str = "wordnet") -> dict:
     return summary(table) | {"checkpoint": checkpoint, "updates": 12500, "loss": 4.1436}
 
 
-def page(cases, summaries=None, rates=(), curves=(), checkpoint="checkpoints/checkpoint9.pt") -> str:
-    return case_page(checkpoint, 12500, "valid", [summary()] if summaries is None else summaries, cases, rates, curves)
+def judged(row: dict) -> dict:
+    """The row with the rates of a teacher."""
+    of_teacher = {"teacher_as_likely_rate": 56.25, "teacher_likely_rate": 29}
+    return row | of_teacher | {f"{rate}{end}": None for rate in of_teacher for end in ("_low", "_high")}
+
+
+def page(cases, summaries=None, rates=(), curves=(), teacher=None, checkpoint="checkpoints/checkpoint9.pt") -> str:
+    summaries = [summary()] if summaries is None else summaries
+    return case_page(checkpoint, 12500, "valid", summaries, cases, rates, curves, teacher)
 
 
 def data_of(text: str) -> dict:
@@ -80,6 +104,27 @@ def test_cases_are_sorted_by_confidence_and_ties_keep_their_order():
     cases = [near_miss("a", 0.2), case("b", probability=0.4), less_likely, near_miss("d", 0.4)]
     cases.append(case("none", synonyms=[], corrected=False))
     assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c", "none"]
+
+
+def test_the_data_holds_a_teachers_cases_most_likely_first():
+    cases = [teacher_case("a", probability=0.2), case("b", probability=0.3), teacher_case("c", probability=0.4)]
+    data = data_of(page(cases, teacher="good.pt"))
+    assert data["teacher"] == "good.pt" and "teacher" not in data_of(page(cases[1:2]))
+    assert [fields[2] for fields in data["cases"]] == ["c", "b", "a"]
+    expected = [
+        "good.pt",
+        [["in the 18th", 0], [" c", 2], [" of", 0]],
+        "c",
+        0.1,
+        "decade",
+        0.6,
+        "noun",
+        "same form",
+        [],
+    ]
+    assert data["cases"][0] == [*expected, 2, 0.2, 0.4]
+    read = json.loads(cases_json(cases))
+    assert list(read[0]) == list(TeacherCase._fields) and list(read[1]) == list(Case._fields)
 
 
 def test_no_text_can_end_the_data_or_break_the_file():
@@ -149,6 +194,17 @@ PAGES = {
         ],
     ),
     "empty": ([],),
+    "teacher": (
+        [
+            case("primary", "main"),
+            teacher_case("century", "decade", 0.3),
+            teacher_case("stay", "remain", 0.9, ["wordnet", "vectors"], part_of_speech="verb"),
+        ],
+        [judged(summary(seeds=1))],
+        [judged(rate("a/b.pt")), judged(rate("a/c.pt"))],
+        (),
+        HOSTILE,
+    ),
     "arabic": ([case("جميلة", "رائعة", context=[("كانت المدينة", 0), (" جميلة", 2), (" جدا", 0)])],),
 }
 FRAMES = {
@@ -166,6 +222,9 @@ FRAMES = {
     "near, corrected asked": "near.html#show=corrected",
     "many": "many.html",
     "empty": "empty.html#word=stay",
+    "teacher": "teacher.html#show=teacher",
+    "teacher, by table": "teacher.html#show=teacher&table=vectors",
+    "teacher, all": "teacher.html#show=all",
     "right to left": "arabic.html",
     "no script": "words.html",
     "typed": "words.html",
@@ -241,6 +300,29 @@ def test_a_near_miss_shows_its_most_likely_synonym(seen):
     assert (big["gold"], big["prediction"], big["tags"][0]) == ("big", "old", "near miss")
     assert big["predicted"] == [] and big["likeliest"] == ["little"] and big["synonyms"] == ["little", "tiny"]
     assert small["gold"] == "small"
+
+
+def test_a_teachers_case_shows_the_probabilities_of_both_models(seen):
+    frame = seen["teacher"]
+    stay, century = frame["cases"]
+    assert stay["tags"] == ["likely to the teacher", "verb", "a synonym in wordnet", "a synonym in vectors"]
+    assert century["tags"] == ["likely to the teacher", "noun", "no synonym"]
+    assert century["sentence"] == "in the 18th [gold: century→ predicted: decade] of"
+    assert (century["gold"], century["prediction"], century["synonyms"]) == ("century", "decade", [])
+    assert century["percents"] == ["10.0%", "20.0%", "60.0%", "30.0%"]
+    assert frame["count"] == "2 cases, most likely to the teacher first"
+    assert golds(seen["teacher, by table"]) == ["stay"]
+    assert golds(seen["teacher, all"]) == ["stay", "primary", "century"]
+
+
+def test_a_teacher_is_named_and_has_rates_only_if_there_is_one(seen):
+    frame = seen["teacher"]
+    assert f"The teacher is {HOSTILE}, which reads the same text" in frame["text"]
+    assert [row[1] for row in frame["rates"][-2:]] == ["56.25%", "29.00%"]
+    assert [row[-1] for row in frame["checkpoints"]] == ["Wrong, but likely to the teacher", "29.00%", "29.00%"]
+    assert frame["visible"]["of-teacher"] and not seen["default"]["visible"]["of-teacher"]
+    assert "teacher" not in seen["default"]["text"] and len(seen["default"]["rates"]) == 4
+    assert seen["default"]["filters"]["show"] == "corrected"
 
 
 @pytest.mark.parametrize(

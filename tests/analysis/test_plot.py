@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tn_fairseq.analysis.plot import PANELS, draw_training
+from tn_fairseq.analysis.plot import PANELS, TEACHER_PANELS, draw_training
 from tn_fairseq.analysis.rates import Counts, rate_row
 from tn_fairseq.reporting.plot import COLORS, INK
 from tn_fairseq.reporting.report import draw_if_possible
@@ -15,14 +15,18 @@ from tn_fairseq.reporting.report import draw_if_possible
 TABLES = {"wordnet": 1, "glove $x$ & <b>": 3}
 
 
-def made(checkpoints: dict[str, int | None], tables: dict[str, int] = TABLES, seeds: int = 2):
+def made(checkpoints: dict[str, int | None], tables: dict[str, int] = TABLES, seeds: int = 2, has_teacher=False):
     """Rows of counts that differ between seeds; ``tables`` gives how often each table fires."""
     return [
         rate_row(
             checkpoint,
             updates,
             table,
-            [Counts(100, times, 1000 + 10 * seed, 200 + 30 * number, times) for seed in range(seeds)],
+            [
+                Counts(100, times, 1000 + 10 * seed, 200 + 30 * number, times, teacher_likely=99)
+                for seed in range(seeds)
+            ],
+            has_teacher=has_teacher,
         )
         for number, (checkpoint, updates) in enumerate(checkpoints.items())
         for table, times in tables.items()
@@ -90,6 +94,14 @@ def test_accuracy_is_drawn_once(draw):
     assert one.count('id="FillBetween') == 4 and two.count('id="FillBetween') == 7
     bands = [part.split("</g>")[0] for part in two.split('id="FillBetween')[1:]]
     assert [sum(color.lower() in band for band in bands) for color in (*COLORS[:2], INK)] == [3, 3, 1]
+
+
+def test_a_teacher_has_a_row_of_panels_with_one_line_each(draw):
+    _, without = draw(made(RUN))
+    texts, svg = draw(made(RUN, has_teacher=True))
+    assert set(PANELS.values()) | set(TEACHER_PANELS.values()) <= set(texts)
+    assert svg.count('id="FillBetween') == without.count('id="FillBetween') + 2
+    assert "teacher" not in without
 
 
 def test_each_run_has_its_own_dash_style(draw):

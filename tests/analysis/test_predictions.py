@@ -5,7 +5,7 @@ import torch
 from helpers import FAMILIES
 from omegaconf import OmegaConf
 
-from tn_fairseq.analysis.predictions import BATCH_SIZE, Predictions, batches_of, load_split, predict
+from tn_fairseq.analysis.predictions import BATCH_SIZE, Predictions, Teacher, batches_of, judge, load_split, predict
 from tn_fairseq.errors import InputError
 from tn_fairseq.models.loading import Loaded
 
@@ -72,6 +72,39 @@ def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_t
     assert torch.equal(draws[0].logits, likeliest.logits)
     assert not torch.equal(draws[0].predictions, likeliest.predictions)
     assert not torch.equal(draws[1].predictions, draws[2].predictions)
+
+
+def test_a_judgment_is_the_softmax_at_the_gold_tokens_and_the_predictions():
+    logits = 3 * torch.randn(50, 40, generator=torch.Generator().manual_seed(1))
+    logits[7, 5] = -torch.inf  # a symbol that the teacher lacks
+    targets, predictions = (torch.arange(50) * step % 40 for step in (1, 3))
+    targets[7] = 5
+    probabilities = logits.softmax(dim=1)
+    judgment = judge(logits.clone(), targets, predictions)
+    for place, (gold, prediction) in enumerate(zip(targets, predictions)):
+        of_gold, of_prediction = probabilities[place, gold], probabilities[place, prediction]
+        assert judgment.of_golds[place].exp() == pytest.approx(of_gold)
+        assert judgment.of_predictions[place].exp() == pytest.approx(of_prediction)
+        assert judgment.as_likely[place] == (of_prediction >= of_gold)
+        assert judgment.likely[place] == (of_prediction >= 0.1)
+    assert judgment.as_likely.any() and not judgment.as_likely.all()
+    assert judgment.likely.any() and not judgment.likely.all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_teacher_reads_the_same_masked_text(loaded, data_bin, family):
+    """A model that is its own teacher judges by its own logits, whatever symbols its input has."""
+    one = loaded(family)
+    dataset = load_split(one, data_bin, "valid")
+    batches, vocabulary = batches_of(one, dataset, 16), len(one.task.source_dictionary)
+    for first in (None, torch.arange(vocabulary) // 2 * 2):
+        teacher = Teacher(one.model, first)
+        for batch in predict(one, dataset, batches, 2, True, NONE, first, family == "electra", teacher):
+            lprobs = batch.logits.log_softmax(dim=1)
+            for found, symbols in zip(batch.judgment, (batch.targets, batch.predictions)):
+                torch.testing.assert_close(found, lprobs.gather(1, symbols.unsqueeze(1)).squeeze(1))
+    (batch, *_) = predict(one, dataset, batches, 2, True, NONE)
+    assert batch.judgment is None
 
 
 def test_sequences_can_be_limited_and_batches_have_a_default_size(loaded, data_bin):

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from tn_fairseq.analysis.rates import DETECTION, LEGEND, Counts, rate_row, rates_table
+from tn_fairseq.analysis.rates import DETECTION, LEGEND, TEACHER, Counts, rate_row, rates_table
 from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
 # rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
@@ -54,6 +54,25 @@ def test_the_rates_of_the_discriminator():
     assert list(found) == [*KEYS, *(f"{rate}{end}" for rate in DETECTION for end in ("", "_low", "_high"))]
     assert [found[rate] for rate in DETECTION] == [25, 25, 25, 25]
     assert "discriminator: recall 25.00%, precision 25.00%, area under the ROC curve 25.00%" in rates_table([found])
+
+
+def test_the_rates_of_a_teacher():
+    said = {"teacher_as_likely": 60, "teacher_likely": 20, "teacher_probability": 4.0, "teacher_gold_probability": 8.0}
+    first = FIRST._replace(**said)
+    found = rate_row("a.pt", 1, "wn", [first], has_teacher=True)
+    assert list(found) == [*KEYS, *(f"{rate}{end}" for rate in TEACHER for end in ("", "_low", "_high"))]
+    assert [found[rate] for rate in TEACHER] == [75, 25, 5, 10]  # of 80 wrong predictions
+    table = rates_table([found])
+    assert "teacher: finds 75.00% of mismatches as likely as the gold token, and 25.00% at least 10% likely" in table
+    other = first._replace(teacher_as_likely=68)
+    found = rate_row("a.pt", 1, "wn", [first, other], has_teacher=True)
+    assert (found["teacher_as_likely_rate_low"], found["teacher_as_likely_rate_high"]) == pytest.approx(
+        (80 - HALF, 80 + HALF)
+    )
+    table = rates_table([found])
+    assert f"teacher: finds 80.00 ± {HALF:.2f}% of mismatches" in table
+    assert max(map(len, table.splitlines())) <= 120
+    assert "teacher" not in rates_table([row(first)])
 
 
 def test_a_rate_with_denominator_zero_is_zero():

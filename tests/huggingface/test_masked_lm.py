@@ -5,10 +5,13 @@ import shutil
 
 import pytest
 import torch
+from helpers import write_table
 from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
 from preprocessed import refused
 
+from tn_fairseq.analysis.__main__ import main as analysis
 from tn_fairseq.analysis.predictions import batches_of, load_split, predict
+from tn_fairseq.analysis.rates import TEACHER
 from tn_fairseq.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.masked_lm import find_folders, load_folder
@@ -39,6 +42,23 @@ def test_predictions_are_those_of_the_imported_checkpoint(released, wordpiece_bi
         assert torch.equal(one.predictions, other.predictions)
     torch.testing.assert_close(
         input_word_embeddings(folder.model).weight, input_word_embeddings(imported.model).weight.detach()
+    )
+
+
+def test_a_folder_is_the_same_teacher_as_the_imported_checkpoint(released, wordpiece_bin, tmp_path, keep_logging):
+    import_model(released / "bert", wordpiece_bin, tmp_path / "bert.pt", max_positions=128)
+    dictionary = read_data_bin(wordpiece_bin)[0]
+    table = write_table(tmp_path / "empty.safetensors", dictionary, {})
+    rows = []
+    for teacher in (tmp_path / "bert.pt", released / "bert"):
+        words = [wordpiece_bin, "--path", tmp_path / "bert.pt", "--synonym-table", table, "--mask-seeds", 1]
+        analysis([str(word) for word in (*words, "--teacher", teacher, "--output", tmp_path / "report")])
+        rows += json.loads((tmp_path / "report" / "false_negatives.json").read_text())
+    for rate in TEACHER:
+        assert rows[0][rate] == pytest.approx(rows[1][rate], rel=1e-3)
+    assert rows[0]["teacher_as_likely_rate"] == 100
+    assert "holds BertModel; give a masked language model" in refused(
+        analysis, [str(word) for word in (*words, "--teacher", released / "alone", "--output", tmp_path / "report")]
     )
 
 

@@ -5,14 +5,22 @@ import json
 import subprocess
 import sys
 import urllib.request
+from collections import Counter
+from statistics import fmean
 
 import nltk
 import pytest
-from helpers import FAMILIES, run_command, train_here
+import torch
+from helpers import FAMILIES, WORDS, run_command, save_random_model, synonyms_of, train_here, write_data_bin
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from preprocessed import refused
 
 from tn_fairseq.analysis.__main__ import main
+from tn_fairseq.analysis.cases import SAME_PAIR
+from tn_fairseq.analysis.predictions import batches_of, load_split
+from tn_fairseq.analysis.rates import TEACHER
+from tn_fairseq.configuration import training_config
+from tn_fairseq.models.loading import Checkpoint, load
 
 # the tests share training runs
 pytestmark = [pytest.mark.xdist_group("analysis"), pytest.mark.usefixtures("keep_logging")]
@@ -85,6 +93,74 @@ def test_the_rates_match_those_logged_by_validation(trained, data_bin, synonym_t
     assert not [path for path in output.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize("trained", ["electra", "bert"], indirect=True)
+def test_the_counts_of_a_teacher_are_those_of_a_loop_over_positions(trained, data_bin, synonym_table, tmp_path):
+    """The report says of an early checkpoint, with the last one as its teacher, what a naive loop says."""
+    checkpoints, _ = trained
+    (student,) = checkpoints.glob("checkpoint_*_4.pt")
+    teacher = checkpoints / "checkpoint_last.pt"
+    words = [data_bin, "--path", student, "--synonym-table", synonym_table, "--mask-seeds", 2]
+    for name, flags in (("plain", []), ("judged", ["--teacher", teacher])):
+        main([str(word) for word in (*words, "--output", tmp_path / name, *flags)])
+
+    loaded, judge = (load(Checkpoint(path, None), data_bin) for path in (student, teacher))
+    dataset = load_split(loaded, data_bin, "valid")
+    symbols, rates, best = loaded.task.source_dictionary, [], {}
+    for seed in (1, 2):
+        dataset.set_epoch(seed)
+        wrong = []
+        for members in batches_of(loaded, dataset, None):
+            batch = dataset.collater([dataset[index] for index in members])
+            masked = batch["target"].ne(symbols.pad())
+            with torch.no_grad():
+                ours, theirs = (one.model(**batch["net_input"])[0].softmax(dim=-1) for one in (loaded, judge))
+            for row, place in masked.nonzero().tolist():
+                gold, prediction = batch["target"][row, place].item(), ours[row, place].argmax().item()
+                if prediction != gold:
+                    wrong.append((theirs[row, place, gold].item(), theirs[row, place, prediction].item()))
+                    of_gold, of_prediction = wrong[-1]
+                    case = of_prediction, symbols[gold], symbols[prediction]
+                    if set(case[1:]) <= set(WORDS) and (of_prediction >= 0.1 or of_prediction >= of_gold):
+                        key = batch["id"][row].item(), place  # may be masked twice
+                        best[key] = max(case, best.get(key, case))
+        of_golds, of_predictions = zip(*wrong)
+        as_likely = [prediction >= gold for gold, prediction in wrong]
+        likely = [prediction >= 0.1 for prediction in of_predictions]
+        rates.append([100 * fmean(values) for values in (as_likely, likely, of_predictions, of_golds)])
+    (row,) = json.loads((tmp_path / "judged" / "false_negatives.json").read_text())
+    assert [row[rate] for rate in TEACHER] == pytest.approx([fmean(values) for values in zip(*rates)], rel=1e-4)
+    assert all(row[f"{rate}_low"] <= row[rate] <= row[f"{rate}_high"] for rate in TEACHER)
+    assert 0 < row["teacher_as_likely_rate"] < 100
+
+    # the cases, and nothing else changes
+    cases = json.loads((tmp_path / "judged" / "cases.json").read_text())
+    of_teacher = [case for case in cases if "teacher" in case]
+    found = [case["teacher_prediction_probability"] for case in of_teacher]
+    assert found == sorted(found, reverse=True)
+    pairs = Counter(case[1:] for case in best.values())
+    assert Counter((case["gold"], case["prediction"]) for case in of_teacher) == {
+        pair: min(count, SAME_PAIR) for pair, count in pairs.items()
+    }
+    for case in of_teacher:
+        assert (case["prediction"] in synonyms_of(case["gold"])) == (case["synonym_in"] == ["synonyms"])
+    assert [case for case in cases if "teacher" not in case] == json.loads((tmp_path / "plain/cases.json").read_text())
+    (plain,) = json.loads((tmp_path / "plain" / "false_negatives.json").read_text())
+    assert plain == {key: value for key, value in row.items() if not key.startswith("teacher")}
+
+
+def test_a_model_finds_its_own_predictions_likely(trained, data_bin, synonym_table, tmp_path, capsys):
+    checkpoint = trained[0] / "checkpoint_last.pt"
+    words = [data_bin, "--path", checkpoint, "--synonym-table", synonym_table, "--teacher", checkpoint]
+    main([str(word) for word in (*words, "--mask-seeds", 1, "--output", tmp_path / "report")])
+    assert "teacher: finds 100.00% of mismatches as likely as the gold token" in capsys.readouterr().out
+    (row,) = json.loads((tmp_path / "report" / "false_negatives.json").read_text())
+    assert row["teacher_as_likely_rate"] == 100 and row["teacher_probability"] > row["teacher_gold_probability"] > 0
+    for case in json.loads((tmp_path / "report" / "cases.json").read_text()):
+        if "teacher" in case:
+            for symbol in ("gold", "prediction"):
+                assert case[f"teacher_{symbol}_probability"] == pytest.approx(case[f"{symbol}_probability"], rel=1e-4)
+
+
 @pytest.mark.parametrize("trained", ["electra"], indirect=True)
 def test_an_analysis_without_wordnet_downloads_nothing(trained, data_bin, synonym_table, tmp_path, monkeypatch, capsys):
     def fetch(*args, **options):
@@ -111,6 +187,16 @@ def test_an_analysis_without_wordnet_downloads_nothing(trained, data_bin, synony
 def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synonym_table, tmp_path):
     checkpoints, _ = trained
     (tmp_path / "file").write_text("in the way")
+    fewer = write_data_bin(tmp_path / "fewer", WORDS[1:])
+    task = ["--task", "masked_lm", "--arch", "bert_tiny", "--optimizer", "adam", "--tokens-per-sample", 8]
+    cfgs = [training_config([data, *task, "--max-positions", 8]) for data in (fewer, data_bin, data_bin)]
+    other, short, headless = (
+        save_random_model(tmp_path / f"{name}.pt", cfg, seed=1)
+        for name, cfg in zip(("other", "short", "headless"), cfgs)
+    )
+    state = torch.load(headless)
+    state["cfg"]["task"]["_name"] = "sentence_prediction"
+    torch.save(state, headless)
     good = [data_bin, "--path", checkpoints / "checkpoint_last.pt", "--synonym-table", synonym_table]
     for wrong, said in (
         (["--split", "tset"], "--split tset: not in"),
@@ -120,6 +206,14 @@ def test_invalid_input_gets_one_line_and_writes_nothing(trained, data_bin, synon
         (["--synonym-table", tmp_path / "none.safetensors"], "No such file"),
         (["--encoder-json", tmp_path / "file"], "--encoder-json is only for dictionaries of numbers"),
         (["--detection"], "checkpoint_last.pt has no discriminator; leave the option out"),
+        (["--teacher", tmp_path / "none.pt"], "none.pt: No such file or directory; name a checkpoint"),
+        (["--teacher", tmp_path], "not a folder of save_pretrained, because it has no valid config.json"),
+        (["--teacher", other], "other.pt: the model of another dictionary"),
+        (["--teacher", headless], "headless.pt: holds bert_tiny trained with --task sentence_prediction"),
+        (
+            ["--teacher", short],
+            f"short.pt: has 8 trained positions, but {checkpoints / 'checkpoint_last.pt'} reads texts",
+        ),
     ):
         assert said in refused(main, [str(word) for word in (*good, "--output", tmp_path / "new", *wrong)])
         assert not (tmp_path / "new").exists()

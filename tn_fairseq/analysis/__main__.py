@@ -11,7 +11,8 @@ masked language model of transformers. Nothing is trained. The text is masked se
 one that validation during training uses. Writes
 the rates (the paper's Table 2) to false_negatives.csv and .json, plots of them over training to training.png and .svg,
 and a comparison of the tables to sources.csv. For the checkpoint trained longest, writes pairs of words to pairs.csv
-and cases with their sentences to cases.html.
+and cases with their sentences to cases.html. With --teacher, another model reads the same masked text, and the report
+says which wrong predictions it finds likely.
 """
 
 import argparse
@@ -58,12 +59,14 @@ def get_parser() -> argparse.ArgumentParser:
     add("--training-log", nargs="+", default=[], type=Path, metavar="LOG", help=log)
     add("--mask-seeds", type=positive, default=5, metavar="N", help="number of maskings (default: %(default)s)")
     add("--max-sequences", type=positive, metavar="N", help="number of sequences of the split (default: all)")
-    limit = "maximum number of corrections, and of near misses, per table (default: %(default)s)"
+    limit = "maximum number of corrections and near misses per table, and of the teacher's cases (default: %(default)s)"
     add("--max-cases", type=positive, default=200, metavar="N", help=limit)
     mode = "the most likely token, or a sample from the softmax (default: %(default)s)"
     add("--prediction-mode", choices=("argmax", "sample"), default="argmax", help=mode)
     finds = "also measure ELECTRA's discriminator: the replaced tokens that it finds, without synonyms"
     add("--detection", action="store_true", help=finds)
+    judge = "also count the wrong predictions that this checkpoint or folder, with the same dictionary, finds likely"
+    add("--teacher", type=Path, metavar="CKPT", help=judge)
     add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
     add("--paper", action="store_true", help="show the paper's Table 2 below ours")
     return parser

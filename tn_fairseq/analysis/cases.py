@@ -1,14 +1,17 @@
-"""The cases to show: masked words whose prediction was a synonym (corrections), or almost was (near misses)."""
+"""The cases to show: masked words whose prediction was a synonym (corrections), or almost was (near misses).
+
+With a teacher, also those whose wrong prediction it finds likely.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from torch import Tensor
 
 from ..synonym_table import PADDING
-from .page import Case, Synonym
-from .predictions import Predictions
+from .page import Case, Synonym, TeacherCase
+from .predictions import Judgment, Predictions
 
 _PIECES_OF_A_WORD = 8
 CONTEXT = 24  # tokens shown on either side of the masked word
@@ -28,6 +31,7 @@ class _Found(NamedTuple):
     prediction: int
     prediction_probability: float
     synonyms: dict[int, float]  # their probabilities
+    teacher: tuple[float, float] = (0.0, 0.0)  # its probabilities of the gold word and of the prediction
 
     @property
     def synonym(self) -> int:
@@ -42,7 +46,7 @@ class CaseCollector:
 
     def __init__(self, name: str, table: Tensor, limit: int):
         self.name, self.table, self.limit = name, table, limit
-        self.found: dict[bool, dict[tuple[int, int], _Found]] = {True: {}, False: {}}
+        self.found = {True: _MostConfident(limit), False: _MostConfident(limit)}
 
     def add(self, batch: Predictions, probabilities: Tensor, false_negative: Tensor) -> None:
         """Add the cases of a batch; ``probabilities`` (N, V) are the model's, ``false_negative`` (N) the table's."""
@@ -72,11 +76,7 @@ class CaseCollector:
                     prediction_probability=of_predictions[position].item(),
                     synonyms=dict(zip(synonyms, of_synonyms[position].tolist())),
                 )
-                found = self.found[corrected]
-                if case.key not in found or found[case.key].confidence < case.confidence:
-                    found[case.key] = case
-                if len(found) > 2 * _SPARE * self.limit:
-                    self.found[corrected] = {case.key: case for case in _most_confident(found)[: _SPARE * self.limit]}
+                self.found[corrected].add(case)
 
     def cases(
         self,
@@ -105,21 +105,94 @@ class CaseCollector:
                 corrected=corrected,
             )
             for corrected in (True, False)
-            for case in self._chosen(corrected)
+            for case in self.found[corrected].chosen()
         ]
 
-    def _chosen(self, corrected: bool) -> list[_Found]:
+
+class TeacherCollector:
+    """Keeps the words whose wrong prediction a teacher finds most likely; ``is_word`` (V) says which symbols count."""
+
+    def __init__(self, name: str, tables: Mapping[str, Tensor], is_word: Tensor, limit: int):
+        self.name, self.tables, self.is_word, self.limit = name, tables, is_word, limit
+        self.found = _MostConfident(limit)
+
+    def add(self, batch: Predictions, judgment: Judgment, probabilities: Tensor) -> None:
+        """Add the cases of a batch; ``probabilities`` (N, V) are the model's."""
+        of_golds, of_predictions = judgment.of_golds.exp(), judgment.of_predictions.exp()
+        is_whole = batch.words.eq(batch.targets) & self.is_word[batch.targets] & self.is_word[batch.predictions]
+        is_likely = judgment.as_likely | judgment.likely
+        positions = (is_whole & is_likely & batch.predictions.ne(batch.targets)).nonzero().squeeze(1)
+        places = batch.masked_tokens.nonzero()
+        best = of_predictions[positions].topk(min(len(positions), self.limit)).indices
+        for position in positions[best].tolist():
+            sequence, place = places[position].tolist()
+            gold, prediction = int(batch.targets[position]), int(batch.predictions[position])
+            self.found.add(
+                _Found(
+                    confidence=of_predictions[position].item(),
+                    key=(batch.sequence_ids[sequence], place),
+                    tokens=batch.tokens[sequence],
+                    masked_tokens=batch.masked_tokens[sequence],
+                    gold=gold,
+                    gold_probability=probabilities[position, gold].item(),
+                    prediction=prediction,
+                    prediction_probability=probabilities[position, prediction].item(),
+                    synonyms={},
+                    teacher=(of_golds[position].item(), of_predictions[position].item()),
+                )
+            )
+
+    def cases(
+        self,
+        forms: Sequence[str],
+        labels: Sequence[str],
+        part_of_speech: Callable[[str, str], str],
+        inflection: Callable[[str, str], str],
+    ) -> list[TeacherCase]:
+        """The cases as text, most likely to the teacher first, as ``CaseCollector.cases``."""
+        return [
+            TeacherCase(
+                teacher=self.name,
+                context=context(case.tokens.tolist(), case.masked_tokens.tolist(), case.key[1], forms),
+                gold=labels[case.gold],
+                gold_probability=case.gold_probability,
+                prediction=labels[case.prediction],
+                prediction_probability=case.prediction_probability,
+                part_of_speech=part_of_speech(labels[case.gold], labels[case.prediction]),
+                inflection=inflection(labels[case.gold], labels[case.prediction]),
+                synonym_in=[name for name, table in self.tables.items() if case.prediction in table[case.gold]],
+                teacher_gold_probability=case.teacher[0],
+                teacher_prediction_probability=case.teacher[1],
+            )
+            for case in self.found.chosen()
+        ]
+
+
+class _MostConfident:
+    """The most confident cases, one for each masked position."""
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.found: dict[tuple[int, int], _Found] = {}
+
+    def add(self, case: _Found) -> None:
+        if case.key not in self.found or self.found[case.key].confidence < case.confidence:
+            self.found[case.key] = case
+        if len(self.found) > 2 * _SPARE * self.limit:
+            self.found = {case.key: case for case in self._sorted()[: _SPARE * self.limit]}
+
+    def chosen(self) -> list[_Found]:
+        """Not too many of them, and not too many of one pair of words."""
         pairs: Counter[tuple[int, int]] = Counter()
         chosen = []
-        for case in _most_confident(self.found[corrected]):
+        for case in self._sorted():
             pairs[case.gold, case.prediction] += 1
             if pairs[case.gold, case.prediction] <= SAME_PAIR:
                 chosen.append(case)
         return chosen[: self.limit]
 
-
-def _most_confident(found: dict[tuple[int, int], _Found]) -> list[_Found]:
-    return sorted(found.values(), key=lambda case: -case.confidence)
+    def _sorted(self) -> list[_Found]:
+        return sorted(self.found.values(), key=lambda case: -case.confidence)
 
 
 def _continues_a_word(form: str) -> bool:

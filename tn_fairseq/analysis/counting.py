@@ -3,28 +3,32 @@
 import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 from scipy import stats
 from torch import Tensor
 from tqdm import tqdm
 
+from ..errors import InputError
 from ..huggingface.masked_lm import load_folder
-from ..models.loading import Checkpoint, load
+from ..models.loading import Checkpoint, Loaded, load
 from ..objectives import functional
 from ..objectives.mlm_merged_synonyms import first_of_group
 from ..objectives.mlm_soft_reg import input_word_embeddings
-from .cases import CaseCollector
+from .cases import CaseCollector, TeacherCollector
 from .pairs import pair_cosines
-from .predictions import Detection, Predictions, batches_of, load_split, predict
+from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, load_split, predict
 from .rates import Counts
 
 
 class Details:
     """Details of a single checkpoint: cases, pairs, how often tables fire together, and its word embeddings."""
 
-    def __init__(self, tables: Mapping[str, Tensor], max_cases: int):
+    def __init__(self, tables: Mapping[str, Tensor], max_cases: int, of_teacher: TeacherCollector | None = None):
         self.collectors = [CaseCollector(name, table, max_cases) for name, table in tables.items()]
+        self.of_teacher = of_teacher
         self.wrong: list[tuple[Tensor, Tensor, Tensor]] = []  # gold words, wrong predictions, their probabilities
         self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # positions at which both fire
         self.word_embeddings = torch.empty(0)  # (V, E)
@@ -34,6 +38,8 @@ class Details:
         probabilities = batch.logits.softmax(dim=-1)
         for collector, false_negative in zip(self.collectors, false_negatives, strict=True):
             collector.add(batch, probabilities, false_negative)
+        if self.of_teacher is not None and batch.judgment is not None:
+            self.of_teacher.add(batch, batch.judgment, probabilities)
         of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
         wrong = batch.words.eq(batch.targets) & batch.predictions.ne(batch.targets)
         self.wrong.append((batch.targets[wrong], batch.predictions[wrong], of_predictions[wrong]))
@@ -42,7 +48,10 @@ class Details:
 
 
 def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
-    """The counts of one batch for one table, (V, S), without those of detection; ``false_negative`` is (N) boolean."""
+    """The counts of one batch for one table, (V, S), without those of detection and of a teacher.
+
+    ``false_negative`` is (N) boolean.
+    """
     lprobs = batch.logits.log_softmax(dim=-1)
     synonyms = table[batch.words]
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
@@ -79,10 +88,55 @@ def count_detected(
     return counts, (detection.logits[replaced], detection.logits[originals])
 
 
+def count_judged(batch: Predictions, judgment: Judgment) -> dict[str, Any]:
+    """How many wrong predictions the teacher finds as likely as the gold token, or likely, and its probabilities."""
+    wrong = batch.predictions.ne(batch.targets)
+    return {
+        "teacher_as_likely": int(judgment.as_likely[wrong].sum()),
+        "teacher_likely": int(judgment.likely[wrong].sum()),
+        "teacher_probability": judgment.of_predictions[wrong].double().exp().sum().item(),
+        "teacher_gold_probability": judgment.of_golds[wrong].double().exp().sum().item(),
+    }
+
+
 def ranked_right(batches: Sequence[tuple[Tensor, Tensor]]) -> float:
     """In how many pairs of a replaced and an original token the replaced one has the higher logit; ties count half."""
     replaced, originals = (torch.cat(scores).numpy() for scores in zip(*batches))
     return stats.mannwhitneyu(replaced, originals, method="asymptotic").statistic if len(replaced) else 0.0
+
+
+def load_any(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
+    """Load a checkpoint of fairseq-train or a folder of transformers; raises InputError as their functions do."""
+    return load_folder(checkpoint.path, data_bin) if checkpoint.path.is_dir() else load(checkpoint, data_bin)
+
+
+def input_groups(loaded: Loaded, tables: Mapping[str, Tensor]) -> Tensor | None:
+    """The symbols that replace those of the input, (V), for a model that was trained with merged inputs, else None."""
+    merges_inputs = loaded.criterion.get("merged") in ("both", "inputs")
+    return first_of_group(next(iter(tables.values()))) if merges_inputs else None
+
+
+def load_teacher(
+    teacher: Checkpoint, checkpoints: Sequence[Checkpoint], options: Namespace, tables: Mapping[str, Tensor]
+) -> Teacher:
+    """Load the model that judges the checkpoints' predictions.
+
+    Raises InputError as ``load_any`` does, and if a checkpoint reads longer texts than the teacher can.
+    """
+    loaded = load_any(teacher, options.data_bin)
+    # positions after those of its training are as they were initialized
+    limit = getattr(loaded.model, "longest_trained", 0) or loaded.model.max_positions()
+    for checkpoint in checkpoints:
+        reader = load_any(checkpoint, options.data_bin)
+        dataset = load_split(reader, options.data_bin, options.split)
+        batches = batches_of(reader, dataset, options.max_sequences)
+        longest = max((int(dataset.size(index)) for batch in batches for index in batch), default=0)
+        if longest > limit:
+            raise InputError(
+                f"--teacher {teacher.path}: has {limit} trained positions, but {checkpoint.path} reads texts of "
+                f"{longest} tokens; give a teacher that was trained on texts of this length"
+            )
+    return Teacher(loaded.model, input_groups(loaded, tables))
 
 
 def count_checkpoint(
@@ -92,23 +146,25 @@ def count_checkpoint(
     continues_word: Tensor,
     details: Details | None,
     progress: tqdm,
+    teacher: Teacher | None = None,
 ) -> list[tuple[Sequence[Counts], dict[str, float | None]]]:
     """The counts of each masking and the cosines, for each table; adds to ``details`` unless it is None.
 
-    ``options`` are the command's, and ``continues_word``, (V) boolean, says which symbols continue a word.
+    ``options`` are the command's, and ``continues_word``, (V) boolean, says which symbols continue a word. A
+    ``teacher`` judges the predictions; raises InputError if its probabilities are NaN.
     """
-    is_folder = checkpoint.path.is_dir()
-    loaded = load_folder(checkpoint.path, options.data_bin) if is_folder else load(checkpoint, options.data_bin)
+    loaded = load_any(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
     is_sample = options.prediction_mode == "sample"
-    merges_inputs = loaded.criterion.get("merged") in ("both", "inputs")
-    first = first_of_group(next(iter(tables.values()))) if merges_inputs else None
+    first = input_groups(loaded, tables)
     progress.reset(total=options.mask_seeds * sum(map(len, batches)))
     seeds: list[list[Counts]] = []
     for seed in range(1, options.mask_seeds + 1):
         found, scores = [], []
-        for batch in predict(loaded, dataset, batches, seed, is_sample, continues_word, first, options.detection):
+        for batch in predict(
+            loaded, dataset, batches, seed, is_sample, continues_word, first, options.detection, teacher
+        ):
             false_negatives = torch.stack(
                 [functional.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
             )
@@ -117,6 +173,14 @@ def count_checkpoint(
                 detected = [count_detected(batch, batch.detection, table) for table in tables.values()]
                 counts = [one._replace(**of_table) for one, (of_table, _) in zip(counts, detected, strict=True)]
                 scores.append([logits for _, logits in detected])
+            if batch.judgment is not None:
+                if batch.judgment.of_golds.isnan().any():
+                    raise InputError(
+                        f"--teacher {options.teacher}: its probabilities are NaN because its training diverged; give "
+                        "an earlier checkpoint"
+                    )
+                judged = count_judged(batch, batch.judgment)
+                counts = [one._replace(**judged) for one in counts]
             found.append(counts)
             if details is not None:
                 details.add(batch, false_negatives)

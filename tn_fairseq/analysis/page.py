@@ -41,8 +41,29 @@ class Case(NamedTuple):
     corrected: bool  # whether the prediction is in the row; else a near miss: a synonym was probable, but another won
 
 
-def confidence(case: Case) -> float:
-    """The probability of the predicted synonym if corrected, else of the most likely synonym (0 if there is none)."""
+class TeacherCase(NamedTuple):
+    """A masked word whose wrong prediction a teacher finds likely: as likely as the gold word, or likely by itself."""
+
+    teacher: str  # the model that the user named
+    context: list[tuple[str, int]]  # as in ``Case``, as all fields of the same names
+    gold: str
+    gold_probability: float
+    prediction: str
+    prediction_probability: float
+    part_of_speech: str
+    inflection: str
+    synonym_in: list[str]  # the synonym tables that have the prediction as a synonym of the gold word
+    teacher_gold_probability: float
+    teacher_prediction_probability: float
+
+
+def confidence(case: Case | TeacherCase) -> float:
+    """The probability of the predicted synonym if corrected, else of the most likely synonym (0 if there is none).
+
+    For a teacher's case, its probability of the prediction.
+    """
+    if isinstance(case, TeacherCase):
+        return case.teacher_prediction_probability
     if case.corrected:
         return case.prediction_probability
     return max((synonym.probability for synonym in case.synonyms), default=0.0)
@@ -53,19 +74,20 @@ def case_page(
     updates: int | None,
     split: str,
     summaries: Sequence[Mapping[str, Any]],
-    cases: Sequence[Case],
+    cases: Sequence[Case | TeacherCase],
     rates: Sequence[Mapping[str, Any]] = (),
     curves: Sequence[Mapping[str, Any]] = (),
+    teacher: str | None = None,
 ) -> str:
     """The complete page as self-contained HTML, to be written as UTF-8.
 
     ``summaries`` are rows of ``rates.rows``, in percent, one per table, and ``rates`` those of all checkpoints, which
-    the page compares. ``curves`` are the losses in training: a name and points (updates, loss). Raises InputError if a
-    number is NaN or infinite.
+    the page compares. ``curves`` are the losses in training: a name and points (updates, loss). ``teacher`` names
+    the teacher if there is one. Raises InputError if a number is NaN or infinite.
     """
     ordered = [_compact(case) for case in sorted(cases, key=confidence, reverse=True)]
     data = {"checkpoint": checkpoint, "updates": updates, "split": split, "summaries": summaries, "cases": ordered}
-    data |= {"rates": rates, "curves": curves}
+    data |= {"rates": rates, "curves": curves} | ({"teacher": teacher} if teacher else {})
     try:
         embedded = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:  # JSON has no NaN
@@ -80,9 +102,10 @@ def case_page(
     return template.replace("{{policy}}", _policy(template)).replace("{{data}}", embedded)
 
 
-def cases_json(cases: Sequence[Case]) -> str:
-    """A JSON list with one line per case: an object with the fields of ``Case``."""
-    lines = [json.dumps({**case._asdict(), "synonyms": dict(case.synonyms)}, ensure_ascii=False) for case in cases]
+def cases_json(cases: Sequence[Case | TeacherCase]) -> str:
+    """A JSON list with one line per case: an object with the fields of ``Case`` or ``TeacherCase``."""
+    fields = [case._asdict() | ({"synonyms": dict(case.synonyms)} if isinstance(case, Case) else {}) for case in cases]
+    lines = [json.dumps(case, ensure_ascii=False) for case in fields]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -90,14 +113,13 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _compact(case: Case) -> list[Any]:
-    """The fields of the case in order, with rounded numbers."""
-    rounded = case._replace(
-        gold_probability=round(case.gold_probability, _DIGITS),
-        prediction_probability=round(case.prediction_probability, _DIGITS),
-        synonyms=[Synonym(word, round(probability, _DIGITS)) for word, probability in case.synonyms],
-    )
-    return [*rounded[:-1], int(case.corrected)]
+def _compact(case: Case | TeacherCase) -> list[Any]:
+    """The fields of the case in order, with rounded numbers; the tenth is the kind, which is 2 for a teacher's case."""
+    fields = [round(field, _DIGITS) if isinstance(field, float) else field for field in case]
+    if isinstance(case, TeacherCase):
+        return [*fields[:9], 2, *fields[9:]]
+    synonyms = [Synonym(word, round(probability, _DIGITS)) for word, probability in case.synonyms]
+    return [*fields[:8], synonyms, int(case.corrected)]
 
 
 def _policy(template: str) -> str:

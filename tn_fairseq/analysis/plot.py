@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reporting.layout import shorten
 from ..reporting.plot import COLORS, DASHES, INK, MARKERS, OVER_AXIS, drawing
-from .rates import Row
+from .rates import LIKELY, Row
 
 PANELS = {
     "sequence_rate": "sequences with a correction (%)",
@@ -15,6 +15,12 @@ PANELS = {
     "masked_rate": "corrected among masked tokens (%)",
     "accuracy": "accuracy (%)",
 }
+# a third row of panels if there is a teacher
+TEACHER_PANELS = {
+    "teacher_as_likely_rate": "teacher: as likely as gold (%)",
+    "teacher_likely_rate": f"teacher: at least {LIKELY:.0%} likely (%)",
+}
+OF_ALL_TABLES = ("accuracy", *TEACHER_PANELS)  # the same for all tables
 
 
 def draw_training(rows: Sequence[Row], *paths: Path) -> None:
@@ -24,8 +30,9 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
     Checkpoints with unknown updates are left out. If all checkpoints have the same number of updates, they are drawn
     as points next to each other. The same rows give the same bytes. Raises InputError if matplotlib is missing.
     """
-    with drawing((9, 6.4), *paths) as figure:
-        # four panels share the x axis; the legend of the tables is above them, and that of the runs below
+    panels = PANELS | {rate: label for rate, label in TEACHER_PANELS.items() if rate in rows[0]}
+    with drawing((9, 3.2 * len(panels) / 2), *paths) as figure:
+        # the panels share the x axis; the legend of the tables is above them, and that of the runs below
         known = [row for row in rows if row["updates"] is not None]
         over_updates = len({row["updates"] for row in known}) > 1
         rows = known if over_updates else rows
@@ -40,9 +47,9 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
         peaks = _peaks(rows, "prediction_rate") or [1]
         far_apart = max(peaks) > 30 * min(peaks)  # on a linear scale some table would be invisible
 
-        axes = figure.subplots(2, 2, sharex=True)
-        for axis, (rate, label) in zip(axes.flat, PANELS.items()):
-            of_all = rate == "accuracy"  # the same for all tables
+        axes = figure.subplots(len(panels) // 2, 2, sharex=True)
+        for axis, (rate, label) in zip(axes.flat, panels.items()):
+            of_all = rate in OF_ALL_TABLES
             for i, table in enumerate(tables[:1] if of_all else tables):
                 of_table = [row for row in rows if row["table"] == table]
                 look = {"color": INK, "marker": MARKERS[0], **joined} if of_all else looks[table]
@@ -62,7 +69,7 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
             axis.set_ylim(0, 1.08 * most or 1)
             axis.yaxis.set_major_formatter("{x:g}")
 
-        for axis in axes[1]:
+        for axis in axes[-1]:
             _label_x(axis, [row["updates"] for row in rows] if over_updates else None, len(checkpoints))
         figure.align_ylabels(axes)
         if not over_updates:

@@ -1,18 +1,21 @@
 """The predictions of a checkpoint for the masked words of a split, with the masking of validation during training."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fairseq import utils
 from fairseq.data import FairseqDataset
+from fairseq.models import BaseFairseqModel
 from torch import Tensor
 
 from .. import corruption
 from ..errors import PREPROCESSING, InputError
 from ..models.loading import Loaded
 from ..objectives import functional
+from .rates import LIKELY
 
 BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
 
@@ -23,6 +26,30 @@ class Detection(NamedTuple):
     drawn_tokens: Tensor  # (N)
     logits: Tensor  # (B, T), positive if it calls the token replaced
     is_token: Tensor  # (B, T) boolean, not padding
+
+
+class Teacher(NamedTuple):
+    """A model in evaluation mode that reads the same masked text, and says which predictions fit."""
+
+    model: BaseFairseqModel
+    first_of_group: Tensor | None = None  # (V), replaces the symbols of its input, as in ``predict``
+
+
+class Judgment(NamedTuple):
+    """The teacher's log probabilities of the gold tokens and of the predictions at N masked positions."""
+
+    of_golds: Tensor  # (N)
+    of_predictions: Tensor  # (N)
+
+    @property
+    def as_likely(self) -> Tensor:
+        """Whether it finds the prediction at least as likely as the gold token: (N) boolean."""
+        return self.of_predictions >= self.of_golds
+
+    @property
+    def likely(self) -> Tensor:
+        """Whether it finds the prediction likely, as ``LIKELY`` says: (N) boolean."""
+        return self.of_predictions >= math.log(LIKELY)
 
 
 class Predictions(NamedTuple):
@@ -36,6 +63,7 @@ class Predictions(NamedTuple):
     predictions: Tensor  # (N), r_k
     logits: Tensor  # (N, V)
     detection: Detection | None = None
+    judgment: Judgment | None = None
 
     def in_place(self, values: Tensor) -> Tensor:
         """Boolean values of the masked positions, (N), in the text: (B, T), False elsewhere."""
@@ -70,6 +98,25 @@ def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | Non
     )
 
 
+def judge(logits: Tensor, targets: Tensor, predictions: Tensor) -> Judgment:
+    """The log probabilities of the gold tokens and of the predictions: (N, V), (N), (N) -> 2 x (N).
+
+    Overwrites the logits, because a copy may take gigabytes.
+    """
+    logits = logits.float()
+    most = logits.max(dim=1, keepdim=True).values
+    of_both = logits.gather(1, torch.stack([targets, predictions], dim=1)) - most
+    return Judgment(*(of_both - logits.sub_(most).exp_().sum(dim=1, keepdim=True).log()).cpu().unbind(dim=1))
+
+
+def _read(model: BaseFairseqModel, net_input: Mapping[str, Any], first_of_group: Tensor | None) -> Any:
+    """The model's output for an input with some symbols replaced, or with none if ``first_of_group`` is None."""
+    device = next(model.parameters()).device
+    if first_of_group is not None:
+        net_input = {**net_input, "src_tokens": first_of_group[net_input["src_tokens"]]}
+    return model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
+
+
 @torch.no_grad()
 def predict(
     loaded: Loaded,
@@ -80,14 +127,15 @@ def predict(
     continues_word: Tensor,
     first_of_group: Tensor | None = None,
     detects: bool = False,
+    teacher: Teacher | None = None,
 ) -> Iterator[Predictions]:
     """Yield the predictions for one masking by batch: the most likely tokens, or samples from the softmax.
 
     Seed 1 gives the masking of validation during training; other seeds give other maskings. ``continues_word``, (V)
     boolean, says which symbols continue a word. ``first_of_group``, (V), replaces the symbols of the model's input, as
-    in training with ``mlm_merged_synonyms``. With ``detects``, ELECTRA's discriminator reads the text, too.
+    in training with ``mlm_merged_synonyms``. With ``detects``, ELECTRA's discriminator reads the text, too. A
+    ``teacher`` judges the predictions.
     """
-    device = next(loaded.model.parameters()).device
     dataset.set_epoch(seed)
     utils.set_torch_seed(seed)  # for the samples
     temperature = loaded.criterion.get("generator_temperature", 1.0)
@@ -96,29 +144,36 @@ def predict(
         target_tokens = batch["target"]
         padding = loaded.task.source_dictionary.pad()
         masked_tokens = target_tokens.ne(padding)
+        targets = corruption.take_masked(target_tokens, masked_tokens)
         net_input = {**batch["net_input"], "masked_tokens": masked_tokens}
-        if first_of_group is not None:
-            net_input["src_tokens"] = first_of_group[net_input["src_tokens"]]
+        drawing: dict[str, Any] = {}
         if detects:
-            net_input |= {"target_tokens": target_tokens, "uniform_draws": batch.get("uniform_draws")}
-            net_input["temperature"] = temperature
-        output = loaded.model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
+            drawing = {"target_tokens": target_tokens, "uniform_draws": batch.get("uniform_draws")}
+            drawing["temperature"] = temperature
+        output = _read(loaded.model, net_input | drawing, first_of_group)
         logits = output[0].float().cpu()
         detection = None
         if detects:
             is_token = net_input["src_tokens"].ne(padding)
             detection = Detection(output.drawn_tokens.cpu(), output.discriminator_logits.float().cpu(), is_token)
+        predictions = logits.argmax(-1)
+        if sample:
+            predictions = corruption.draw_replacements(logits, temperature, batch.get("uniform_draws"))
+        judgment = None
+        if teacher is not None:
+            of_teacher = _read(teacher.model, net_input, teacher.first_of_group)[0]
+            judgment = judge(of_teacher, targets.to(of_teacher.device), predictions.to(of_teacher.device))
+            del of_teacher  # before the caller works on the logits
         tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)
         words = functional.complete_words(tokens, continues_word, padding)
         yield Predictions(
             sequence_ids=batch["id"].tolist(),
             tokens=tokens,
             masked_tokens=masked_tokens,
-            targets=corruption.take_masked(target_tokens, masked_tokens),
+            targets=targets,
             words=corruption.take_masked(words, masked_tokens),
-            predictions=corruption.draw_replacements(logits, temperature, batch.get("uniform_draws"))
-            if sample
-            else logits.argmax(-1),
+            predictions=predictions,
             logits=logits,
             detection=detection,
+            judgment=judgment,
         )

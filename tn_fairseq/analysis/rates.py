@@ -10,6 +10,7 @@ from ..reporting.paper import HEADING, RATES_NOTE, TABLE_2
 from ..reporting.statistics import mean_interval
 
 Row = Mapping[str, Any]
+LIKELY = 0.1  # a teacher finds a prediction likely from this probability on
 
 # rate -> numerator, denominator
 RATES = {
@@ -36,6 +37,15 @@ DETECTION = {
     "synonyms_detected": ("drawn_synonyms_detected", "drawn_synonyms"),
     "detection_auc": ("detections_ranked_right", "detection_pairs"),
 }
+# of a teacher, if there is one: the wrong predictions that it finds at least as likely as the gold token, and those to
+# which it gives a probability of at least LIKELY; and its mean probability of a wrong prediction, and of the gold token
+# there
+TEACHER = {
+    "teacher_as_likely_rate": ("teacher_as_likely", "mismatches"),
+    "teacher_likely_rate": ("teacher_likely", "mismatches"),
+    "teacher_probability": ("teacher_probability", "mismatches"),
+    "teacher_gold_probability": ("teacher_gold_probability", "mismatches"),
+}
 HEADINGS = ("checkpoint", "updates", "corrected", "% of sequences", "% of mismatches", "% of masked", "accuracy %")
 LEGEND = """\
 corrected        wrong predictions that are synonyms of the gold token (false negatives), summed over masking seeds
@@ -43,6 +53,8 @@ corrected        wrong predictions that are synonyms of the gold token (false ne
 % of mismatches  corrections as a percentage of wrong predictions
 % of masked      corrections as a percentage of masked tokens
 accuracy %       percentage of masked tokens whose prediction is the gold token"""
+TEACHER_LEGEND = """\
+teacher          the model of --teacher, which reads the same masked text; "as likely" means at least as likely"""
 INTERVAL = """\
 ±: half the width of Student's 95% interval of the mean over masking seeds. It covers only the choice of masked tokens:
 other text or another training run would add to it. It is 0 if all seeds give the same rate, for example if none has a
@@ -70,6 +82,11 @@ class Counts(NamedTuple):
     originals: int = 0
     originals_detected: int = 0
     detections_ranked_right: float = 0.0  # pairs in which the replaced token has a higher logit than the original one
+    # wrong predictions that a teacher finds as likely as the gold token, and likely; and sums of its probabilities
+    teacher_as_likely: int = 0
+    teacher_likely: int = 0
+    teacher_probability: float = 0.0  # of the wrong predictions
+    teacher_gold_probability: float = 0.0  # of the gold tokens there
 
     @property
     def detection_pairs(self) -> int:
@@ -95,18 +112,24 @@ class Counts(NamedTuple):
 
 
 def rate_row(
-    checkpoint: str, updates: int | None, table: str, seeds: Sequence[Counts], detects: bool = False
+    checkpoint: str,
+    updates: int | None,
+    table: str,
+    seeds: Sequence[Counts],
+    detects: bool = False,
+    has_teacher: bool = False,
 ) -> dict[str, Any]:
     """Counts of a checkpoint with a table, summed over at least one masking seed, rates in percent, and loss in bits.
 
     A rate is the mean over the seeds, followed by its 95% interval (``<rate>_low``, ``<rate>_high``), None for one
     seed. The rate of a seed is 0 if its denominator is 0, as in the training log. With
-    ``detects``, the row has the rates of the discriminator.
+    ``detects``, the row has the rates of the discriminator, and with ``has_teacher`` those of a teacher.
     """
     row: dict[str, Any] = {"checkpoint": checkpoint, "updates": updates, "table": table, "mask_seeds": len(seeds)}
     for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected", "with_synonyms"):
         row[name] = sum(getattr(seed, name) for seed in seeds)
-    for rate, (part, whole) in {**RATES, **UNPRINTED, **(DETECTION if detects else {})}.items():
+    optional = (DETECTION if detects else {}) | (TEACHER if has_teacher else {})
+    for rate, (part, whole) in {**RATES, **UNPRINTED, **optional}.items():
         values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in seeds]
         if rate in ("loss", "merged_loss"):
             values = [value / 100 for value in values]
@@ -143,8 +166,19 @@ def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:
                     f"      discriminator: recall {row['detection_recall']:.2f}%, precision "
                     f"{row['detection_precision']:.2f}%, area under the ROC curve {row['detection_auc']:.2f}%"
                 )
+            if "teacher_likely_rate" in row:
+                as_likely, likely = (
+                    cell(row[rate], ".2f", row[f"{rate}_low"], row[f"{rate}_high"])
+                    for rate in ("teacher_as_likely_rate", "teacher_likely_rate")
+                )
+                lines.append(
+                    f"      teacher: finds {as_likely}% of mismatches as likely as the gold token, and {likely}% at "
+                    f"least {LIKELY:.0%} likely"
+                )
         lines.append("")
     lines += LEGEND.splitlines()
+    if any("teacher_likely_rate" in row for row in rows):
+        lines += TEACHER_LEGEND.splitlines()
     if any(row["mask_seeds"] > 1 for row in rows):
         lines += INTERVAL.splitlines()
     seeds, masked, sequences = (_span(row[key] for row in rows) for key in ("mask_seeds", "masked", "sequences"))

@@ -16,16 +16,16 @@ from ..dictionary import load_dictionary
 from ..errors import InputError
 from ..huggingface.masked_lm import find_folders
 from ..models.electra import ElectraModel
-from ..models.loading import find_checkpoints, load_ours
+from ..models.loading import Checkpoint, check_masked_lm, find_checkpoints, load_ours
 from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report import draw_if_possible, list_files, report_folder
 from ..reporting.training_log import loss_points
 from ..synonym_table import load_synonym_table
 from ..synonyms.inflection import relation
 from ..vocabulary import STOP_WORDS, surface_forms, whole_words
-from .cases import Case
-from .counting import Details, count_checkpoint
-from .page import case_page, cases_json
+from .cases import TeacherCollector
+from .counting import Details, count_checkpoint, load_teacher
+from .page import Case, TeacherCase, case_page, cases_json
 from .pairs import COLUMNS, pair_rows
 from .parts_of_speech import part_of_speech_in
 from .plot import draw_training
@@ -50,7 +50,7 @@ def write_report(options: Namespace) -> str:
     """Analyze the checkpoints, write FILES to the output, and return the text to print; ``options`` are the command's.
 
     Cases, pairs and the comparison of tables are for the checkpoint trained longest. Raises InputError before anything
-    runs for a table or a checkpoint that does not fit the data, and for an output that cannot be written.
+    runs for a table, a checkpoint or a teacher that does not fit the data, and for an output that cannot be written.
     """
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
@@ -68,20 +68,25 @@ def write_report(options: Namespace) -> str:
     logs = options.training_log
     curves = [{"name": name, "points": loss_points(log)} for name, log in zip(table_names(logs), logs)]
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)
-    details = Details(tables, options.max_cases)
+    teacher = of_teacher = None
+    if options.teacher is not None:
+        found = find_teacher(options.teacher, dictionary, options.data_bin)
+        teacher = load_teacher(found, checkpoints, options, tables)
+        is_word = content_words(dictionary, options.encoder_json)
+        of_teacher = TeacherCollector(str(options.teacher), tables, is_word, options.max_cases)
+    details = Details(tables, options.max_cases, of_teacher)
 
     with report_folder(options.output, FILES) as folder:
         rates: list[Row] = []
         for number, checkpoint in enumerate(checkpoints, start=1):
             title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
             with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
-                found = count_checkpoint(
-                    checkpoint, options, tables, continuations, details if checkpoint is shown else None, progress
-                )
+                of_checkpoint = details if checkpoint is shown else None
+                counted = count_checkpoint(checkpoint, options, tables, continuations, of_checkpoint, progress, teacher)
             about = str(checkpoint.path), checkpoint.updates
             rates += [
-                rate_row(*about, table, counts, options.detection) | cosines
-                for table, (counts, cosines) in zip(tables, found)
+                rate_row(*about, table, counts, options.detection, teacher is not None) | cosines
+                for table, (counts, cosines) in zip(tables, counted)
             ]
         write_csv(rates, folder / RATES_CSV)
         write_json(rates, folder / RATES_JSON)
@@ -94,12 +99,25 @@ def write_report(options: Namespace) -> str:
 
         pairs, cases = pairs_and_cases(details, tables, descriptions, dictionary, forms, options.encoder_json)
         write_csv(pairs, folder / PAIRS, COLUMNS)
-        page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves)
+        named = None if teacher is None else str(options.teacher)
+        page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves, named)
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / CASES).write_text(cases_json(cases), encoding="utf-8")
     compared = f"synonym tables, and how often they fire for {shown.path}"
     blocks = [rates_table(rates, options.paper), f"{compared}\n{sources_table(sources)}"]
     return "\n\n".join([*blocks, "\n".join(list_files(options.output, FILES))])
+
+
+def find_teacher(path: Path, dictionary: Dictionary, data_bin: Path) -> Checkpoint:
+    """The teacher, a file or a folder; raises InputError as ``check_masked_lm`` and ``find_folders``."""
+    return find_folders([str(path)], dictionary, data_bin)[0] if path.is_dir() else check_masked_lm(path, dictionary)
+
+
+def content_words(dictionary: Dictionary, encoder_json: Path | None) -> Tensor:
+    """Which symbols are whole words, but no stop words: (V) boolean."""
+    words = whole_words(dictionary, encoder_json)
+    content = {index for index, word in words.items() if word.lower() not in STOP_WORDS}
+    return torch.tensor([index in content for index in range(len(dictionary))])
 
 
 def pairs_and_cases(
@@ -109,7 +127,7 @@ def pairs_and_cases(
     dictionary: Dictionary,
     forms: Sequence[str],
     encoder_json: Path | None,
-) -> tuple[list[dict[str, Any]], list[Case]]:
+) -> tuple[list[dict[str, Any]], list[Case | TeacherCase]]:
     """The rows of the most frequent pairs, and the cases of all tables; ``forms`` are the dictionary's."""
     labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
     languages = {
@@ -118,16 +136,16 @@ def pairs_and_cases(
     }
     # inflections are known only for English
     of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
-    words = whole_words(dictionary, encoder_json)
-    content = {index for index, word in words.items() if word.lower() not in STOP_WORDS}
-    is_word = torch.tensor([index in content for index in range(len(dictionary))])
+    is_word = content_words(dictionary, encoder_json)
     pairs = pair_rows(details.wrong, tables, details.word_embeddings, is_word, labels, of_pairs)
     parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
-    cases = []
+    cases: list[Case | TeacherCase] = []
     for collector in details.collectors:
         language = languages[collector.name]
         inflection = relation if language == "eng" else _unknown
         cases += collector.cases(forms, labels, parts_of_speech[language], inflection)
+    if details.of_teacher is not None:
+        cases += details.of_teacher.cases(forms, labels, next(iter(parts_of_speech.values())), of_pairs)
     return pairs, cases
 
 
