@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The quickstart: continue a small BERT with plain masked LM and with hard correction, and show its false negatives.
+"""The quickstart: continue half of a small BERT with three objectives, and show what plain masked LM punishes.
 
     python examples/quickstart/quickstart.py --output demo
 
-It has five stages: the corpus, binarized data, the synonym table and the starting checkpoint, training, and the
-analysis of the false negatives. The two runs train at the same time, with the same data, order and masks. A stage is
-skipped if its output already exists. Interrupted training resumes. The commands of the stages and what they print are
-in demo.log. At the end it prints a report, and the path of a page with all results.
+The objectives are plain masked LM, hard correction, and distillation with the complete small BERT as the teacher. There
+are five stages: the corpus, binarized data, the synonym table and the checkpoints, training, and the analysis of the
+false negatives. The runs train at the same time, with the same data, order and masks. A stage is skipped if its output
+already exists. Interrupted training resumes. The commands of the stages and what they print are in demo.log. At the end
+it prints a report, and the path of a page with all results.
 
 With --from-scratch, it trains a tokenizer and an ELECTRA from nothing instead. That shows every step of pre-training,
 but a few minutes are too short for a model that is confident in synonyms.
@@ -42,16 +43,19 @@ Words = Sequence[object]
 PAGE = Path("false-negatives", "cases.html")
 
 LOG_INTERVAL = 20
-# Both runs have the same seed, so they see the same sequences and masks.
+LAYERS = "0,3"  # of the small BERT's four, with which the students start
+# All runs have the same seed, so they see the same sequences and masks.
 CONTINUED = """
-    --task electra --arch bert_tiny --encoder-layers 4 --encoder-embed-dim 256 --encoder-attention-heads 4
+    --task electra --arch bert_tiny --encoder-layers 2 --encoder-embed-dim 256 --encoder-attention-heads 4
     --max-positions 256 --dropout 0 --attention-dropout 0
     --optimizer electra_adamw --adam-bias-correction --lr 3e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 30
     --sample-break-mode none --tokens-per-sample 256 --batch-size 8 --cpu
     --save-interval-updates 250 --no-epoch-checkpoints
 """
-CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction"}
+CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction", "taught": "mlm_distillation"}
+# An update with the teacher takes about 1.5 times as long as a plain one, so it gets fewer of them: the same time.
+SHARES = {"plain": 1, "corrected": 1, "taught": 2 / 3}
 
 VOCABULARY_SIZE = 8192
 # After such short training the most likely word is nearly always a function word, which has no synonyms. So the model
@@ -114,7 +118,8 @@ def opens(page: Path) -> bool:
 
 
 def continued(folder: Path, updates: int) -> None:
-    data_bin, table, start = folder / "data-bin", folder / "synonyms.safetensors", folder / "start.pt"
+    data_bin, table = folder / "data-bin", folder / "synonyms.safetensors"
+    start, teacher = folder / "start.pt", folder / "teacher.pt"
     corpus = write_corpus(folder)
     run(
         folder,
@@ -123,27 +128,29 @@ def continued(folder: Path, updates: int) -> None:
     )
     # WordNet counts mother and father as synonyms, because both can mean to beget; --no-contrasts removes such pairs
     filters = ["--same-inflection", "--no-contrasts"]
+    imported = ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL, "--data", data_bin]
     run(
         folder,
-        "3/5 start: the synonym table from WordNet, and the small BERT as a checkpoint",
+        "3/5 start: the synonym table, the small BERT as a teacher, and half of it",
         {
             table: build_table(data_bin, table, *filters),
-            start: ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL]
-            + ["--data", data_bin, "--output", start],
+            teacher: [*imported, "--output", teacher],
+            start: [*imported, "--keep-layers", LAYERS, "--output", start],
         },
     )
     precision = ["--bf16"] if has_fast_bf16() else []
     train(
         folder,
-        "4/5 training: plain masked LM, and hard correction",
+        "4/5 training: plain masked LM, hard correction, and as long with the teacher",
         {
             folder / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split(), *precision]
             + ["--finetune-from-model", start, "--criterion", criterion, "--synonym-table", table]
+            + (["--distillation-teacher", teacher] if arm == "taught" else [])
             for arm, criterion in CRITERIA.items()
         },
-        updates,
+        {folder / arm: max(1, round(share * updates)) for arm, share in SHARES.items()},
     )
-    analyze("5/5", folder, [folder / arm for arm in CRITERIA])
+    analyze("5/5", folder, [folder / arm for arm in CRITERIA], "--teacher", teacher, "--mask-seeds", 3)
 
 
 def from_scratch(folder: Path, updates: int) -> None:
@@ -168,7 +175,7 @@ def from_scratch(folder: Path, updates: int) -> None:
             folder / "pretraining": ["fairseq-train", data_bin, "--user-dir", PLUGIN, *FROM_SCRATCH.split()]
             + ["--synonym-table", table]
         },
-        updates,
+        {folder / "pretraining": updates},
     )
     analyze("6/6", folder, [folder / "pretraining"], "--prediction-mode", "sample")
 
@@ -198,8 +205,8 @@ def build_table(data_bin: Path, table: Path, *flags: str) -> Words:
     ]
 
 
-def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: str) -> None:
-    # among checkpoints with as many updates, the cases are those of the first
+def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: object) -> None:
+    # the cases are those of the first of the checkpoints with the most updates
     checkpoints = [run / "checkpoint_last.pt" for run in runs]
     output = folder / PAGE
     run(
@@ -318,13 +325,16 @@ class Training:
         self.wait()
 
 
-def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
-    """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files."""
+def train(folder: Path, title: str, commands: Mapping[Path, Words], updates: Mapping[Path, int]) -> None:
+    """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files.
+
+    ``updates`` has the number of updates of each.
+    """
     left = {}
     for save_dir, command in commands.items():
         finished = save_dir.with_suffix(".done")
-        if not (finished.exists() and finished.read_text() == str(max_update)):
-            ends = ["--total-num-update", max_update, "--max-update", max_update]
+        if not (finished.exists() and finished.read_text() == str(updates[save_dir])):
+            ends = ["--total-num-update", updates[save_dir], "--max-update", updates[save_dir]]
             left[save_dir] = [*command, *ends, "--save-dir", save_dir]
     with stage(title) as result:
         if not left:
@@ -335,9 +345,10 @@ def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: 
         threads = max(1, (os.cpu_count() or 1) // len(left))
         if sys.stderr.isatty():
             print()  # the bar has a line of its own
-        with tqdm(total=max_update * len(left), unit="update", ncols=100, leave=False, disable=None) as bar:
+        total = sum(updates[save_dir] for save_dir in left)
+        with tqdm(total=total, unit="update", ncols=100, leave=False, disable=None) as bar:
             running = {
-                save_dir: Training(command, save_dir.with_suffix(".log"), max_update, threads, bar)
+                save_dir: Training(command, save_dir.with_suffix(".log"), updates[save_dir], threads, bar)
                 for save_dir, command in left.items()
             }
             try:
@@ -350,7 +361,7 @@ def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: 
             if code:
                 log = save_dir.with_suffix(".log")
                 raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
-            save_dir.with_suffix(".done").write_text(str(max_update))
+            save_dir.with_suffix(".done").write_text(str(updates[save_dir]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from tn_fairseq.analysis.rates import DETECTION, LEGEND, TEACHER, Counts, rate_row, rates_table
+from tn_fairseq.analysis.rates import DETECTION, LEGEND, TEACHER, Counts, by_mask_seed, rate_row, rates_table
 from tn_fairseq.reporting.paper import HEADING, TABLE_2
 
 # rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
@@ -66,6 +66,10 @@ def test_the_rates_of_a_teacher():
     assert "teacher: finds 75.00% of mismatches as likely as the gold token, and 25.00% at least 10% likely" in table
     other = first._replace(teacher_as_likely=68)
     found = rate_row("a.pt", 1, "wn", [first, other], has_teacher=True)
+    values = by_mask_seed([first, other], has_teacher=True)
+    assert {rate: sum(of_rate) / 2 for rate, of_rate in values.items()} == {rate: found[rate] for rate in values}
+    assert values["accuracy"] == [100 * one.correct / one.masked for one in (first, other)]
+    assert values["loss"] == [one.loss / one.masked for one in (first, other)]
     assert (found["teacher_as_likely_rate_low"], found["teacher_as_likely_rate_high"]) == pytest.approx(
         (80 - HALF, 80 + HALF)
     )

@@ -128,14 +128,20 @@ def rate_row(
     row: dict[str, Any] = {"checkpoint": checkpoint, "updates": updates, "table": table, "mask_seeds": len(seeds)}
     for name in ("sequences", "corrected_sequences", "masked", "mismatches", "corrected", "with_synonyms"):
         row[name] = sum(getattr(seed, name) for seed in seeds)
-    optional = (DETECTION if detects else {}) | (TEACHER if has_teacher else {})
-    for rate, (part, whole) in {**RATES, **UNPRINTED, **optional}.items():
-        values = [percent(getattr(seed, part), getattr(seed, whole)) for seed in seeds]
-        if rate in ("loss", "merged_loss"):
-            values = [value / 100 for value in values]
+    for rate, values in by_mask_seed(seeds, detects, has_teacher).items():
         low, high = mean_interval(values)
         row |= {rate: fmean(values), f"{rate}_low": low, f"{rate}_high": high}
     return row
+
+
+def by_mask_seed(seeds: Sequence[Counts], detects: bool = False, has_teacher: bool = False) -> dict[str, list[float]]:
+    """The rates of ``rate_row`` for each masking seed, to compare checkpoints on the same masks."""
+    optional = (DETECTION if detects else {}) | (TEACHER if has_teacher else {})
+    return {
+        # losses are sums of bits, not shares
+        rate: [percent(getattr(seed, part), getattr(seed, whole)) / (100 if "loss" in rate else 1) for seed in seeds]
+        for rate, (part, whole) in {**RATES, **UNPRINTED, **optional}.items()
+    }
 
 
 def percent(part: float, whole: int) -> float:

@@ -29,14 +29,14 @@ from .page import Case, TeacherCase, case_page, cases_json
 from .pairs import COLUMNS, pair_rows
 from .parts_of_speech import part_of_speech_in
 from .plot import draw_training
-from .rates import Row, rate_row, rates_table
+from .rates import Row, by_mask_seed, rate_row, rates_table
 from .sources import source_rows, sources_table
 
 RATES_CSV, RATES_JSON, SOURCES, PAIRS = "false_negatives.csv", "false_negatives.json", "sources.csv", "pairs.csv"
 PLOTS, PAGE, CASES = ("training.png", "training.svg"), "cases.html", "cases.json"
 FILES = {
     RATES_CSV: "rates of false negatives for each checkpoint and table",
-    RATES_JSON: "the same rates",
+    RATES_JSON: "the same rates, also of each masking",
     PLOTS[0]: "the rates over training",
     PLOTS[1]: "the rates over training",
     SOURCES: "comparison of the tables: their contents, and how often they fire",
@@ -78,6 +78,7 @@ def write_report(options: Namespace) -> str:
 
     with report_folder(options.output, FILES) as folder:
         rates: list[Row] = []
+        by_seed: list[dict[str, list[float]]] = []
         for number, checkpoint in enumerate(checkpoints, start=1):
             title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
             with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
@@ -88,8 +89,9 @@ def write_report(options: Namespace) -> str:
                 rate_row(*about, table, counts, options.detection, teacher is not None) | cosines
                 for table, (counts, cosines) in zip(tables, counted)
             ]
+            by_seed += [by_mask_seed(counts, options.detection, teacher is not None) for counts, _ in counted]
         write_csv(rates, folder / RATES_CSV)
-        write_json(rates, folder / RATES_JSON)
+        write_json([{**row, "by_mask_seed": values} for row, values in zip(rates, by_seed)], folder / RATES_JSON)
         draw_if_possible(draw_training, rates, [folder / name for name in PLOTS])
 
         of_shown = [row for row in rates if row["checkpoint"] == str(shown.path)]
