@@ -13,11 +13,13 @@ from helpers import (
     FEWER_RUNS,
     fairseq_train,
     refused_training,
+    save_random_model,
     write_split,
     write_table,
 )
 from integration.test_workers import by_itself, every_criterion
 
+from tn_fairseq.configuration import training_config
 from tn_fairseq.dictionary import load_dictionary
 
 
@@ -108,7 +110,9 @@ def test_a_corpus_of_one_word_is_learned_despite_many_overflows(tmp_path):
     """The loss scale rises and falls, weights stay finite, and the model learns."""
     data, table = one_word(tmp_path)
     updates = 30
-    every = every_criterion(table, updates)
+    cfg = training_config([data, *FAMILIES["bert"].split(), "--tokens-per-sample", 32])
+    teacher = save_random_model(tmp_path / "teacher.pt", cfg, seed=9)
+    every = every_criterion(table, teacher, updates)
     runs = {name: every[name] for name in map(".".join, FEWER_RUNS)}
     flags = [*HALF, "--fp16-init-scale", 1 << 15, "--fp16-scale-window", 2, "--total-num-update", 2 * updates]
     trained = by_itself(tmp_path, data, {name: [*run, *flags] for name, run in runs.items()})

@@ -251,6 +251,16 @@ def test_a_criterion_without_a_teacher_is_refused(data_bin, tmp_path):
     assert "ema needs --store-ema" in refused_training(data_bin, tmp_path / "3", *ema, "--store-ema")
 
 
+def test_validation_without_the_moving_average_is_plain(build):
+    task, model, criterion = build("bert", *CRITERION, "--distillation-teacher", "ema")
+    batch = first_batch(task)
+    with torch.no_grad():
+        loss, _, log = criterion(model.eval(), batch)
+        torch.testing.assert_close(loss, log["nll"])
+        logged = criterion(model, {**batch, "ema_model": model})[2]
+    assert logged["teacher_gold"] > 0 and "teacher_gold" not in log
+
+
 def test_a_teacher_in_the_students_folder_is_allowed_but_said(data_bin, teacher, tmp_path, caplog):
     own = tmp_path / "run" / "teacher.pt"
     own.parent.mkdir()
