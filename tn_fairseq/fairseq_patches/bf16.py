@@ -27,9 +27,9 @@ SAVED = "bf16 on a CPU"  # in a checkpoint's extra_state
 
 def forget_the_tpu(cfg: Any) -> None:
     """Undo that ``--bf16`` implies ``--tpu``, if torch_xla is not installed."""
-    common, distributed = (getattr(cfg, group, None) for group in ("common", "distributed_training"))
-    if getattr(common, "bf16", False) and utils.xm is None:
-        for group in (common, distributed):
+    groups: list[Any] = [getattr(cfg, name, None) for name in ("common", "distributed_training")]
+    if getattr(groups[0], "bf16", False) and utils.xm is None:
+        for group in groups:
             if getattr(group, "tpu", False):
                 group.tpu = False
 

@@ -62,7 +62,7 @@ class Content:
     compression: str | None = None
     kind: str = PLAIN
     delimiter: str = ","
-    quoting: int = csv.QUOTE_MINIMAL
+    quotes: bool = True  # whether quotes around a field are no part of it
 
 
 def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None) -> Content:
@@ -145,7 +145,7 @@ def _columns(name: str, head: bytes, compression: str | None, is_named: bool, te
     content = Content(compression, COLUMNS, delimiter)
     if delimiter == "\t":  # in many such files, quotes mean nothing
         lines = text if len(head) < HEAD else text[: text.rfind("\n") + 1]
-        for candidate in (content, replace(content, quoting=csv.QUOTE_NONE)):
+        for candidate in (content, replace(content, quotes=False)):
             rows = rows_of(io.StringIO(lines, newline=""), candidate)
             if all(isinstance(row, list) and len(row) in (0, len(columns)) for row in rows):
                 return candidate
@@ -155,7 +155,8 @@ def _columns(name: str, head: bytes, compression: str | None, is_named: bool, te
 def rows_of(text: IO[str], content: Content) -> Iterator[list[str] | csv.Error]:
     """The rows of CSV or TSV, with an error in the place of each row that is malformed."""
     csv.field_size_limit(sys.maxsize)  # documents can be long
-    rows = csv.reader(text, delimiter=content.delimiter, quoting=content.quoting, strict=True)
+    quoting = csv.QUOTE_MINIMAL if content.quotes else csv.QUOTE_NONE
+    rows = csv.reader(text, delimiter=content.delimiter, quoting=quoting, strict=True)
     while True:
         try:
             yield next(rows)
