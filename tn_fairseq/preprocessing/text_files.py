@@ -14,7 +14,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from ..errors import InputError, first_line
-from .recognition import NAMES, NEED_SEEKING, Content, recognize
+from .recognition import HEAD, NAMES, NEED_SEEKING, Content, recognize
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class TextFile:
     def recognized(self, text_field: str | None) -> "TextFile":
         """The same file with its content; raises InputError as ``recognize`` does, and for a pipe that must not be."""
         if self.system is not None or os.path.isfile(self.path):
-            with self.open() as stream:
+            # the block size, because many file systems read megabytes ahead
+            opened = self.open() if self.system is None else self.system.open(self.path, "rb", block_size=HEAD)
+            with opened as stream:
                 return replace(self, content=recognize(self.name, self.address, stream, text_field))
         pipe = _Pipe(self.path)
         stream = io.BufferedReader(pipe)
