@@ -155,8 +155,12 @@ def _columns(name: str, head: bytes, compression: str | None, is_named: bool, te
 def rows_of(text: IO[str], content: Content) -> Iterator[list[str] | csv.Error]:
     """The rows of CSV or TSV, with an error in the place of each row that is malformed."""
     csv.field_size_limit(sys.maxsize)  # documents can be long
-    quoting = csv.QUOTE_MINIMAL if content.quotes else csv.QUOTE_NONE
-    rows = csv.reader(text, delimiter=content.delimiter, quoting=quoting, strict=True)
+    rows = csv.reader(
+        text,
+        delimiter=content.delimiter,
+        quoting=csv.QUOTE_MINIMAL if content.quotes else csv.QUOTE_NONE,
+        strict=True,
+    )
     while True:
         try:
             yield next(rows)
