@@ -7,7 +7,7 @@ from unittest.mock import MagicMock, Mock, patch
 
 import pytest
 import torch
-from fairseq import checkpoint_utils, file_io, options
+from fairseq import file_io, options
 from fairseq.dataclass.configs import EMAConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models.ema.ema import EMA
@@ -213,10 +213,6 @@ def test_a_static_function_stays_static(tmp_path):
     assert (tmp_path / "b").read_text() == "text"
 
 
-def test_a_trainer_built_before_the_import_resumes(tmp_path):
+def test_a_trainer_that_was_built_before_the_import_makes_the_same_checkpoint():
     trainer = Trainer.__new__(Trainer)  # without what our __init__ adds
-    assert "autocast" not in vars(trainer)
-    with patch.object(Trainer, "state_dict", Trainer.state_dict.__wrapped__):
-        plain = outcome(trainer.state_dict)
-    assert outcome(trainer.state_dict) == plain
-    assert checkpoint_utils.load_checkpoint.__wrapped__ is not checkpoint_utils.load_checkpoint
+    assert outcome(trainer.state_dict) == outcome(Trainer.state_dict.__wrapped__, trainer)
