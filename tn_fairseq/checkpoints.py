@@ -46,6 +46,10 @@ class RefusedObjects(InputError):
     """A file is not damaged, but reading it would require unpickling."""
 
 
+class NoModel(InputError):
+    """A file is complete, but holds no model with a configuration."""
+
+
 @contextmanager
 def harmless_objects() -> Iterator[None]:
     """Let torch's safe loader accept the namespaces and numpy scalars of fairseq's checkpoints inside this context."""
@@ -62,7 +66,7 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     Tensors are memory-mapped, so unused ones, such as the optimizer's, are never read. Older checkpoints, such as the
     released RoBERTa, get the ``cfg`` that fairseq itself gives them.
     Raises InputError if the file is damaged, or not a checkpoint; and of the kind CannotRead if it is missing or cannot
-    be read, and RefusedObjects if it holds Python objects other than tensors and plain values.
+    be read, RefusedObjects if it holds Python objects other than tensors and plain values, and NoModel if no model.
     """
     trusted = os.environ.get(_TRUST, "").lower() in ("1", "y", "yes", "true")
     try:
@@ -92,7 +96,7 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         except Exception as error:  # fairseq does not check what it reads
             raise InputError(f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r})") from None
     if not isinstance(state, dict) or not state.get("cfg") or not isinstance(state.get("model"), dict):
-        raise InputError(f"{path}: holds no model with a configuration; name a checkpoint of fairseq-train")
+        raise NoModel(f"{path}: holds no model with a configuration; name a checkpoint of fairseq-train")
     return state
 
 

@@ -223,6 +223,25 @@ def test_without_false_negatives_it_is_the_plain_trainer_bitwise(bert, tokenizer
         assert_same_parameters(ours.model, plain.model, rtol=1e-5, atol=1e-6)
 
 
+def test_an_evaluation_divides_by_the_positions_that_are_kept(bert, tokenizer, synonyms, tmp_path):
+    collate = fixed_masks(tokenizer)
+    options = {"objective": "mlm_hard_correction", "synonyms": synonyms, "collator": collate, "max_steps": 1}
+    trainer = train(copy_of(bert), tokenizer, tmp_path, **options)
+    kinds = [token.rstrip("0123456789") for token in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
+    means, false_negatives = [], 0
+    for start in (0, 8):
+        batch = collate([trainer.eval_dataset[index] for index in range(start, start + 8)])
+        labels = batch.pop("labels")
+        with torch.no_grad():
+            logits, gold = trainer.model.eval()(**batch).logits[labels != -100], labels[labels != -100]
+        pairs = zip(logits.argmax(dim=1).tolist(), gold.tolist())
+        kept = torch.tensor([kinds[predicted] != kinds[word] or predicted == word for predicted, word in pairs])
+        means.append(torch.nn.functional.cross_entropy(logits[kept], gold[kept]).item())
+        false_negatives += (~kept).sum()
+    assert false_negatives > 0
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(sum(means) / 2, rel=1e-5)
+
+
 def test_ten_updates_are_those_of_the_criterion(bert, tokenizer, synonyms, imported, tmp_path):
     model, task, token_ids, _ = imported
     before = {name: value.clone() for name, value in model.state_dict().items()}

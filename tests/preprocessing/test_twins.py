@@ -65,6 +65,16 @@ def test_the_share_of_the_tokens_has_a_twin_which_replaces_half_of_them(twin_bin
     assert ((low <= replaced) & (replaced <= high)).all()
 
 
+@pytest.mark.parametrize("occurrences", [0, 0.2, 1])
+def test_twins_replace_this_share_of_the_occurrences(data_bin, tmp_path, occurrences):
+    flags = ["--share", "0.5", "--occurrences", str(occurrences)]
+    main(["--data", str(data_bin), "--destdir", str(tmp_path / "twins"), *flags])
+    original, changed = tokens(data_bin), tokens(tmp_path / "twins")
+    with_twin = (table_of(tmp_path / "twins")[original] >= 0).any(dim=1).sum().item()
+    low, high = binom.interval(0.999, with_twin, occurrences) if 0 < occurrences < 1 else [occurrences * with_twin] * 2
+    assert with_twin > 100 and low <= (changed != original).sum() <= high
+
+
 def test_each_split_is_drawn_by_itself(data_bin, tmp_path):
     shutil.copytree(data_bin, tmp_path / "same")
     for suffix in ("bin", "idx"):

@@ -6,6 +6,7 @@ run is exact. Criteria run in float32 on the model's output.
 """
 
 import logging
+from argparse import Namespace
 from collections.abc import Callable
 from copy import deepcopy
 from types import MethodType
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from fairseq import utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import BaseFairseqModel
 from fairseq.trainer import Trainer
 
@@ -25,8 +27,16 @@ SAVED = "bf16 on a CPU"  # in a checkpoint's extra_state
 
 def forget_the_tpu(cfg: Any) -> None:
     """Undo that ``--bf16`` implies ``--tpu``, if torch_xla is not installed."""
-    if cfg.common.bf16 and utils.xm is None:
-        cfg.common.tpu = cfg.distributed_training.tpu = False
+    groups: list[Any] = [getattr(cfg, name, None) for name in ("common", "distributed_training")]
+    if getattr(groups[0], "bf16", False) and utils.xm is None:
+        for group in groups:
+            if getattr(group, "tpu", False):
+                group.tpu = False
+
+
+def is_built(trainer: Any) -> bool:
+    """Whether fairseq's own ``Trainer`` was built under the plugin; a stand-in or a mock of another program was not."""
+    return "autocast" in getattr(trainer, "__dict__", {})
 
 
 @replaces(Trainer, "__init__")
@@ -34,9 +44,11 @@ def build_trainer(
     original: Callable, trainer: Trainer, cfg: Any, task: Any, model: BaseFairseqModel, *args: Any, **options: Any
 ) -> None:
     """A trainer that runs the model under autocast if it trains in bfloat16 on a CPU."""
+    if isinstance(cfg, Namespace):  # which fairseq still accepts
+        cfg = convert_namespace_to_omegaconf(cfg)
     forget_the_tpu(cfg)  # for programs that call fairseq_cli.train.main themselves
-    on_cpu = cfg.common.cpu or not torch.cuda.is_available()
-    trainer.autocast = cfg.common.bf16 and on_cpu and not cfg.common.tpu
+    on_cpu = not torch.cuda.is_available() or cfg.common.cpu
+    trainer.autocast = bool(getattr(cfg.common, "bf16", False) and on_cpu and not cfg.common.tpu)
     if trainer.autocast:
         cfg = deepcopy(cfg)
         cfg.common.bf16 = False
@@ -62,6 +74,6 @@ def has_fast_bf16() -> bool:
 def state_dict(original: Callable, trainer: Trainer) -> dict[str, Any]:
     """The content of a checkpoint, which records autocast."""
     state = original(trainer)
-    if trainer.autocast:
+    if is_built(trainer) and trainer.autocast:
         state["cfg"]["common"]["bf16"] = state["extra_state"][SAVED] = True
     return state

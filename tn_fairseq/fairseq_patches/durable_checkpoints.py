@@ -5,7 +5,6 @@ full disk ends in a traceback.
 """
 
 import logging
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -16,7 +15,14 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from ..checkpoints import CannotRead, RefusedObjects, archive_damage, harmless_objects, load_checkpoint
+from ..checkpoints import (
+    CannotRead,
+    NoModel,
+    RefusedObjects,
+    archive_damage,
+    harmless_objects,
+    load_checkpoint,
+)
 from ..errors import InputError, one_line_errors
 from ..files import replacing
 from .replacing import replaces
@@ -26,22 +32,23 @@ logger = logging.getLogger(__name__)
 
 @replaces(checkpoint_utils, "torch_persistent_save")
 @one_line_errors()
-def save(original: Callable, state: dict[str, Any], path: str, async_write: bool = False) -> None:
+def save(original: Callable, obj: Any, filename: str, async_write: bool = False) -> None:
     """Write a checkpoint; exits with a one-line error if that fails, and keeps the old file."""
-    if async_write:  # needs iopath, which has its own way of writing
-        original(state, path, async_write)
+    if async_write or not PathManager.supports_rename(str(filename)):  # iopath has its own ways of writing
+        original(obj, filename, async_write)
     else:
-        _replace(path, lambda file: torch.save(state, file))
+        _replace(filename, lambda file: torch.save(obj, file))
 
 
 @replaces(PathManager, "copy")
 @one_line_errors()
-def copy(_: Callable, source: str, path: str, overwrite: bool = False) -> bool:
+def copy(original: Callable, src_path: str, dst_path: str, overwrite: bool = False) -> bool | str:
     """Copy a checkpoint; exits with a one-line error if that fails, and keeps the old file."""
-    if os.path.exists(path) and not overwrite:
-        return False
-    with open(source, "rb") as original:
-        _replace(path, lambda file: shutil.copyfileobj(original, file, 1 << 24))
+    # fairseq copies checkpoints with overwrite=True; what else it means depends on whether iopath is installed
+    if not overwrite or not all(PathManager.supports_rename(str(path)) for path in (src_path, dst_path)):
+        return original(src_path, dst_path, overwrite)
+    with open(src_path, "rb") as source:
+        _replace(dst_path, lambda file: shutil.copyfileobj(source, file, 1 << 24))
     return True
 
 
@@ -51,16 +58,26 @@ def load(original: Callable, path: str, *args: Any, **options: Any) -> dict[str,
     """Read a checkpoint as fairseq does; if ``checkpoint_last`` is damaged, the newest complete one in its folder.
 
     Only files with the same suffix count, because other suffixes hold other parts of the model. Exits with a one-line
-    error if there is none, and if any other file is damaged or holds Python objects that the safe loader refuses.
+    error if there is none, and if any other file is damaged or holds Python objects that the safe loader refuses. Other
+    programs may save states without a model; exits if fairseq cannot read one.
     """
+    no_model = None
     try:
-        _check(path)
+        if PathManager.supports_rename(str(path)):  # otherwise, iopath copies it from another place
+            _check(path)
+    except NoModel as error:
+        no_model = error
     except InputError as error:
         if isinstance(error, CannotRead) or not Path(path).name.startswith("checkpoint_last"):
             raise
         path = str(_newest_complete(Path(path), error))
-    with harmless_objects():
-        return original(str(path), *args, **options)
+    try:
+        with harmless_objects():
+            return original(str(path), *args, **options)
+    except Exception:
+        if no_model is None:
+            raise
+        raise no_model from None
 
 
 def _replace(path: str, write: Callable[[IO[bytes]], Any]) -> None:

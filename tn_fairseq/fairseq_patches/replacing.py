@@ -1,5 +1,6 @@
 """Replacement of a function of fairseq by one that calls it."""
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -16,7 +17,8 @@ def replaces(owner: Any, name: str) -> Callable[[Callable], Callable]:
         def replacement(*args: Any, **options: Any) -> Any:
             return function(original, *args, **options)
 
-        setattr(owner, name, replacement)
+        is_static = isinstance(inspect.getattr_static(owner, name), staticmethod)
+        setattr(owner, name, staticmethod(replacement) if is_static else replacement)
         REPLACED.append((owner, name, replacement))
         return replacement
 

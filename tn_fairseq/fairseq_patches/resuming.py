@@ -19,7 +19,7 @@ from fairseq.trainer import Trainer
 from ..errors import InputError, naming, one_line_errors
 from ..models.electra import ElectraModel
 from ..models.loading import load_generator
-from .bf16 import SAVED
+from .bf16 import SAVED, is_built
 from .replacing import replaces
 from .settings import is_ours
 
@@ -48,6 +48,9 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
     Raises InputError (as a one-line exit) if a checkpoint that was named does not exist, or was trained in another way
     or precision; if the generator of a new run cannot be used; and if ``check_metric`` does.
     """
+    if not is_built(trainer):  # what is checked below is known only of fairseq's own
+        return original(cfg, trainer, **options)
+    continue_once = getattr(cfg, "continue_once", None)  # fairseq does not need it either
     # given x.pt, fairseq looks for x-shard0.pt if the worker has shard 0; if that is missing, it starts over
     restored = cfg.restore_file.replace(".pt", f"{trainer.checkpoint_suffix}.pt")
     if cfg.restore_file != DEFAULT and not PathManager.isfile(restored):
@@ -56,15 +59,15 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
             f"--restore-file {cfg.restore_file}: no such file{missing}; name a checkpoint of fairseq-train"
         )
     if starts(cfg, trainer):
-        for flag, path in (("--continue-once", cfg.continue_once), ("--finetune-from-model", cfg.finetune_from_model)):
+        for flag, path in (("--continue-once", continue_once), ("--finetune-from-model", cfg.finetune_from_model)):
             if path and not PathManager.isfile(path):
                 raise InputError(f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train")
     model = trainer.get_model()
-    is_new = starts(cfg, trainer) and not cfg.continue_once
+    is_new = starts(cfg, trainer) and not continue_once
     if is_new and isinstance(model, ElectraModel) and not model.classification_heads:
         start_generator(model, cfg.finetune_from_model, trainer.task.source_dictionary)
     extra_state, iterator = _resume(original, cfg, trainer, **options)
-    updates, limit = trainer.get_num_updates(), trainer.cfg.optimization.max_update
+    updates, limit = trainer.get_num_updates(), getattr(trainer.cfg.optimization, "max_update", 0)
     if 0 < limit <= updates:
         logger.info(
             f"already finished: {updates:,} updates; to train on, raise --max-update {limit} and the schedule's "
@@ -78,7 +81,7 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
             f"the checkpoint was trained {how} --bf16; resume {how} it, or train on from its weights only: "
             "--finetune-from-model FILE and another --save-dir"
         )
-    check_metric(cfg.best_checkpoint_metric, trainer)
+    check_metric(getattr(cfg, "best_checkpoint_metric", "loss"), trainer)
     return extra_state, iterator
 
 
@@ -111,6 +114,10 @@ def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> t
             "to train on from its weights only, add --reset-optimizer, or give --finetune-from-model FILE and another "
             "--save-dir"
         ) from None
+    except Exception as error:
+        if not isinstance(error.__context__, KeyError) or error.__context__.args != ("model",):
+            raise
+        raise InputError("the checkpoint holds no model; name a checkpoint of fairseq-train") from None
 
 
 def starts(cfg: Any, trainer: Trainer) -> bool:

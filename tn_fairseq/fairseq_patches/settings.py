@@ -9,19 +9,23 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 from fairseq import options, utils
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import data_utils
+from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.masked_lm import MaskedLMTask
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
 from torch.multiprocessing import ProcessExitedException
 
 from ..errors import InputError, one_line_errors
@@ -46,9 +50,10 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
     Also if fairseq-validate gets no task, and for ``--bf16 --fp16``. argparse prints a hundred lines of usage first.
     """
     parser = args[0] if args else kwargs["parser"]
-    parser.error = partial(_refuse_flags, parser)
+    has_own_error = "error" in vars(parser) or type(parser).error is not argparse.ArgumentParser.error
     try:
-        found = original(*args, **kwargs)
+        with nullcontext() if has_own_error else patch.object(parser, "error", partial(_refuse_flags, parser)):
+            found = original(*args, **kwargs)
     except SyntaxError as error:  # fairseq evaluates --lr and other lists as Python
         raise InputError(f"{error.text}: not a number; write numbers as 0.0005 or 5e-4, with a point") from None
     except KeyError as error:
@@ -61,7 +66,8 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
         if "--fp16 and --tpu" not in str(error):  # --bf16 implies --tpu
             raise
         raise InputError("--fp16 and --bf16 (or --tpu) are two precisions; give one of them") from None
-    if getattr(found, "lr_scheduler", None) == "polynomial_decay" and found.total_num_update is None:
+    schedule = (getattr(found, name, "") for name in ("lr_scheduler", "total_num_update"))
+    if tuple(schedule) == ("polynomial_decay", None):
         raise InputError("--lr-scheduler polynomial_decay needs --total-num-update N, usually the same as --max-update")
     return found
 
@@ -91,10 +97,11 @@ def _refuse_flags(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 @one_line_errors()
 def call_main(original: Callable, cfg: Any, main: Callable, **kwargs: Any) -> None:
     """Check the settings first; use the GPU or CPU if ``--bf16`` is given without a TPU."""
-    command = Path(main.__code__.co_filename).stem
-    if command == "train":
+    code = getattr(main, "__code__", None)  # a callable object has none
+    command = Path(code.co_filename).parts[-2:] if code and _is_complete(cfg) else ()
+    if command == ("fairseq_cli", "train.py"):
         check_settings(cfg)
-    elif command == "validate":
+    elif command == ("fairseq_cli", "validate.py"):
         _check_batch_size(cfg, _as_flag)
         path = cfg.common_eval.path
         if path is None or not Path(path.partition(":")[0]).is_file():
@@ -104,6 +111,20 @@ def call_main(original: Callable, cfg: Any, main: Callable, **kwargs: Any) -> No
         original(cfg, main, **kwargs)
     except ProcessExitedException as error:  # a worker of several that fairseq started has printed its error
         sys.exit(error.exit_code if error.exit_code > 0 else f"error: {error}")
+
+
+def _is_complete(cfg: Any) -> bool:
+    """Whether a configuration has all settings that are checked, as those of fairseq's commands do."""
+    known = FairseqConfig()
+    groups = ("common", "common_eval", "dataset", "distributed_training", "optimization")
+    return (
+        isinstance(cfg, DictConfig)
+        and {"model", "task", "criterion"} <= cfg.keys()
+        and all(
+            isinstance(cfg.get(group), DictConfig) and vars(getattr(known, group)).keys() <= cfg[group].keys()
+            for group in groups
+        )
+    )
 
 
 @one_line_errors()

@@ -16,6 +16,8 @@ from fairseq.models.ema.ema import EMA
 from fairseq.trainer import Trainer
 from torch import nn
 
+from ..models.electra import ElectraModel
+from .bf16 import is_built
 from .replacing import replaces
 
 SECONDS = 30  # enough to prepare a batch
@@ -32,11 +34,14 @@ def train_step(original: Callable, trainer: Trainer, samples: Sequence[Any], *ar
     end of an epoch. It then omits all of them from the log and from the divisor of the gradient, but not from the
     gradient. We remove the empty batches; a worker without any batch must still take part in the update.
     """
+    if not is_built(trainer):
+        return original(trainer, samples, *args, **options)
     without_gpu = trainer.cfg.common.fp16 and not trainer.cuda
     try:
         # if half precision overflows, fairseq skips the update, but first creates an unused zero with .cuda()
         with patch.object(torch.Tensor, "cuda", torch.Tensor.cpu) if without_gpu else nullcontext():
-            return original(trainer, [sample for sample in samples if sample] or samples[:1], *args, **options)
+            batches = [sample for sample in samples if sample is not None and len(sample)]
+            return original(trainer, batches or samples[:1], *args, **options)
     except FloatingPointError as error:
         reason = str(error).splitlines()[0].rstrip(".")
         sys.exit(
@@ -51,6 +56,8 @@ def clip_grad_norm(original: Callable, trainer: Trainer, *args: Any, **options: 
     try:
         return original(trainer, *args, **options)
     except OverflowError as error:
+        if not is_built(trainer):
+            raise
         raise OverflowError(f"at update {_next_update(trainer)}, {error}") from error
 
 
@@ -60,15 +67,23 @@ def _next_update(trainer: Trainer) -> str:
 
 @replaces(EMA, "__init__")
 def build_average(original: Callable, average: EMA, model: nn.Module, *args: Any, **options: Any) -> None:
-    """A moving average (``--store-ema``) that copies integer and frozen tensors.
+    """A moving average (``--store-ema``) that copies integer tensors, and the frozen ones of our models.
 
     fairseq would fail on integers, such as the dictionary fingerprint of our models. The average of equal weights
-    differs from them by rounding.
+    differs from them by rounding, but another model may train frozen weights later.
     """
     original(average, model, *args, **options)
-    integers = {name for name, tensor in model.state_dict().items() if not tensor.is_floating_point()}
-    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
-    average.skip_keys = average.skip_keys | integers | frozen
+    if not issubclass(type(model), nn.Module):  # isinstance would accept a mock of one
+        return
+    copied = {name for name, tensor in model.state_dict().items() if _is_integer(tensor)}
+    if isinstance(model, ElectraModel):
+        copied |= {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    average.skip_keys = copied.union(average.skip_keys)
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether an entry of a model's state is a tensor of integers or Booleans; it can also be another object."""
+    return isinstance(value, torch.Tensor) and not (value.is_floating_point() or value.is_complex())
 
 
 @atexit.register

@@ -139,12 +139,14 @@ def _number(variable: str) -> int:
 
 
 @replaces(distributed_utils, "_broadcast_object_slow")
-def broadcast_object(_: Callable, obj: Any, src_rank: int, group: Any, dist_device: torch.device) -> Any:
-    """Send a checkpoint from the first worker to the others.
+def broadcast_object(original: Callable, obj: Any, src_rank: int, group: Any, dist_device: torch.device) -> Any:
+    """Send a checkpoint from the first worker to the others; on TPUs as fairseq does.
 
     fairseq's own function uses torch's safe loader on the receiving side, which refuses the OmegaConf classes of a
     checkpoint. The first worker has already read the file safely.
     """
+    if distributed_utils.use_xla():
+        return original(obj, src_rank, group, dist_device)
     received = [obj]
     torch.distributed.broadcast_object_list(received, src=src_rank, group=group, device=dist_device)
     return received[0]

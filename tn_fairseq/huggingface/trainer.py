@@ -168,7 +168,6 @@ class TrueNegativeTrainer(Trainer):
 
     def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> EvalLoopOutput:
         """Add the objective's values to the metrics of an evaluation."""
-        self._sums["eval"] = {}
         output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
         output.metrics.update({f"{metric_key_prefix}_{name}": value for name, value in self._metrics("eval").items()})
         return output

@@ -12,10 +12,11 @@ shards: folders with some of the training documents each. ``fairseq-train shard0
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,9 @@ from ..errors import InputError
 from ..files import discard, publish, sync, write_folder
 from ..tokenizers.base import Tokenizer
 from .engines import open_engine
+from .recognition import Content
 from .text import Chunk, Reading, Records, read_chunks
-from .text_files import PLAIN, TextFile, check_regular, find_files
+from .text_files import TextFile, find_files
 from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
@@ -121,9 +123,13 @@ def binarize(
     that another run is writing to, and as ``open_engine`` does.
     """
     destdir = Path(destdir)
-    files = {split: find_files(inputs) for split, inputs in splits.items()}
-    if shards is not None:
-        _check_shards(files["train"], destdir)
+    if shards is not None and os.pathsep in str(destdir):
+        raise InputError(f"{destdir}: contains {os.pathsep!r}, which separates shards; give another --destdir")
+    files = {}
+    for split, inputs in splits.items():
+        no_pipes = "--shards needs the file size" if shards is not None and split == "train" else None
+        files[split] = find_files(inputs, reading.text_field, no_pipes)
+    reading.check_effect(chain.from_iterable(files.values()))
     vocabulary = Vocabulary(tokenizer, dict_path)
     encode = partial(encode_chunk, vocabulary, reading)
     kind = TextWriter if text_only else BinaryWriter
@@ -154,15 +160,9 @@ def shard_names(shards: int | None) -> list[str]:
     return [""] if shards is None else [f"shard{number}" for number in range(shards)]
 
 
-def _check_shards(files: Iterable[TextFile], destdir: Path) -> None:
-    check_regular(files, "--shards needs the file size")
-    if os.pathsep in str(destdir):
-        raise InputError(f"{destdir}: contains {os.pathsep!r}, which separates shards; give another --destdir")
-
-
 def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int, dask: str | None) -> int:
     """The size of the text; unless this is the size of the files, they are read once more."""
-    are_plain = all(file.kind == PLAIN and file.compression is None and file.size for file in files)
+    are_plain = all(file.content == Content() and file.size for file in files)
     if are_plain and reading.split_sentences is None:
         return sum(file.size for file in files)
     with open_engine(partial(_plain_size, reading), workers, dask) as measure_all:

@@ -25,8 +25,8 @@ def binarizing_parser(command: str, description: str | None, destdir: str) -> ar
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading text, which ``reading`` collects."""
     options = parser.add_argument_group("reading")
-    text = "the field or column with the text of a record (default: %(default)s)"
-    options.add_argument("--text-field", default="text", metavar="NAME", help=text)
+    text = "the field or column with the text of a record (default: text)"
+    options.add_argument("--text-field", metavar="NAME", help=text)
     text = "split each line into sentences, by the rules of a language, such as de (default: en)"
     options.add_argument("--split-sentences", nargs="?", const="en", metavar="LANGUAGE", help=text)
     text = "skip and count records that are damaged or lack the field, and the rest of damaged files"

@@ -1,4 +1,4 @@
-"""Read text: plain text, JSON Lines, Parquet or Arrow, compressed or not, from any file system of fsspec.
+"""Read text: plain text, JSON Lines, CSV, TSV, Parquet or Arrow, compressed or not, from any file system of fsspec.
 
 Plain text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents. In the other formats,
 each record is one document, and blank lines in it mean nothing.
@@ -7,14 +7,14 @@ The process that reads only decompresses and cuts the files into chunks. ``Chunk
 rest, in the workers, which need no access to the files.
 """
 
+import csv
 import io
 import json
-import lzma
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import length_hint
 from typing import IO, Any
 
 from tqdm import tqdm
@@ -22,7 +22,9 @@ from tqdm import tqdm
 from ..errors import InputError
 from ..files import json_type
 from ..packages import require
-from .text_files import ARROW, COMPRESSIONS, JSON, PARQUET, PLAIN, TextFile, reason_of
+from .compression import Decompressed, is_damage
+from .recognition import ARROW_FILE, ARROW_STREAM, COLUMNS, JSON, PARQUET, PLAIN, rows_of
+from .text_files import TextFile, reason_of
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
@@ -34,9 +36,12 @@ PARQUET_BYTES = 1 << 18  # also of a Parquet file
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read: the field or column with the text, the language whose sentences to split, and what to skip."""
+    """How to read: the field or column with the text, the language whose sentences to split, and what to skip.
 
-    text_field: str = "text"
+    No ``text_field`` means that it is called text.
+    """
+
+    text_field: str | None = None
     split_sentences: str | None = None
     skip_bad_records: bool = False
 
@@ -48,6 +53,26 @@ class Reading:
                 raise InputError(
                     f"--split-sentences {self.split_sentences}: not the code of a language, such as en or de"
                 )
+
+    @property
+    def field(self) -> str:
+        """The field or column with the text."""
+        return self.text_field or "text"
+
+    def check_effect(self, files: Iterable[TextFile]) -> None:
+        """Raises InputError if an option has no effect on any of the files."""
+        contents = [file.content for file in files]
+        if any(content.kind != PLAIN for content in contents):
+            return
+        if self.text_field is not None:
+            raise InputError(
+                f"--text-field {self.text_field}: has no effect, because all inputs are plain text, and the first line "
+                "of none is a header with this column; remove it, or give JSON Lines, CSV, TSV, Parquet or Arrow"
+            )
+        if self.skip_bad_records and not any(content.compression for content in contents):
+            raise InputError(
+                "--skip-bad-records: has no effect, because all inputs are plain text without compression; remove it"
+            )
 
 
 @dataclass(frozen=True)
@@ -105,11 +130,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Records:
-    """Some records of a file: texts in UTF-8, or JSON objects that contain the text; each one is a document."""
+    """Some records of a file: texts in UTF-8, or JSON objects that contain the text; each one is a document.
+
+    A record that the file's reader could not read is its error.
+    """
 
     name: str
     first: int
-    rows: list[bytes | None]
+    rows: list[bytes | None | ValueError]
     is_json: bool = False
     bad: int = 0
 
@@ -120,10 +148,12 @@ class Records:
         """The documents as plain text; raises InputError for a bad record, unless these are skipped."""
         documents, bad = [], self.bad
         for number, row in enumerate(self.rows, self.first + 1):
-            if self.is_json and row is not None and not row.strip():
+            if self.is_json and isinstance(row, bytes) and not row.strip():
                 continue
             try:
-                text = _field(row, reading.text_field) if self.is_json else row
+                if isinstance(row, ValueError):
+                    raise row
+                text = _field(row, reading.field) if self.is_json else row
                 if text is None:
                     raise ValueError("the text is null")
                 text = text.decode() if isinstance(text, bytes) else text
@@ -147,7 +177,7 @@ def read_chunks(files: Iterable[TextFile], title: str, reading: Reading) -> Iter
             done = 0
             try:
                 with file.open() as stream:
-                    for position, chunk in _READERS[file.kind](file, stream, reading):
+                    for position, chunk in _READERS[file.content.kind](file, stream, reading):
                         yield chunk
                         progress.update(position - done)
                         done = position
@@ -158,8 +188,7 @@ def read_chunks(files: Iterable[TextFile], title: str, reading: Reading) -> Iter
 
 
 def _read_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Chunk]]:
-    unpacked = None if file.compression is None else _Decompressed(stream, file.compression)
-    source = stream if unpacked is None else io.BufferedReader(unpacked, CHUNK_BYTES)
+    unpacked, source = _unpack(file, stream)
     offset = lines = 0
     while True:
         data = source.read(CHUNK_BYTES) + source.readline()
@@ -171,56 +200,102 @@ def _read_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator
         offset += len(data)
         lines += 0 if unpacked is None else data.count(b"\n")
     if not reading.skip_bad_records:
-        unit = "record" if file.kind == JSON else "line"
+        unit = "record" if file.content.kind == JSON else "line"
         number = lines + data.count(b"\n") + 1
         raise _bad(f"{file.name}, {unit} {number}", unpacked.damage)
     yield file.size, Chunk(file.name, offset, data[: data.rfind(b"\n") + 1], bad=1)
+
+
+def _unpack(file: TextFile, stream: IO[bytes]) -> tuple[Decompressed | None, IO[bytes]]:
+    """The decompressor, or None, and what to read from."""
+    if file.content.compression is None:
+        return None, stream
+    unpacked = Decompressed(stream, file.content.compression)
+    return unpacked, io.BufferedReader(unpacked, CHUNK_BYTES)
 
 
 def _read_json_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
     first = 0
     for position, chunk in _read_lines(file, stream, reading):
         data = chunk.data.removeprefix(b"\xef\xbb\xbf") if first == 0 else chunk.data
-        rows: list[bytes | None] = list(data.removesuffix(b"\n").split(b"\n"))
+        rows: list[bytes | None | ValueError] = list(data.removesuffix(b"\n").split(b"\n"))
         yield position, Records(file.name, first, rows, is_json=True, bad=chunk.bad)
         first += len(rows)
+
+
+def _read_columns(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+    """Read a column of CSV or TSV."""
+    unpacked, source = _unpack(file, stream)
+    lines = rows_of(io.TextIOWrapper(source, "utf-8-sig", "surrogateescape", newline=""), file.content)
+    header = next(lines)
+    assert isinstance(header, list)  # it was recognized by them
+    column = header.index(reading.field)
+    rows: list[bytes | None | ValueError] = []
+    first = size = bad = 0
+    for line in lines:
+        if line == []:
+            continue
+        if size >= CHUNK_BYTES:
+            yield stream.tell(), Records(file.name, first, rows)
+            first, rows, size = first + len(rows), [], 0
+        if isinstance(line, csv.Error):
+            rows.append(ValueError(str(line)))
+        elif len(line) != len(header):
+            rows.append(ValueError(f"not {len(header)} columns, but {len(line)}"))
+        else:
+            rows.append(line[column].encode("utf-8", "surrogateescape"))
+            size += len(line[column]) + 1
+    if unpacked is not None and unpacked.damage is not None:
+        del rows[-1:]  # it ends at the damage
+        if not reading.skip_bad_records:
+            raise _bad(f"{file.name}, record {first + len(rows) + 1}", unpacked.damage)
+        bad = 1
+    yield file.size, Records(file.name, first, rows, bad=bad)
 
 
 def _open_parquet(file: TextFile, stream: IO[bytes], reading: Reading) -> Table:
     from pyarrow import parquet
 
     table = parquet.ParquetFile(stream, buffer_size=PARQUET_BYTES, pre_buffer=False)  # or it keeps all it has read
-    batches = table.iter_batches(ROWS, columns=[reading.text_field], use_threads=False)
+    batches = table.iter_batches(ROWS, columns=[reading.field], use_threads=False)
     return table.schema_arrow, batches, lambda row: file.size * row // max(table.metadata.num_rows, 1)
 
 
-def _open_arrow(file: TextFile, stream: IO[bytes], reading: Reading) -> Table:
+def _open_arrow_stream(file: TextFile, stream: IO[bytes], reading: Reading) -> Table:
     from pyarrow import ipc
 
     table = ipc.open_stream(stream)
     return table.schema, table, lambda _: stream.tell()
 
 
+def _open_arrow_file(file: TextFile, stream: IO[bytes], reading: Reading) -> Table:
+    from pyarrow import ipc
+
+    table = ipc.open_file(stream)
+    count = table.num_record_batches
+    numbers = iter(range(count))
+    return table.schema, map(table.get_batch, numbers), lambda _: file.size * (count - length_hint(numbers)) // count
+
+
 def _read_table(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
     """Read a table's column of text."""
     from pyarrow import ArrowException
 
-    rows: list[bytes | None] = []
+    rows: list[bytes | None | ValueError] = []
     first = 0
     try:
-        open_table = _open_parquet if file.kind == PARQUET else _open_arrow
-        schema, batches, position = open_table(file, stream, reading)
-        _check_column(file.name, schema, reading.text_field)
+        schema, batches, position = _TABLES[file.content.kind](file, stream, reading)
+        _check_column(file.name, schema, reading.field)
         size = 0
         for batch in batches:
-            for row in _texts(batch.column(reading.text_field)):
+            for row in _texts(batch.column(reading.field)):
                 rows.append(row)
                 size += len(row or b"") + 1
                 if size >= CHUNK_BYTES:
                     yield position(first + len(rows)), Records(file.name, first, rows)
                     first, rows, size = first + len(rows), [], 0
     except (ArrowException, OSError, MemoryError) as error:
-        if not _is_damage(error):
+        if not is_damage(error):
             raise
         if not reading.skip_bad_records:
             raise _bad(f"{file.name}, record {first + len(rows) + 1}", error) from None
@@ -229,11 +304,12 @@ def _read_table(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator
         yield file.size, Records(file.name, first, rows)
 
 
+_TABLES = {PARQUET: _open_parquet, ARROW_STREAM: _open_arrow_stream, ARROW_FILE: _open_arrow_file}
 _READERS: dict[str, Callable[[TextFile, IO[bytes], Reading], Iterator[tuple[int, Chunk | Records]]]] = {
     PLAIN: _read_lines,
     JSON: _read_json_lines,
-    PARQUET: _read_table,
-    ARROW: _read_table,
+    COLUMNS: _read_columns,
+    **dict.fromkeys(_TABLES, _read_table),
 }
 
 
@@ -283,41 +359,6 @@ def _field(row: bytes | None, field: str) -> Any:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the field {field!r} is a JSON {json_type(text)}, not text")
     return text
-
-
-class _Decompressed(io.RawIOBase):
-    """The content of a compressed file up to its end or to the first ``damage``."""
-
-    def __init__(self, stream: IO[bytes], compression: str):
-        self._file = COMPRESSIONS[compression](stream)
-        self.damage: BaseException | None = None
-
-    def readable(self) -> bool:
-        """Whether it can be read, as BufferedReader asks."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read some bytes; 0 at the end."""
-        try:
-            data = self._file.read1(len(buffer)) if self.damage is None else b""
-        except Exception as error:
-            if not _is_damage(error):
-                raise
-            self.damage, data = error, b""
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _is_damage(error: BaseException) -> bool:
-    """Whether a decompressor or pyarrow has found damage; other errors are those of the file system."""
-    if isinstance(error, OSError):  # gzip, bz2 and pyarrow raise it without a number
-        return error.errno is None and not isinstance(error, TimeoutError)
-    module = type(error).__module__
-    return (
-        isinstance(error, (EOFError, MemoryError, zlib.error, lzma.LZMAError))
-        or "zstd" in module
-        or "pyarrow" in module
-    )
 
 
 def _bad(place: str, error: BaseException) -> InputError:

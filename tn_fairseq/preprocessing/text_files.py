@@ -1,13 +1,12 @@
 """Find the files with text: in folders, by patterns, and on any file system of fsspec."""
 
-import bz2
-import gzip
+import io
 import logging
-import lzma
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,21 +14,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from ..errors import InputError, first_line
-from ..packages import require
-
-JSON, PARQUET, ARROW, PLAIN = "JSON Lines", "Parquet", "Arrow", "plain text"
-KINDS = {".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".arrow": ARROW}
-ARCHIVES = (".tar", ".tgz", ".txz", ".zip", ".7z", ".rar")
-
-
-def _open_zstd(stream: IO[bytes]) -> Any:
-    # not with zstandard, which ends silently after the first frame and where the file was truncated
-    from backports import zstd
-
-    return zstd.open(stream, options={zstd.DecompressionParameter.window_log_max: 31})  # files of zstd --long
-
-
-COMPRESSIONS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
+from .recognition import HEAD, NAMES, NEED_SEEKING, Content, recognize
 
 
 @dataclass(frozen=True)
@@ -40,57 +25,109 @@ class TextFile:
     path: str
     size: int
     system: Any = None  # of fsspec; None for a file that Python opens
+    content: Content = Content()  # noqa: RUF009, is immutable
+    pipe: IO[bytes] | None = None  # kept open, because it can be read only once
 
     @property
-    def _address(self) -> str:
+    def address(self) -> str:
         """The path in lower case; of a web address without its query, if what is before it names a format."""
         path = self.path.lower()
         before = path.partition("?")[0]
-        is_named = path.startswith(("http://", "https://")) and before.endswith((*KINDS, *COMPRESSIONS, *ARCHIVES))
-        return before if is_named else path
-
-    @property
-    def compression(self) -> str | None:
-        """The suffix that says how the file is compressed."""
-        suffix = os.path.splitext(self._address)[1]
-        return suffix if suffix in COMPRESSIONS else None
-
-    @property
-    def unpacked(self) -> str:
-        """The address without the suffix of the compression, in lower case."""
-        return self._address.removesuffix(self.compression or "")
-
-    @property
-    def kind(self) -> str:
-        """What is in the file, according to its suffix."""
-        return KINDS.get(os.path.splitext(self.unpacked)[1], PLAIN)
+        return before if path.startswith(("http://", "https://")) and before.endswith(NAMES) else path
 
     def open(self) -> IO[bytes]:
         """Open the file to read its bytes."""
+        if self.pipe is not None:
+            return self.pipe
         return open(self.path, "rb") if self.system is None else self.system.open(self.path, "rb")
 
+    def recognized(self, text_field: str | None) -> "TextFile":
+        """The same file with its content; raises InputError as ``recognize`` does, and for a pipe that must not be."""
+        if self.system is not None or os.path.isfile(self.path):
+            # the block size, because many file systems read megabytes ahead
+            opened = self.open() if self.system is None else self.system.open(self.path, "rb", block_size=HEAD)
+            with opened as stream:
+                return replace(self, content=recognize(self.name, self.address, stream, text_field))
+        pipe = _Pipe(self.path)
+        stream = io.BufferedReader(pipe)
+        content = recognize(self.name, self.address, stream, text_field)
+        if content.kind in NEED_SEEKING:
+            raise InputError(
+                f"{self.name}: not a regular file, but {content.kind} is read in parts; write it to a file"
+            )
+        stream.detach()
+        pipe.rewind()
+        return replace(self, content=content, pipe=io.BufferedReader(pipe))
 
-def find_files(inputs: Iterable[str | Path]) -> list[TextFile]:
-    """The files of all inputs, in order: files, folders, patterns and addresses.
 
-    Raises InputError if there is no such file, or if a library that reads one of them is missing.
+class _Pipe(io.RawIOBase):
+    """A pipe whose first bytes can be read twice: what was read before ``rewind``."""
+
+    def __init__(self, path: str):
+        self._stream = open(path, "rb")  # noqa: SIM115, closed with the process
+        self._first, self._keeps, self._position = io.BytesIO(), True, 0
+
+    def rewind(self) -> None:
+        self._first.seek(0)
+        self._keeps, self._position = False, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        data = b"" if self._keeps else self._first.read(len(buffer))
+        data = data or self._stream.read1(len(buffer))
+        if self._keeps:
+            self._first.write(data)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+def find_files(
+    inputs: Iterable[str | Path], text_field: str | None = None, no_pipes: str | None = None
+) -> list[TextFile]:
+    """The files of all inputs, in order: files, folders, patterns and addresses, with their content.
+
+    ``text_field`` is the column or field that was asked for, and ``no_pipes`` the reason why the files must be regular.
+    Raises InputError if there is no such file, if a file of a folder is of another kind, and as ``recognized`` does.
     """
-    files = [file for name in inputs for file in _find(str(name))]
-    for file in files:
-        if file.unpacked.endswith(ARCHIVES):
-            raise InputError(f"{file.name}: an archive of several files; unpack it and give its files")
-        if file.kind in (PARQUET, ARROW):
-            require("pyarrow", file.name, "parquet")
-        if file.compression == ".zst":
-            require("backports.zstd", file.name, "zstd")
-    return files
+    found: list[TextFile] = []
+    for name in map(str, inputs):
+        with _one_line(name):
+            files, is_folder = _find(name)
+        for file in files:
+            if no_pipes and file.system is None and not os.path.isfile(file.path):
+                raise InputError(f"{file.name}: not a regular file, but {no_pipes}; write the text to a file")
+            with _one_line(file.name):
+                found.append(file.recognized(text_field))
+        if is_folder:
+            _check_kinds(name, found[-len(files) :])
+    return found
 
 
-def check_regular(files: Iterable[TextFile], reason: str) -> None:
-    """Raises InputError with the reason if a file is not a regular one, such as a pipe."""
+def _check_kinds(name: str, files: Sequence[TextFile]) -> None:
     for file in files:
-        if file.system is None and not os.path.isfile(file.path):
-            raise InputError(f"{file.name}: not a regular file, but {reason}; write the text to a file")
+        if file.content.kind != files[0].content.kind:
+            mixed = " and ".join(f"{one.content.kind} ({os.path.basename(one.path)})" for one in (files[0], file))
+            raise InputError(f"{name}: a folder with {mixed}; give the files, or a pattern such as '{name}/*.jsonl'")
+
+
+@contextmanager
+def _one_line(name: str) -> Iterator[None]:
+    """Turn the errors of file systems into InputError; each file system has errors of its own."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ImportError as error:
+        raise InputError(f"{name}: {reason_of(error)}; install what is missing with pip") from None
+    except Exception as error:
+        remedy = "check the address and the network" if "://" in name else "give a text file"
+        raise InputError(f"{name}: {reason_of(error)}; {remedy}") from None
 
 
 def reason_of(error: BaseException) -> str:
@@ -100,38 +137,31 @@ def reason_of(error: BaseException) -> str:
     return getattr(error, "strerror", None) or first_line(error)
 
 
-def _find(name: str) -> list[TextFile]:
+def _find(name: str) -> tuple[list[TextFile], bool]:
+    """The files of an input, and whether it is a folder."""
     system, path = None, name
-    try:
-        if "://" in name and not os.path.exists(name):
-            logging.root.setLevel(logging.WARNING)  # fairseq sets it to DEBUG, and file systems log each request
-            system, path = url_to_fs(name)
-            system = None if isinstance(system, LocalFileSystem) else system
-        there = system or LocalFileSystem()
-        exists, is_folder = (os.path.exists, os.path.isdir) if system is None else (system.exists, system.isdir)
-        if is_folder(path):
-            return _in_folder(name, there.find(path, detail=True), there._strip_protocol(path), system)
-        if any(sign in path for sign in "*?[") and not exists(path):
-            fixed = re.split(r"[*?[]", path, maxsplit=1)[0].rpartition("/")[0]
-            shows_hidden = _is_hidden(path[len(fixed) :])
-            root = there._strip_protocol(fixed) if fixed else os.getcwd() if system is None else ""
-            found = {
-                match: about
-                for match, about in there.glob(path, detail=True).items()
-                if shows_hidden or not _is_hidden(match.removeprefix(root))
-            }
-        elif system is None:
-            return [TextFile(name, path, os.stat(path).st_size)]
-        else:
-            found = {path: system.info(path)}
-    except InputError:
-        raise
-    except ImportError as error:
-        raise InputError(f"{name}: {reason_of(error)}; install what is missing with pip") from None
-    except Exception as error:  # each file system has errors of its own
-        remedy = "check the address and the network" if "://" in name else "give a text file"
-        raise InputError(f"{name}: {reason_of(error)}; {remedy}") from None
-    return _files(name, found, system)
+    if "://" in name and not os.path.exists(name):
+        logging.root.setLevel(logging.WARNING)  # fairseq sets it to DEBUG, and file systems log each request
+        system, path = url_to_fs(name)
+        system = None if isinstance(system, LocalFileSystem) else system
+    there = system or LocalFileSystem()
+    exists, is_folder = (os.path.exists, os.path.isdir) if system is None else (system.exists, system.isdir)
+    if is_folder(path):
+        return _in_folder(name, there.find(path, detail=True), there._strip_protocol(path), system), True
+    if any(sign in path for sign in "*?[") and not exists(path):
+        fixed = re.split(r"[*?[]", path, maxsplit=1)[0].rpartition("/")[0]
+        shows_hidden = _is_hidden(path[len(fixed) :])
+        root = there._strip_protocol(fixed) if fixed else os.getcwd() if system is None else ""
+        found = {
+            match: about
+            for match, about in there.glob(path, detail=True).items()
+            if shows_hidden or not _is_hidden(match.removeprefix(root))
+        }
+    elif system is None:
+        return [TextFile(name, path, os.stat(path).st_size)], False
+    else:
+        found = {path: system.info(path)}
+    return _files(name, found, system), False
 
 
 def _files(name: str, found: dict[str, dict], system: Any) -> list[TextFile]:
@@ -155,7 +185,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> list[TextFile]:
-    """All files of a folder except hidden ones, which must be of one kind; of a saved data set, those with the data."""
+    """All files of a folder except hidden ones; of a saved data set, those with the data."""
     inside = {path: path[len(root) :].strip("/") for path in found}
     if "dataset_dict.json" in inside.values():
         splits = sorted({inner.partition("/")[0] for inner in inside.values() if "/" in inner})
@@ -171,10 +201,4 @@ def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> lis
     for path in kept:
         if system is None and os.path.isdir(path):
             raise InputError(f"{path}: a link to a folder, which is not followed; give the folder that it leads to")
-    files = _files(name, kept, system)
-    first = files[0]
-    for file in files:
-        if file.kind != first.kind:
-            mixed = f"{first.kind} ({os.path.basename(first.path)}) and {file.kind} ({os.path.basename(file.path)})"
-            raise InputError(f"{name}: a folder with {mixed}; give the files, or a pattern such as '{name}/*.jsonl'")
-    return files
+    return _files(name, kept, system)

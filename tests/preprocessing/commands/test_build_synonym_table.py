@@ -317,6 +317,10 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
         "--source list --synonyms x --min-similarity 0.5 --output x",
         "--show primary --table x --source wordnet",
         "--show primary --table x --output x",
+        "--show primary --table x --top-k 5",
+        "--show primary --table x --no-contrasts",
+        "--show primary --table x --filter vectors=0.3",
+        "--source wordnet --table x --output y",
         "--source wordnet --lang fra --no-contrasts --output x",
     ],
 )

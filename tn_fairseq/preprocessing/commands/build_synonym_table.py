@@ -193,7 +193,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if args.show:
         if not args.table or args.source or args.output:
             parser.error("--show needs --table FILE, and neither --source nor --output; build the table first")
+        for action in build._group_actions:
+            if getattr(args, action.dest) != action.default:
+                parser.error(f"{action.option_strings[0]} has no effect on --show; omit it")
         return args
+    if args.table:
+        parser.error("--table needs --show; omit it to build a table")
     if not args.source or not args.output:
         parser.error("to build a table, give --source and --output; to show one, give --table and --show")
     if len(dict(args.filter)) < len(args.filter):

@@ -31,7 +31,7 @@ from ...tokenizers.base import BERT_SPECIAL_TOKENS
 from ...tokenizers.wordpiece import wordpiece_tokenizer
 from ..options import add_reading_options, reading
 from ..text import Reading, read_chunks
-from ..text_files import TextFile, check_regular, find_files
+from ..text_files import TextFile, find_files
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
 # The most frequent characters are pieces, all others are unknown. BERT has the same limit in the tokenizers library.
@@ -71,8 +71,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise InputError(f"--output {args.output}: holds {path.name}, another tokenizer; give another folder")
     start = time.perf_counter()
     how = reading(args)
-    inputs = find_files(args.input)
-    check_regular(inputs, "the text is read twice")
+    inputs = find_files(args.input, how.text_field, no_pipes="the text is read twice")
+    how.check_effect(inputs)
     characters, size, bad = _count_characters(inputs, how)
     if args.type == "wordpiece":
         files = train_wordpiece(_lines(inputs, how), characters, args.vocab_size, lowercase=not args.cased)
