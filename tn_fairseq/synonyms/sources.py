@@ -169,8 +169,7 @@ def _list(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) 
     """The synonyms in the file of --synonyms."""
     assert options.synonyms is not None  # TableOptions has checked it
     found = SynonymList(options.synonyms, words.values(), options.format, options.symmetric, options.min_score)
-    notes = [f"{options.synonyms}: read as {found.format}"]
-    notes += [f"{reason:36}{count:11,}" for reason, count in found.counts.items() if count]
+    notes = [f"{options.synonyms}: {found.notes[0]}", *found.notes[1:]]
     used = {name: getattr(options, name) for name in ("symmetric", "top_k", "min_score")}
 
     def candidates() -> Iterator[Sequence[str] | None]:
