@@ -118,9 +118,10 @@ class Source(NamedTuple):
 def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """All lemmas of all synsets of each word; with --same-inflection, also in the form of the word."""
     # Imported here because NLTK takes two seconds, and only WordNet needs it.
-    from .wordnet import ensure_wordnet, inflected_synonyms, wordnet_synonyms, wordnet_version
+    from .wordnet import ensure_wordnet, inflected_synonyms, language_notes, wordnet_synonyms, wordnet_version
 
     reader = ensure_wordnet(options.lang)
+    notes = [] if options.lang == ENGLISH else language_notes(reader, options.lang)
 
     def candidates() -> Iterator[Sequence[str] | None]:
         for word in tqdm(words.values(), desc="Looking up words", unit=" words", leave=False, disable=None):
@@ -129,7 +130,7 @@ def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str
             else:
                 yield wordnet_synonyms(reader, word, options.lang) or None
 
-    return Offer(wordnet_version(reader, options.lang), {}, candidates())
+    return Offer(wordnet_version(reader, options.lang), {}, candidates(), notes=notes)
 
 
 def _vectors(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
