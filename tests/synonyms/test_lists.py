@@ -1,4 +1,4 @@
-"""Lists of synonyms: the four formats, what is counted and left out, wrong input, and tables from the command."""
+"""Lists of synonyms: the formats, what is counted and left out, wrong input, and tables from the command."""
 
 import hashlib
 import itertools
@@ -28,6 +28,9 @@ WRITERS = {
     "pairs": lambda pairs: "".join(f"{word}\t{other}\t{score}\n" for word, other, score in pairs),
     "groups": lambda pairs: "".join(f"{word} => {other}\n" for word, other, _ in pairs),
     "mythes": mythes,
+    "json": lambda pairs: "".join(
+        json.dumps({"word": word, "synonyms": [other], "score": score}) + "\n" for word, other, score in pairs
+    ),
     "ppdb": lambda pairs: "".join(
         f"[JJ] ||| {word} ||| {other} ||| PPDB2.0Score={score} PPDB1.0Score=9 ||| 0-0 ||| Equivalence\n"
         for word, other, score in pairs
@@ -70,7 +73,7 @@ def synonyms(path, **options):
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_the_four_formats_of_the_same_pairs_give_the_same_table(build, write, named):
+def test_all_formats_of_the_same_pairs_give_the_same_table(build, write, named):
     expected = {"big": ["large", "huge"], "polish": ["shine"], "large": ["big"], "Polish": []}
     found = {}
     for name, writer in WRITERS.items():
@@ -143,14 +146,83 @@ def test_every_line_is_counted_once(write, build, capsys):
         "lines skipped: several words": 2,
         "lines skipped: not in the dictionary": 3,
         "entries left out: several words": 2,
+        "entries left out: not in the dictionary": 2,
     }
     assert sum(count for name, count in counts.items() if name.startswith("lines")) == len(lines) + 1
     rows = build(path, "--min-score", 1)[1]
     assert rows == {"big": ["large"], "huge": ["small"]}
     printed = capsys.readouterr().out
-    assert f"{path}: read as pairs\n" in printed
-    assert all(f"{name:36}{count:11,}\n" in printed for name, count in counts.items())
+    assert f"{path}: read as pairs, columns separated by commas: 1 word, 2 synonym, 3 score\n  big: large" in printed
+    assert all(f"{name:40}{count:11,}" in printed for name, count in counts.items())
     assert "in the list" in printed and "paper" not in printed
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("word,pos,synonym\nbig,adj,large|huge\nsmall,adj,big\n", {"big": ["large", "huge"], "small": ["big"]}),
+        ("big\tlarge,huge\n", {"big": ["large", "huge"]}),
+        ('big,"large,huge"\n', {"big": ["large", "huge"]}),
+        ("\ufeffMot;Catégorie;Synonymes\r\nbig;adj;large / huge\r\n", {"big": ["large", "huge"]}),
+        ("sep=;\nWort;Synonym;Gewicht\nbig;huge;0,8\nbig;large;0,9\n", {"big": ["large", "huge"]}),
+        ("big\thuge\t80%\nbig\tlarge\t90%\n", {"big": ["large", "huge"]}),
+        ("big\tpolls\tnoun\nhuge\tlarge\tadj\n", {"big": ["polls"], "huge": ["large"], "polls": [], "large": []}),
+        ("big\tsmall\tantonym\nbig\tlarge\tsynonym\n", {"big": ["large"]}),
+        ("id,term,synonyms,antonyms\n1,big,large;huge,small\n", {"big": ["large", "huge"]}),
+        ("word,synonym1,synonym2\nbig,large,huge\n", {"big": ["large", "huge"]}),
+        (",word,synonym\n0,big,large\n1,big,huge\n", {"big": ["large", "huge"]}),
+        ("big: large, huge\n", {"big": ["large", "huge"]}),
+        ("big large 0.1\nbig huge 0.2\n", {"big": ["huge", "large"]}),
+        ('{"big": ["large", "huge"]}\n', {"big": ["large", "huge"]}),
+        ('[\n {"lemma": "big", "synonyms": "large; huge", "antonyms": ["small"]}\n]\n', {"big": ["large", "huge"]}),
+    ],
+)
+def test_columns_are_recognized_by_their_names_and_values(write, content, expected):
+    found = synonyms(write(content))
+    assert {word: row for word, row in found.items() if row} == {word: row for word, row in expected.items() if row}
+
+
+def test_most_lines_decide_and_the_others_are_counted_with_an_example(write):
+    found = SynonymList(write("big\tlarge\nnothing\nbig\thuge\nsmall\tbig\n"), WORDS)
+    assert found.counts["lines skipped: not understood"] == 1
+    assert "line 2: no second column: 'nothing'" in found.notes[-1] and found.notes[-1].startswith("warning: 25% of")
+    assert found.notes[:3] == [
+        "read as pairs, columns separated by tabs: 1 word, 2 synonym",
+        "  big: large, huge",
+        "  small: big",
+    ]
+
+
+def test_a_dry_run_writes_nothing(build, write, tmp_path, capsys):
+    path = write("big;large\n")
+    main(["--dict", str(tmp_path / "dict.txt"), "--source", "list", "--synonyms", str(path), "--dry-run"])
+    assert "read as pairs, columns separated by semicolons: 1 word, 2 synonym\n  big: large" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
+
+
+MYTHES = """TIS620-2533
+big|2
+(adj)|large (rare)|(rare) huge|small (antonym)
+(adj)|shine*|polls (pojęcie nadrzędne)
+huge|1
+small|1
+(antonym)|big
+polish|1
+-|shine
+"""
+
+
+def test_remarks_of_mythes_are_removed_and_a_malformed_entry_is_counted(write):
+    content = MYTHES.replace("pojęcie nadrzędne", "generic term").encode("tis-620")
+    found = SynonymList(write(content), WORDS)
+    assert {word: row for word, row in found.synonyms.items() if row} == {
+        "big": ["large", "huge", "shine"],
+        "polish": ["shine"],
+    }
+    assert found.examples["lines skipped: not understood"] == "line 6: 1 meanings of 'huge' are missing: 'small|1'"
+    assert found.counts["entries left out: other relations"] == 2
+    polish = SynonymList(write(MYTHES.replace("TIS620-2533", "ISO8859-2").encode("iso8859-2")), WORDS)
+    assert polish.synonyms == found.synonyms
 
 
 def test_antonyms_and_generic_terms_are_counted(write):
@@ -207,38 +279,23 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
-        ("big\tlarge\nbig\n", {}, "line 2: no second column"),
-        ("big\tlarge\nbig\t \n", {}, "line 2: no second column"),
-        ("big,large,1\nbig,\n", {}, "line 2: no second column"),
-        ("big,large,huge\n\nbig\n", {}, "line 3: no second column"),
-        ("big =>\n", {}, "line 1: no second column"),
-        ("UTF-8\nbig|1\n(adj)\n", {}, "line 3: no second column"),
-        ("UTF-8\nbig|2\n(adj)|large\n", {}, "line 3: no second column"),  # the file ends
-        ("UTF-8\nbig|1\n(adj)|large\n(adj)|huge\n", {}, "line 4: not a word and its number of meanings"),
+        ("big\nlarge\n", {}, "line 1: no second column"),
+        ("big\tlarge\t1\nbig\t\nhuge\t \nhuge\t\n", {}, "line 2: no second column: 'big\\t'; 2 lines were not"),
+        ("UTF-8\nbig|2\n(adj)\n(adj)\n", {}, "line 3: no synonym after a | in a meaning of 'big': '(adj)'; 2 lines"),
         ("UTF-9\nbig|1\n(adj)|large\n", {}, "line 1: 'UTF-9' is not an encoding"),
         ("hex\nbig|1\n(adj)|large\n", {}, "line 1: 'hex' is not an encoding"),
-        ("[X] ||| big ||| large ||| a=1\n[X] ||| big\n", {}, "line 2: 2 columns"),
         ("[X] ||| big ||| large ||| PPDB2.0Score=x y=1\n", {}, "line 1: the score 'x' is not a number"),
-        ("big\tlarge\t1\nbig\thuge\thigh\n", {}, "line 2: the score 'high' is not a number"),
-        ("big\tlarge\t1\nbig\thuge\tnan\n", {}, "line 2: the score 'nan' is not a number"),
-        ("big\tlarge\t1\nbig\thuge\t1\t2\n", {}, "line 2: 4 columns, not at most 3"),
-        ("word,synonym\nbig,huge,1\n", {}, "line 2: 3 columns, not at most 2"),
-        ('big,large,1\n"big,huge,1\n', {}, "line 2: unexpected end of data"),
-        ("big\tlarge\t1\nbig\thuge\n", {"min_score": 0}, "line 2: no score, which --min-score needs"),
+        ("big\t1\tlarge\t2\nhuge\t5\tbig\t1\nhuge\t2\tlarge\t7\n", {}, "columns 2 and 4 are all numbers"),
+        ("PK\x03\x04", {}, "line 1: this is a ZIP archive or an Excel file"),
+        ("<synonyms>\n", {}, "line 1: this is XML"),
+        ('{"big": ["large"\n', {"format": "json"}, "line 1: not valid JSON"),
         ("big, large\n", {"min_score": 0}, "line 1: no score"),
         (b"big\tlarge\n\xe9cole\tbig\n", {}, "line 2: not UTF-8"),
         (b"ASCII\nbig|1\n(adj)|large\n\xe9cole|0\n", {}, "line 4: not ASCII"),
         ("", {}, "the file is empty"),
         ("\n# comment\n", {}, "the file is empty"),
-        (
-            "unknown\tbig\n",
-            {},
-            "no synonyms for the dictionary (1 lines skipped: not in the dictionary; read as pairs)",
-        ),
+        ("unknown\tbig\n", {}, "no synonyms for the dictionary (1 lines skipped: not in the dictionary"),
         (",".join(WORDS), {"limit": 10}, "a group of 11 words"),
-        ("big\tlarge\t1\n", {"format": "groups"}, "line 1: looks like pairs, not groups"),
-        ("big, large => huge\n", {"format": "pairs"}, "line 1: looks like groups, not pairs"),
-        ("big, large, huge\n", {"format": "pairs"}, "line 1: the score ' huge' is not a number"),
         ("big, large\n", {"format": "mythes"}, "line 1: 'big, large' is not an encoding"),
         ("big, large\n", {"format": "ppdb"}, "line 1: 1 columns"),
         (mythes(PAIRS), {"format": "pairs"}, "line 1: looks like mythes, not pairs"),
@@ -253,8 +310,8 @@ def test_wrong_input_is_one_line_with_its_place(write, monkeypatch, content, opt
 
 
 def test_nothing_is_written_for_wrong_input(build, write, tmp_path):
-    path = write("big\tlarge\nbig\n")
-    assert "synonyms.txt, line 2: no second column" in refused(build, path)
+    path = write("big\nlarge\n")
+    assert "synonyms.txt, line 1: no second column" in refused(build, path)
     assert "missing.tsv: No such file" in refused(build, tmp_path / "missing.tsv")
     assert "Is a directory" in refused(build, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]

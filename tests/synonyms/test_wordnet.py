@@ -13,6 +13,7 @@ from tn_fairseq.synonyms.wordnet import (
     DownloadFailed,
     ensure_wordnet,
     inflected_synonyms,
+    language_notes,
     wordnet_synonyms,
     wordnet_version,
 )
@@ -133,6 +134,25 @@ def test_lemmas_of_another_language_share_synsets_of_wordnet(languages, word, ex
     # English does not change
     assert wordnet_synonyms(reader, "edifice") == ["building", "edifice"] and not wordnet_synonyms(reader, "maison")
     assert wordnet_version(reader) == "WordNet 3.0"
+
+
+def test_lemmas_are_counted_by_part_of_speech_and_another_wordnet_is_refused(languages):
+    write_lexicon(languages, "fra", FRENCH)
+    assert language_notes(ensure_wordnet("fra"), "fra") == [
+        f"{'lemmas of fra: ADJ':36}{3:11,} found, 0 lost",
+        f"{'lemmas of fra: NOUN':36}{4:11,} found, 1 lost, such as nulle part (99999999-n)",
+    ]
+    write_lexicon(languages, "spa", "99999998-v\tspa:lemma\thacer\n")
+    languages_of_nltk = ensure_wordnet("fra")
+    languages_of_nltk.omw_langs.clear()
+    with pytest.raises(InputError, match="1 of 1 lemmas of VERB, such as hacer .*nltk.downloader wordnet"):
+        language_notes(ensure_wordnet("spa"), "spa")
+
+
+def test_marks_that_texts_lack_are_removed(languages):
+    write_lexicon(languages, "cmn", "01277426-a\tcmn:lemma\t大+的\n01277426-a\tcmn:lemma\tكَتَبَ\n")
+    reader = ensure_wordnet("cmn")
+    assert wordnet_synonyms(reader, "大的", "cmn") == ["大的", "كتب"]
 
 
 def test_the_error_for_an_unknown_language_lists_all_languages(languages):

@@ -1,43 +1,50 @@
-"""Lists of synonyms in files: pairs of words, groups of words, a thesaurus in MyThes format, or PPDB.
+"""Lists of synonyms in files: pairs or groups of words, a thesaurus in MyThes format, PPDB, or JSON.
 
-A format is a function that turns the lines of a file into entries. It raises ValueError for the current line.
+A format is a function that turns the lines of a file into entries. It reports the lines that it does not understand.
 """
 
 import codecs
-import csv
 import hashlib
+import json
 import math
 import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, first_line
+from .columns import Columns, parse_score, recognize, split_line
+from .terms import column_role, is_other_relation, is_synonymy, split_cell, without_remarks
 from .vectors import progress
 
 _REMEDY = "correct it, or name the format of --synonyms with --format"
-_SAMPLE_LINES = 100  # that decide the format
+_SAMPLE_LINES = 1000  # that decide the format
 _BLOCK = 1 << 20  # bytes to read at a time
 _PAIRS = 12_000_000  # drop duplicates after so many
 _LARGEST_GROUP = 1000  # each word of a group is a synonym of every other one
-
-_SIMILAR = " (similar term)"  # MyThes; people accept them as often as synonyms, but not generic or related terms
+_UNUSUAL = 0.1  # the share of lines not understood that is worth a warning
+_EXAMPLES = 3
+_ARROW = "=>"
 
 _USED = "lines used"
 _HEADING = "lines skipped: headings"
 _BLANK = "lines skipped: blank or comments"
+_MISREAD = "lines skipped: not understood"
 _BELOW = "lines skipped: below --min-score"
 _PHRASE = "lines skipped: several words"
 _OTHER = "lines skipped: other relations"
 _UNKNOWN = "lines skipped: not in the dictionary"
 _PHRASES = "entries left out: several words"
 _OTHERS = "entries left out: other relations"
-_COUNTS = (_USED, _HEADING, _BLANK, _BELOW, _PHRASE, _OTHER, _UNKNOWN, _PHRASES, _OTHERS)
+_UNKNOWNS = "entries left out: not in the dictionary"
+_COUNTS = (
+    *(_USED, _HEADING, _BLANK, _MISREAD, _BELOW, _PHRASE, _OTHER, _UNKNOWN),
+    *(_PHRASES, _OTHERS, _UNKNOWNS),
+)
 
 Entry = tuple[Sequence[str], Sequence[str], float | None]  # words, the synonyms of each of them, and a score
 
@@ -46,9 +53,11 @@ class SynonymList:
     """The synonyms in a file of those ``words`` that it has, ignoring case.
 
     ``synonyms`` are those of each lowercase word that the file has, by falling score and then in the order of the file.
-    ``counts`` are the lines used and skipped, and the entries left out, by reason. With ``symmetric``, a pair counts in
-    both directions. Raises InputError with the line number for a file that is not UTF-8 (MyThes: the encoding of its
-    first line) or not in ``format``, which is one of FORMATS or recognized, and for a file without synonyms.
+    ``counts`` are the lines used and skipped, and the entries left out, by reason; ``examples`` are the first of each.
+    ``interpretation`` says in lines how the file was read. With ``symmetric``, a pair counts in both directions. Raises
+    InputError with the line number for a file that is not UTF-8 (MyThes: the encoding of its first line) or not in
+    ``format``, which is one of FORMATS or recognized, for a file of which most lines are not understood, and for a file
+    without synonyms.
     """
 
     def __init__(
@@ -63,23 +72,34 @@ class SynonymList:
         spellings = {word.lower(): word for word in words}
         self._numbers = {word: number for number, word in enumerate(spellings)}
         self.counts = dict.fromkeys(_COUNTS, 0)
+        self.examples: dict[str, str] = {}
         pairs = _Pairs()
         try:
             with open(path, "rb") as file:
-                lines = _Lines(path, file, self.counts)
+                lines = _Lines(path, file, self.counts, self.examples)
                 try:
                     self.format = lines.choose(format)
-                    self._add_all(FORMATS[self.format](lines), pairs, symmetric, min_score)
+                    self._splits = self.format != "mythes" and self.format != "ppdb"
+                    entries = FORMATS[self.format](lines)
+                    first = list(islice(entries, _SAMPLE_LINES))
+                    self.interpretation = [f"read as {self.format}{lines.layout()}", *self._show(first)]
+                    self._add_all(chain(first, entries), lines, pairs, symmetric, min_score)
                 except UnicodeDecodeError:
                     fault = f"{path}, line {lines.number}: not {lines.encoding.upper()}"
-                    raise InputError(f"{fault}; give --synonyms an uncompressed file in this encoding") from None
-                except (ValueError, csv.Error) as error:
+                    remedy = "give --synonyms an uncompressed file in this encoding, such as iconv -t utf-8 writes"
+                    raise InputError(f"{fault}; {remedy}") from None
+                except ValueError as error:
                     raise InputError(f"{path}, line {lines.number or 1}: {error}; {_REMEDY}") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; give a list of synonyms with --synonyms") from None
+        misread = self.counts[_MISREAD]
+        self.share_misread = misread / max(lines.number - self.counts[_HEADING] - self.counts[_BLANK], 1)
+        if self.share_misread > 0.5:
+            fault = f"{path}, {self.examples[_MISREAD]}"
+            raise InputError(f"{fault}; {misread:,} lines were not understood (read as {self.format}); {_REMEDY}")
         if not self.counts[_USED]:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items() if count)
-            fault = f"{path}: no synonyms for the dictionary ({reasons}; read as {self.format})"
+            fault = f"{path}: no synonyms for the dictionary ({reasons}; {self.interpretation[0]})"
             raise InputError(f"{fault}; give another list with --synonyms, or name its format with --format")
         self.version = f"{path.name}, {lines.number} lines, sha256 {lines.digest.hexdigest()}"
         names, forms = list(spellings), list(spellings.values())
@@ -87,7 +107,42 @@ class SynonymList:
         for number, best in pairs.rows():
             self.synonyms[names[number]] = [forms[other] for other in sorted(best, key=best.__getitem__, reverse=True)]
 
-    def _add_all(self, entries: Iterable[Entry], pairs: "_Pairs", symmetric: bool, min_score: float | None) -> None:
+    @property
+    def notes(self) -> list[str]:
+        """Lines that say how the file was read, what was counted, and a warning if much was not understood."""
+        notes = list(self.interpretation)
+        for reason, count in self.counts.items():
+            if count:
+                example = f" ({self.examples[reason]})" if reason in self.examples else ""
+                notes.append(f"{reason:40}{count:11,}{example}")
+        if self.share_misread > _UNUSUAL:
+            share = f"{self.share_misread:.0%} of the lines were not understood, such as {self.examples[_MISREAD]}"
+            notes.append(f"warning: {share}; {_REMEDY}")
+        return notes
+
+    def _show(self, entries: Sequence[Entry]) -> list[str]:
+        """The first words with their synonyms, as ``happy: glad, joyful``."""
+        rows: dict[str, dict[str, None]] = {}
+        for left, right, _ in entries:
+            words = self._terms(left)
+            for word in words[:1]:
+                if word in rows or len(rows) < _EXAMPLES:
+                    others = self._terms(right)
+                    rows.setdefault(word, {}).update(dict.fromkeys(other for other in others if other != word))
+        return [f"  {word}: {', '.join(islice(others, 10)) or '(no synonym)'}" for word, others in rows.items()]
+
+    def _terms(self, cells: Iterable[str]) -> list[str]:
+        parts = (part for cell in cells for part in (split_cell(cell) if self._splits else [cell]))
+        return [term for part in parts if (term := without_remarks(part))]
+
+    def _add_all(
+        self,
+        entries: Iterable[Entry],
+        lines: "_Lines",
+        pairs: "_Pairs",
+        symmetric: bool,
+        min_score: float | None,
+    ) -> None:
         counts = self.counts
         for left, right, score in entries:
             if min_score is not None:
@@ -102,30 +157,50 @@ class SynonymList:
             pairs.seen.update(words)
             if not words or not synonyms or words == synonyms and len(words) < 2:
                 reason = _OTHER if counts[_OTHERS] > others else _UNKNOWN
-                counts[_PHRASE if counts[_PHRASES] > phrases else reason] += 1
+                reason = _PHRASE if counts[_PHRASES] > phrases else reason
+                counts[reason] += 1
+                if reason not in self.examples:
+                    members = "" if right is left else f": {', '.join(right)}"
+                    self.examples[reason] = f"{', '.join(left)}{members}"[:_SHOWN_WIDTH]
                 continue
             if len(words) > _LARGEST_GROUP:
-                raise ValueError(f"a group of {len(words):,} words, which cannot all be synonyms")
+                lines.misread(f"a group of {len(words):,} words, which cannot all be synonyms", ", ".join(left))
+                continue
             counts[_USED] += 1
             rank = -math.inf if score is None else score
             pairs.add(words, synonyms, rank)
             if symmetric and right is not left:
                 pairs.add(synonyms, words, rank)
 
-    def _known(self, terms: Iterable[str]) -> list[int]:
-        """The numbers of the terms that are in the dictionary; counts those of several words and other relations."""
+    def _known(self, cells: Iterable[str]) -> list[int]:
+        """The numbers of the terms that are in the dictionary; counts the others by reason."""
         known = []
-        for term in terms:
-            number = self._numbers.get(term)
+        for cell in cells:
+            number = self._numbers.get(cell)
             if number is None:
-                word = term.strip().lower().removesuffix(_SIMILAR)
-                number = self._numbers.get(word)
+                number = self._numbers.get(cell.strip().lower())
             if number is not None:
                 known.append(number)
-            elif word.endswith(")") and " (" in word:  # a remark, such as (antonym)
+            elif cell.isalpha():
+                self.counts[_UNKNOWNS] += 1
+            else:
+                known += self._parts(cell)
+        return known
+
+    def _parts(self, cell: str) -> list[int]:
+        """The numbers of the terms of a cell with more than letters: several terms, a phrase, or a remark."""
+        known = []
+        for part in split_cell(cell) if self._splits else [cell]:
+            term = without_remarks(part)
+            number = None if term is None else self._numbers.get(term.lower())
+            if number is not None:
+                known.append(number)
+            elif term is None:
                 self.counts[_OTHERS] += 1
-            elif " " in word or "_" in word:
+            elif " " in term or "_" in term:
                 self.counts[_PHRASES] += 1
+            else:
+                self.counts[_UNKNOWNS] += 1
         return known
 
 
@@ -169,10 +244,11 @@ class _Pairs:
 class _Lines:
     """An iterator over the lines of a file, without blank lines and comments, that counts and hashes all of them."""
 
-    def __init__(self, path: Path, file: BinaryIO, counts: dict[str, int]) -> None:
-        self.path, self.file, self.counts = path, file, counts
+    def __init__(self, path: Path, file: BinaryIO, counts: dict[str, int], examples: dict[str, str]) -> None:
+        self.path, self.file, self.counts, self.examples = path, file, counts, examples
         self.sample = list(islice(file, _SAMPLE_LINES))
         self.encoding, self.number, self.digest = "utf-8", 0, hashlib.sha256()
+        self.columns: Columns | None = None
         self._iterator = self._read()
 
     def __iter__(self) -> Iterator[str]:
@@ -181,22 +257,50 @@ class _Lines:
     def __next__(self) -> str:
         return next(self._iterator)
 
+    def misread(self, reason: str, text: str) -> None:
+        """Count the current line as not understood."""
+        self.counts[_MISREAD] += 1
+        self.examples.setdefault(_MISREAD, f"line {self.number}: {reason}: {text[:_SHOWN_WIDTH]!r}")
+
+    def skip(self, headings: int) -> None:
+        """Skip and count lines before the first entry."""
+        for _ in range(headings):
+            next(self)
+        self.counts[_HEADING] += headings
+
+    def layout(self) -> str:
+        """How the columns are read, if the format has columns."""
+        return "" if self.columns is None else f", {self.columns}"
+
     def choose(self, named: str | None) -> str:
-        """The format, and for MyThes also the encoding; raises ValueError if it is certainly not ``named``."""
+        """The format, with the columns of pairs and groups, and the encoding of MyThes.
+
+        Raises ValueError if it is certainly not ``named``, or nothing that we can read.
+        """
+        start = self.sample[0] if self.sample else b""
+        for mark, kind in _OTHER_FILES.items():
+            if start.startswith(mark):
+                raise ValueError(f"this is {kind}; save it as text in UTF-8, such as CSV")
         text = [line.decode(errors="replace").strip("\ufeff\r\n") for line in self.sample]
         text = [line for line in text if line.strip() and not line.startswith("#")]
         if not text:
             raise ValueError("no synonyms, because the file is empty")
-        found, is_certain = _recognize(text)
-        if named not in (None, found) and is_certain:
-            raise ValueError(f"looks like {found}, not {named}")
-        if (named or found) == "mythes":
-            try:
-                self.encoding = codecs.lookup(text[0].strip()).name
-                "a".encode(self.encoding)  # not all codecs are encodings
-            except LookupError:
-                raise ValueError(f"{text[0][:40]!r} is not an encoding, which is the first line of MyThes") from None
-        return named or found
+        certain = _recognize(text)
+        if named is not None and certain not in (None, named):
+            raise ValueError(f"looks like {certain}, not {named}")
+        chosen = named or certain
+        if chosen == "mythes":
+            self.encoding = _encoding(text[0].strip())
+        if chosen in (None, "pairs", "groups"):
+            if named != "pairs" and any(_ARROW in line for line in text):
+                self.columns = Columns(",", ("synonym", "synonym"), 0, False)
+            else:
+                self.columns = recognize(text, named)
+            chosen = "pairs" if "word" in self.columns.roles else "groups"
+            if named not in (None, chosen):
+                raise ValueError(f"looks like {chosen}, not {named}")
+        assert chosen is not None
+        return chosen
 
     def _read(self) -> Iterator[str]:
         blocks = chain([self.sample], iter(lambda: self.file.readlines(_BLOCK), []))
@@ -216,88 +320,145 @@ class _Lines:
                 shown.update(len(content))
 
 
-def _recognize(lines: Sequence[str]) -> tuple[str, bool]:
-    """The most likely format of the first lines, and whether it is certain."""
+_SHOWN_WIDTH = 60
+_OTHER_FILES = {
+    b"PK": "a ZIP archive or an Excel file",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\xfd7zXZ": "compressed with xz",
+    b"BZh": "compressed with bzip2",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"<": "XML or HTML",
+    b"\xef\xbb\xbf<": "XML or HTML",
+    b"%PDF": "a PDF",
+}
+
+
+def _encoding(name: str) -> str:
+    """Python's name of an encoding that LibreOffice names, such as TIS620-2533 or microsoft-cp1251."""
+    plain = re.sub(r"^(microsoft-|ansi-?(?=\d))", "cp", name.lower()).replace("cpcp", "cp").replace("cp-", "cp")
+    plain = re.sub(r"^(tis620|gb2312|big5|big5hkscs|jisx0208|ksc5601)[.-].*", r"\1", plain)
+    plain = {"ksc5601": "euc_kr", "jisx0208": "euc_jp"}.get(plain, plain)
+    try:
+        encoding = codecs.lookup(plain).name
+        "a".encode(encoding)  # not all codecs are encodings
+    except LookupError:
+        fault = f"{name[:40]!r} is not an encoding that Python knows, which is the first line of MyThes"
+        raise ValueError(f"{fault}; convert the file with iconv, and write UTF-8 there") from None
+    return encoding
+
+
+def _recognize(lines: Sequence[str]) -> str | None:
+    """The format of the first lines if it is certain."""
     if " ||| " in lines[0]:
-        return "ppdb", True
-    if len(lines) > 1 and "|" not in lines[0] and re.fullmatch(r".+\|\d+", lines[1]):
-        return "mythes", True
-    if _columns(lines[0].lower()) is not None:
-        return "pairs", True
-    fields = [re.split(r"[\t,]", line) for line in lines]
-    scored = sum(len(found) == 3 and _is_number(found[2]) for found in fields)
-    if 2 * scored >= len(lines):
-        return "pairs", True
-    if any("=>" in line for line in lines):
-        return "groups", True
-    two_by_tab = sum(line.count("\t") == 1 for line in lines)
-    return ("pairs" if 2 * (scored + two_by_tab) >= len(lines) else "groups"), False
+        return "ppdb"
+    if len(lines) > 1 and re.fullmatch(r"\S+", lines[0]) and _is_word_of_mythes(lines[1]) and "|" not in lines[0]:
+        return "mythes"
+    if lines[0].lstrip()[:1] in ("{", "[") and re.search(r'["\]}{]\s*[,:\]}]?\s*$|^[\[{]$', lines[0].strip()):
+        return "json"
+    return None
 
 
 def _pairs(lines: _Lines) -> Iterator[Entry]:
-    """``word synonym`` or ``word synonym score``, separated by tabs or commas, or the columns that a header names."""
-    first = next(lines)
-    separator = "\t" if "\t" in first else ","
-    columns = _columns(first.lower())
-    if columns is None:
-        word, synonym, score, most = 0, 1, 2, 3
-        rest: Iterable[str] = chain([first], lines)
-    else:
-        word, synonym, score = columns
-        most = len(first.split(separator))
-        lines.counts[_HEADING] += 1
-        rest = lines
-    last = max(word, synonym)
-    for line in rest:
-        if separator == "\t" or '"' not in line:
-            fields = line.split(separator)
+    """A word, its synonyms, and optionally a score and a relation, in the columns that were recognized."""
+    columns = lines.columns
+    assert columns is not None
+    delimiter, roles = columns.delimiter, columns.roles
+    word = roles.index("word")
+    synonyms = [place for place, role in enumerate(roles) if role == "synonym"]
+    score = roles.index("score") if "score" in roles else len(roles)
+    relation = roles.index("relation") if "relation" in roles else None
+    has_more = synonyms[-1] == len(roles) - 1 and (columns.is_named or len(synonyms) > 1)
+    one = synonyms[0] if len(synonyms) == 1 else None
+    last, most = max(word, synonyms[0]), len(roles)
+    lines.skip(columns.headings)
+    for line in lines:
+        fields = split_line(line, delimiter) if '"' in line or "\\" in line else line.split(delimiter)
+        if len(fields) <= last or not fields[word] or not fields[synonyms[0]]:
+            lines.misread("no second column", line)
+            continue
+        if len(fields) > most and not has_more and any(field.strip() for field in fields[most:]):
+            lines.misread(f"{len(fields)} columns, not {most}", line)
+            continue
+        if relation is not None and relation < len(fields) and not is_synonymy(fields[relation]):
+            lines.counts[_OTHER] += 1
+            lines.examples.setdefault(_OTHER, line[:_SHOWN_WIDTH])
+            continue
+        rank = None
+        if score < len(fields) and (text := fields[score]):
+            try:
+                rank = float(text)
+                if not math.isfinite(rank):
+                    raise ValueError
+            except ValueError:
+                try:
+                    rank = parse_score(text)
+                except ValueError as error:
+                    lines.misread(str(error), line)
+                    continue
+        if one is not None and len(fields) <= most:
+            yield (fields[word],), (fields[one],), rank
         else:
-            fields = next(csv.reader([line], strict=True))
-        if len(fields) > most:
-            raise ValueError(f"{len(fields)} columns, not at most {most}")
-        if len(fields) <= last or not fields[word].strip() or not fields[synonym].strip():
-            raise ValueError(f"no second column, separated by {'a comma' if separator == ',' else 'a tab'}")
-        text = fields[score] if score < len(fields) else ""
-        yield (fields[word],), (fields[synonym],), _number(text) if text else None
-
-
-def _columns(header: str) -> tuple[int, int, int] | None:
-    """The columns of the word, the synonym and the score (if there is none, a column too many); None if no header."""
-    names = [name.strip().strip('"') for name in re.split(r"[\t,]", header)]
-    if not {"word", "synonym"} <= set(names):
-        return None
-    return names.index("word"), names.index("synonym"), [*names, "score"].index("score")
+            cells = [fields[place] for place in synonyms if place < len(fields)]
+            yield (fields[word],), [cell for cell in cells + fields[most:] if cell.strip()], rank
 
 
 def _groups(lines: _Lines) -> Iterator[Entry]:
-    """Synonyms of each other, separated by commas or tabs; in ``a, b => c``, only c is a synonym, of a and of b."""
+    """Synonyms of each other; in ``a, b => c``, only c is a synonym, of a and of b."""
+    columns = lines.columns
+    assert columns is not None
+    left_out = [place for place, role in enumerate(columns.roles) if role == "other"]
+    lines.skip(columns.headings)
     for line in lines:
-        left, arrow, right = line.partition("=>")
-        members = _members(left)
-        others = _members(right) if arrow else members
-        if not members or not others or not arrow and len(members) < 2:
-            raise ValueError("no second column, separated by a comma or a tab")
-        yield members, others, None
+        left, arrow, right = line.partition(_ARROW)
+        if arrow and left.strip() and right.strip():
+            yield _members(left, columns.delimiter), _members(right, columns.delimiter), None
+            continue
+        cells = split_line(line, columns.delimiter)
+        members = [cell for place, cell in enumerate(cells) if cell.strip() and place not in left_out]
+        if len(members) < 2 and len(split_cell(line)) < 2 or arrow:
+            lines.misread("no second column", line)
+        else:
+            yield members, members, None
 
 
-def _members(text: str) -> list[str]:
-    return [member for member in re.split(r"(?<!\\)[,\t]", text) if member.strip()]
+def _members(text: str, delimiter: str | None) -> list[str]:
+    return [member for member in split_line(text, delimiter) if member.strip()]
+
+
+def _is_word_of_mythes(line: str) -> bool:
+    """Whether a line is ``word|2``, and not a meaning such as ``(noun)|90210``."""
+    word, _, count = line.strip().rpartition("|")
+    return bool(word) and count.isdecimal() and "|" not in word and not re.fullmatch(r"-|\s*\([^()]*\)\s*", word)
 
 
 def _mythes(lines: _Lines) -> Iterator[Entry]:
     """The encoding, then for each word ``word|2`` and its meanings: two lines ``(noun)|synonym|synonym``."""
-    next(lines)
-    lines.counts[_HEADING] += 1
-    for line in lines:
-        word, _, count = line.rpartition("|")
-        if not word or not count.isdecimal():
-            raise ValueError("not a word and its number of meanings, separated by |")
-        lines.counts[_HEADING] += 1
-        for number in range(int(count)):
-            _, *synonyms = next(lines, "").split("|")
-            if not synonyms:
-                raise ValueError(f"no second column, separated by |, in meaning {number + 1} of {word!r}")
-            yield (word,), synonyms, None
+    lines.skip(1)
+    word, expected, line = "", 0, next(lines, None)
+    while line is not None:
+        if expected and not _is_word_of_mythes(line):
+            expected -= 1
+            label, *synonyms = line.split("|")
+            if not any(synonym.strip() for synonym in synonyms):
+                lines.misread(f"no synonym after a | in a meaning of {word!r}", line)
+            elif is_other_relation(label):
+                lines.counts[_OTHER] += 1
+                lines.examples.setdefault(_OTHER, line[:_SHOWN_WIDTH])
+            else:
+                yield (word,), [synonym for synonym in synonyms if synonym], None
+        elif _is_word_of_mythes(line):
+            if expected:
+                lines.misread(f"{expected} meanings of {word!r} are missing", line)
+            word, _, count = line.rpartition("|")
+            expected = int(count)
+            lines.counts[_HEADING] += 1
+        else:
+            lines.misread("not a word and its number of meanings, separated by |", line)
+        line = next(lines, None)
+    if expected:
+        lines.misread(f"{expected} meanings of {word!r} are missing at the end", "")
 
 
 def _ppdb(lines: _Lines) -> Iterator[Entry]:
@@ -305,26 +466,85 @@ def _ppdb(lines: _Lines) -> Iterator[Entry]:
     for line in lines:
         fields = line.split(" ||| ")
         if len(fields) < 4:
-            raise ValueError(f"{len(fields)} columns separated by |||, not at least 4 as in PPDB")
+            lines.misread(f"{len(fields)} columns separated by |||, not at least 4 as in PPDB", line)
+            continue
         _, name, rest = fields[3].partition("PPDB2.0Score=")
-        yield (fields[1],), (fields[2],), _number(rest.split(" ", 1)[0]) if name else None
+        try:
+            yield (fields[1],), (fields[2],), parse_score(rest.split(" ", 1)[0]) if name else None
+        except ValueError as error:
+            lines.misread(str(error), line)
 
 
-def _number(text: str) -> float:
+def _json(lines: _Lines) -> Iterator[Entry]:
+    """One JSON value, or one for each line: words with their synonyms, records with such names, or groups."""
+    first = next(lines)
     try:
-        number = float(text)
+        value = json.loads(first)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"the score {text!r} is not a number")
-    return number
+        try:
+            value = json.loads("\n".join(chain([first], lines)))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"not valid JSON ({first_line(error)})") from None
+    yield from _values(value, lines)
+    for line in lines:
+        try:
+            yield from _values(json.loads(line), lines)
+        except (ValueError, RecursionError) as error:
+            lines.misread(f"not valid JSON ({first_line(error)})", line)
 
 
-def _is_number(text: str) -> bool:
-    with suppress(ValueError):
-        _number(text)
-        return True
-    return False
+def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
+    """The entries of a JSON value."""
+    if isinstance(value, list) and not all(isinstance(part, str) for part in value):
+        for part in value:
+            yield from _values(part, lines)
+        return
+    if isinstance(value, list) and len(value) > 1:
+        yield value, value, None
+        return
+    if not isinstance(value, dict) or not value:
+        lines.misread("neither a word with synonyms nor a group", json.dumps(value, ensure_ascii=False))
+        return
+    roles = {name: column_role(name) for name in value}
+    names = {role: [name for name in value if roles[name] == role] for role in set(roles.values())}
+    synonyms = [term for name in names.get("synonym", ()) for term in _strings(value[name])]
+    is_record = "synonym" in names and ("word" in names or isinstance(value[names["synonym"][0]], (str, list)))
+    if len(value) == 1 and isinstance(next(iter(value.values())), list) and not is_record:
+        (content,) = value.values()
+        if content and not isinstance(content[0], str):
+            yield from _values(content, lines)
+            return
+    if is_record and "word" in names:
+        relations = [value[name] for name in names.get("relation", ()) if isinstance(value[name], str)]
+        scores = [value[name] for name in names.get("score", ())]
+        if relations and not is_synonymy(relations[0]):
+            lines.counts[_OTHER] += 1
+        elif synonyms:
+            yield _strings(value[names["word"][0]]), synonyms, parse_score(str(scores[0])) if scores else None
+        else:
+            lines.misread("no synonyms", json.dumps(value, ensure_ascii=False))
+    elif is_record and len(value) < 4:
+        for group in [value[name] for name in names["synonym"]]:
+            if isinstance(group, list) and not all(isinstance(part, str) for part in group):
+                yield from _values(group, lines)
+            else:
+                yield _strings(group), _strings(group), None
+    else:
+        for word, content in value.items():
+            if isinstance(content, dict) and all(isinstance(part, (int, float)) for part in content.values()):
+                for synonym, score in content.items():
+                    yield (word,), (synonym,), float(score)
+            elif isinstance(content, dict):
+                yield from _values({"word": word, **content}, lines)
+            elif terms := _strings(content):
+                yield (word,), terms, None
+            else:
+                lines.misread("no synonyms", json.dumps({word: content}, ensure_ascii=False))
+
+
+def _strings(value: Any) -> list[str]:
+    parts = value if isinstance(value, list) else [value]
+    return [part for part in parts if isinstance(part, str)]
 
 
 FORMATS: dict[str, Callable[[_Lines], Iterator[Entry]]] = {
@@ -332,4 +552,5 @@ FORMATS: dict[str, Callable[[_Lines], Iterator[Entry]]] = {
     "groups": _groups,
     "mythes": _mythes,
     "ppdb": _ppdb,
+    "json": _json,
 }

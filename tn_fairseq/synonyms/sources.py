@@ -118,9 +118,10 @@ class Source(NamedTuple):
 def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """All lemmas of all synsets of each word; with --same-inflection, also in the form of the word."""
     # Imported here because NLTK takes two seconds, and only WordNet needs it.
-    from .wordnet import ensure_wordnet, inflected_synonyms, wordnet_synonyms, wordnet_version
+    from .wordnet import ensure_wordnet, inflected_synonyms, language_notes, wordnet_synonyms, wordnet_version
 
     reader = ensure_wordnet(options.lang)
+    notes = [] if options.lang == ENGLISH else language_notes(reader, options.lang)
 
     def candidates() -> Iterator[Sequence[str] | None]:
         for word in tqdm(words.values(), desc="Looking up words", unit=" words", leave=False, disable=None):
@@ -129,7 +130,7 @@ def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str
             else:
                 yield wordnet_synonyms(reader, word, options.lang) or None
 
-    return Offer(wordnet_version(reader, options.lang), {}, candidates())
+    return Offer(wordnet_version(reader, options.lang), {}, candidates(), notes=notes)
 
 
 def _vectors(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
@@ -169,8 +170,7 @@ def _list(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) 
     """The synonyms in the file of --synonyms."""
     assert options.synonyms is not None  # TableOptions has checked it
     found = SynonymList(options.synonyms, words.values(), options.format, options.symmetric, options.min_score)
-    notes = [f"{options.synonyms}: read as {found.format}"]
-    notes += [f"{reason:36}{count:11,}" for reason, count in found.counts.items() if count]
+    notes = [f"{options.synonyms}: {found.notes[0]}", *found.notes[1:]]
     used = {name: getattr(options, name) for name in ("symmetric", "top_k", "min_score")}
 
     def candidates() -> Iterator[Sequence[str] | None]:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from codecs import BOM_UTF8
 from collections.abc import Collection, Sequence
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from ..packages import require
 from .neighbors import Vectors
 
 _TEXT = "--vectors needs an uncompressed text file of GloVe or word2vec, or a folder"
+_SAMPLE_LINES = 100  # that decide the dimension
 _FOLDER = (
     "--vectors needs a folder with one matrix (.npy) and one list of the words of its rows: .txt with one word per "
     "line, or .parquet with one column"
@@ -60,28 +62,30 @@ def read_vectors(path: str | Path, wanted: Sequence[str]) -> tuple[Vectors, int]
 def _read_text(path: Path, needed: Collection[str]) -> _Found:
     """Read the words in ``needed`` from lines ``word x1 ... xn``, after an optional line ``count dimension``.
 
-    Every line must have the same number of numbers, but GloVe's words can contain spaces (``. . .``).
+    Every line must end in the same number of numbers. They are counted from the right, because words can be phrases
+    with numbers (``windows 7``) or white space.
     """
     rows: dict[str, tuple[np.ndarray, str]] = {}
     digest = hashlib.sha256()
     count, not_utf8, dimension, promised = 0, 0, 0, None
     with open(path, "rb") as file, progress(path) as shown:
-        for number, line in enumerate(file, start=1):
+        sample = list(islice(file, _SAMPLE_LINES))
+        for number, line in enumerate(chain(sample, file), start=1):
             digest.update(line)
             shown.update(len(line))
             fields = line.split()
             place = f"{path}, line {number}"
             if number == 1:
                 fields = line.removeprefix(BOM_UTF8).split()
-                dimension = len(fields) - 1
-                if dimension == 1 and all(map(bytes.isdigit, fields)):
+                if len(fields) == 2 and all(map(bytes.isdigit, fields)):
                     promised, dimension = map(int, fields)
                     continue
-                if dimension < 1 or not all(map(_is_number, fields[1:])):
+                dimension = _dimension(sample)
+                if dimension < 1 or not _numbers_at_end(line):
                     raise InputError(f"{place}: not a word followed by numbers; {_TEXT}")
             count += 1
             size = len(fields) - dimension  # of the word
-            if size < 1 or any(map(_is_number, fields[1:size])):
+            if size < 0 or size == 0 and not line[:1].isspace():
                 found = max(len(fields) - 1, 0)
                 raise InputError(f"{place}: {found} numbers, not {dimension} as before; download it again")
             try:
@@ -100,6 +104,18 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
         raise InputError(f"{path}: its first line promises {promised} vectors, but it has {count}; download it again")
     version = f"{path.name}, {count} vectors of dimension {dimension}, sha256 {digest.hexdigest()}"
     return _Found(rows, version, not_utf8)
+
+
+def _dimension(lines: Sequence[bytes]) -> int:
+    """How many numbers most lines end in; a word that ends in a number makes it one more on its line."""
+    counts = [_numbers_at_end(line) for line in lines]
+    return max(set(counts), key=counts.count)
+
+
+def _numbers_at_end(line: bytes) -> int:
+    fields = line.split()
+    numbers = list(takewhile(_is_number, reversed(fields)))
+    return min(len(numbers), len(fields) - (not line[:1].isspace())) if fields else 0
 
 
 def progress(path: Path) -> tqdm:

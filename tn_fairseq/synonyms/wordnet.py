@@ -3,9 +3,11 @@
 import io
 import multiprocessing
 import os
+import re
 import sys
 import urllib.request
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,9 @@ from ..errors import InputError, first_line
 from .inflection import inflect, readings
 
 _PARTS_OF_SPEECH = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
+_OTHER_WORDNET = 0.25  # the share of lemmas without a synset that shows that the offsets are of another WordNet
+# plus signs between parts of Chinese words; vowel points of Hebrew and Arabic, and Arabic's lengthening
+_MARKS = re.compile(r"(?<=\w)\+(?=\w)|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]")
 FETCH = "python -m tn_fairseq.synonyms.fetch_wordnet"
 
 
@@ -54,9 +59,56 @@ def ensure_wordnet(language: str = "eng") -> WordNetCorpusReader:
             f"--lang {language}: not in {package}; give one of its languages: {', '.join(sorted(reader.langs()))}"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # one line for each entry whose synset is not in WordNet
+        warnings.simplefilter("ignore")  # language_notes counts the entries whose synset is not in WordNet
         _loads(package, lambda: reader.all_lemma_names(lang=language))  # now, so that errors can be reported
+    _write_as_texts_do(reader, language)
     return reader
+
+
+def language_notes(reader: WordNetCorpusReader, language: str) -> list[str]:
+    """Lines that count the lemmas of a language that ``ensure_wordnet`` has loaded, by part of speech.
+
+    Lemmas of a synset that this WordNet lacks are lost. Raises InputError if a part of speech loses more than a quarter
+    of them, because then the offsets are those of another WordNet.
+    """
+    synsets = set(reader.index_sense().values())
+    found: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for offset, names in reader._lang_data[language][0].items():
+        part_of_speech = _PARTS_OF_SPEECH.get(offset[-1], "other")
+        if offset in synsets or f"{offset[:-1]}s" in synsets and offset[-1] == "a":
+            found[part_of_speech] += len(names)
+        elif names:
+            lost[part_of_speech] += len(names)
+            example.setdefault(part_of_speech, f"{names[0]} ({offset})")
+    for part_of_speech, count in lost.items():
+        total = count + found[part_of_speech]
+        if count > _OTHER_WORDNET * total:
+            raise InputError(
+                f"--lang {language}: {count:,} of {total:,} lemmas of {part_of_speech}, such as "
+                f"{example[part_of_speech]}, have offsets that the WordNet in {reader.root} lacks, as Debian's does; "
+                "delete this folder, and get the original with python -m nltk.downloader wordnet"
+            )
+    return [
+        f"{f'lemmas of {language}: {name}':36}{found[name]:11,} found, {lost[name]:,} lost"
+        + (f", such as {example[name]}" if lost[name] else "")
+        for name in sorted({*found, *lost})
+    ]
+
+
+def _write_as_texts_do(reader: WordNetCorpusReader, language: str) -> None:
+    """Remove from the lemmas of a language the marks that texts lack: plus signs in Chinese, vowels in Arabic."""
+    names, offsets = reader._lang_data[language][:2]
+    for offset, found in names.items():
+        names[offset] = list(dict.fromkeys(map(_plain, found)))
+    for name in [name for name in offsets if _plain(name) != name]:
+        plain = offsets[_plain(name)]
+        plain += [offset for offset in offsets.pop(name) if offset not in plain]
+
+
+def _plain(name: str) -> str:
+    return _MARKS.sub("", name)
 
 
 def process_reader() -> WordNetCorpusReader:

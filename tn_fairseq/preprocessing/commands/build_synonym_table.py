@@ -75,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         words, continuations = whole_words(dictionary, args.encoder_json), continues_word(dictionary, args.encoder_json)
     if args.show:
         show_table(args, dictionary, words)
+    elif args.dry_run:
+        print(*SOURCES["list"].offer(args.options, dictionary, words).notes, sep="\n")
     else:
         make_table(args, dictionary, words, continuations)
 
@@ -170,6 +172,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     text = f"minimum cosine of a neighbor (default: none for vectors, {MODEL_MIN_SIMILARITY} for a model)"
     build.add_argument("--min-similarity", type=float, metavar="X", help=text)
     build.add_argument("--format", choices=FORMATS, help="the format of --synonyms (default: recognized)")
+    text = "only print how --synonyms is read, with examples, and write nothing"
+    build.add_argument("--dry-run", action="store_true", help=text)
     build.add_argument("--symmetric", action="store_true", help="read each pair of --synonyms in both directions")
     build.add_argument("--min-score", type=float, metavar="X", help="minimum score of a pair in --synonyms")
     text = "keep only pairs with a cosine of at least X in --vectors (vectors=X) or in the model of --path (model=X)"
@@ -191,15 +195,18 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if args.tokenizer and args.encoder_json:
         parser.error("--encoder-json needs --dict")
     if args.show:
-        if not args.table or args.source or args.output:
-            parser.error("--show needs --table FILE, and neither --source nor --output; build the table first")
+        if not args.table or args.source or args.output or args.dry_run:
+            text = "neither --source nor --output nor --dry-run; build the table first"
+            parser.error(f"--show needs --table FILE, and {text}")
         for action in build._group_actions:
             if getattr(args, action.dest) != action.default:
                 parser.error(f"{action.option_strings[0]} has no effect on --show; omit it")
         return args
     if args.table:
         parser.error("--table needs --show; omit it to build a table")
-    if not args.source or not args.output:
+    if args.dry_run and args.source != ["list"]:
+        parser.error("--dry-run needs --source list and no other source")
+    if not args.source or not (args.output or args.dry_run):
         parser.error("to build a table, give --source and --output; to show one, give --table and --show")
     if len(dict(args.filter)) < len(args.filter):
         parser.error("--filter names a source twice")

@@ -1,0 +1,217 @@
+"""The columns of a list of synonyms: what separates them, and what each of them holds, by its name or its values."""
+
+import csv
+import math
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from .terms import column_role, is_other_relation, is_part_of_speech, is_synonymy, split_cell
+
+_DELIMITERS = "|;:=,"
+_NAMES = {"\t": "tabs", "|": "vertical bars", ";": "semicolons", ":": "colons", "=": "equals signs", ",": "commas"}
+_MOST = 0.9  # the share of a column's cells that decides what it holds
+_LONG = 3.5  # words for each term of a column of definitions
+_FEW = 0.1  # distinct values for each row of a column of categories
+
+
+class Columns(NamedTuple):
+    """How the lines of a list are read.
+
+    ``delimiter`` is None for white space. ``roles`` are those of the columns. Without a word among them, the synonyms
+    of a line are synonyms of each other. ``headings`` are the lines before the first entry.
+    """
+
+    delimiter: str | None
+    roles: Sequence[str]
+    headings: int
+    is_named: bool
+
+    def __str__(self) -> str:
+        kept = [f"{number} {role}" for number, role in enumerate(self.roles, start=1) if role in _SHOWN]
+        other = [str(number) for number, role in enumerate(self.roles, start=1) if role not in _SHOWN]
+        left_out = f"; left out: {', '.join(other)}" if other else ""
+        columns = ", ".join(kept) if "word" in self.roles else "all words of a line are synonyms of each other"
+        return f"columns separated by {_NAMES.get(self.delimiter or '', 'spaces')}: {columns}{left_out}"
+
+
+_SHOWN = ("word", "synonym", "score", "relation")
+
+
+def parse_score(text: str) -> float:
+    """A score, such as 0.9, 0,9 or 90%; raises ValueError for another text."""
+    text = text.strip().strip('"')
+    share = text.endswith("%")
+    plain = text.rstrip("% ")
+    if "," in plain:
+        plain = plain.replace(",", "") if "." in plain else plain.replace(",", ".")
+    try:
+        value = float(plain) / (100 if share else 1)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"the score {text!r} is not a number")
+    return value
+
+
+def split_line(line: str, delimiter: str | None) -> list[str]:
+    """The cells of a line, which can be quoted, or contain the delimiter after a backslash."""
+    if '"' in line and delimiter is not None:
+        try:
+            return next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=True))
+        except csv.Error:
+            pass  # quotes that quote nothing, as in 12" disc
+    if "\\" in line and delimiter is not None:
+        return re.split(rf"(?<!\\){re.escape(delimiter)}", line)
+    return line.split(delimiter)
+
+
+def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
+    """The columns of a list by its first lines; ``named`` can be pairs or groups.
+
+    Raises ValueError if nothing separates most lines, or if it is not clear which column is a score.
+    """
+    headings = 0
+    if found := re.fullmatch(r"sep=(.)", lines[0].strip().strip('"'), re.IGNORECASE):  # Excel
+        delimiter: str | None = found[1]
+        headings, lines = 1, lines[1:]
+    else:
+        delimiter = _delimiter(lines)
+    rows = [[cell.strip() for cell in split_line(line, delimiter)] for line in lines]
+    if named != "groups" and (roles := _named_roles(rows[0])):
+        return Columns(delimiter, roles, headings + 1, True)
+    kinds = [_kind(column, place) for place, column in enumerate(_columns(rows[1:] or rows))]
+    special = [place for place, kind in enumerate(kinds) if kind in _TESTS]
+    if len(rows) > 1 and any(
+        len(rows[0]) > place and rows[0][place] and not _TESTS[kinds[place]](rows[0][place]) for place in special
+    ):
+        headings += 1  # a heading in words that we do not know
+    else:
+        kinds = [_kind(column, place) for place, column in enumerate(_columns(rows))]
+    if kinds.count("score") > 1:
+        places = " and ".join(str(place + 1) for place, kind in enumerate(kinds) if kind == "score")
+        raise ValueError(f"columns {places} are all numbers; add a first line such as word,synonym,score")
+    texts = [place for place, kind in enumerate(kinds) if kind == "text"]
+    if len(texts) < 2:
+        raise ValueError("no second column of words, separated by a tab or a comma")
+    if len(texts) > 2 and len(rows) >= 20:
+        categories = [place for place in texts[1:] if _is_category(_columns(rows)[place])]
+        texts = [place for place in texts if place not in categories]
+    is_regular = sum(len(row) == len(kinds) for row in rows) >= len(rows) / 2
+    is_pairs = (
+        any(kind in _TESTS for kind in kinds)
+        or delimiter in (":", "=")
+        or len(texts) == 2
+        and is_regular
+        and (delimiter != "," or len(kinds) > 2 or _several(rows, texts[1]))
+    )
+    first = "word" if named == "pairs" or named is None and is_pairs else "synonym"
+    return Columns(delimiter, _roles(kinds, texts, first), headings, False)
+
+
+def _roles(kinds: Sequence[str], texts: Sequence[int], first: str) -> list[str]:
+    roles = ["other" if kind == "text" else kind for kind in kinds]
+    for place in texts:
+        roles[place] = "synonym"
+    roles[texts[0]] = first
+    return roles
+
+
+def _several(rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Whether some cells of a column contain several terms."""
+    return any(len(split_cell(row[place])) > 1 for row in rows if len(row) > place)
+
+
+def _delimiter(lines: Sequence[str]) -> str | None:
+    """What separates the first column of most lines: a tab, or else the sign that comes first."""
+    if sum("\t" in line for line in lines) > len(lines) / 2:
+        return "\t"
+    firsts = {sign: [len(split_line(line, sign)[0]) for line in lines] for sign in _DELIMITERS}
+    widths = list(map(len, lines))
+    usual = {
+        sign: first
+        for sign, first in firsts.items()
+        if sum(0 < cell < width for cell, width in zip(first, widths, strict=True)) > len(lines) / 2
+    }
+    if usual:
+        # votes of the lines, because a heading or a remark may contain another sign
+        votes = dict.fromkeys(usual, 0)
+        for place in range(len(lines)):
+            votes[min(usual, key=lambda sign: usual[sign][place])] += 1
+        return max(votes, key=votes.__getitem__)
+    counts = [len(line.split()) for line in lines]
+    usual_count = max(set(counts), key=counts.count)
+    if 2 <= usual_count <= 4 and counts.count(usual_count) >= _MOST * len(lines):
+        return None
+    raise ValueError("no second column, separated by a tab, a comma or another sign")
+
+
+def _named_roles(heading: Sequence[str]) -> list[str] | None:
+    """The roles of the columns by their names, or None if the line is not a heading."""
+    roles = [column_role(name) if name else "other" for name in heading]
+    words = [place for place, role in enumerate(roles) if role == "word"]
+    if "synonym" not in roles:
+        others = [place for place, role in enumerate(roles) if role == "other"]
+        if len(words) > 1:  # word1, word2
+            roles[words[1]] = "synonym"
+        elif words and len(others) == 1 and len(roles) > 2:
+            roles[others[0]] = "synonym"
+        else:
+            return None
+    elif not words:
+        others = [place for place, role in enumerate(roles) if role == "other"]
+        synonyms = [place for place, role in enumerate(roles) if role == "synonym"]
+        if not others and len(synonyms) < 2:
+            return None
+        roles[others[0] if others else synonyms[0]] = "word"
+    return ["other" if role == "word" and place != roles.index("word") else role for place, role in enumerate(roles)]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The columns that half of the lines have."""
+    counts = sorted((len(row) for row in rows), reverse=True)
+    return [[row[place] for row in rows if len(row) > place] for place in range(counts[(len(counts) - 1) // 2])]
+
+
+def _kind(cells: Sequence[str], place: int) -> str:
+    """What the cells of a column hold: text, a score, a part of speech, a relation, or something else."""
+    cells = [cell for cell in cells if cell]
+    if not cells:
+        return "other"
+    for kind, test in _TESTS.items():
+        if sum(map(test, cells)) >= _MOST * len(cells):
+            is_index = kind == "score" and (_counts_up(cells) or place == 0 and all(map(str.isdigit, cells)))
+            return "other" if is_index else kind
+    if sum(bool(re.search(r"\d", cell)) for cell in cells) >= _MOST * len(cells):
+        return "other"  # names of senses, addresses
+    terms = [term for cell in cells for term in split_cell(cell)]
+    return "other" if sum(len(term.split()) for term in terms) > _LONG * max(len(terms), 1) else "text"
+
+
+def _counts_up(cells: Sequence[str]) -> bool:
+    values = list(map(parse_score, cells)) if all(map(_is_number, cells)) else []
+    return len(values) > 2 and all(two == one + 1 for one, two in pairwise(values))
+
+
+def _is_category(cells: Sequence[str]) -> bool:
+    return len(set(cells)) <= _FEW * len(cells)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        parse_score(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_relation(text: str) -> bool:
+    return is_other_relation(text) or is_synonymy(text)
+
+
+_TESTS: dict[str, Callable[[str], bool]] = {
+    "score": _is_number,
+    "part of speech": is_part_of_speech,
+    "relation": _is_relation,
+}
