@@ -54,8 +54,6 @@ CONTINUED = """
     --save-interval-updates 250 --no-epoch-checkpoints
 """
 CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction", "taught": "mlm_distillation"}
-# An update with the teacher takes about 1.5 times as long as a plain one, so it gets fewer of them: the same time.
-SHARES = {"plain": 1, "corrected": 1, "taught": 2 / 3}
 
 VOCABULARY_SIZE = 8192
 # After such short training the most likely word is nearly always a function word, which has no synonyms. So the model
@@ -141,14 +139,14 @@ def continued(folder: Path, updates: int) -> None:
     precision = ["--bf16"] if has_fast_bf16() else []
     train(
         folder,
-        "4/5 training: plain masked LM, hard correction, and as long with the teacher",
+        "4/5 training: plain masked LM, hard correction, and with the teacher",
         {
             folder / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split(), *precision]
             + ["--finetune-from-model", start, "--criterion", criterion, "--synonym-table", table]
             + (["--distillation-teacher", teacher] if arm == "taught" else [])
             for arm, criterion in CRITERIA.items()
         },
-        {folder / arm: max(1, round(share * updates)) for arm, share in SHARES.items()},
+        updates,
     )
     analyze("5/5", folder, [folder / arm for arm in CRITERIA], "--teacher", teacher, "--mask-seeds", 3)
 
@@ -175,7 +173,7 @@ def from_scratch(folder: Path, updates: int) -> None:
             folder / "pretraining": ["fairseq-train", data_bin, "--user-dir", PLUGIN, *FROM_SCRATCH.split()]
             + ["--synonym-table", table]
         },
-        {folder / "pretraining": updates},
+        updates,
     )
     analyze("6/6", folder, [folder / "pretraining"], "--prediction-mode", "sample")
 
@@ -206,7 +204,7 @@ def build_table(data_bin: Path, table: Path, *flags: str) -> Words:
 
 
 def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: object) -> None:
-    # the cases are those of the first of the checkpoints with the most updates
+    # among checkpoints with as many updates, the cases are those of the first
     checkpoints = [run / "checkpoint_last.pt" for run in runs]
     output = folder / PAGE
     run(
@@ -325,16 +323,13 @@ class Training:
         self.wait()
 
 
-def train(folder: Path, title: str, commands: Mapping[Path, Words], updates: Mapping[Path, int]) -> None:
-    """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files.
-
-    ``updates`` has the number of updates of each.
-    """
+def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
+    """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files."""
     left = {}
     for save_dir, command in commands.items():
         finished = save_dir.with_suffix(".done")
-        if not (finished.exists() and finished.read_text() == str(updates[save_dir])):
-            ends = ["--total-num-update", updates[save_dir], "--max-update", updates[save_dir]]
+        if not (finished.exists() and finished.read_text() == str(max_update)):
+            ends = ["--total-num-update", max_update, "--max-update", max_update]
             left[save_dir] = [*command, *ends, "--save-dir", save_dir]
     with stage(title) as result:
         if not left:
@@ -345,10 +340,9 @@ def train(folder: Path, title: str, commands: Mapping[Path, Words], updates: Map
         threads = max(1, (os.cpu_count() or 1) // len(left))
         if sys.stderr.isatty():
             print()  # the bar has a line of its own
-        total = sum(updates[save_dir] for save_dir in left)
-        with tqdm(total=total, unit="update", ncols=100, leave=False, disable=None) as bar:
+        with tqdm(total=max_update * len(left), unit="update", ncols=100, leave=False, disable=None) as bar:
             running = {
-                save_dir: Training(command, save_dir.with_suffix(".log"), updates[save_dir], threads, bar)
+                save_dir: Training(command, save_dir.with_suffix(".log"), max_update, threads, bar)
                 for save_dir, command in left.items()
             }
             try:
@@ -361,7 +355,7 @@ def train(folder: Path, title: str, commands: Mapping[Path, Words], updates: Map
             if code:
                 log = save_dir.with_suffix(".log")
                 raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
-            save_dir.with_suffix(".done").write_text(str(updates[save_dir]))
+            save_dir.with_suffix(".done").write_text(str(max_update))
 
 
 if __name__ == "__main__":

@@ -140,8 +140,7 @@ def test_an_interruption_ends_the_trainings(monkeypatch, tmp_path):
 
     def sleep(folder, updates):
         words = ["python", "-c", "import time; time.sleep(600)"]
-        commands = {folder / "plain": words, folder / "corrected": words}
-        quickstart.train(folder, "training", commands, dict.fromkeys(commands, updates))
+        quickstart.train(folder, "training", {folder / "plain": words, folder / "corrected": words}, updates)
 
     monkeypatch.setattr(quickstart, "Training", Interrupted)
     monkeypatch.setattr(quickstart, "continued", sleep)

@@ -138,10 +138,14 @@ def by_mask_seed(seeds: Sequence[Counts], detects: bool = False, has_teacher: bo
     """The rates of ``rate_row`` for each masking seed, to compare checkpoints on the same masks."""
     optional = (DETECTION if detects else {}) | (TEACHER if has_teacher else {})
     return {
-        # losses are sums of bits, not shares
-        rate: [percent(getattr(seed, part), getattr(seed, whole)) / (100 if "loss" in rate else 1) for seed in seeds]
+        rate: [_rate(rate, getattr(seed, part), getattr(seed, whole)) for seed in seeds]
         for rate, (part, whole) in {**RATES, **UNPRINTED, **optional}.items()
     }
+
+
+def _rate(rate: str, part: float, whole: int) -> float:
+    """The share in percent; of a loss, the mean in bits."""
+    return float(percent(part, whole)) / (100 if rate in ("loss", "merged_loss") else 1)
 
 
 def percent(part: float, whole: int) -> float:
