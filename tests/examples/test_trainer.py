@@ -80,11 +80,13 @@ def test_the_example_names_what_writes_a_missing_corpus(tmp_path, monkeypatch):
 
 
 def test_the_python_of_the_guide_runs(corpus):
-    training, electra = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    training, distilling, electra = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     names = {}
     Path("corpus.train.txt").write_text("the main road leads to the big city.\n" * 8)
-    exec(training.replace("max_steps=100", "max_steps=1, use_cpu=True, report_to=[]"), names)
-    assert names["trainer"].state.global_step == 1
+    for code, trainer in ((training, "trainer"), (distilling, "student")):
+        exec(code.replace("max_steps=100", "max_steps=1, use_cpu=True, report_to=[]"), names)
+        assert names[trainer].state.global_step == 1
+    assert names["student"].model.config.num_hidden_layers == 2
     exec(electra.replace("ElectraConfig(**sizes)", "ElectraConfig(num_hidden_layers=1, **sizes)"), names)
     names["model"].save_pretrained("electra")
     transformers.ElectraForPreTraining.from_pretrained("electra/discriminator")

@@ -115,16 +115,14 @@ def call_main(original: Callable, cfg: Any, main: Callable, **kwargs: Any) -> No
 
 def _is_complete(cfg: Any) -> bool:
     """Whether a configuration has all settings that are checked, as those of fairseq's commands do."""
+    if not isinstance(cfg, DictConfig) or not {"model", "task", "criterion"} <= cfg.keys():
+        return False
     known = FairseqConfig()
-    groups = ("common", "common_eval", "dataset", "distributed_training", "optimization")
-    return (
-        isinstance(cfg, DictConfig)
-        and {"model", "task", "criterion"} <= cfg.keys()
-        and all(
-            isinstance(cfg.get(group), DictConfig) and vars(getattr(known, group)).keys() <= cfg[group].keys()
-            for group in groups
-        )
-    )
+    for name in ("common", "common_eval", "dataset", "distributed_training", "optimization"):
+        group = cfg.get(name)
+        if not isinstance(group, DictConfig) or not getattr(known, name).__dataclass_fields__.keys() <= group.keys():
+            return False
+    return True
 
 
 @one_line_errors()

@@ -183,8 +183,8 @@ def _kind(cells: Sequence[str], place: int) -> str:
         if sum(map(test, cells)) >= _MOST * len(cells):
             is_index = kind == "score" and (_counts_up(cells) or place == 0 and all(map(str.isdigit, cells)))
             return "other" if is_index else kind
-    if sum(bool(re.search(r"\d", cell)) for cell in cells) >= _MOST * len(cells):
-        return "other"  # names of senses, addresses
+    if sum(bool(re.search(r"\d.*[^\w\s]|[^\w\s].*\d", cell)) for cell in cells) >= _MOST * len(cells):
+        return "other"  # names of senses such as dog.n.01, addresses
     terms = [term for cell in cells for term in split_cell(cell)]
     return "other" if sum(len(term.split()) for term in terms) > _LONG * max(len(terms), 1) else "text"
 
