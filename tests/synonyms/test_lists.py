@@ -5,7 +5,7 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from preprocessed import refused
 
@@ -110,7 +110,7 @@ def test_symmetric_is_both_directions(build, write, name):
         ),  # score, then order
         ("big,large,1\nbig,huge,2\nbig,large,3\n", "pairs", {"big": ["large", "huge"]}),  # the best score counts
         ("score,Synonym,note,WORD\n2,large,x,big\n,huge,,big\n", "pairs", {"big": ["large", "huge"]}),
-        ('word,synonym\n"big","large"\nbig,"huge, vast"\n', "pairs", {"big": ["large"]}),
+        ('word,synonym\n"big","large"\nbig,"huge, vast"\n', "pairs", {"big": ["large", "huge"]}),
         ("word\tsynonym\nbig\tlarge\n", "pairs", {"big": ["large"]}),
         ("BIG\tLarge\necole\tbig\nÉCOLE\tbig\n", "pairs", {"big": ["large"], "école": ["big"]}),
         ("big, large\n", "groups", {"big": ["big", "large"], "large": ["big", "large"]}),
@@ -146,7 +146,7 @@ def test_every_line_is_counted_once(write, build, capsys):
         "lines skipped: several words": 2,
         "lines skipped: not in the dictionary": 3,
         "entries left out: several words": 2,
-        "entries left out: not in the dictionary": 2,
+        "entries left out: not in the dictionary": 3,
     }
     assert sum(count for name, count in counts.items() if name.startswith("lines")) == len(lines) + 1
     rows = build(path, "--min-score", 1)[1]
@@ -240,6 +240,7 @@ def test_dropping_duplicates_early_changes_nothing(write, monkeypatch, limit):
     assert synonyms(path, symmetric=True) == expected and len(expected["big"]) == len(WORDS) - 2
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(-2, 2))))
 def test_rows_are_by_score_and_then_in_the_order_of_the_file(tmp_path_factory, pairs):
     path = tmp_path_factory.mktemp("list") / "pairs.tsv"
@@ -280,7 +281,7 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
     ("content", "options", "reason"),
     [
         ("big\nlarge\n", {}, "line 1: no second column"),
-        ("big\tlarge\t1\nbig\t\nhuge\t \nhuge\t\n", {}, "line 2: no second column: 'big\\t'; 2 lines were not"),
+        ("big\tlarge\nbig\t\nhuge\t \nhuge\t\n", {}, "line 2: no second column: 'big\\t'; 3 lines were not"),
         ("UTF-8\nbig|2\n(adj)\n(adj)\n", {}, "line 3: no synonym after a | in a meaning of 'big': '(adj)'; 2 lines"),
         ("UTF-9\nbig|1\n(adj)|large\n", {}, "line 1: 'UTF-9' is not an encoding"),
         ("hex\nbig|1\n(adj)|large\n", {}, "line 1: 'hex' is not an encoding"),

@@ -13,6 +13,7 @@ _DELIMITERS = "|;:=,"
 _NAMES = {"\t": "tabs", "|": "vertical bars", ";": "semicolons", ":": "colons", "=": "equals signs", ",": "commas"}
 _MOST = 0.9  # the share of a column's cells that decides what it holds
 _LONG = 3.5  # words for each term of a column of definitions
+_CATEGORIES = 30  # distinct values of a column of parts of speech or of relations, at most
 _FEW = 0.1  # distinct values for each row of a column of categories
 
 
@@ -41,18 +42,22 @@ _SHOWN = ("word", "synonym", "score", "relation")
 
 def parse_score(text: str) -> float:
     """A score, such as 0.9, 0,9 or 90%; raises ValueError for another text."""
-    text = text.strip().strip('"')
-    share = text.endswith("%")
-    plain = text.rstrip("% ")
-    if "," in plain:
-        plain = plain.replace(",", "") if "." in plain else plain.replace(",", ".")
     try:
-        value = float(plain) / (100 if share else 1)
+        value = float(text)
     except ValueError:
-        value = math.nan
+        value = _local_number(text.strip().strip('"'))
     if not math.isfinite(value):
         raise ValueError(f"the score {text!r} is not a number")
     return value
+
+
+def _local_number(text: str) -> float:
+    plain = text.rstrip("% ")
+    plain = plain.replace(",", "" if "." in plain else ".")
+    try:
+        return float(plain) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return math.nan
 
 
 def split_line(line: str, delimiter: str | None) -> list[str]:
@@ -180,7 +185,8 @@ def _kind(cells: Sequence[str], place: int) -> str:
     if not cells:
         return "other"
     for kind, test in _TESTS.items():
-        if sum(map(test, cells)) >= _MOST * len(cells):
+        is_varied = kind != "score" and len(set(cells)) > _CATEGORIES
+        if not is_varied and sum(map(test, cells)) >= _MOST * len(cells):
             is_index = kind == "score" and (_counts_up(cells) or place == 0 and all(map(str.isdigit, cells)))
             return "other" if is_index else kind
     if sum(bool(re.search(r"\d.*[^\w\s]|[^\w\s].*\d", cell)) for cell in cells) >= _MOST * len(cells):

@@ -375,32 +375,28 @@ def _pairs(lines: _Lines) -> Iterator[Entry]:
     lines.skip(columns.headings)
     for line in lines:
         fields = split_line(line, delimiter) if '"' in line or "\\" in line else line.split(delimiter)
-        if len(fields) <= last or not fields[word] or not fields[synonyms[0]]:
+        size = len(fields)
+        if size <= last or not fields[word].strip() or not fields[synonyms[0]].strip():
             lines.misread("no second column", line)
             continue
-        if len(fields) > most and not has_more and any(field.strip() for field in fields[most:]):
-            lines.misread(f"{len(fields)} columns, not {most}", line)
+        if size > most and not has_more and any(field.strip() for field in fields[most:]):
+            lines.misread(f"{size} columns, not {most}", line)
             continue
-        if relation is not None and relation < len(fields) and not is_synonymy(fields[relation]):
+        if relation is not None and relation < size and not is_synonymy(fields[relation]):
             lines.counts[_OTHER] += 1
             lines.examples.setdefault(_OTHER, line[:_SHOWN_WIDTH])
             continue
         rank = None
-        if score < len(fields) and (text := fields[score]):
+        if score < size and (text := fields[score]):
             try:
-                rank = float(text)
-                if not math.isfinite(rank):
-                    raise ValueError
-            except ValueError:
-                try:
-                    rank = parse_score(text)
-                except ValueError as error:
-                    lines.misread(str(error), line)
-                    continue
-        if one is not None and len(fields) <= most:
+                rank = parse_score(text)
+            except ValueError as error:
+                lines.misread(str(error), line)
+                continue
+        if one is not None and size <= most:
             yield (fields[word],), (fields[one],), rank
         else:
-            cells = [fields[place] for place in synonyms if place < len(fields)]
+            cells = [fields[place] for place in synonyms if place < size]
             yield (fields[word],), [cell for cell in cells + fields[most:] if cell.strip()], rank
 
 

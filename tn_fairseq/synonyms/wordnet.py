@@ -75,13 +75,20 @@ def language_notes(reader: WordNetCorpusReader, language: str) -> list[str]:
     found: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     example: dict[str, str] = {}
-    for offset, names in reader._lang_data[language][0].items():
-        part_of_speech = _PARTS_OF_SPEECH.get(offset[-1], "other")
-        if offset in synsets or f"{offset[:-1]}s" in synsets and offset[-1] == "a":
-            found[part_of_speech] += len(names)
-        elif names:
-            lost[part_of_speech] += len(names)
-            example.setdefault(part_of_speech, f"{names[0]} ({offset})")
+    provider = reader.provenances[language]
+    kind = provider if provider in ("cldr", "wikt") else "data"  # as NLTK names the files
+    with reader._omw_reader.open(f"{provider}/wn-{kind}-{language.split('_')[0]}.tab") as file:
+        for line in file:
+            offset, _, rest = line.strip().partition("\t")
+            label, _, name = rest.rpartition("\t")
+            if offset.startswith("#") or not label.endswith("lemma"):
+                continue
+            part_of_speech = _PARTS_OF_SPEECH.get(offset[-1:], "other")
+            if offset in synsets or offset[-1:] == "a" and f"{offset[:-1]}s" in synsets:
+                found[part_of_speech] += 1
+            else:
+                lost[part_of_speech] += 1
+                example.setdefault(part_of_speech, f"{name} ({offset})")
     for part_of_speech, count in lost.items():
         total = count + found[part_of_speech]
         if count > _OTHER_WORDNET * total:
@@ -103,7 +110,7 @@ def _write_as_texts_do(reader: WordNetCorpusReader, language: str) -> None:
     for offset, found in names.items():
         names[offset] = list(dict.fromkeys(map(_plain, found)))
     for name in [name for name in offsets if _plain(name) != name]:
-        plain = offsets[_plain(name)]
+        plain = offsets.setdefault(_plain(name), [])
         plain += [offset for offset in offsets.pop(name) if offset not in plain]
 
 
