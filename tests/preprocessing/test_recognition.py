@@ -136,7 +136,7 @@ def test_archives_are_refused(tmp_path):
         ("a.npy", b"\x93NUMPY\x01\0v\0" + random.Random(1).randbytes(500), "not text, but binary data; give text"),
         ("a.txt", random.Random(1).randbytes(5000), "not text, but binary data; give text"),
         ("a.bin", b"".join(bytes([number % 120, 0]) for number in range(500)), "not text, but binary data; give text"),
-        ("a.gz", gzip.compress(random.Random(1).randbytes(5000)), "not text, but binary data; give text"),
+        ("a.gz", gzip.compress(random.Random(1).randbytes(5000), mtime=0), "not text, but binary data; give text"),
         ("a.txt", "the cat".encode("utf-16"), "not UTF-8, but UTF-16; convert it, for example with iconv"),
         ("a.parquet", b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS instead of the file"),
         ("a.parquet", b"the cat", "not what its name says, but plain text; repair or rename it"),
@@ -152,13 +152,14 @@ def test_archives_are_refused(tmp_path):
         ("a.json", b'{\n  "text": "a"\n}\n', "JSON with objects of several lines, not JSON Lines; convert it with jq"),
         (
             "a.gz",
-            gzip.compress(gzip.compress(b"the cat")),
+            gzip.compress(gzip.compress(b"the cat", mtime=0), mtime=0),
             "a compressed file in a compressed file; decompress it once",
         ),
         ("a.csv", b"id,body\n1,the cat\n", "not one column 'text' in its first line, but 'id', 'body'; give one with"),
         ("a.orc", b"ORC\0", "ORC; convert it"),
         ("a.lz4", b"\x04\x22\x4d\x18", "compressed with compress, LZ4 or Snappy; decompress it"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "bytes",
 )
 def test_what_is_not_text_is_refused_and_no_bad_record(tmp_path, name, content, message):
     assert refusal(write(tmp_path / name, content)).startswith(message)
