@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""The quickstart: continue half of a small BERT with three objectives, and show what plain masked LM punishes.
+"""The quickstart: continue a small BERT with plain masked LM and with hard correction, and show its false negatives.
 
     python examples/quickstart/quickstart.py --output demo
 
-The objectives are plain masked LM, hard correction, and distillation with the complete small BERT as the teacher. There
-are five stages: the corpus, binarized data, the synonym table and the checkpoints, training, and the analysis of the
-false negatives. The runs train at the same time, with the same data, order and masks. A stage is skipped if its output
-already exists. Interrupted training resumes. The commands of the stages and what they print are in demo.log. At the end
-it prints a report, and the path of a page with all results.
+It has five stages: the corpus, binarized data, the synonym table and the starting checkpoint, training, and the
+analysis of the false negatives. The two runs train at the same time, with the same data, order and masks. A stage is
+skipped if its output already exists. Interrupted training resumes. The commands of the stages and what they print are
+in demo.log. At the end it prints a report, and the path of a page with all results.
 
 With --from-scratch, it trains a tokenizer and an ELECTRA from nothing instead. That shows every step of pre-training,
 but a few minutes are too short for a model that is confident in synonyms.
@@ -43,17 +42,16 @@ Words = Sequence[object]
 PAGE = Path("false-negatives", "cases.html")
 
 LOG_INTERVAL = 20
-LAYERS = "0,3"  # of the small BERT's four, with which the students start
-# All runs have the same seed, so they see the same sequences and masks.
+# Both runs have the same seed, so they see the same sequences and masks.
 CONTINUED = """
-    --task electra --arch bert_tiny --encoder-layers 2 --encoder-embed-dim 256 --encoder-attention-heads 4
+    --task electra --arch bert_tiny --encoder-layers 4 --encoder-embed-dim 256 --encoder-attention-heads 4
     --max-positions 256 --dropout 0 --attention-dropout 0
     --optimizer electra_adamw --adam-bias-correction --lr 3e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 30
     --sample-break-mode none --tokens-per-sample 256 --batch-size 8 --cpu
     --save-interval-updates 250 --no-epoch-checkpoints
 """
-CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction", "taught": "mlm_distillation"}
+CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction"}
 
 VOCABULARY_SIZE = 8192
 # After such short training the most likely word is nearly always a function word, which has no synonyms. So the model
@@ -116,8 +114,7 @@ def opens(page: Path) -> bool:
 
 
 def continued(folder: Path, updates: int) -> None:
-    data_bin, table = folder / "data-bin", folder / "synonyms.safetensors"
-    start, teacher = folder / "start.pt", folder / "teacher.pt"
+    data_bin, table, start = folder / "data-bin", folder / "synonyms.safetensors", folder / "start.pt"
     corpus = write_corpus(folder)
     run(
         folder,
@@ -126,29 +123,27 @@ def continued(folder: Path, updates: int) -> None:
     )
     # WordNet counts mother and father as synonyms, because both can mean to beget; --no-contrasts removes such pairs
     filters = ["--same-inflection", "--no-contrasts"]
-    imported = ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL, "--data", data_bin]
     run(
         folder,
-        "3/5 start: the synonym table, the small BERT as a teacher, and half of it",
+        "3/5 start: the synonym table from WordNet, and the small BERT as a checkpoint",
         {
             table: build_table(data_bin, table, *filters),
-            teacher: [*imported, "--output", teacher],
-            start: [*imported, "--keep-layers", LAYERS, "--output", start],
+            start: ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL]
+            + ["--data", data_bin, "--output", start],
         },
     )
     precision = ["--bf16"] if has_fast_bf16() else []
     train(
         folder,
-        "4/5 training: plain masked LM, hard correction, and with the teacher",
+        "4/5 training: plain masked LM, and hard correction",
         {
             folder / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split(), *precision]
             + ["--finetune-from-model", start, "--criterion", criterion, "--synonym-table", table]
-            + (["--distillation-teacher", teacher] if arm == "taught" else [])
             for arm, criterion in CRITERIA.items()
         },
         updates,
     )
-    analyze("5/5", folder, [folder / arm for arm in CRITERIA], "--teacher", teacher, "--mask-seeds", 3)
+    analyze("5/5", folder, [folder / arm for arm in CRITERIA])
 
 
 def from_scratch(folder: Path, updates: int) -> None:
@@ -203,7 +198,7 @@ def build_table(data_bin: Path, table: Path, *flags: str) -> Words:
     ]
 
 
-def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: object) -> None:
+def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: str) -> None:
     # among checkpoints with as many updates, the cases are those of the first
     checkpoints = [run / "checkpoint_last.pt" for run in runs]
     output = folder / PAGE

@@ -16,7 +16,6 @@ from quickstart import CRITERIA
 
 from tn_fairseq.errors import one_line_errors
 from tn_fairseq.reporting.layout import align
-from tn_fairseq.reporting.statistics import mean_interval
 from tn_fairseq.reporting.training_log import read_records
 
 EXAMPLES = 3
@@ -40,28 +39,18 @@ def report(folder: Path) -> Iterator[str]:
     analysis = folder / "false-negatives"
     rates = read_json(analysis / "false_negatives.json")
     if (folder / "start.pt").exists():
-        yield from comparison({arm: last_row(rates, folder / arm) for arm in CRITERIA})
+        yield from comparison(*(last_row(rates, folder / arm) for arm in CRITERIA))
     else:
         log = folder / "pretraining.log"
         yield from loss_curve(log)
         yield from discriminator(log)
         yield from false_negatives(last_row(rates, folder / "pretraining"))
     yield ""
-    cases = read_json(analysis / "cases.json")
-    of_teacher = [case for case in cases if "teacher" in case]
-    if of_teacher:
-        yield "what plain masked LM punishes: wrong words that the teacher finds likely"
-        cases = of_teacher
-    else:
-        yield "what plain masked LM punishes: the most likely synonyms"
-    for number, case in enumerate(likeliest_of_each_word(cases), start=1):
-        word, probability = likeliest_word(case)
+    yield "what plain masked LM punishes: the most likely synonyms"
+    for number, case in enumerate(likeliest_of_each_word(read_json(analysis / "cases.json")), start=1):
+        synonym, probability = likeliest_synonym(case)
         yield f"  {number}. {sentence(case)}"
-        if of_teacher:
-            gold = case["teacher_gold_probability"]
-            yield f"     teacher: {word} {probability:.1%}, {case['gold']} {gold:.1%}"
-        else:
-            yield f"     gold {case['gold']}, synonym {word} (probability {probability:.2%})"
+        yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
 
 
 def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
@@ -70,26 +59,17 @@ def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
     return max(rows, key=lambda row: row["updates"])
 
 
-def comparison(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """The arms on the same masks of the same held-out text."""
-    plain = rows["plain"]
-    yield f"held-out text: {plain['masked']:,} masked words in {plain['mask_seeds']} maskings, the same for all"
-    lines = [["", *rows]]
+def comparison(plain: dict[str, Any], corrected: dict[str, Any]) -> Iterator[str]:
+    """Plain masked LM and hard correction on the same masks of the same held-out text."""
+    yield f"held-out text: {plain['masked']:,} masked words in {plain['mask_seeds']} maskings, the same for both"
+    lines = [["", "plain", "corrected", "difference"]]
     for rate, (label, digits) in COMPARED.items():
-        lines.append([f"  {label}", *(f"{row[rate]:.{digits}f}" for row in rows.values())])
+        values = [f"{row[rate]:.{digits}f}" for row in (plain, corrected)]
+        difference = round(corrected[rate] - plain[rate], digits) + 0.0  # not -0.0
+        lines.append([f"  {label}", *values, f"{difference:+.{digits}f}"])
     yield from align(lines)
-    for arm, row in rows.items():
-        if arm != "plain":
-            yield f"  {arm} minus plain: {difference(row, plain)}"
-    yield f"  {plain['prediction_rate']:.2f}% of plain's wrong words are synonyms of the hidden word. The teacher finds"
-    yield f"  {plain['teacher_as_likely_rate']:.0f}% of them at least as likely as the hidden word: false negatives."
-
-
-def difference(row: dict[str, Any], plain: dict[str, Any]) -> str:
-    """The difference in accuracy, in points, with its 95% interval over the maskings, which both have seen."""
-    pairs = zip(row["by_mask_seed"]["accuracy"], plain["by_mask_seed"]["accuracy"])
-    low, high = mean_interval([one - other for one, other in pairs])
-    return f"{row['accuracy'] - plain['accuracy']:+z.2f} points of masked words ({low:+.2f} to {high:+.2f})"
+    yield f"  {plain['corrected']:,} wrong words of plain masked LM are synonyms of the hidden word: false negatives."
+    yield "  Differences between two runs are mostly chance; examples/study measures them over many runs."
 
 
 def discriminator(log: Path) -> Iterator[str]:
@@ -139,10 +119,7 @@ def read_json(path: Path) -> list[dict[str, Any]]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def likeliest_word(case: dict[str, Any]) -> tuple[str, float]:
-    """The wrong word of a teacher's case, or else the most likely synonym; and its probability."""
-    if "teacher" in case:
-        return case["prediction"], case["teacher_prediction_probability"]
+def likeliest_synonym(case: dict[str, Any]) -> tuple[str, float]:
     return max(case["synonyms"].items(), key=lambda item: item[1])
 
 
@@ -160,11 +137,11 @@ def sentence(case: dict[str, Any]) -> str:
 
 
 def likeliest_of_each_word(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The most likely cases, with no word in more than one of them, and without single letters."""
+    """The most likely cases, with no gold word or synonym in more than one of them, and without single letters."""
     chosen, seen = [], set()
-    for case in sorted(cases, key=lambda case: -likeliest_word(case)[1]):
-        pair = {case["gold"], likeliest_word(case)[0]}
-        if not seen & pair and min(len(word.strip()) for word in pair) > 1:
+    for case in sorted(cases, key=lambda case: -likeliest_synonym(case)[1]):
+        pair = {case["gold"], likeliest_synonym(case)[0]}
+        if not seen & pair and len(case["gold"].strip()) > 1:
             chosen.append(case)
             seen |= pair
     return chosen[:EXAMPLES]

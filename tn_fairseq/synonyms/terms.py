@@ -68,7 +68,7 @@ def is_synonymy(text: str) -> bool:
 @cache
 def is_part_of_speech(text: str) -> bool:
     """Whether a cell names a part of speech, such as ``noun``, ``(adj.)`` or ``VBZ``."""
-    return re.sub(r"[\W\d_]+", "", text.lower()) in _PARTS_OF_SPEECH
+    return re.sub(r"[\W_]+", "", text.lower()) in _PARTS_OF_SPEECH
 
 
 def column_role(name: str) -> str:
