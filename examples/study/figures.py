@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
 from measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
-from plan import Measure, Plan, Run, Start, Step, runs_of, updates_of
+from plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm
 from progress import wall
 from runner import read_record
 
@@ -242,7 +242,7 @@ def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
             measured.setdefault(key, {}).setdefault(arm, {}).setdefault(seed, value)
 
     for row in found.rates:
-        if row["updates"] == updates_of(start, row["arm"]):
+        if row["updates"] == updates_of_arm(start, row["arm"]):
             for column, key in RATES.items():
                 add(key, row["arm"], row["seed"], row.get(column))
     for row in found.elsewhere:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import List, Optional
 
-from plan import MEASURES, Measure, Run, Start, runs_of
-from plan import updates_of as updates_of_arm
+from plan import MEASURES, Measure, Run, Start, runs_of, updates_of_arm
 from runner import Runner, last_line, say
 
 from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint, updates_of

@@ -271,7 +271,7 @@ def runs_of(name: str, start: Start) -> List[Run]:
     ]
 
 
-def updates_of(start: Start, arm: str) -> int:
+def updates_of_arm(start: Start, arm: str) -> int:
     """The updates of each run of an arm."""
     return start.arms[arm].updates or start.updates
 
@@ -285,7 +285,7 @@ def training_command(start: Start, run: Run, plugin: Path) -> List[str]:
     """The command of fairseq-train for a run, in the folder of the study."""
     words = ["fairseq-train", start.data, "--user-dir", str(plugin), *shlex.split(start.train)]
     words += [*shlex.split(start.arms[run.arm].flags), "--seed", str(run.seed), "--save-dir", str(run.folder)]
-    updates = str(updates_of(start, run.arm))
+    updates = str(updates_of_arm(start, run.arm))
     words += ["--total-num-update", updates, "--max-update", updates]
     words += ["--save-interval-updates", str(start.save_every), "--no-epoch-checkpoints", "--disable-validation"]
     return [*words, "--log-format", "json", "--log-interval", str(start.log_every)]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Optional
 
 from measures import BY_RUN, LOG, is_finished, log_of, place_of_run
-from plan import Plan, Run, updates_of
+from plan import Plan, Run, updates_of_arm
 from runner import read_record
 
 from tn_fairseq.reporting.training_log import read_records
@@ -49,7 +49,7 @@ def share_done(plan: Plan, run: Run, folder: Path) -> float:
     """The share of its updates that a run has made."""
     log = folder / run.folder / LOG
     records = read_records(log, "train_inner") if log.exists() else []
-    return int(records[-1]["num_updates"]) / updates_of(plan.starts[run.start], run.arm) if records else 0
+    return int(records[-1]["num_updates"]) / updates_of_arm(plan.starts[run.start], run.arm) if records else 0
 
 
 def clock(hours: Optional[float]) -> str:

@@ -36,7 +36,7 @@ from measures import (
     prepare_measures,
     updates_in,
 )
-from plan import Plan, Run, Start, hint, read_plan, runs_of, training_command, updates_of
+from plan import Plan, Run, Start, hint, read_plan, runs_of, training_command, updates_of_arm
 from progress import clock, hours_left
 from report import write_report
 from runner import Runner, last_line, locked, say
@@ -231,7 +231,7 @@ def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[st
     state = {"command": runner.shown(words)}
     if training and not (folder / STATE).exists():
         forget_measures(runner.folder, run)
-    if updates_in(folder / LAST) < updates_of(start, run.arm):  # else, it was killed after its last update
+    if updates_in(folder / LAST) < updates_of_arm(start, run.arm):  # else, it was killed after its last update
         if not training:
             return None
         write_state(folder, {**state, "state": "started"})

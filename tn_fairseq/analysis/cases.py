@@ -5,7 +5,7 @@ With a teacher, also those whose wrong prediction it finds likely.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -35,10 +35,29 @@ class _Found(NamedTuple):
 
     @property
     def synonym(self) -> int:
-        """The predicted synonym if there is one, else the most likely one."""
-        if self.prediction in self.synonyms:
+        """The predicted synonym if there is one, else the most likely one, or the prediction if there is none."""
+        if self.prediction in self.synonyms or not self.synonyms:
             return self.prediction
         return max(self.synonyms, key=lambda index: (self.synonyms[index], index))
+
+    def as_text(
+        self,
+        forms: Sequence[str],
+        labels: Sequence[str],
+        part_of_speech: Callable[[str, str], str],
+        inflection: Callable[[str, str], str],
+    ) -> dict[str, Any]:
+        """The fields that every kind of case has, from the arguments of ``CaseCollector.cases``."""
+        gold, prediction = labels[self.gold], labels[self.prediction]
+        return {
+            "context": context(self.tokens.tolist(), self.masked_tokens.tolist(), self.key[1], forms),
+            "gold": gold,
+            "gold_probability": self.gold_probability,
+            "prediction": prediction,
+            "prediction_probability": self.prediction_probability,
+            "part_of_speech": part_of_speech(gold, labels[self.synonym]),
+            "inflection": inflection(gold, prediction),
+        }
 
 
 class CaseCollector:
@@ -94,13 +113,7 @@ class CaseCollector:
         return [
             Case(
                 table=self.name,
-                context=context(case.tokens.tolist(), case.masked_tokens.tolist(), case.key[1], forms),
-                gold=labels[case.gold],
-                gold_probability=case.gold_probability,
-                prediction=labels[case.prediction],
-                prediction_probability=case.prediction_probability,
-                part_of_speech=part_of_speech(labels[case.gold], labels[case.synonym]),
-                inflection=inflection(labels[case.gold], labels[case.prediction]),
+                **case.as_text(forms, labels, part_of_speech, inflection),
                 synonyms=[Synonym(labels[index], probability) for index, probability in case.synonyms.items()],
                 corrected=corrected,
             )
@@ -153,13 +166,7 @@ class TeacherCollector:
         return [
             TeacherCase(
                 teacher=self.name,
-                context=context(case.tokens.tolist(), case.masked_tokens.tolist(), case.key[1], forms),
-                gold=labels[case.gold],
-                gold_probability=case.gold_probability,
-                prediction=labels[case.prediction],
-                prediction_probability=case.prediction_probability,
-                part_of_speech=part_of_speech(labels[case.gold], labels[case.prediction]),
-                inflection=inflection(labels[case.gold], labels[case.prediction]),
+                **case.as_text(forms, labels, part_of_speech, inflection),
                 synonym_in=[name for name, table in self.tables.items() if case.prediction in table[case.gold]],
                 teacher_gold_probability=case.teacher[0],
                 teacher_prediction_probability=case.teacher[1],
