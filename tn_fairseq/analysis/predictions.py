@@ -14,6 +14,7 @@ from torch import Tensor
 from .. import corruption
 from ..errors import PREPROCESSING, InputError
 from ..models.loading import Loaded
+from ..modules.cross_entropy import log_sums
 from ..objectives import functional
 from .rates import LIKELY
 
@@ -99,14 +100,9 @@ def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | Non
 
 
 def judge(logits: Tensor, targets: Tensor, predictions: Tensor) -> Judgment:
-    """The log probabilities of the gold tokens and of the predictions: (N, V), (N), (N) -> 2 x (N).
-
-    Overwrites the logits, because a copy may take gigabytes.
-    """
-    logits = logits.float()
-    most = logits.max(dim=1, keepdim=True).values
-    of_both = logits.gather(1, torch.stack([targets, predictions], dim=1)) - most
-    return Judgment(*(of_both - logits.sub_(most).exp_().sum(dim=1, keepdim=True).log()).cpu().unbind(dim=1))
+    """The log probabilities of the gold tokens and of the predictions: (N, V), (N), (N) -> 2 x (N)."""
+    of_both = logits.gather(1, torch.stack([targets, predictions], dim=1)).float() - log_sums(logits).unsqueeze(1)
+    return Judgment(*of_both.cpu().unbind(dim=1))
 
 
 def _read(model: BaseFairseqModel, net_input: Mapping[str, Any], first_of_group: Tensor | None) -> Any:
