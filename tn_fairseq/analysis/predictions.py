@@ -14,7 +14,7 @@ from torch import Tensor
 from .. import corruption
 from ..errors import PREPROCESSING, InputError
 from ..models.loading import Loaded
-from ..modules.cross_entropy import log_sums
+from ..modules.cross_entropy import log_probabilities
 from ..objectives import functional
 from .rates import LIKELY
 
@@ -101,7 +101,7 @@ def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | Non
 
 def judge(logits: Tensor, targets: Tensor, predictions: Tensor) -> Judgment:
     """The log probabilities of the gold tokens and of the predictions: (N, V), (N), (N) -> 2 x (N)."""
-    of_both = logits.gather(1, torch.stack([targets, predictions], dim=1)).float() - log_sums(logits).unsqueeze(1)
+    of_both = log_probabilities(logits, torch.stack([targets, predictions], dim=1))
     return Judgment(*of_both.cpu().unbind(dim=1))
 
 

@@ -85,12 +85,13 @@ class _SoftCrossEntropy(torch.autograd.Function):
         return result, None, None, None, None
 
 
-def log_sums(logits: Tensor, temperature: float = 1.0) -> Tensor:
-    """``logsumexp`` of each row after division by the temperature, in float32, without gradient: (N, V) -> (N)."""
-    found = torch.empty((len(logits), 1), device=logits.device)
-    for some, into in _parts(logits.detach(), found):
-        torch.logsumexp(some.float() / temperature, dim=1, keepdim=True, out=into)
-    return found.squeeze(1)
+def log_probabilities(logits: Tensor, symbols: Tensor) -> Tensor:
+    """log p(v) of some symbols v of each row, in float32, without gradient: (N, V), (N, K) -> (N, K)."""
+    logits = logits.detach()
+    log_sums = torch.empty((len(logits), 1), device=logits.device)
+    for some, into in _parts(logits, log_sums):
+        torch.logsumexp(some.float(), dim=1, keepdim=True, out=into)
+    return logits.gather(1, symbols).float() - log_sums
 
 
 def _parts(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from ..modules.cross_entropy import log_sums
+from ..modules.cross_entropy import log_probabilities
 from . import functional
 from .base import PERCENT, MaskedPredictions, Metric, Objective, ObjectiveConfig
 
@@ -102,11 +102,8 @@ class Distillation(Objective):
                 raise InputError("--distillation-teacher ema needs --store-ema and --task electra")
             return functional.masked_lm(masked.logits, masked.targets).sum(), {}  # without a teacher, in validation
         logits = self.read(teacher, sample, masked)
-        sums = log_sums(logits)
-        logs = {
-            f"teacher_{name}": logits.gather(1, words.unsqueeze(1)).squeeze(1).float().sub(sums).exp().sum()
-            for name, words in (("gold", masked.targets), ("prediction", masked.predictions))
-        }
+        of_both = log_probabilities(logits, torch.stack([masked.targets, masked.predictions], dim=1)).exp().sum(dim=0)
+        logs = {"teacher_gold": of_both[0], "teacher_prediction": of_both[1]}
         logits, weight = self.target(sample, masked, logits)
         losses = functional.distillation(
             masked.logits, masked.targets, logits, weight, self.cfg.distillation_temperature
