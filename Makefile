@@ -1,4 +1,4 @@
-# make install  install everything into .venv
+# make install  install everything into .venv (TORCH=cpu gets the small torch, without CUDA)
 # make demo   install everything, continue a small BERT twice and show its false negatives
 #             (OPEN=1 opens the page of results in a browser)
 # make demo-from-scratch  the same with a tokenizer and an ELECTRA trained from nothing
@@ -12,6 +12,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+TORCH ?=
 DEMO ?= demo
 OPEN ?=
 STUDY ?= study
@@ -22,8 +23,6 @@ SOAK ?=
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-# uv is several times as fast as pip
-INSTALL = $(if $(shell command -v uv),$(BIN)/python uv_pip.py --quiet,$(PIP) install --quiet)
 
 .PHONY: install demo demo-from-scratch study test slow soak dist bench lint clean
 
@@ -62,23 +61,8 @@ lint: $(VENV)/.ready
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy
 
-# fairseq has no wheel except on x86-64 Linux. Elsewhere pip builds it from source, which needs torch, numpy, cython and
-# setuptools to be installed first. fairseq requires torchaudio, but uses it for speech only. torchaudio from PyPI needs
-# CUDA: with a CPU torch it cannot be imported, and then the models of transformers cannot be imported either.
-$(VENV)/.ready: setup.py constraints.txt fairseq.txt
-	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 13) else \
-		"error: $(PYTHON) is Python %d.%d; use Python 3.11 or 3.12: make PYTHON=python3.12; or with uv: " \
-		"uv run --no-project --python 3.12 make" % sys.version_info[:2])'
-	@$(PYTHON) -m venv $(VENV)
-	@echo "[1/4] torch and numpy (about 800 MB on disk, and several GB more if your index has torch with CUDA)"
-	@$(INSTALL) --constraint constraints.txt torch numpy cython setuptools
-	@echo "[2/4] fairseq (about 60 MB)"
-	@$(INSTALL) --no-build-isolation --no-deps --require-hashes --requirement fairseq.txt
-	@echo "[3/4] this package and all that its extras and tests need (about 700 MB)"
-	@$(INSTALL) --constraint constraints.txt --editable '.[test]'
-	@$(BIN)/python -c 'import torchaudio' 2>/dev/null || $(PIP) uninstall --quiet --yes torchaudio
-	@echo "[4/4] WordNet (about 40 MB)"
-	@$(BIN)/python -W ignore -m tn_fairseq.synonyms.fetch_wordnet
+$(VENV)/.ready: install.py setup.py constraints.txt fairseq.txt
+	@$(PYTHON) install.py $(VENV) $(if $(TORCH),--torch $(TORCH))
 	@touch $@
 
 clean:

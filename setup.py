@@ -3,11 +3,11 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 # Both are fairseq with fixes for Python 3.11, and install the package fairseq. fairseq.txt has their hashes.
-# ve-fairseq has wheels only for x86-64 Linux. fairseq-fixed has only the source, which needs a C++ compiler.
+# ve-fairseq has wheels for Python 3.11 and 3.12 on x86-64 Linux. fairseq-fixed is built from its source, which needs a
+# C++ compiler.
 WHEEL = "ve-fairseq==0.12.3; python_version < '3.13' and sys_platform == 'linux' and platform_machine == 'x86_64'"
-SOURCE = (
-    "fairseq-fixed==0.12.3.1; python_version < '3.13' and (sys_platform != 'linux' or platform_machine != 'x86_64')"
-)
+SOURCE = "fairseq-fixed==0.12.3.1; python_version >= '3.13' or sys_platform != 'linux' or platform_machine != 'x86_64'"
+ZSTD = "backports.zstd>=1; python_version < '3.14'"  # from 3.14 on, it is in the standard library
 TRANSFORMERS = ["accelerate>=1.3", "protobuf>=4.21", "transformers>=4.48"]
 
 setup(
@@ -29,6 +29,7 @@ setup(
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Topic :: Text Processing :: Linguistic",
         "Typing :: Typed",
@@ -43,7 +44,7 @@ setup(
         "lemminflect>=0.2.3",
         "nltk>=3.9",
         "numpy>=1.26",
-        "omegaconf>=2.3; python_version < '3.13'",
+        "omegaconf>=2.3",
         "safetensors>=0.4.3",
         "scikit-learn>=1.3",
         "scipy>=1.11",
@@ -62,9 +63,9 @@ setup(
         "sentences": ["sentencex>=1.0.24"],
         "tensorboard": ["tensorboardX>=2.6"],
         "transformers": TRANSFORMERS,
-        "zstd": ["backports.zstd>=1"],
+        "zstd": [ZSTD],
         "test": [
-            "backports.zstd>=1",
+            ZSTD,
             "dask-jobqueue>=0.9",
             "distributed>=2024.5",
             "hypothesis>=6.100",

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import torch
-from backports import zstd
 from fairseq.data import Dictionary
-from helpers import WORDS, synonyms_of, write_squad, write_table, write_tsv
+from helpers import WORDS, synonyms_of, write_squad, write_table, write_tsv, zstd
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import ipc, parquet
 from tokenizer_folders import bert_folder, gpt2_folder, sentencepiece_folder

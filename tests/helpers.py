@@ -28,7 +28,10 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 import tn_fairseq
 from tn_fairseq.configuration import training_config
+from tn_fairseq.preprocessing.compression import ZSTD_MODULE
 from tn_fairseq.synonym_table import PADDING, save_synonym_table
+
+zstd = importlib.import_module(ZSTD_MODULE)
 
 PROGRESS = "fairseq.logging.progress_bar"  # the logger of records
 PLUGIN = Path(tn_fairseq.__file__).parent

@@ -11,13 +11,12 @@ from zipfile import ZipFile
 import numpy as np
 import pyarrow as pa
 import pytest
-from backports import zstd
 from fairseq import options
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command, write_squad, write_tsv
+from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command, write_squad, write_tsv, zstd
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet

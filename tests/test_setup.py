@@ -44,7 +44,8 @@ def requirements(tmp_path_factory) -> list[Requirement]:
         ("3.12", ("linux", "aarch64"), "fairseq", {"fairseq-fixed"}),
         ("3.13", ("linux", "x86_64"), "transformers", {"transformers", "accelerate"}),
         ("3.13", ("linux", "x86_64"), "hf", {"transformers", "accelerate"}),
-        ("3.13", ("darwin", "arm64"), "fairseq", set()),
+        ("3.13", ("linux", "x86_64"), "fairseq", {"fairseq-fixed"}),
+        ("3.14", ("darwin", "arm64"), "fairseq", {"fairseq-fixed"}),
     ],
 )
 def test_fairseq_is_required_if_it_has_a_wheel_or_if_asked_for(requirements, python, system, extra, expected):

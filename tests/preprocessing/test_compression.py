@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from backports import zstd
+from helpers import zstd
 
 from tn_fairseq.preprocessing.compression import BZIP2, GZIP, XZ, ZSTD, Decompressed
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from backports import zstd
+from helpers import zstd
 from preprocessed import refused, write
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet

@@ -15,7 +15,7 @@ from pathlib import Path
 import fsspec
 import pyarrow as pa
 import pytest
-from backports import zstd
+from helpers import zstd
 from preprocessed import contents, refused, sentences, write
 from pyarrow import feather, ipc, parquet
 from tokenizer_folders import TEXT

@@ -3,9 +3,10 @@
 import sys
 
 import pytest
-from backports import zstd
+from helpers import zstd
 from preprocessed import refused, write
 
+from tn_fairseq.preprocessing.compression import ZSTD_MODULE
 from tn_fairseq.preprocessing.text_files import TextFile, find_files
 
 
@@ -40,7 +41,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "fsspec.implementations.http", None)
         assert refused(find_files, ["https://host/a.txt"]).endswith("; install what is missing with pip")
-    for module, given, extra in (("pyarrow", "a.parquet", "parquet"), ("backports.zstd", "a.zst", "zstd")):
+    for module, given, extra in (("pyarrow", "a.parquet", "parquet"), (ZSTD_MODULE, "a.zst", "zstd")):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
             assert f"pip install 'tn_fairseq[{extra}]'" in refused(find_files, [tmp_path / given])

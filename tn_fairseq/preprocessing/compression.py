@@ -4,11 +4,14 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 from typing import IO, Any
 
 GZIP, XZ, BZIP2, ZSTD = "gzip", "xz", "bzip2", "Zstandard"
+ZSTD_MODULE = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 READ_BYTES = 1 << 16  # of a compressed file at a time
 
 
@@ -47,8 +50,7 @@ class _Streams(io.RawIOBase):
 
 def _open_zstd(stream: IO[bytes]) -> Any:
     # not with zstandard, which ends silently after the first frame and where the file was truncated
-    from backports import zstd
-
+    zstd = import_module(ZSTD_MODULE)
     return zstd.open(stream, options={zstd.DecompressionParameter.window_log_max: 31})  # files of zstd --long
 
 

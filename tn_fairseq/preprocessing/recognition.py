@@ -14,7 +14,7 @@ from typing import IO
 
 from ..errors import InputError
 from ..packages import require
-from .compression import BZIP2, GZIP, XZ, ZSTD, Decompressed
+from .compression import BZIP2, GZIP, XZ, ZSTD, ZSTD_MODULE, Decompressed
 
 JSON, PARQUET, ARROW_STREAM, ARROW_FILE, COLUMNS, PLAIN = (
     "JSON Lines",
@@ -74,7 +74,7 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
     head = packed.read(HEAD)
     compression = _match(_COMPRESSIONS, head)
     if compression == ZSTD:
-        require("backports.zstd", name, "zstd")
+        require(ZSTD_MODULE, name, "zstd")
     if compression is not None:
         head += packed.read(PACKED_HEAD - len(head))
         head = io.BufferedReader(Decompressed(io.BytesIO(head), compression)).read(HEAD)

@@ -1,14 +1,13 @@
-"""Get WordNet for NLTK, as part of the installation.
+"""Get WordNet for NLTK.
 
     python -m tn_fairseq.synonyms.fetch_wordnet
 
-Tries in this order: what NLTK already has; ``nltk.download``; Debian's packages, which are installed if this runs as
-root, and copied to a folder that NLTK reads.
+Tries in this order: what NLTK already has; ``nltk.download``; the files of Debian's packages or of Princeton's archive,
+which are copied to a folder that NLTK reads.
 """
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from .wordnet import FETCH, DownloadFailed, ensure_wordnet, report, wordnet_vers
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 DEBIAN_PACKAGES = "wordnet-base wordnet-sense-index"
+_FILES = [name for name in WordNetCorpusReader._FILES if name != "lexnames"]
 
 # lexnames(5WN), in order: the lexicographer files that the numbers in data.* refer to. Debian does not ship it.
 _LEXICOGRAPHER_FILES = """
@@ -37,54 +37,40 @@ _SYNTACTIC_CATEGORIES = ("", "noun", "verb", "adj", "adv")
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Make WordNet available, and print its version."""
-    command_parser(FETCH, __doc__).parse_args(argv)
-    print(f"{wordnet_version(fetch_wordnet())} is ready")
+    parser = command_parser(FETCH, __doc__)
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        default=DEBIAN_FOLDER,
+        help="a folder with WordNet 3.0's data.noun, ..., used if NLTK has none and cannot download it (default: "
+        "%(default)s, of Debian's packages)",
+    )
+    options = parser.parse_args(argv)
+    print(f"{wordnet_version(fetch_wordnet(options.folder))} is ready")
 
 
-def fetch_wordnet() -> WordNetCorpusReader:
-    """NLTK's WordNet reader; if necessary, download WordNet or use Debian's packages.
+def fetch_wordnet(folder: Path) -> WordNetCorpusReader:
+    """NLTK's WordNet reader; if necessary, download WordNet, or copy its files from a folder.
 
     Raises InputError, which says how else to get it, if everything fails.
     """
     try:
         return ensure_wordnet()
     except DownloadFailed as failure:
-        report(f"{str(failure).partition(';')[0]}; trying Debian's packages")
-    install_debian_packages()
-    report(f"WordNet: ready in {copy_debian_files()}")
+        reason = str(failure).partition(";")[0]
+    missing = [name for name in _FILES if not (folder / name).is_file()]
+    if missing:
+        raise InputError(
+            f"{reason}, and {folder} has no {missing[0]}; connect to the internet, or apt-get install "
+            f"{DEBIAN_PACKAGES}, or unpack WordNet-3.0.tar.gz of Princeton and give its folder dict with --from"
+        )
+    report(f"WordNet: ready in {copy_files(folder)}")
     return ensure_wordnet()
 
 
-def install_debian_packages() -> None:
-    """Install Debian's WordNet unless it is already complete; raises InputError if that fails, as without root."""
-    if _debian_files_complete():
-        return
-    apt_get = "apt-get -o DPkg::Lock::Timeout=60 -qq"
-    install = f"{apt_get} install --yes --no-install-recommends {DEBIAN_PACKAGES}"
-    # a fresh container has no package lists: update them, but only if the first attempt fails
-    finished = subprocess.run(
-        f"{install} || {{ {apt_get} update; {install}; }}",
-        shell=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-    )
-    if not _debian_files_complete():
-        last_line = (finished.stdout.strip().splitlines() or ["no output"])[-1]
-        raise InputError(
-            f"no WordNet: apt-get install {DEBIAN_PACKAGES} failed ({last_line}); run this again as root and connected "
-            "to the internet, or get WordNet with python -m nltk.downloader wordnet"
-        )
-
-
-def _debian_files_complete() -> bool:
-    return all((DEBIAN_FOLDER / name).is_file() for name in WordNetCorpusReader._FILES if name != "lexnames")
-
-
-def copy_debian_files() -> Path:
-    """Copy Debian's files, and the ``lexnames`` that Debian lacks, to NLTK's first folder that we can write to.
+def copy_files(source: Path) -> Path:
+    """Copy WordNet's files, and the ``lexnames`` that Debian lacks, to NLTK's first folder that we can write to.
 
     NLTK reads only files that are in its folders and that others cannot write, so the copy gets its own permissions.
     Raises InputError if there is no such folder, or not enough space.
@@ -95,7 +81,7 @@ def copy_debian_files() -> Path:
             continue
         try:
             with write_atomically(folder, "WordNet needs 40 MB of space there") as temporary:
-                _copy_to(temporary)
+                _copy(source, temporary)
         except InputError:
             if not folder.exists():  # otherwise another process was faster
                 raise
@@ -106,11 +92,10 @@ def copy_debian_files() -> Path:
     )
 
 
-def _copy_to(folder: Path) -> None:
+def _copy(source: Path, folder: Path) -> None:
     folder.mkdir()
-    for name in WordNetCorpusReader._FILES:
-        if name != "lexnames":
-            shutil.copyfile(DEBIAN_FOLDER / name, folder / name)
+    for name in _FILES:
+        shutil.copyfile(source / name, folder / name)
     categories = (_SYNTACTIC_CATEGORIES.index(name.partition(".")[0]) for name in _LEXICOGRAPHER_FILES)
     lines = zip(_LEXICOGRAPHER_FILES, categories, strict=True)
     lexnames = "".join(f"{number:02d}\t{name}\t{category}\n" for number, (name, category) in enumerate(lines))
