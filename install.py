@@ -55,7 +55,7 @@ def main(argv=None):
     say("[2/4] fairseq: " + how)
     install(python, ["--no-build-isolation", "--no-deps", "--require-hashes", "--requirement", "fairseq.txt"])
     say("[3/4] this package and all that its extras and tests need: about 250 MB, 700 MB on disk")
-    install(python, [*more, *constraint, "--editable", ".[test]"])
+    install(python, [*more, *constraint, "--editable", ".[fairseq,test]"])
     # torchaudio from PyPI needs CUDA. With a CPU torch it cannot be imported, and then transformers cannot import its
     # models either.
     if subprocess.call([python, "-c", "import torchaudio"], stderr=subprocess.DEVNULL):
@@ -196,7 +196,10 @@ def fetch_wordnet(python):
         run(fetch)
         return
     finished = subprocess.run(fetch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    last = (finished.stdout.decode().strip().splitlines() or [""])[-1]
+    output = finished.stdout.decode().strip()
+    last = output.splitlines()[-1]
+    if finished.returncode and not last.startswith("error: "):  # something else than a failed download
+        sys.exit(output)
     if finished.returncode == 0:
         say(last)
         return
