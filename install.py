@@ -19,7 +19,8 @@ import sys
 import sysconfig
 import tempfile
 
-OLDEST, NEWEST, WITH_UV = (3, 11), (3, 14), "3.12"
+# fairseq cannot be imported on Python 3.14, on which str(Optional[str]) is another text
+OLDEST, NEWEST, WITH_UV = (3, 11), (3, 13), "3.12"
 DEBIAN_WORDNET = ("wordnet-base", "wordnet-sense-index")
 PYTORCH = "https://download.pytorch.org/whl/"
 
@@ -123,7 +124,7 @@ def make_environment(venv):
 def explain(version, lacking):
     """Why no environment can be made with this Python."""
     if not OLDEST <= version <= NEWEST:
-        return f"{sys.executable} is Python {version[0]}.{version[1]}, and this package needs 3.11 to 3.14"
+        return f"{sys.executable} is Python {version[0]}.{version[1]}, and fairseq needs 3.11 to 3.13"
     return "this machine has no " + " and no ".join(what for what, _, _ in lacking)
 
 

@@ -4,9 +4,12 @@ from setuptools import find_packages, setup
 
 # Both are fairseq with fixes for Python 3.11, and install the package fairseq. fairseq.txt has their hashes.
 # ve-fairseq has wheels for Python 3.11 and 3.12 on x86-64 Linux. fairseq-fixed is built from its source, which needs a
-# C++ compiler.
+# C++ compiler. Neither can be imported on Python 3.14.
 WHEEL = "ve-fairseq==0.12.3; python_version < '3.13' and sys_platform == 'linux' and platform_machine == 'x86_64'"
-SOURCE = "fairseq-fixed==0.12.3.1; python_version >= '3.13' or sys_platform != 'linux' or platform_machine != 'x86_64'"
+SOURCE = (
+    "fairseq-fixed==0.12.3.1; python_version < '3.14' and "
+    "(python_version >= '3.13' or sys_platform != 'linux' or platform_machine != 'x86_64')"
+)
 ZSTD = "backports.zstd>=1; python_version < '3.14'"  # from 3.14 on, it is in the standard library
 TRANSFORMERS = ["accelerate>=1.3", "protobuf>=4.21", "transformers>=4.48"]
 

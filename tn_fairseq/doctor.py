@@ -114,8 +114,8 @@ def _import(name: str, remedy: str) -> None:
 
 def _python() -> str:
     version = ".".join(map(str, sys.version_info[:3]))
-    if not (3, 11) <= sys.version_info < (3, 15):
-        raise InputError(f"{version}: not tested; make the environment again with Python 3.11 to 3.14")
+    if not (3, 11) <= sys.version_info < (3, 14):
+        raise InputError(f"{version}: fairseq needs 3.11 to 3.13; make the environment again with one of them")
     return f"{version} in {sys.prefix}"
 
 

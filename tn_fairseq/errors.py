@@ -61,6 +61,6 @@ def one_line_errors() -> Iterator[None]:
         if (error.name or "").partition(".")[0] != "fairseq":
             raise
         raise SystemExit(
-            "error: fairseq is not installed, but this command needs it; install it with pip install "
-            "'tn_fairseq[fairseq]'"
+            "error: fairseq is not installed, but this command needs it; use Python 3.11 to 3.13, and install it with "
+            "pip install 'tn_fairseq[fairseq]'"
         ) from None
