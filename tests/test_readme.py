@@ -109,7 +109,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --source --start --earlier --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
     known += " --from-scratch"  # of quickstart.py
-    known += " --data --checkpoint"  # of doctor
+    known += " --data --checkpoint --from"  # of doctor and fetch_wordnet
     known += " --corpus --layers"  # of trainer/train.py and benchmark_trainer.py
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
