@@ -77,6 +77,8 @@ def main(argv: Sequence[str]) -> None:
             failed.add(name)
         print(f"{mark:7} {name:14} {text}", flush=True)
     for extra, (distribution, purpose) in EXTRAS.items():
+        if distribution == "backports.zstd" and sys.version_info >= (3, 14):
+            continue  # it is in the standard library
         version = version_of(distribution)
         how = version or f"pip install '.[{extra}]'"
         print(f"{'ok' if version else '-':7} {distribution:14} {how}, for {purpose}", flush=True)
