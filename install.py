@@ -22,6 +22,7 @@ import tempfile
 # fairseq cannot be imported on Python 3.14, on which str(Optional[str]) is another text
 OLDEST, NEWEST, WITH_UV = (3, 11), (3, 13), "3.12"
 DEBIAN_WORDNET = ("wordnet-base", "wordnet-sense-index")
+VENV = "venv module"
 PYTORCH = "https://download.pytorch.org/whl/"
 
 # pip's option -> uv's variable, and what separates several values there
@@ -104,8 +105,12 @@ def make_environment(venv):
     if fits and not lacking:
         run([sys.executable, "-m", "venv", venv])
     elif uv:
-        say(f"[0/4] Python {WITH_UV} from uv, because {explain(ours, lacking)}: 30 MB, 100 MB on disk")
-        run([uv, "venv", "--quiet", "--clear", "--seed", "--python", WITH_UV, venv], env=variables_of_uv())
+        version = WITH_UV
+        if fits and [what for what, _, _ in lacking] == [VENV]:
+            version = sys.executable  # uv makes environments without Python's module
+        else:
+            say(f"[0/4] Python {WITH_UV} from uv, because {explain(ours, lacking)}: 30 MB, 100 MB on disk")
+        run([uv, "venv", "--quiet", "--clear", "--seed", "--python", version, venv], env=variables_of_uv())
     elif not fits:
         stop(
             f"{explain(ours, lacking)}; install Python 3.12 and type make PYTHON=python3.12, or install uv, with which "
@@ -132,7 +137,7 @@ def lacks(version):
     """What a machine needs and does not have: its name, Debian's package and Fedora's."""
     found = []
     if importlib.util.find_spec("ensurepip") is None:
-        found.append(("venv module", "python3-venv", "python3"))
+        found.append((VENV, "python3-venv", "python3"))
     if builds_fairseq(version):
         if not any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))):
             found.append(("C++ compiler", "g++", "gcc-c++"))

@@ -78,6 +78,16 @@ def test_a_python_that_is_too_old_or_too_new(install, ran, monkeypatch, tmp_path
     assert capsys.readouterr().out.startswith("[0/4] Python 3.12 from uv, because ")
 
 
+@pytest.mark.parametrize("version, python", [((3, 12), sys.executable), ((3, 13), "3.12")])
+def test_uv_replaces_a_missing_venv_module(install, ran, monkeypatch, tmp_path, version, python):
+    """With its own Python only if the machine's would need a compiler, too."""
+    on(monkeypatch, version)
+    monkeypatch.setattr(install.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(install.shutil, "which", lambda name: "/bin/uv" if name == "uv" else None)
+    install.make_environment(str(tmp_path / "env"))
+    assert ran == [["/bin/uv", "venv", "--quiet", "--clear", "--seed", "--python", python, str(tmp_path / "env")]]
+
+
 def test_an_environment_of_another_python_is_refused(install, monkeypatch, tmp_path):
     python = tmp_path / "env" / "bin" / "python"
     python.parent.mkdir(parents=True)
