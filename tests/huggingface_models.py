@@ -9,7 +9,7 @@ from preprocessed import refused
 
 from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.preprocessing.binarization import binarize
-from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers.pretrained import load_pretrained
 
 transformers = pytest.importorskip("transformers")
 
@@ -40,7 +40,7 @@ def write_bin(folder: Path, tokenizer: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     text = folder / "corpus.txt"
     text.write_text("".join(" ".join(words) + "\n" for words in random_sentences(200, seed=3)))
-    binarize({"train": [text], "valid": [text]}, load_tokenizer(tokenizer), folder / "data-bin")
+    binarize({"train": [text], "valid": [text]}, load_pretrained(tokenizer), folder / "data-bin")
     return folder / "data-bin"
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_vocabulary
+from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_bin, write_vocabulary
 from safetensors.torch import load_file, save_file
 
+from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.huggingface.folder import PretrainedFolder
-from tn_fairseq.huggingface.importing import add_rows
+from tn_fairseq.huggingface.importing import add_rows, cut_rows
 
 transformers = pytest.importorskip("transformers")
 HEAD = ["bias", "dense.bias", "dense.weight", "layer_norm.bias", "layer_norm.weight"]
@@ -431,10 +432,65 @@ def test_another_vocabulary(folders, refused, data_bin):
     assert "tokenizer" in error and BINARIZE in error
     write_vocabulary(folder)
     model = transformers.BertForMaskedLM.from_pretrained(folder)
-    model.resize_token_embeddings(len(PIECES) + 6)
+    model.resize_token_embeddings(len(PIECES) - 6)
     model.save_pretrained(folder)
     error = refused(folder)
-    assert f"({len(PIECES) + 6}, 32)" in error and f"resize_token_embeddings({len(PIECES)})" in error
+    assert f"({len(PIECES) - 6}, 32)" in error and f"resize_token_embeddings({len(PIECES)})" in error
+
+
+def test_embeddings_that_are_padded(folders, convert, wordpiece_bin):
+    """The rows of tokens are imported, and the others are counted, also with new symbols."""
+    folder = folders / "bert"
+    _, before = convert(folder)
+    model = transformers.BertForMaskedLM.from_pretrained(folder)
+    model.resize_token_embeddings(len(PIECES), pad_to_multiple_of=64)
+    model.save_pretrained(folder)
+    padding = -len(PIECES) % 64
+    said = f"left out of {folder}: the last {padding} rows of its embeddings, which belong to no token"
+    for words in ([], ["--new-symbols"]):
+        out, after = convert(folder, *words)
+        assert said in out and not differing(before, after)
+
+
+def test_an_added_token_is_a_token(released, tmp_path, capsys):
+    """added_tokens.json beside vocab.txt, whose row was trained: its tensors are those of transformers."""
+    folder = tmp_path / "added"
+    shutil.copytree(released / "bert", folder)
+    model = transformers.BertForMaskedLM.from_pretrained(folder)
+    model.resize_token_embeddings(len(PIECES) + 1)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[-1].fill_(0.25)
+    model.save_pretrained(folder)
+    (folder / "added_tokens.json").write_text(json.dumps({"covidish": len(PIECES)}))
+    data_bin = write_bin(tmp_path, folder)
+    main(["import", str(folder), "--data", str(data_bin), "--output", str(tmp_path / "a.pt")])
+    dictionary = load_dictionary(data_bin / "dict.txt")
+    state = torch.load(tmp_path / "a.pt", weights_only=True)["model"]
+    assert state["embeddings.word_embeddings.weight"][dictionary.index("covidish")].eq(0.25).all()
+    assert "left out" not in capsys.readouterr().out
+
+
+def test_a_config_without_a_type(folders, convert, refused):
+    """As in Google's first releases: the names of the tensors tell it."""
+    path = folders / "bert" / "config.json"
+    _, before = convert(folders / "bert")
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({key: config[key] for key in config if key not in ("model_type", "architectures")}))
+    assert not differing(before, convert(folders / "bert")[1])
+    change(
+        folders / "bert",
+        lambda content: [content.__setitem__(name.removeprefix("bert."), content.pop(name)) for name in list(content)],
+    )
+    assert 'no tensor says which it is; add "model_type": "bert" if it is a BERT' in refused(folders / "bert")
+
+
+def test_a_tokenizer_whose_files_contradict_each_other(folders, refused):
+    """What AutoTokenizer says counts, so the data is that of another tokenizer."""
+    folder = folders / "bert"
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "do_lower_case": False}))
+    assert "has the same pieces as" in refused(folder) and "splits text differently" in refused(folder)
 
 
 @pytest.fixture(scope="module")
@@ -472,7 +528,8 @@ def test_rows_that_only_pad_are_no_rows_of_new_symbols():
     name, weight = "bert.embeddings.word_embeddings.weight", torch.tensor([[1.0, 2], [3, 4], [100, 100], [100, 100]])
     for size in (2, 3, 5):
         folder = PretrainedFolder(Path("a"), {}, "bert", "bert.", {name: weight.clone()})
-        add_rows(folder, 2, size)
+        assert cut_rows(folder, 2) == 2
+        add_rows(folder, size)
         (rows,) = folder.tensors.values()
         assert rows.shape == (size, 2) and torch.equal(rows[:2], weight[:2]) and rows.max() < 50
 

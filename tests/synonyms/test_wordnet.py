@@ -102,7 +102,7 @@ def test_a_login_page_instead_of_the_index_is_a_failed_download(without_wordnet,
 
 def test_a_damaged_wordnet_is_reported(without_wordnet):
     folder = make_folder(without_wordnet / "corpora" / "wordnet", without_wordnet)
-    (folder / "data.noun").touch()
+    (folder / "data.noun").touch(0o644)
     assert str(refusal()).startswith(f"{folder}: not a complete wordnet")
 
 

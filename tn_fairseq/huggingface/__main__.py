@@ -76,6 +76,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     for path, names in imported.left_out.items():
         print(f"left out of {path}: {', '.join(names)}")
+    for path, rows in imported.cut_rows.items():
+        if rows:
+            print(
+                f"left out of {path}: the last {rows} rows of its embeddings, which belong to no token of its "
+                "tokenizer; they are padding, unless the tokenizer lacks tokens that the model was trained with"
+            )
     if imported.cut_positions:
         print(f"removed: the last {imported.cut_positions} position embeddings")
     if imported.cut_layers:

@@ -36,7 +36,7 @@ def read_folder(path: Path) -> PretrainedFolder:
     """
     config = read_json_object(path / "config.json", "give a folder of save_pretrained, or download it again")
     model_type = config.get("model_type")
-    if model_type not in ("bert", "electra"):
+    if model_type not in ("bert", "electra", None):
         raise InputError(f"{path / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
     tensors = {
         # early releases use the names of TensorFlow
@@ -44,6 +44,16 @@ def read_folder(path: Path) -> PretrainedFolder:
         for name, tensor in _read_tensors(path).items()
         if not re.fullmatch(_BUFFERS, name)
     }
+    if model_type is None:  # as in Google's first releases
+        model_type = next(
+            (kind for kind in ("bert", "electra") if any(n.startswith(f"{kind}.") for n in tensors)), None
+        )
+        if model_type is None:
+            raise InputError(
+                f"{path / 'config.json'}: has no model_type, and no tensor says which it is; add "
+                '"model_type": "bert" if it is a BERT'
+            )
+        config["model_type"] = model_type
     prefix = "" if any(name.startswith("embeddings.") for name in tensors) else f"{model_type}."
     for copy, original in tied_copies(prefix).items():
         # some releases have the copy only

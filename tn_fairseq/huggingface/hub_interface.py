@@ -15,8 +15,8 @@ from ..dictionary import MASK
 from ..errors import InputError
 from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
-from ..tokenizers import load_tokenizer
 from ..tokenizers.base import BERT_NAMES, Tokenizer, one_line
+from ..tokenizers.pretrained import load_pretrained
 from .exporting import read_checkpoint
 from .importing import read_model, read_towers
 
@@ -193,7 +193,7 @@ def from_pretrained(
         model, dictionary, tokenizer, _ = read_checkpoint(folder / checkpoint_file, data_bin, "data_name_or_path")
     else:
         towers = read_towers(folder, Path(generator) if generator else None)
-        tokenizer = load_tokenizer(folder)
+        tokenizer = load_pretrained(folder)
         dictionary = tokenizer.dictionary()
         dictionary.add_symbol(MASK)
         read = read_model(towers, dictionary, tokenizer)

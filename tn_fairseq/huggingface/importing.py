@@ -39,6 +39,7 @@ class Imported:
     flags: list[str]
     fresh: list[str]  # our names of the parameters that no folder has
     left_out: dict[Path, list[str]]  # folder -> its tensors that were not imported
+    cut_rows: dict[Path, int]  # folder -> its rows of the vocabulary, after those of tokens, that were not imported
     cut_positions: int
     cut_layers: int
 
@@ -64,15 +65,19 @@ def import_model(
     """
     check_data_folder(data_bin)
     towers = read_towers(folder, generator, as_electra)
+    _sizes(towers)  # before AutoTokenizer, which also reads config.json, and says less about what is wrong
     dictionary, tokenizer = read_data_bin(data_bin)
     check_tokenizer(folder, dictionary, tokenizer, data_bin, new_symbols)
+    cut: dict[Path, int] = {}
     if new_symbols:
         for source in {source.path: source for source in towers.values()}.values():
-            add_rows(source, len(tokenizer.pieces), len(dictionary))
+            cut[source.path] = cut_rows(source, len(tokenizer.pieces))
+            add_rows(source, len(dictionary))
     if keep_layers is not None:
         tower, source = next(iter(towers.items()))
         towers[tower] = choose_layers(source, keep_layers)
     imported = read_model(towers, dictionary, tokenizer, max_positions)
+    imported.cut_rows.update(cut)
     flags = ["--criterion", "electra", "--optimizer", "electra_adamw"]
     flags += ["--tokens-per-sample", str(min(128, imported.model.cfg.max_positions))]
     cfg = training_config([as_argument(data_bin), *imported.flags, *flags])
@@ -107,19 +112,36 @@ def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = 
     return towers
 
 
-def add_rows(source: PretrainedFolder, pieces: int, size: int) -> None:
-    """Give the folder's tensors with a row per piece ``size`` rows, of which the first ``pieces`` stay.
+def cut_rows(source: PretrainedFolder, size: int) -> int:
+    """Leave at most ``size`` rows in the folder's tensors with a row for each token; return how many were removed.
 
-    Rows after them only pad the tensors. New rows are drawn, the same in every run, from normal distributions with the
-    mean and the standard deviation of the first ones in each column. New biases are the mean of the first ones.
+    The others belong to no token: some models pad their embeddings to a multiple of 64.
+    """
+    removed = 0
+    for name in _tensors_of_vocabulary(source):
+        removed = max(removed, len(source.tensors[name]) - size)
+        source.tensors[name] = source.tensors[name][:size]
+    return removed
+
+
+def add_rows(source: PretrainedFolder, size: int) -> None:
+    """Give the folder's tensors with a row for each token ``size`` rows.
+
+    New rows are drawn, the same in every run, from normal distributions with the mean and the standard deviation of the
+    others in each column. New biases are the mean of the others.
     """
     generator = torch.Generator().manual_seed(1)
-    for name, tensor in source.tensors.items():
-        if name.endswith(("embeddings.word_embeddings.weight", "predictions.bias", "lm_head.bias")):
-            rows = tensor.float()[:pieces]
-            noise = torch.randn(size - len(rows), *rows.shape[1:], generator=generator)
-            spread = rows.std(dim=0) if rows.dim() > 1 else torch.zeros(())
-            source.tensors[name] = torch.cat([rows, rows.mean(dim=0) + spread * noise])
+    for name in _tensors_of_vocabulary(source):
+        rows = source.tensors[name].float()
+        noise = torch.randn(size - len(rows), *rows.shape[1:], generator=generator)
+        spread = rows.std(dim=0) if rows.dim() > 1 else torch.zeros(())
+        source.tensors[name] = torch.cat([rows, rows.mean(dim=0) + spread * noise])
+
+
+def _tensors_of_vocabulary(source: PretrainedFolder) -> list[str]:
+    """The names of the tensors with a row for each token."""
+    ends = ("embeddings.word_embeddings.weight", "predictions.bias", "lm_head.bias")
+    return [name for name, tensor in source.tensors.items() if name.endswith(ends) and tensor.dim() > 0]
 
 
 def choose_layers(source: PretrainedFolder, layers: Sequence[int | str]) -> PretrainedFolder:
@@ -162,7 +184,9 @@ def read_model(
     token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
     state: dict[str, Tensor] = {}
     left_out: dict[Path, set[str]] = {}
+    cut: dict[Path, int] = {}
     for tower, source in towers.items():
+        cut[source.path] = cut.get(source.path, 0) + cut_rows(source, len(dictionary))
         names = _find_tensors(source, tower, shapes)
         parameters = from_huggingface(source.tensors, names, token_ids)
         for name in sorted(parameters.keys() & state.keys()):
@@ -180,6 +204,7 @@ def read_model(
         ["--task", "electra", "--arch", arch, *size_flags],
         sorted(name for name, _ in model.named_parameters() if name not in state),
         {path: sorted(unused) for path, unused in left_out.items() if unused},
+        cut,
         available - sizes["max_positions"],
         first.config["num_hidden_layers"] - sizes["encoder_layers"],
     )

@@ -271,6 +271,31 @@ def _ids_of(theirs: Symbols, ours: TokenizerSymbols, table: Tensor, path: str | 
     return found
 
 
+def masked_lm(model: Any) -> Any:
+    """A masked language model of ``transformers``, without what PEFT wraps around it.
+
+    Raises InputError for a model without a head over the vocabulary at each position, and for one that predicts the
+    next word.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    core = model.get_base_model() if hasattr(model, "get_base_model") else model
+    names = {kind.__name__ for kind in type(core).__mro__}
+    is_masked = bool(names & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()))
+    is_causal = bool(names & set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()))
+    config = getattr(core, "config", None)
+    has_head = getattr(core, "get_output_embeddings", lambda: None)() is not None
+    if not has_head or (is_causal and not is_masked) or getattr(config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{type(core).__name__} is not a masked language model; load it with AutoModelForMaskedLM, or give "
+            "JointElectra"
+        )
+    return core
+
+
 def load_tokenizer(name: str | Path) -> "PreTrainedTokenizerBase":
     """A tokenizer of ``transformers``, from its folder or by its name on the Hub; runs no code of the folder.
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor, nn
 from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer
-from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 from transformers.trainer_utils import EvalLoopOutput
 
 from .. import corruption
@@ -18,7 +17,7 @@ from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import ElectraOutput, add_up
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
-from .synonyms import SynonymTable, load_model, load_tokenizer
+from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm
 
 IGNORED = -100  # the label of a token that is not masked
 
@@ -186,11 +185,8 @@ def build_objective(
     A teacher runs in the context of ``autocast``.
     """
     is_electra = isinstance(model, JointElectra)
-    if not is_electra and type(model).__name__ not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
-        raise InputError(
-            f"{type(model).__name__} is not a masked language model; load it with AutoModelForMaskedLM, or give "
-            "JointElectra"
-        )
+    if not is_electra:
+        model = masked_lm(model)
     if kind.needs_discriminator and not is_electra:
         raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
     cfg = _configure(kind, options)
@@ -246,13 +242,14 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        core: nn.Module,
+        core: Any,
         wrapped: nn.Module | None = None,
         autocast: Callable[[], AbstractContextManager] = nullcontext,
     ) -> None:
         """``wrapped`` is the model in what trains it (DistributedDataParallel), which enters ``autocast`` itself."""
         super().__init__()
-        self.core, self.training = core, core.training
+        self.core = core.get_base_model() if hasattr(core, "get_base_model") else core  # PEFT changes it in place
+        self.training = core.training
         self._wrapped = [core if wrapped is None else wrapped]  # a list, so that it is not registered as a submodule
         self._autocast = autocast
         self.logits: Tensor | None = None  # of all positions, (B, T, V)
@@ -349,7 +346,4 @@ def load_teacher(
             teacher, loading = load_model(name, "AutoModelForMaskedLM", output_loading_info=True)
             if missing := sorted(loading["missing_keys"]):
                 raise InputError(f"{name}: lacks {missing[0]}; give a masked language model, with its head")
-        if type(teacher).__name__ not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
-            kind = type(teacher).__name__
-            raise InputError(f"{kind} is not a masked language model; load it with AutoModelForMaskedLM")
-        return Teacher(teacher, autocast)
+        return Teacher(masked_lm(teacher), autocast)

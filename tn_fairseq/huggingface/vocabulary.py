@@ -9,9 +9,8 @@ from ..dictionary import load_dictionary
 from ..errors import PREPROCESSING, InputError
 from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
+from ..tokenizers.pretrained import PROBE, load_pretrained
 
-# with words of the vocabulary, shows whether two tokenizers treat case, accents, Chinese characters and spaces alike
-_PROBE = "C'est l'été: É un caffè, 東京 ﬁt\u00a0Straße\tno_one IBM-PC 3.14"
 _PROBE_WORDS = 100
 
 
@@ -36,12 +35,13 @@ def check_tokenizer(
     size = len(tokenizer.pieces)
     added = [symbol for symbol, token in zip(dictionary.symbols, tokenizer.token_ids(dictionary)) if token >= size]
     ours = tokenizer.pieces if new_symbols else [*tokenizer.pieces, *added]
-    loaded = load_tokenizer(folder)
+    loaded = load_pretrained(folder)
     for token, (their, our) in enumerate(zip_longest(loaded.pieces, ours)):
         if their != our:
             raise InputError(f"{folder}: token {token} is {their!r}, but {our!r} in {data_bin}; {remedy}")
     words = [piece for piece in ours if piece.isalpha()][:_PROBE_WORDS]
-    probe = [_PROBE, " ".join(words), " ".join(words).upper(), " ".join(words).title()]
+    # shows whether both treat case, accents, Chinese characters and spaces alike
+    probe = [*PROBE, " ".join(words), " ".join(words).upper(), " ".join(words).title()]
     if loaded.encode_chunk(probe)[0].tolist() != tokenizer.encode_chunk(probe)[0].tolist():
         raise InputError(
             f"{folder}: its tokenizer has the same pieces as {data_bin} but splits text differently (lower case, "

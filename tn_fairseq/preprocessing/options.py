@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..arguments import command_parser
 from ..errors import PREPROCESSING
-from ..tokenizers import load_tokenizer
 from ..tokenizers.base import Tokenizer
+from ..tokenizers.pretrained import load_pretrained
 from .text import Reading
 
 
@@ -42,7 +42,7 @@ def start(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[
     """Parse the options and load the tokenizer; also returns the time at which the work began."""
     args = parser.parse_args(argv)
     began = time.perf_counter()
-    tokenizer = load_tokenizer(args.tokenizer)
+    tokenizer = load_pretrained(args.tokenizer)
     print(f"tokenizer: {tokenizer.description}", flush=True)
     return args, tokenizer, began
 

@@ -84,7 +84,17 @@ class FastTokenizer(Tokenizer):
 
 
 def load_tokenizer_json(path: Path) -> Tokenizer:
-    content = read_bytes(path, REMEDY)
+    files = {}
+    for name in ("tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+        if (path.parent / name).exists():
+            # check them now, because users of the copy will read them
+            (read_text if name == "vocab.txt" else read_json_object)(path.parent / name, REMEDY)
+            files[name] = read_bytes(path.parent / name, REMEDY)
+    return read_tokenizer_json(path, read_bytes(path, REMEDY), files)
+
+
+def read_tokenizer_json(path: Path, content: bytes, files: dict[str, bytes]) -> FastTokenizer:
+    """A tokenizer from the content of a ``tokenizer.json``, which ``files`` are copied with; ``path`` is for errors."""
     try:
         backend = tokenizers.Tokenizer.from_str(content.decode())
     except Exception as error:  # the library raises plain Exception
@@ -94,15 +104,10 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
     special_ids = find_special_ids(pieces, names, path)
     symbols = find_symbols(pieces, special_ids, path, "piece {}".format)
-    files = {"tokenizer.json": content}
-    for name in ("tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
-        if (path.parent / name).exists():
-            # check them now, because users of the copy will read them
-            (read_text if name == "vocab.txt" else read_json_object)(path.parent / name, REMEDY)
-            files[name] = read_bytes(path.parent / name, REMEDY)
     description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
+    files = {"tokenizer.json": content, **files}
     return FastTokenizer(description, files, list(pieces.values()), special_ids, symbols, backend)
 
 

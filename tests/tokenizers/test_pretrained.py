@@ -1,0 +1,129 @@
+"""Folders of transformers: the ids are those of AutoTokenizer, without it too, or one line says why not."""
+
+import json
+
+import pytest
+from preprocessed import refused
+from tokenizer_folders import PIECES, SPECIAL, TEXT, bert_folder, sentencepiece_folder
+from tokenizers import pre_tokenizers
+
+from tn_fairseq.tokenizers import load_tokenizer, pretrained
+from tn_fairseq.tokenizers.pretrained import PROBE, load_pretrained
+
+transformers = pytest.importorskip("transformers")
+LINES = [*TEXT, *PROBE, "THE CAT covidish Été", " leading and trailing "]
+
+
+def config_of(folder, **changes):
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text()) if path.exists() else {}
+    config = {name: value for name, value in (config | changes).items() if value != "absent"}
+    path.write_text(json.dumps(config))
+
+
+def cased_bert(folder):
+    """Pieces with capitals, for a tokenizer that keeps them or not."""
+    return bert_folder(folder, [*PIECES, "The", "CAT", "É"], tokenizer_class="BertTokenizer", do_lower_case=True)
+
+
+def saved_bert(folder):
+    """A folder of save_pretrained, with a tokenizer.json."""
+    transformers.AutoTokenizer.from_pretrained(cased_bert(folder)).save_pretrained(folder)
+    return folder
+
+
+def added_bert(folder):
+    cased_bert(folder)
+    (folder / "added_tokens.json").write_text(json.dumps({"covidish": len(SPECIAL) + len(PIECES) + 3}))
+    return folder
+
+
+def roberta(folder):
+    """vocab.json and merges.txt, which have the bytes as pieces."""
+    folder.mkdir()
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet()), "<mask>"]
+    (folder / "vocab.json").write_text(json.dumps({piece: index for index, piece in enumerate(pieces)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    config_of(folder, tokenizer_class="RobertaTokenizer")
+    return folder
+
+
+def saved_roberta(folder):
+    transformers.AutoTokenizer.from_pretrained(roberta(folder)).save_pretrained(folder)
+    return folder
+
+
+FOLDERS = {
+    "cased": (cased_bert, {"do_lower_case": False}),
+    "a default of the class": (cased_bert, {"do_lower_case": "absent"}),
+    "no Chinese": (cased_bert, {"tokenize_chinese_chars": False}),
+    "accents": (cased_bert, {"strip_accents": False}),
+    "saved": (saved_bert, {}),
+    "saved, cased": (saved_bert, {"do_lower_case": False}),
+    "saved, accents": (saved_bert, {"strip_accents": False}),
+    "added": (added_bert, {}),
+    "roberta": (roberta, {}),
+    "saved roberta": (saved_roberta, {}),
+    "saved roberta, prefix": (saved_roberta, {"add_prefix_space": True}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_ids_are_those_of_autotokenizer(tmp_path, name):
+    """Also those of the copy that a data-bin gets, which is read without transformers."""
+    make, changes = FOLDERS[name]
+    folder = make(tmp_path / "folder")
+    config_of(folder, **changes)
+    ours, theirs = load_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file, content in ours.files.items():
+        (copy / file).write_bytes(content)
+    again = load_tokenizer(copy)
+    assert len(theirs) == len(ours.pieces) and theirs.convert_ids_to_tokens(range(len(theirs))) == ours.pieces
+    for line in LINES:
+        expected = theirs(line, add_special_tokens=False, split_special_tokens=True).input_ids
+        if "<mask>" in line or "</s>" in line:
+            continue  # text here, special tokens there
+        assert ours.encode_chunk([line])[0].tolist() == again.encode_chunk([line])[0].tolist() == expected, line
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_without_transformers_the_ids_are_the_same_or_the_folder_is_refused(tmp_path, monkeypatch, name):
+    make, changes = FOLDERS[name]
+    folder = make(tmp_path / "folder")
+    config_of(folder, **changes)
+    expected = [load_pretrained(folder).encode_chunk([line])[0].tolist() for line in LINES]
+    monkeypatch.setattr(pretrained, "find_spec", lambda module: None)
+    try:
+        ours = load_pretrained(folder)
+    except pretrained.InputError as error:
+        assert name in (
+            "saved, cased",
+            "saved, accents",
+            "added",
+            "roberta",
+            "saved roberta, prefix",
+            "a default of the class",
+        )
+        assert name == "roberta" or "; pip install 'tn_fairseq[transformers]'" in str(error)
+    else:
+        assert [ours.encode_chunk([line])[0].tolist() for line in LINES] == expected
+
+
+def test_folders_that_transformers_cannot_read(tmp_path, monkeypatch):
+    folder = cased_bert(tmp_path / "folder")
+    config_of(folder, tokenizer_class="BertJapaneseTokenizer", word_tokenizer_type="mecab")
+    message = refused(load_pretrained, folder)
+    assert "AutoTokenizer cannot load it" in message or "is written in Python" in message
+    monkeypatch.setattr(pretrained, "find_spec", lambda module: None)
+    assert "tokenizer_config.json says tokenizer_class BertJapaneseTokenizer; pip" in refused(load_pretrained, folder)
+    monkeypatch.undo()
+    assert load_pretrained(folder / "vocab.txt").description.startswith("BERT WordPiece of vocab.txt")
+    (folder / "vocab.txt").unlink()
+    assert "no tokenizer.json, vocab.txt" in refused(load_pretrained, folder)
+
+
+def test_sentencepiece_alone_is_read_by_itself(tmp_path):
+    folder = sentencepiece_folder(tmp_path / "folder")
+    assert load_pretrained(folder).description == load_tokenizer(folder).description

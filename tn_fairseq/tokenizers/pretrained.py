@@ -1,0 +1,125 @@
+"""Folders of ``transformers``, whose tokenizer is what ``AutoTokenizer`` makes of all their files.
+
+``tokenizer_config.json`` overrides what ``tokenizer.json`` and ``vocab.txt`` say, and ``added_tokens.json`` has tokens
+that ``vocab.txt`` lacks. What ``binarize`` copies to a data-bin is one complete file, which is read without
+``transformers``.
+"""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tokenizers import normalizers
+
+from ..errors import InputError, first_line
+from ..files import read_json_object
+from . import load_tokenizer
+from .base import REMEDY, Tokenizer
+from .fast import FastTokenizer, read_tokenizer_json
+
+_CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
+# the classes that our own readers know; None is a file that names none
+_CLASSES = {None, "BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "RobertaTokenizer", "PreTrainedTokenizer"}
+_PARTS = ("model", "normalizer", "pre_tokenizer")  # of a tokenizer.json: what decides the ids of a text
+# with capitals, accents, Chinese characters, spaces and a ligature
+PROBE = ("C'est l'été: É un caffè, 東京 ﬁt\u00a0Straße\tno_one IBM-PC 3.14", "The quick brown fox.  It's  42")
+
+
+def load_pretrained(path: str | Path) -> Tokenizer:
+    """Load a tokenizer that a user names: a folder of ``transformers`` as ``AutoTokenizer`` does, others as we do.
+
+    Raises InputError for what ``load_tokenizer`` refuses, and for a folder that we cannot read as ``AutoTokenizer``
+    does.
+    """
+    folder = Path(path)
+    if not folder.is_dir() or not ((folder / _CONFIG).exists() or (folder / _ADDED).exists()):
+        return load_tokenizer(path)
+    ours: Any  # the tokenizer, or an InputError
+    try:
+        ours = load_tokenizer(folder)
+    except InputError as error:  # a folder of which we know no file, or which transformers can repair
+        ours = error
+    if find_spec("transformers") is None:
+        if isinstance(ours, InputError):
+            raise ours
+        if reason := _difference(folder, ours):
+            raise InputError(f"{folder}: {reason}; pip install 'tn_fairseq[transformers]', which reads such folders")
+        return ours
+    theirs = _backend(folder, ours)
+    if isinstance(ours, FastTokenizer) and _same(ours.backend, theirs):
+        return ours
+    try:
+        adopted = read_tokenizer_json(folder / "tokenizer.json", theirs.to_str().encode(), {})
+    except InputError as error:  # such as an empty vocabulary, which transformers makes if there is no file
+        raise ours if isinstance(ours, InputError) else error from None
+    is_sentencepiece = not isinstance(ours, (FastTokenizer, InputError)) and ours.pieces == adopted.pieces
+    if is_sentencepiece and ours.encode_chunk(PROBE)[0].tolist() == adopted.encode_chunk(PROBE)[0].tolist():
+        return ours  # SentencePiece itself, from which transformers differs in rare cases
+    adopted.description += ", as AutoTokenizer reads the folder"
+    return adopted
+
+
+def _backend(folder: Path, ours: Tokenizer | InputError) -> Any:
+    """The tokenizer of the ``tokenizers`` library inside of that of ``AutoTokenizer``."""
+    import transformers
+
+    verbosity = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    try:
+        loaded = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # damaged files raise almost anything
+        if isinstance(ours, InputError):
+            raise ours from None
+        raise InputError(
+            f"{folder}: AutoTokenizer cannot load it ({first_line(error).rstrip(' .:')}); to ignore the other files, "
+            "give tokenizer.json, vocab.txt or the .model itself"
+        ) from None
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+    if not loaded.is_fast:
+        raise InputError(
+            f"{folder}: {type(loaded).__name__} is written in Python, and only tokenizers of the tokenizers library "
+            f"are read; {REMEDY} that has a tokenizer.json"
+        )
+    return loaded.backend_tokenizer
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two tokenizers of the ``tokenizers`` library give the same ids."""
+    contents = [json.loads(backend.to_str()) for backend in (one, other)]
+    added = [[(t["id"], t["content"]) for t in content["added_tokens"]] for content in contents]
+    return added[0] == added[1] and all(contents[0][part] == contents[1][part] for part in _PARTS)
+
+
+def _difference(folder: Path, ours: Tokenizer) -> str | None:
+    """What of a folder our own reader ignored, or None."""
+    config = read_json_object(folder / _CONFIG, REMEDY) if (folder / _CONFIG).exists() else {}
+    kind = config.get("tokenizer_class")
+    if kind is not None and str(kind).removesuffix("Fast") not in _CLASSES:
+        return f"{_CONFIG} says tokenizer_class {kind}"
+    added = read_json_object(folder / _ADDED, REMEDY) if (folder / _ADDED).exists() else {}
+    decoder = config.get("added_tokens_decoder") or {}
+    contents = [token.get("content") for token in decoder.values() if isinstance(token, dict)]
+    for piece in [*added, *contents]:
+        if piece not in ours.pieces:
+            return f"{_ADDED if piece in added else _CONFIG} adds {piece!r}"
+    if not isinstance(ours, FastTokenizer):
+        return f"{_CONFIG} says do_lower_case" if config.get("do_lower_case") else None
+    if isinstance(ours.backend.normalizer, normalizers.BertNormalizer):
+        options = {"do_lower_case": "lowercase", "strip_accents": "strip_accents"}
+        for name, attribute in {**options, "tokenize_chinese_chars": "handle_chinese_chars"}.items():
+            if name in config and config[name] != getattr(ours.backend.normalizer, attribute):
+                return f"{_CONFIG} says {name} {json.dumps(config[name])}, against tokenizer.json"
+        if (
+            "tokenizer.json" not in ours.files
+            and "do_lower_case" not in config
+            and not ours.backend.normalizer.lowercase
+        ):
+            return f"{_CONFIG} does not say do_lower_case, which is then true, but vocab.txt has capital letters"
+    elif "add_prefix_space" in config:
+        says = json.dumps({"add_prefix_space": config["add_prefix_space"]})[1:-1]
+        splits = json.dumps(json.loads(ours.backend.to_str())["pre_tokenizer"])
+        if '"add_prefix_space"' in splits and says not in splits:
+            return f"{_CONFIG} says {says}, against tokenizer.json"
+    return None
