@@ -75,6 +75,7 @@ setup(
             "import-linter>=2.5",
             "matplotlib>=3.7",
             "mypy>=1.15",
+            "peft>=0.14",
             "pyarrow>=15",
             "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2
             "pytest-instafail>=0.5",

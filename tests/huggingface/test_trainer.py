@@ -530,6 +530,41 @@ def test_wrong_models_tokenizers_and_tables_are_refused(bert, tokenizer, synonym
         train(bert, tokenizer, tmp_path, label_smoothing_factor=0.1)
 
 
+class Mine(transformers.BertForMaskedLM):
+    """A class of a user, which transformers does not know."""
+
+
+def test_a_model_is_what_it_computes_not_what_it_is_called(tokenizer, synonyms, bert, tmp_path):
+    own = Mine(bert.config)
+    own.load_state_dict(bert.state_dict())
+    for objective in ("mlm_hard_correction", "mlm_soft_reg"):
+        options = {"objective": objective, "synonyms": synonyms}
+        trainers = [train(model, tokenizer, tmp_path, **options) for model in (copy_of(bert), copy_of(own))]
+        one, other = (trainer.state.log_history[-1] for trainer in trainers)
+        assert one["train_loss"] == other["train_loss"]
+
+
+@pytest.mark.parametrize("objective", ["mlm", "mlm_sent_kl", "mlm_distillation"])
+def test_adapters_of_peft(tokenizer, synonyms, bert, tmp_path, objective):
+    """Only the adapters learn, and an evaluation is that of the model into which they are merged."""
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(target_modules=["query", "value"], r=2, init_lora_weights=False)
+    model = peft.get_peft_model(copy_of(bert), config)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    options = {"objective": objective, "synonyms": synonyms, "collator": fixed_masks(tokenizer)}
+    if objective == "mlm_distillation":
+        options["objective_kwargs"] = {"distillation_teacher": bert}
+    trainer = train(model, tokenizer, tmp_path / "adapted", **options)
+    changed = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
+    assert changed and all("lora_" in name for name in changed)
+    expected = trainer.evaluate()
+    merged = train(
+        model.merge_and_unload().requires_grad_(True), tokenizer, tmp_path / "merged", learning_rate=0.0, **options
+    )
+    for name in ("eval_loss", "eval_nll_loss"):
+        assert merged.evaluate()[name] == pytest.approx(expected[name], rel=1e-4)
+
+
 @pytest.mark.parametrize("name", ["mlm_sent_kl", "mlm_synonym_tying", "mlm_hard_correction", "rtd_focal"])
 def test_an_update_without_masked_tokens_teaches_nothing(name, bert, electra, tokenizer, synonyms, tmp_path):
     model = electra if name == "rtd_focal" else copy_of(bert)
