@@ -124,6 +124,12 @@ def test_folders_that_transformers_cannot_read(tmp_path, monkeypatch):
     assert "no tokenizer.json, vocab.txt" in refused(load_pretrained, folder)
 
 
+def test_special_tokens_with_other_names_are_refused(tmp_path):
+    folder = cased_bert(tmp_path / "folder")
+    config_of(folder, mask_token="[MASQUE]")
+    assert "folder: its mask_token is '[MASQUE]', and not '[MASK]'; " in refused(load_pretrained, folder)
+
+
 def test_sentencepiece_alone_is_read_by_itself(tmp_path):
     folder = sentencepiece_folder(tmp_path / "folder")
     assert load_pretrained(folder).description == load_tokenizer(folder).description

@@ -12,6 +12,7 @@ from typing import Any
 
 from tokenizers import normalizers
 
+from ..dictionary import MASK
 from ..errors import InputError, first_line
 from ..files import read_json_object
 from . import load_tokenizer
@@ -22,6 +23,7 @@ _CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
 # the classes that our own readers know; None is a file that names none
 _CLASSES = {None, "BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "RobertaTokenizer", "PreTrainedTokenizer"}
 _PARTS = ("model", "normalizer", "pre_tokenizer")  # of a tokenizer.json: what decides the ids of a text
+_SPECIAL = {"<s>": "cls_token", "<pad>": "pad_token", "</s>": "sep_token", "<unk>": "unk_token", MASK: "mask_token"}
 # with capitals, accents, Chinese characters, spaces and a ligature
 PROBE = ("C'est l'été: É un caffè, 東京 ﬁt\u00a0Straße\tno_one IBM-PC 3.14", "The quick brown fox.  It's  42")
 
@@ -46,9 +48,10 @@ def load_pretrained(path: str | Path) -> Tokenizer:
         if reason := _difference(folder, ours):
             raise InputError(f"{folder}: {reason}; pip install 'tn_fairseq[transformers]', which reads such folders")
         return ours
-    theirs = _backend(folder, ours)
+    loaded = _load(folder, ours)
+    theirs = loaded.backend_tokenizer
     if isinstance(ours, FastTokenizer) and _same(ours.backend, theirs):
-        return ours
+        return _with_names_of(loaded, ours, folder)
     try:
         adopted = read_tokenizer_json(folder / "tokenizer.json", theirs.to_str().encode(), {})
     except InputError as error:  # such as an empty vocabulary, which transformers makes if there is no file
@@ -57,11 +60,23 @@ def load_pretrained(path: str | Path) -> Tokenizer:
     if is_sentencepiece and ours.encode_chunk(PROBE)[0].tolist() == adopted.encode_chunk(PROBE)[0].tolist():
         return ours  # SentencePiece itself, from which transformers differs in rare cases
     adopted.description += ", as AutoTokenizer reads the folder"
-    return adopted
+    return _with_names_of(loaded, adopted, folder)
 
 
-def _backend(folder: Path, ours: Tokenizer | InputError) -> Any:
-    """The tokenizer of the ``tokenizers`` library inside of that of ``AutoTokenizer``."""
+def _with_names_of(loaded: Any, tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    """The tokenizer; raises InputError if ``loaded``, that of ``transformers``, has other special tokens."""
+    for symbol, name in _SPECIAL.items():
+        theirs, ours = getattr(loaded, f"{name}_id"), tokenizer.special_ids.get(symbol)
+        if theirs is not None and ours is not None and theirs != ours:
+            raise InputError(
+                f"{folder}: its {name} is {getattr(loaded, name)!r}, and not {tokenizer.pieces[ours]!r}; only these "
+                "names are read, so rename the token"
+            )
+    return tokenizer
+
+
+def _load(folder: Path, ours: Tokenizer | InputError) -> Any:
+    """What ``AutoTokenizer`` makes of the folder; raises InputError, or ``ours`` if that is one."""
     import transformers
 
     verbosity = transformers.logging.get_verbosity()
@@ -82,7 +97,7 @@ def _backend(folder: Path, ours: Tokenizer | InputError) -> Any:
             f"{folder}: {type(loaded).__name__} is written in Python, and only tokenizers of the tokenizers library "
             f"are read; {REMEDY} that has a tokenizer.json"
         )
-    return loaded.backend_tokenizer
+    return loaded
 
 
 def _same(one: Any, other: Any) -> bool:
