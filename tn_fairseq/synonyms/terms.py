@@ -6,7 +6,7 @@ from functools import cache
 _REMARK = re.compile(r"\(([^()]*)\)?")
 # between synonyms in one cell; not inside a remark, a number or a fraction
 _SEPARATOR = re.compile(r"(?<!\\)[|;,/、，；／](?![^()]*\))(?!\d)")
-_EDGES = " \t\u00a0'\"[]{}"
+_EDGES = " \t\u00a0[]{}"
 
 _SYNONYMY = re.compile(
     r"\b(syns?\b|synon|sin[oóôò]n|szinon|синон|συνων|samheiti|similar|same|equivalen|сходн)"
@@ -102,7 +102,13 @@ def without_remarks(term: str) -> str | None:
     """
     if any(is_other_relation(part) for remark in _REMARK.findall(term) for part in re.split("[,;]", remark)):
         return None
-    term = term.strip(_EDGES)
+    term = _unquoted(term)
     if term.startswith("≠"):
         return None
-    return " ".join(_REMARK.sub(" ", term).partition("*")[0].split()).strip(_EDGES)
+    return _unquoted(" ".join(_REMARK.sub(" ", term).partition("*")[0].split()))
+
+
+def _unquoted(term: str) -> str:
+    """A term without brackets and quotes around it; the apostrophe of *'tis* stays."""
+    term = term.strip(_EDGES)
+    return term[1:-1].strip() if len(term) > 1 and term[0] in "'\"" and term[-1] == term[0] else term.strip('"')
