@@ -11,6 +11,7 @@ from fairseq import file_io, options
 from fairseq.dataclass.configs import EMAConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models.ema.ema import EMA
+from fairseq.optim.fp16_optimizer import _FP16OptimizerMixin
 from fairseq.trainer import Trainer
 from helpers import FAMILIES, training_flags
 from omegaconf import OmegaConf
@@ -180,7 +181,44 @@ def average(function: Callable, _) -> object:
     return found, mocked.skip_keys
 
 
+class Half(_FP16OptimizerMixin):
+    """An optimizer of another program: a frozen weight, one that is not used, and copies that are flat or not."""
+
+    def __init__(self, flat: bool):
+        self.fp16_params = [nn.Parameter(torch.full((2,), value).half()) for value in (1.0, 2.0, 3.0, 4.0)]
+        self.fp16_params[1].requires_grad_(flat)
+        if flat:  # one vector for each device, as on a GPU
+            copies = nn.Parameter(torch.cat([parameter.detach().float() for parameter in self.fp16_params]))
+            copies.grad = torch.ones_like(copies)
+            self.fp32_params = {None: copies}
+        else:
+            self.fp32_params = self.build_fp32_params(None, self.fp16_params, flatten=False)
+        for place in (0, 3):
+            self.fp16_params[place].grad = torch.full((2,), 5.0).half()
+        self.scaler, self._needs_sync, self._multiply_factor = None, True, 1.0
+
+
+def half(function: Callable, _) -> object:
+    """Twice, because the gradients in float32 exist from the second time on."""
+    found = []
+    for flat in (False, True):
+        optimizer = Half(flat)
+        for copies in [optimizer.fp32_params] * (not flat):
+            copies[0].data.fill_(7)
+        for needed in (True, True, False):
+            optimizer._needs_sync = needed
+            function(optimizer)
+            copies = list(optimizer.fp32_params.values()) if flat else optimizer.fp32_params
+            gradients = [parameter.grad for parameter in optimizer.fp16_params]
+            kept = None if function.__name__ == "zero_grad" else [copy.grad for copy in copies]
+            found.append((copies, kept, gradients, optimizer.fp16_params, optimizer._needs_sync))
+    return found
+
+
 CASES = {
+    "_sync_fp16_grads_to_fp32": half,
+    "_sync_fp32_params_to_fp16": half,
+    "zero_grad": half,
     "torch_persistent_save": save,
     "copy": copy,
     "load_checkpoint_to_cpu": load,

@@ -3,6 +3,7 @@ import re
 
 import pytest
 import torch
+from fairseq import utils
 from omegaconf import OmegaConf
 
 from tn_fairseq.models.base import tag_layer_depth
@@ -127,3 +128,23 @@ def test_only_a_single_vector_is_taken_for_fp16s():
     matrix, vector = matrix_and_vector()
     for parameters in ([matrix], [vector, matrix], [vector, vector.detach().clone().requires_grad_()]):
         assert sum(len(group["params"]) for group in optimizer(parameters).param_groups) == len(parameters)
+
+
+@pytest.mark.parametrize("max_norm", [0.0, 1.0, 1e6])
+def test_the_norm_of_the_gradients_is_that_of_fairseq(max_norm):
+    """Also of gradients in half precision whose squares are too large for it, and with a norm over other workers."""
+    generator = torch.Generator().manual_seed(1)
+    for dtype in (torch.float32, torch.float16):
+        sizes = (3, 4), (5,), (2,)  # the last one has no gradient
+        ours, theirs = ([torch.nn.Parameter(torch.zeros(size, dtype=dtype)) for size in sizes] for _ in range(2))
+        for one, other in zip(ours[:2], theirs):
+            one.grad = (torch.randn(one.shape, generator=generator) * 300).to(dtype)
+            other.grad = one.grad.clone()
+        norms = [
+            optimizer(ours).clip_grad_norm(max_norm, lambda norm: 2 * norm),
+            utils.clip_grad_norm_(theirs, max_norm, lambda norm: 2 * norm),
+        ]
+        assert norms[0].item() == pytest.approx(norms[1].item(), rel=1e-6) and norms[0].dtype == torch.float32
+        for one, other in zip(ours[:2], theirs):
+            torch.testing.assert_close(one.grad, other.grad)
+    assert optimizer([torch.nn.Parameter(torch.ones(2, 2))]).clip_grad_norm(1.0) == 0
