@@ -50,6 +50,21 @@ def test_a_continuation_does_not_begin_a_word(scheme, splits, tmp_path):
         assert [pieces[token] for token in tokenizer.encode_continuation(text)] == expected
 
 
+def test_added_tokens_of_white_space_and_line_breaks(tmp_path):
+    backend = wordpiece_tokenizer(SPECIAL + PIECES, lowercase=True)
+    backend.normalizer = None
+    backend.add_tokens(["\n", "\r\n", "  ", "\u2028", "<s>"])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(tmp_path)
+    theirs = tokenizer.backend.encode("the\ncat  sat\u2028on<s>\r\n", add_special_tokens=False)
+    assert theirs.tokens == ["the", "\n", "cat", "  ", "sat", "\u2028", "on", "<s>", "\r\n"]
+    dictionary = model_dictionary(tokenizer)
+    ours = tokenizer.lookup_table(dictionary)[theirs.ids]
+    named = ["the", "<\\n>", "cat", "  ", "sat", "\u2028", "on", "<<s>>", "<\\r\\n>"]
+    assert [dictionary[index] for index in ours] == named
+    assert tokenizer.token_ids(dictionary)[ours].tolist() == theirs.ids
+
+
 def test_a_tokenizer_json_without_special_tokens(tmp_path):
     Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2})).save(str(tmp_path / "tokenizer.json"))
     assert "lacks the special tokens <pad>, <unk>, <mask>" in refused(load_tokenizer, tmp_path)

@@ -18,7 +18,14 @@ from ..models.base import EncoderModel, encoder_sizes
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
 from ..tokenizers.base import Tokenizer
-from .conversion import Names, from_huggingface, has_vocabulary_rows, sizes_from_huggingface, tower_names
+from .conversion import (
+    Names,
+    from_huggingface,
+    has_vocabulary_rows,
+    sizes_from_huggingface,
+    tower_names,
+    vocabulary_rows,
+)
 from .folder import PretrainedFolder, read_folder, tied_copies
 from .layers import find_layers
 from .vocabulary import check_tokenizer, read_data_bin
@@ -41,6 +48,7 @@ class Imported:
     left_out: dict[Path, list[str]]  # folder -> its tensors that were not imported
     cut_positions: int
     cut_layers: int
+    cut_rows: int  # of token ids without a piece
 
 
 def import_model(
@@ -68,7 +76,8 @@ def import_model(
     check_tokenizer(folder, dictionary, tokenizer, data_bin, new_symbols)
     if new_symbols:
         for source in {source.path: source for source in towers.values()}.values():
-            add_rows(source, len(tokenizer.pieces), len(dictionary))
+            rows = vocabulary_rows(torch.from_numpy(tokenizer.token_ids(dictionary)))
+            add_rows(source, len(tokenizer.pieces), rows)
     if keep_layers is not None:
         tower, source = next(iter(towers.items()))
         towers[tower] = choose_layers(source, keep_layers)
@@ -157,9 +166,13 @@ def read_model(
 
     made = model.state_dict()
     made["trained_positions"].fill_(sizes["max_positions"])
-    shapes = {name: tensor.shape for name, tensor in made.items()}
-    shapes[_POSITIONS] = torch.Size([available, shapes[_POSITIONS][1]])
     token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
+    rows = vocabulary_rows(token_ids)
+    shapes = {
+        name: torch.Size([rows, *tensor.shape[1:]]) if has_vocabulary_rows(name) else tensor.shape
+        for name, tensor in made.items()
+    }
+    shapes[_POSITIONS] = torch.Size([available, shapes[_POSITIONS][1]])
     state: dict[str, Tensor] = {}
     left_out: dict[Path, set[str]] = {}
     for tower, source in towers.items():
@@ -182,6 +195,7 @@ def read_model(
         {path: sorted(unused) for path, unused in left_out.items() if unused},
         available - sizes["max_positions"],
         first.config["num_hidden_layers"] - sizes["encoder_layers"],
+        rows - len(dictionary),
     )
 
 

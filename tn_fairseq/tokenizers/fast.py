@@ -14,7 +14,18 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from ..errors import InputError, first_line
 from ..files import read_bytes, read_json_object, read_text
-from .base import BERT_NAMES, REMEDY, ROBERTA_NAMES, Tokenizer, find_special_ids, find_symbols, join, one_line
+from .base import (
+    BERT_NAMES,
+    REMEDY,
+    ROBERTA_NAMES,
+    Tokenizer,
+    by_id,
+    describe_size,
+    find_special_ids,
+    find_symbols,
+    join,
+    one_line,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -93,17 +104,17 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     known = set(pieces.values())
     names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
     special_ids = find_special_ids(pieces, names, path)
-    symbols = find_symbols(pieces, special_ids, path, "piece {}".format)
+    symbols = find_symbols(pieces, special_ids, path)
     files = {"tokenizer.json": content}
     for name in ("tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
         if (path.parent / name).exists():
             # check them now, because users of the copy will read them
             (read_text if name == "vocab.txt" else read_json_object)(path.parent / name, REMEDY)
             files[name] = read_bytes(path.parent / name, REMEDY)
-    description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
+    description = f"{type(backend.model).__name__} of {path.name}, {describe_size(pieces)}"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
-    return FastTokenizer(description, files, list(pieces.values()), special_ids, symbols, backend)
+    return FastTokenizer(description, files, by_id(pieces, path), special_ids, symbols, backend)
 
 
 def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
@@ -126,6 +137,7 @@ def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     files = {"encoder.json": read_bytes(path, REMEDY), "vocab.bpe": read_bytes(merges_path, remedy)}
-    description = f"GPT-2 byte-level BPE of {path.name}, {len(vocabulary):,} pieces, numbers in dict.txt"
+    pieces = {index: piece for piece, index in vocabulary.items()}
+    description = f"GPT-2 byte-level BPE of {path.name}, {describe_size(pieces)}, numbers in dict.txt"
     symbols = {index: str(index) for index in sorted(ids)}
-    return FastTokenizer(description, files, sorted(vocabulary, key=vocabulary.__getitem__), {}, symbols, backend)
+    return FastTokenizer(description, files, by_id(pieces, path), {}, symbols, backend)
