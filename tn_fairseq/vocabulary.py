@@ -3,9 +3,8 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-
-from tokenizers import decoders, pre_tokenizers
 
 from .dictionary import UNKNOWN, Symbols
 from .errors import InputError
@@ -13,8 +12,12 @@ from .files import read_json_object
 
 # The markers at the start of a piece that distinguish whole words from parts of words.
 WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"
-# the characters with which GPT-2 writes bytes
-_BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
+# The characters with which GPT-2 writes bytes: those that one sees, and others from U+0100 on.
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+_BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(0x100 + place): byte for place, byte in enumerate(_HIDDEN)}
+# the bytes with which SentencePiece writes characters that it does not know
+_BYTE_PIECES = {f"<0x{byte:02X}>": byte for byte in range(256)}
 
 # Entries that no text contains: [PAD], [unused12], <mask>, <0x0A>; fairseq pads dictionaries with madeupword0000.
 _SPECIAL = re.compile(r"\[\S+\]|<\S+>|madeupword\d{4}")
@@ -55,7 +58,8 @@ def whole_words(dictionary: Symbols, encoder_json: str | Path | None = None) -> 
     Raises InputError for such a dictionary without ``encoder_json``, and for an ``encoder_json`` that does not match.
     """
     forms = _forms(dictionary, encoder_json)
-    return {index: form[1:] for index, form in forms.items() if form.startswith(" ") and _is_word(form[1:])}
+    words = {index: _text(form[1:]) for index, form in forms.items() if form.startswith(" ")}
+    return {index: word for index, word in words.items() if _is_word(word)}
 
 
 def word_finder(words: Mapping[int, str]) -> Callable[[str], int | None]:
@@ -76,7 +80,7 @@ def surface_forms(dictionary: Symbols, encoder_json: str | Path | None = None) -
     """
     forms = [f" {symbol}" if symbol == UNKNOWN else "" for symbol in dictionary.symbols]
     for index, form in _forms(dictionary, encoder_json).items():
-        forms[index] = form
+        forms[index] = _text(form)
     return forms
 
 
@@ -84,11 +88,18 @@ def continues_word(dictionary: Symbols, encoder_json: str | Path | None = None) 
     """Whether each entry of ``dictionary`` makes the entry before it a part of a longer word, as ``##le`` in merle.
 
     Such an entry does not begin a word (see ``whole_words``), and its text begins with a letter, a digit or an accent.
-    So the word before ``.`` or ``'s`` is complete in every vocabulary, as in WordPiece. In a plain list of words, no
-    entry continues a word. Raises InputError as ``whole_words`` does.
+    So the word before ``.`` or ``'s`` is complete in every vocabulary, as in WordPiece. The first bytes of a character
+    count as most of the characters that begin with them, and its other bytes always continue. In a plain list of words,
+    no entry continues a word. Raises InputError as ``whole_words`` does.
     """
-    # "L", "M" and "N" are Unicode's categories of letters, marks and numbers
-    return [unicodedata.category(form[:1] or " ")[0] in "LMN" for form in surface_forms(dictionary, encoder_json)]
+    continues = [False] * len(dictionary)
+    for index, form in _forms(dictionary, encoder_json).items():
+        continues[index] = _continues(form)
+    if _BYTE_PIECES.keys() <= set(dictionary.symbols):
+        for index, symbol in enumerate(dictionary.symbols):
+            if symbol in _BYTE_PIECES:
+                continues[index] = _continues(_decode(bytes([_BYTE_PIECES[symbol]])))
+    return continues
 
 
 def is_special(symbol: str) -> bool:
@@ -116,7 +127,7 @@ def casing(word: str) -> str:
 
 
 def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, str]:
-    """Map the ids of all entries but special symbols to what they add to a text."""
+    """Map the ids of all entries but special symbols to what they add to a text, decoded by ``_decode``."""
     pieces = {
         index: symbol
         for index, symbol in enumerate(dictionary.symbols)
@@ -166,4 +177,42 @@ def _is_word(text: str) -> bool:
 
 def _decode_bytes(piece: str) -> str:
     """The text of a byte-level piece; "" if it is not one."""
-    return decoders.ByteLevel().decode([piece]) if _BYTES.issuperset(piece) else ""
+    return _decode(bytes(_BYTES[character] for character in piece)) if _BYTES.keys() >= set(piece) else ""
+
+
+def _decode(content: bytes) -> str:
+    """Decode UTF-8 and keep the bytes of parts of characters, as surrogates; ``_text`` replaces them."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def _text(form: str) -> str:
+    return form.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _continues(form: str) -> bool:
+    """Whether a text that begins with ``form`` continues a word."""
+    if not "\udc80" <= form[:1] <= "\udcff":
+        return _is_of_word(form[:1] or " ")
+    first, *others = form.encode("utf-8", "surrogateescape")
+    if first < 0xC0:
+        return True  # not the first byte of a character
+    more = next((place for place, byte in enumerate(others) if not 0x80 <= byte < 0xC0), len(others))
+    return _are_mostly_of_words(bytes([first, *others[:more]]))
+
+
+@cache
+def _are_mostly_of_words(start: bytes) -> bool:
+    """Whether most characters whose UTF-8 begins with these bytes, but is longer, are letters, marks or numbers."""
+    length = 2 if start[0] < 0xE0 else 3 if start[0] < 0xF0 else 4
+    code = start[0] & (0xFF >> (length + 1))
+    for byte in start[1:length]:
+        code = code << 6 | byte & 0x3F
+    missing = 6 * max(length - len(start), 0)  # bits
+    characters = map(chr, range(code << missing, min((code + 1) << missing, 0x110000)))
+    assigned = [one for one in characters if unicodedata.category(one) not in ("Cn", "Co", "Cs")]
+    return 2 * sum(map(_is_of_word, assigned)) > len(assigned)
+
+
+def _is_of_word(character: str) -> bool:
+    # Unicode's categories of letters, marks and numbers
+    return unicodedata.category(character)[0] in "LMN"
