@@ -145,8 +145,7 @@ def byte_level(request):
     text = [*ALPHABETS.values(), THAI] * 3 + [" a b c d e f g"] * 99
     learner.train_from_iterator(text, vocab_size=257 + request.param, show_progress=False)
     pieces = sorted(learner.get_vocab(), key=learner.get_vocab().get)
-    # Ġ is the marker of the vocabulary if it is on some of the pieces
-    return learner, dictionary_of(*pieces, *(f"Ġword{number}" for number in range(9)))
+    return learner, dictionary_of(*pieces)
 
 
 def starts_of(byte_level, text):
@@ -167,6 +166,12 @@ def test_the_bytes_of_a_pre_token_are_one_word(byte_level, text):
 
 
 THAI = "สวัสดี ชาวโลก"
+
+
+def test_byte_level_pieces_of_a_language_without_spaces():
+    pieces = [*bytes_to_unicode().values(), *(f"{number}x" for number in range(200))]
+    assert surface_forms(dictionary_of(*pieces, "æĪĳ"))[-2] == "我"
+    assert surface_forms(dictionary_of(*pieces[1:], "æĪĳ"))[-2] == " æĪĳ"  # not all bytes: words
 
 
 def test_marks_belong_to_their_word(byte_level):

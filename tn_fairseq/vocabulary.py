@@ -145,6 +145,8 @@ def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, st
         for marker in (WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD)
     }
     marker = max(counts, key=counts.__getitem__)
+    if _BYTES.keys() <= set(pieces.values()):  # also for a language without spaces, in which few pieces have the marker
+        return {index: _decode_bytes(piece) for index, piece in pieces.items()}
     if counts[marker] <= len(pieces) / 100:  # a plain list of words
         return {index: f" {piece}" for index, piece in pieces.items()}
     if marker == WORDPIECE_CONTINUATION:
