@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
 from preprocessed import dictionary_of, refused, write
@@ -6,6 +7,7 @@ from tokenizers import ByteLevelBPETokenizer
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.vocabulary import (
     STOP_WORDS,
+    WordStarts,
     casing,
     continues_word,
     match_case,
@@ -142,7 +144,7 @@ ALPHABETS = {
 def byte_level(request):
     """Byte-level BPE with some merges, which begin and end inside of characters, and its dictionary."""
     learner = ByteLevelBPETokenizer()
-    text = [*ALPHABETS.values(), THAI] * 3 + [" a b c d e f g"] * 99
+    text = [*ALPHABETS.values(), *CONTEXTS.values(), THAI] * 3 + [" a b c d e f g"] * 99
     learner.train_from_iterator(text, vocab_size=257 + request.param, show_progress=False)
     pieces = sorted(learner.get_vocab(), key=learner.get_vocab().get)
     return learner, dictionary_of(*pieces)
@@ -166,6 +168,43 @@ def test_the_bytes_of_a_pre_token_are_one_word(byte_level, text):
 
 
 THAI = "สวัสดี ชาวโลก"
+
+
+# what one piece alone does not tell: brackets, digits, full stops and emoji in pieces of a byte each
+CONTEXTS = {
+    "punctuation": '(man) "the" stop!!! ... «мир» [a]! U.S.A. 3.14 -- e-mail',
+    "digits": "a1b 22 33 x2019год 12:30",
+    "Chinese": "我们在北京。今天，𠀀漢字（我）1我",
+    "Japanese": "こんにちは世界、カタカナ。",
+    "emoji": "😀🎉 man😀 😀man, 🚀.",
+}
+
+
+@pytest.mark.parametrize("text", [*ALPHABETS.values(), *CONTEXTS.values()], ids=[*ALPHABETS, *CONTEXTS])
+def test_words_of_byte_level_pieces_are_those_of_the_tokenizer(byte_level, text):
+    tokenizer, dictionary = byte_level
+    encodings = [tokenizer.encode(line) for line in (text, f" {text}", text)]
+    ids = [[dictionary.index(piece) for piece in encoding.tokens] for encoding in encodings]
+    length = max(map(len, ids))
+    rows = np.array([[0, *row, 2, *[1] * (length - len(row))] for row in ids])  # <s>, </s> and padding
+    for encoding, starts in zip(encodings, WordStarts(dictionary)(rows), strict=True):
+        words = encoding.word_ids
+        differs = [place == 0 or words[place] != words[place - 1] for place in range(len(words))]
+        assert starts[: len(words) + 2].tolist() == [True, *differs, True]
+
+
+def test_words_after_tokens_without_text(byte_level):
+    dictionary = byte_level[1]
+    a, mark = dictionary.index("a"), dictionary.index("!")
+    row = [0, a, dictionary.unk(), a, a, dictionary.index(MASK), a, mark, dictionary.unk(), mark, mark, 2]
+    expected = [True, True, True, True, False, True, True, True, True, True, False, True]
+    assert WordStarts(dictionary)(np.array([row])).tolist() == [expected]
+
+
+def test_word_starts_of_other_vocabularies_are_their_pieces():
+    dictionary = dictionary_of("mer", "##le", "##1", "dog", ".", "!")
+    tokens = np.array([[0, 4, 5, 6, 8, 8, 9, 7, 3, 5, 2]])
+    assert np.flatnonzero(~WordStarts(dictionary)(tokens)[0]).tolist() == [2, 3, 9]
 
 
 def test_byte_level_pieces_of_a_language_without_spaces():

@@ -2,9 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 from .dictionary import UNKNOWN, Symbols
 from .errors import InputError
@@ -16,6 +18,8 @@ WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 _BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(0x100 + place): byte for place, byte in enumerate(_HIDDEN)}
+_SPACE = 4  # a kind of character
+_NO_TEXT = b"\0"  # stands for a special symbol
 # the bytes with which SentencePiece writes characters that it does not know
 _BYTE_PIECES = {f"<0x{byte:02X}>": byte for byte in range(256)}
 
@@ -102,6 +106,41 @@ def continues_word(dictionary: Symbols, encoder_json: str | Path | None = None) 
     return continues
 
 
+class WordStarts:
+    """Which tokens of a text begin a word: (B, T) ids -> (B, T) boolean.
+
+    In byte-level BPE, these are the tokens that begin with a space, and those that begin a character of another kind
+    than the one before: a letter or accent, a number, or anything else, as in GPT-2's pre-tokenizer. In other
+    vocabularies, they are all but those that ``continues_word`` finds.
+    """
+
+    def __init__(self, dictionary: Symbols) -> None:
+        """Raises InputError for a dictionary of numbers."""
+        self._begins = ~np.array(continues_word(dictionary))
+        self._content: list[bytes] | None = None
+        if _is_byte_level(dictionary.symbols):
+            forms = _forms(dictionary, None)
+            self._content = [
+                forms.get(index, "").encode("utf-8", "surrogateescape") or _NO_TEXT for index in range(len(dictionary))
+            ]
+
+    def __call__(self, tokens: np.ndarray) -> np.ndarray:
+        if self._content is None:
+            return self._begins[tokens]
+        return np.stack([self._of_row([self._content[token] for token in row]) for row in tokens.tolist()])
+
+    def _of_row(self, content: list[bytes]) -> np.ndarray:
+        characters = _decode(b"".join(content))
+        kinds = np.array([_kind(character) for character in characters], dtype=np.int8)
+        before = np.concatenate([[0], kinds[:-1]])
+        # a space begins a word, and what follows it is a part of this word
+        begins = (kinds == _SPACE) | (before != _SPACE) & (before != kinds)
+        sizes = [len(character.encode("utf-8", "surrogateescape")) for character in characters]
+        of_bytes = np.zeros(sum(sizes), dtype=bool)  # the bytes that begin a character which begins a word
+        of_bytes[np.cumsum([0, *sizes[:-1]])] = begins
+        return of_bytes[np.cumsum([0, *map(len, content[:-1])])]
+
+
 def is_special(symbol: str) -> bool:
     """Whether no text contains ``symbol``, to judge by its spelling: ``[SEP]``, ``<mask>``, ``madeupword0000``."""
     return _SPECIAL.fullmatch(symbol) is not None
@@ -145,7 +184,7 @@ def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, st
         for marker in (WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD)
     }
     marker = max(counts, key=counts.__getitem__)
-    if _BYTES.keys() <= set(pieces.values()):  # also for a language without spaces, in which few pieces have the marker
+    if _is_byte_level(pieces.values()):
         return {index: _decode_bytes(piece) for index, piece in pieces.items()}
     if counts[marker] <= len(pieces) / 100:  # a plain list of words
         return {index: f" {piece}" for index, piece in pieces.items()}
@@ -213,6 +252,21 @@ def _are_mostly_of_words(start: bytes) -> bool:
     characters = map(chr, range(code << missing, min((code + 1) << missing, 0x110000)))
     assigned = [one for one in characters if unicodedata.category(one) not in ("Cn", "Co", "Cs")]
     return 2 * sum(map(_is_of_word, assigned)) > len(assigned)
+
+
+def _is_byte_level(pieces: Collection[str]) -> bool:
+    # also for a language without spaces, in which few pieces have the marker
+    return _BYTES.keys() <= set(pieces)
+
+
+@cache
+def _kind(character: str) -> int:
+    """1 to 3: a letter or accent, a number, anything else; or a space, or what has no text."""
+    if character == _NO_TEXT.decode():
+        return 5
+    if character.isspace():
+        return _SPACE
+    return {"L": 1, "M": 1, "N": 2}.get(unicodedata.category(character)[0], 3)
 
 
 def _is_of_word(character: str) -> bool:
