@@ -20,6 +20,8 @@ ROBERTA_SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", MASK)
 BERT_NAMES = dict(zip(ROBERTA_SPECIAL_TOKENS, ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")))
 ROBERTA_NAMES = {symbol: symbol for symbol in ROBERTA_SPECIAL_TOKENS}
 
+# the fields of fairseq's special symbols in tokenizer_config.json
+TOKEN_FIELDS = dict(zip(ROBERTA_SPECIAL_TOKENS, ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")))
 # ids without a piece, each a row of a model: more of them are a mistake
 _MOST_GAPS = 1 << 20
 

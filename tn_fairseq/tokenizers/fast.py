@@ -18,6 +18,7 @@ from .base import (
     BERT_NAMES,
     REMEDY,
     ROBERTA_NAMES,
+    TOKEN_FIELDS,
     Tokenizer,
     by_id,
     describe_size,
@@ -101,8 +102,7 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     except Exception as error:  # the library raises plain Exception
         raise InputError(f"{path}: not a tokenizer.json ({first_line(error)}); save the tokenizer again") from None
     pieces = dict(sorted((index, piece) for piece, index in backend.get_vocab(with_added_tokens=True).items()))
-    known = set(pieces.values())
-    names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
+    names = _special_names(path.parent, set(pieces.values()))
     special_ids = find_special_ids(pieces, names, path)
     symbols = find_symbols(pieces, special_ids, path)
     files = {"tokenizer.json": content}
@@ -115,6 +115,26 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
     return FastTokenizer(description, files, by_id(pieces, path), special_ids, symbols, backend)
+
+
+def _special_names(folder: Path, pieces: set[str]) -> dict[str, str]:
+    """fairseq's special symbols to the tokenizer's: the names of BERT or RoBERTa that are among the pieces.
+
+    If all of both are, or neither, the tokenizer's configuration decides, as in ``transformers``.
+    """
+    conventions = (BERT_NAMES, ROBERTA_NAMES)
+    if sum(pieces.issuperset(names.values()) for names in conventions) != 1:
+        for name in ("tokenizer_config.json", "special_tokens_map.json"):
+            config = read_json_object(folder / name, REMEDY) if (folder / name).exists() else {}
+            found: dict[str, str] = {}
+            for symbol, field in TOKEN_FIELDS.items():
+                token = config.get(field)
+                piece = token.get("content") if isinstance(token, dict) else token
+                if isinstance(piece, str) and piece in pieces:
+                    found[symbol] = piece
+            if len(found) == len(TOKEN_FIELDS):
+                return found
+    return max(conventions, key=lambda names: len(pieces.intersection(names.values())))
 
 
 def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
