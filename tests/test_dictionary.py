@@ -2,7 +2,7 @@ import pytest
 from fairseq.data import Dictionary
 from preprocessed import refused, write
 
-from tn_fairseq.dictionary import MASK, fingerprint, load_dictionary, read_symbols
+from tn_fairseq.dictionary import MASK, SPECIAL_SYMBOLS, fingerprint, load_dictionary, read_symbols, symbols_of_pieces
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,58 @@ def test_a_dictionary_is_that_of_fairseq_plus_mask(tmp_path, content):
     assert (dictionary.symbols, dictionary.count) == (expected.symbols, expected.count)
     assert dictionary.indices == expected.indices
     assert read_symbols(path).symbols == dictionary.symbols
+
+
+# what ends a line for Python's splitlines or for a file, white space, nothing, and what means something in dict.txt
+ODD_PIECES = [
+    *"\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029\u3000\xa0\t \x00\x1a\ufeff",
+    "",
+    "  ",
+    "a b",
+    " a",
+    "a ",
+    "5",
+    "a 5",
+]
+ODD_PIECES += ["#fairseq:overwrite", "a #fairseq:overwrite", " #fairseq:overwrite", "<\\n>", "<<s>>"]
+UNREADABLE_PIECES = ["\r", "\n", "\r\n", "a\nb", "\n\n", *SPECIAL_SYMBOLS, MASK]
+
+
+def test_every_piece_has_a_symbol_that_fairseq_reads_back(tmp_path):
+    symbols = symbols_of_pieces([*UNREADABLE_PIECES, *ODD_PIECES])
+    assert symbols[len(UNREADABLE_PIECES) :] == ODD_PIECES  # fairseq takes them as they are
+    named = [
+        "<\\r>",
+        "<<\\n>>",
+        "<\\r\\n>",
+        "<a\\nb>",
+        "<\\n\\n>",
+        "<<<s>>>",
+        "<<pad>>",
+        "<</s>>",
+        "<<unk>>",
+        "<<mask>>",
+    ]
+    assert symbols[: len(UNREADABLE_PIECES)] == named
+    dictionary = Dictionary()
+    for symbol in symbols:
+        dictionary.add_symbol(symbol)
+    dictionary.save(str(tmp_path / "dict.txt"))
+    assert Dictionary.load(str(tmp_path / "dict.txt")).symbols == [*SPECIAL_SYMBOLS, *symbols]
+    assert load_dictionary(tmp_path / "dict.txt").symbols == [*SPECIAL_SYMBOLS, *symbols, MASK]
+
+
+@pytest.mark.parametrize("piece", UNREADABLE_PIECES)
+def test_only_pieces_that_fairseq_does_not_read_back_are_escaped(tmp_path, piece):
+    dictionary = Dictionary()
+    dictionary.add_symbol(piece)
+    dictionary.add_symbol(MASK)  # as tasks do
+    dictionary.save(str(tmp_path / "dict.txt"))
+    try:
+        symbols = Dictionary.load(str(tmp_path / "dict.txt")).symbols
+    except ValueError:
+        return
+    assert symbols != [*SPECIAL_SYMBOLS, piece, MASK]
 
 
 def test_the_fingerprint_depends_on_symbols_and_order_but_not_on_counts(tmp_path):

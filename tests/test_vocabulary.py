@@ -1,10 +1,13 @@
+import numpy as np
 import pytest
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
 from preprocessed import dictionary_of, refused, write
+from tokenizers import ByteLevelBPETokenizer
 
 from tn_fairseq.dictionary import MASK
 from tn_fairseq.vocabulary import (
     STOP_WORDS,
+    WordStarts,
     casing,
     continues_word,
     match_case,
@@ -121,6 +124,119 @@ def test_pieces_that_continue_a_word(pieces, expected, tmp_path):
         path = write(tmp_path / "encoder.json", {piece: number for number, piece in enumerate(pieces)})
         numbers = {str(pieces.index(piece)) for piece in expected}
         assert continuing(*map(str, range(len(pieces))), "madeupword0000", encoder_json=path) == numbers
+
+
+# Every pre-token of these begins with a space, a letter after a letter, or a punctuation mark after a letter.
+ALPHABETS = {
+    "Cyrillic": "привет мир, съешь ещё этих булок: 2019 год",
+    "Greek": "καλημέρα κόσμε, τι κάνεις;",
+    "Chinese": "我们 在北京, 今天 天气很好. 𠀀漢字",
+    "Japanese": "こんにちは 世界, カタカナ",
+    "Korean": "안녕하세요 세계",
+    "accents": "déjà vu, naïve Ångström café ñandú straße",
+    "Arabic": "مرحبا بالعالم",
+    "emoji": "hello 😀 world 🎉 ok 🚀",
+    "mixed": "manж the man” manя, naïveté…",
+}
+
+
+@pytest.fixture(scope="module", params=[0, 1, 40])
+def byte_level(request):
+    """Byte-level BPE with some merges, which begin and end inside of characters, and its dictionary."""
+    learner = ByteLevelBPETokenizer()
+    text = [*ALPHABETS.values(), *CONTEXTS.values(), THAI] * 3 + [" a b c d e f g"] * 99
+    learner.train_from_iterator(text, vocab_size=257 + request.param, show_progress=False)
+    pieces = sorted(learner.get_vocab(), key=learner.get_vocab().get)
+    return learner, dictionary_of(*pieces)
+
+
+def starts_of(byte_level, text):
+    tokenizer, dictionary = byte_level
+    encoding = tokenizer.encode(text)
+    continues = continues_word(dictionary)
+    return encoding, [not continues[dictionary.index(piece)] for piece in encoding.tokens]
+
+
+@pytest.mark.parametrize("text", ALPHABETS.values(), ids=ALPHABETS)
+def test_the_bytes_of_a_pre_token_are_one_word(byte_level, text):
+    encoding, starts = starts_of(byte_level, text)
+    words = encoding.word_ids
+    same = [place > 0 and words[place] == words[place - 1] for place in range(len(words))]
+    assert max(words) >= 1 and any(same)
+    # a first piece may continue a word of the block before; the tokenizer's own words decide about all others
+    assert [not start for start in starts[1:]] == same[1:]
+
+
+THAI = "สวัสดี ชาวโลก"
+
+
+# what one piece alone does not tell: brackets, digits, full stops and emoji in pieces of a byte each
+CONTEXTS = {
+    "punctuation": '(man) "the" stop!!! ... «мир» [a]! U.S.A. 3.14 -- e-mail',
+    "digits": "a1b 22 33 x2019год 12:30",
+    "Chinese": "我们在北京。今天，𠀀漢字（我）1我",
+    "Japanese": "こんにちは世界、カタカナ。",
+    "emoji": "😀🎉 man😀 😀man, 🚀.",
+}
+
+
+@pytest.mark.parametrize("text", [*ALPHABETS.values(), *CONTEXTS.values()], ids=[*ALPHABETS, *CONTEXTS])
+def test_words_of_byte_level_pieces_are_those_of_the_tokenizer(byte_level, text):
+    tokenizer, dictionary = byte_level
+    encodings = [tokenizer.encode(line) for line in (text, f" {text}", text)]
+    ids = [[dictionary.index(piece) for piece in encoding.tokens] for encoding in encodings]
+    length = max(map(len, ids))
+    rows = np.array([[0, *row, 2, *[1] * (length - len(row))] for row in ids])  # <s>, </s> and padding
+    for encoding, starts in zip(encodings, WordStarts(dictionary)(rows), strict=True):
+        words = encoding.word_ids
+        differs = [place == 0 or words[place] != words[place - 1] for place in range(len(words))]
+        assert starts[: len(words) + 2].tolist() == [True, *differs, True]
+
+
+def test_words_after_tokens_without_text(byte_level):
+    dictionary = byte_level[1]
+    a, mark = dictionary.index("a"), dictionary.index("!")
+    row = [0, a, dictionary.unk(), a, a, dictionary.index(MASK), a, mark, dictionary.unk(), mark, mark, 2]
+    expected = [True, True, True, True, False, True, True, True, True, True, False, True]
+    assert WordStarts(dictionary)(np.array([row])).tolist() == [expected]
+
+
+def test_word_starts_of_other_vocabularies_are_their_pieces():
+    dictionary = dictionary_of("mer", "##le", "##1", "dog", ".", "!")
+    tokens = np.array([[0, 4, 5, 6, 8, 8, 9, 7, 3, 5, 2]])
+    assert np.flatnonzero(~WordStarts(dictionary)(tokens)[0]).tolist() == [2, 3, 9]
+
+
+def test_byte_level_pieces_of_a_language_without_spaces():
+    pieces = [*bytes_to_unicode().values(), *(f"{number}x" for number in range(200))]
+    assert surface_forms(dictionary_of(*pieces, "æĪĳ"))[-2] == "我"
+    assert surface_forms(dictionary_of(*pieces[1:], "æĪĳ"))[-2] == " æĪĳ"  # not all bytes: words
+
+
+def test_marks_belong_to_their_word(byte_level):
+    # unlike GPT-2's pre-tokenizer, which splits at Thai vowels and tones
+    encoding, starts = starts_of(byte_level, THAI)
+    space = THAI.index(" ")
+    assert [place for place, start in enumerate(starts) if place and start] == [
+        next(place for place, (begin, _) in enumerate(encoding.offsets) if begin == space)
+    ]
+
+
+def test_a_word_that_a_part_of_a_character_continues():
+    pieces = "Ġman Ð ¶ âĢ ĿĠ ð ðŁ Ã © Â ä ã ãĢ ĠÐ ï¿½ ÿ".split()
+    assert continuing(*pieces) == set("Ð ¶ ĿĠ ð Ã © ä ã".split())
+
+
+def test_bytes_of_sentencepiece():
+    pieces = ["▁man", "s", *(f"<0x{byte:02X}>" for byte in range(256))]
+    words = [f"▁word{number}" for number in range(9)]
+    found = continuing(*pieces, *words)
+    # U+0436 is D0 B6, and a quotation mark begins with E2
+    assert {"<0xD0>", "<0xB6>", "<0xC3>", "<0xF0>", "<0x80>", "s"} <= found
+    assert not {"<0xE2>", "<0x0A>", "<0x20>", "<0x2E>", "▁man", *words} & found
+    forms = surface_forms(dictionary_of(*pieces, *words))
+    assert set(forms[6:262]) == {""}
+    assert "<0xD0>" not in continuing("▁man", "<0xD0>", *words)  # without all bytes, it is only a name
 
 
 @pytest.mark.parametrize("function", [whole_words, surface_forms, continues_word])

@@ -5,6 +5,8 @@ Only ``load_dictionary`` needs fairseq. Whatever needs no more than the symbols 
 
 import hashlib
 import io
+import re
+from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,25 @@ class PlainSymbols:
 def special_ids(dictionary: Symbols) -> list[int]:
     """The ids of fairseq's special symbols and ``<mask>``."""
     return [i for i, symbol in enumerate(dictionary.symbols) if i < dictionary.nspecial or symbol == MASK]
+
+
+def symbols_of_pieces(pieces: Collection[str]) -> list[str]:
+    """The symbols in ``dict.txt`` of a tokenizer's pieces, which are all different.
+
+    A symbol is the piece itself, unless fairseq reads back something else: line breaks, and its own special symbols.
+    These are escaped in angle brackets: ``<\\n>``, ``<<s>>``.
+    """
+    taken = {*SPECIAL_SYMBOLS, MASK, *pieces}
+    symbols = []
+    for piece in pieces:
+        symbol = piece
+        if re.search(r"[\r\n]", piece) or piece in (*SPECIAL_SYMBOLS, MASK):
+            symbol = "<{}>".format(piece.replace("\r", "\\r").replace("\n", "\\n"))
+            while symbol in taken:
+                symbol = f"<{symbol}>"
+            taken.add(symbol)
+        symbols.append(symbol)
+    return symbols
 
 
 def load_dictionary(path: Union[str, Path]) -> "Dictionary":

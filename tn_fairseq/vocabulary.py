@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from pathlib import Path
 
-from tokenizers import decoders, pre_tokenizers
+import numpy as np
 
 from .dictionary import UNKNOWN, Symbols
 from .errors import InputError
@@ -13,8 +14,14 @@ from .files import read_json_object
 
 # The markers at the start of a piece that distinguish whole words from parts of words.
 WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD = "##", "▁", "Ġ"
-# the characters with which GPT-2 writes bytes
-_BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
+# The characters with which GPT-2 writes bytes: those that one sees, and others from U+0100 on.
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+_BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(0x100 + place): byte for place, byte in enumerate(_HIDDEN)}
+_SPACE = 4  # a kind of character
+_NO_TEXT = b"\0"  # stands for a special symbol
+# the bytes with which SentencePiece writes characters that it does not know
+_BYTE_PIECES = {f"<0x{byte:02X}>": byte for byte in range(256)}
 
 # Entries that no text contains: [PAD], [unused12], <mask>, <0x0A>; fairseq pads dictionaries with madeupword0000.
 _SPECIAL = re.compile(r"\[\S+\]|<\S+>|madeupword\d{4}")
@@ -55,7 +62,8 @@ def whole_words(dictionary: Symbols, encoder_json: str | Path | None = None) -> 
     Raises InputError for such a dictionary without ``encoder_json``, and for an ``encoder_json`` that does not match.
     """
     forms = _forms(dictionary, encoder_json)
-    return {index: form[1:] for index, form in forms.items() if form.startswith(" ") and _is_word(form[1:])}
+    words = {index: _text(form[1:]) for index, form in forms.items() if form.startswith(" ")}
+    return {index: word for index, word in words.items() if _is_word(word)}
 
 
 def word_finder(words: Mapping[int, str]) -> Callable[[str], int | None]:
@@ -76,7 +84,7 @@ def surface_forms(dictionary: Symbols, encoder_json: str | Path | None = None) -
     """
     forms = [f" {symbol}" if symbol == UNKNOWN else "" for symbol in dictionary.symbols]
     for index, form in _forms(dictionary, encoder_json).items():
-        forms[index] = form
+        forms[index] = _text(form)
     return forms
 
 
@@ -84,11 +92,53 @@ def continues_word(dictionary: Symbols, encoder_json: str | Path | None = None) 
     """Whether each entry of ``dictionary`` makes the entry before it a part of a longer word, as ``##le`` in merle.
 
     Such an entry does not begin a word (see ``whole_words``), and its text begins with a letter, a digit or an accent.
-    So the word before ``.`` or ``'s`` is complete in every vocabulary, as in WordPiece. In a plain list of words, no
-    entry continues a word. Raises InputError as ``whole_words`` does.
+    So the word before ``.`` or ``'s`` is complete in every vocabulary, as in WordPiece. The first bytes of a character
+    count as most of the characters that begin with them, and its other bytes always continue. In a plain list of words,
+    no entry continues a word. Raises InputError as ``whole_words`` does.
     """
-    # "L", "M" and "N" are Unicode's categories of letters, marks and numbers
-    return [unicodedata.category(form[:1] or " ")[0] in "LMN" for form in surface_forms(dictionary, encoder_json)]
+    continues = [False] * len(dictionary)
+    for index, form in _forms(dictionary, encoder_json).items():
+        continues[index] = _continues(form)
+    if _BYTE_PIECES.keys() <= set(dictionary.symbols):
+        for index, symbol in enumerate(dictionary.symbols):
+            if symbol in _BYTE_PIECES:
+                continues[index] = _continues(_decode(bytes([_BYTE_PIECES[symbol]])))
+    return continues
+
+
+class WordStarts:
+    """Which tokens of a text begin a word: (B, T) ids -> (B, T) boolean.
+
+    In byte-level BPE, these are the tokens that begin with a space, and those that begin a character of another kind
+    than the one before: a letter or accent, a number, or anything else, as in GPT-2's pre-tokenizer. In other
+    vocabularies, they are all but those that ``continues_word`` finds.
+    """
+
+    def __init__(self, dictionary: Symbols) -> None:
+        """Raises InputError for a dictionary of numbers."""
+        self._begins = ~np.array(continues_word(dictionary))
+        self._content: list[bytes] | None = None
+        if _is_byte_level(dictionary.symbols):
+            forms = _forms(dictionary, None)
+            self._content = [
+                forms.get(index, "").encode("utf-8", "surrogateescape") or _NO_TEXT for index in range(len(dictionary))
+            ]
+
+    def __call__(self, tokens: np.ndarray) -> np.ndarray:
+        if self._content is None:
+            return self._begins[tokens]
+        return np.stack([self._of_row([self._content[token] for token in row]) for row in tokens.tolist()])
+
+    def _of_row(self, content: list[bytes]) -> np.ndarray:
+        characters = _decode(b"".join(content))
+        kinds = np.array([_kind(character) for character in characters], dtype=np.int8)
+        before = np.concatenate([[0], kinds[:-1]])
+        # a space begins a word, and what follows it is a part of this word
+        begins = (kinds == _SPACE) | (before != _SPACE) & (before != kinds)
+        sizes = [len(character.encode("utf-8", "surrogateescape")) for character in characters]
+        of_bytes = np.zeros(sum(sizes), dtype=bool)  # the bytes that begin a character which begins a word
+        of_bytes[np.cumsum([0, *sizes[:-1]])] = begins
+        return of_bytes[np.cumsum([0, *map(len, content[:-1])])]
 
 
 def is_special(symbol: str) -> bool:
@@ -116,7 +166,7 @@ def casing(word: str) -> str:
 
 
 def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, str]:
-    """Map the ids of all entries but special symbols to what they add to a text."""
+    """Map the ids of all entries but special symbols to what they add to a text, decoded by ``_decode``."""
     pieces = {
         index: symbol
         for index, symbol in enumerate(dictionary.symbols)
@@ -134,6 +184,8 @@ def _forms(dictionary: Symbols, encoder_json: str | Path | None) -> dict[int, st
         for marker in (WORDPIECE_CONTINUATION, SENTENCEPIECE_WORD, GPT2_WORD)
     }
     marker = max(counts, key=counts.__getitem__)
+    if _is_byte_level(pieces.values()):
+        return {index: _decode_bytes(piece) for index, piece in pieces.items()}
     if counts[marker] <= len(pieces) / 100:  # a plain list of words
         return {index: f" {piece}" for index, piece in pieces.items()}
     if marker == WORDPIECE_CONTINUATION:
@@ -166,4 +218,57 @@ def _is_word(text: str) -> bool:
 
 def _decode_bytes(piece: str) -> str:
     """The text of a byte-level piece; "" if it is not one."""
-    return decoders.ByteLevel().decode([piece]) if _BYTES.issuperset(piece) else ""
+    return _decode(bytes(_BYTES[character] for character in piece)) if _BYTES.keys() >= set(piece) else ""
+
+
+def _decode(content: bytes) -> str:
+    """Decode UTF-8 and keep the bytes of parts of characters, as surrogates; ``_text`` replaces them."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def _text(form: str) -> str:
+    return form.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _continues(form: str) -> bool:
+    """Whether a text that begins with ``form`` continues a word."""
+    if not "\udc80" <= form[:1] <= "\udcff":
+        return _is_of_word(form[:1] or " ")
+    first, *others = form.encode("utf-8", "surrogateescape")
+    if first < 0xC0:
+        return True  # not the first byte of a character
+    more = next((place for place, byte in enumerate(others) if not 0x80 <= byte < 0xC0), len(others))
+    return _are_mostly_of_words(bytes([first, *others[:more]]))
+
+
+@cache
+def _are_mostly_of_words(start: bytes) -> bool:
+    """Whether most characters whose UTF-8 begins with these bytes, but is longer, are letters, marks or numbers."""
+    length = 2 if start[0] < 0xE0 else 3 if start[0] < 0xF0 else 4
+    code = start[0] & (0xFF >> (length + 1))
+    for byte in start[1:length]:
+        code = code << 6 | byte & 0x3F
+    missing = 6 * max(length - len(start), 0)  # bits
+    characters = map(chr, range(code << missing, min((code + 1) << missing, 0x110000)))
+    assigned = [one for one in characters if unicodedata.category(one) not in ("Cn", "Co", "Cs")]
+    return 2 * sum(map(_is_of_word, assigned)) > len(assigned)
+
+
+def _is_byte_level(pieces: Collection[str]) -> bool:
+    # also for a language without spaces, in which few pieces have the marker
+    return _BYTES.keys() <= set(pieces)
+
+
+@cache
+def _kind(character: str) -> int:
+    """1 to 3: a letter or accent, a number, anything else; or a space, or what has no text."""
+    if character == _NO_TEXT.decode():
+        return 5
+    if character.isspace():
+        return _SPACE
+    return {"L": 1, "M": 1, "N": 2}.get(unicodedata.category(character)[0], 3)
+
+
+def _is_of_word(character: str) -> bool:
+    # Unicode's categories of letters, marks and numbers
+    return unicodedata.category(character)[0] in "LMN"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import FAMILIES, prepare_training, write_table
-from huggingface_models import PIECES, refusal, write_bin, write_vocabulary
+from huggingface_models import PIECES, make_bert, refusal, save_models, write_bin, write_vocabulary
 
 from tn_fairseq.checkpoints import load_checkpoint
 from tn_fairseq.dictionary import load_dictionary
@@ -50,6 +50,30 @@ def test_the_auto_classes_fine_tune_and_tokenize(exported, monkeypatch):
     assert batch["input_ids"][1].tolist()[:3] == [PIECES.index(piece) for piece in ("[CLS]", "noun3", "[SEP]")]
     assert batch["token_type_ids"][0].tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
     assert classifier.eval()(**batch).logits.shape == (2, 3)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_an_imported_model_with_odd_pieces_is_exported_as_it_was(tmp_path, half, capsys):
+    pieces = [*PIECES, "the", "\u2028", "a b", "<s>", PIECES[7], "<unk>"]  # two are repeated
+    model = make_bert(len(pieces))
+    save_models(tmp_path, {"released": model}, pieces)
+    data = write_bin(tmp_path, tmp_path / "released")
+    main(["import", str(tmp_path / "released"), "--data", str(data), "--output", str(tmp_path / "bert.pt")])
+    assert "removed: the rows of 2 token ids without a piece" in capsys.readouterr().out
+    export_model(tmp_path / "bert.pt", tmp_path / "exported", half=half)
+    released, exported = (
+        transformers.AutoTokenizer.from_pretrained(tmp_path / name) for name in ("released", "exported")
+    )
+    assert exported.get_vocab() == released.get_vocab()
+    again = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "exported", dtype=torch.float32).eval()
+    assert again.config.vocab_size == len(pieces)
+    batch = released("the noun1 [MASK] the verb2", return_tensors="pt")
+    gone = [5, 7]
+    ours, theirs = (one.eval()(**batch).logits.detach() for one in (again, model))
+    torch.testing.assert_close(ours[..., gone], torch.full_like(ours[..., gone], -10_000))
+    kept = [index for index in range(len(pieces)) if index not in gone]
+    torch.testing.assert_close(ours[..., kept], theirs[..., kept], atol=0.05 if half else 1e-5, rtol=0)
+    main(["import", str(tmp_path / "exported"), "--data", str(data), "--output", str(tmp_path / "again.pt")])
 
 
 def test_the_contents_of_a_folder(exported):

@@ -256,6 +256,14 @@ def test_a_sentencepiece_model_has_the_same_dictionary_in_fairseq(tmp_path):
     assert TokenizerSymbols(tokenizer).symbols == dictionary.symbols
 
 
+def test_pieces_that_fairseq_does_not_read_have_the_same_symbols_in_fairseq(tmp_path):
+    folder = write_vocabulary(tmp_path / "bert", [*BERT_PIECES, "<s>", "\u2028", "stay", "", "<unk>"])
+    symbols = TokenizerSymbols(transformers.AutoTokenizer.from_pretrained(folder))
+    ours = load_tokenizer(folder).dictionary()
+    assert symbols.symbols == [*ours.symbols, *["<mask>"] * ("<mask>" not in ours)]
+    assert symbols.symbols[-5:] == ["<<s>>", "stay", "", "<<unk>>", "<mask>"]  # "\u2028" is the same line as ""
+
+
 @with_real_data
 def test_a_released_tokenizer_has_the_same_dictionary_in_fairseq(tmp_path):
     vocabulary = Path(os.environ["TN_FAIRSEQ_DATA"], "vocab", "bert-uncased.vocab.txt").read_text(encoding="utf-8")

@@ -10,11 +10,12 @@ from fairseq import options
 from fairseq.data import TokenBlockDataset, indexed_dataset
 from fairseq_cli import preprocess
 from preprocessed import contents, refused, released_dictionary, sentences, write
-from tokenizer_folders import KINDS, TEXT, bert_folder
+from tokenizer_folders import KINDS, SPECIAL, TEXT, bert_folder
 
 from tn_fairseq.preprocessing import text as text_module
 from tn_fairseq.preprocessing.binarization import binarize
 from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tokenizers.wordpiece import wordpiece_tokenizer
 
 # Three documents with everything that is dropped: outer and repeated blank lines, lines without pieces, white space.
 MESSY = (
@@ -64,6 +65,22 @@ def test_output_is_identical_to_fairseq_preprocess(tmp_path, tokenizer, splits, 
     assert contents(tmp_path / "ours") == expected
     binarize(splits, load_tokenizer(tmp_path / "ours" / "tokenizer"), tmp_path / "ours")  # again, with the copy
     assert contents(tmp_path / "ours") == expected
+
+
+def test_pieces_with_white_space_as_text(tmp_path, splits):
+    backend = wordpiece_tokenizer([*SPECIAL, "the", "cat", "sat", "on", ".", "\u2028", "x y"], lowercase=True)
+    backend.save(str(tmp_path / "tokenizer.json"))
+    theirs = fairseq_preprocess(splits, load_tokenizer(tmp_path), tmp_path)  # no text has them
+    binarize(splits, load_tokenizer(tmp_path), tmp_path / "ours")
+    assert contents(tmp_path / "ours").items() >= theirs.items()
+
+    backend.add_tokens(["cat sat"])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    message = refused(binarize, splits, load_tokenizer(tmp_path), tmp_path / "text", text_only=True)
+    assert message.startswith("--text-only: the text has the piece 'cat sat'")
+    binarize(splits, load_tokenizer(tmp_path), tmp_path / "ours")
+    assert sentences(tmp_path / "ours")[0] == "the cat sat on the <unk> . </s>"
+    assert len(indexed_dataset.make_dataset(str(tmp_path / "ours" / "train"), "mmap")[0]) == 7
 
 
 # with four special symbols, 65,500 is the limit

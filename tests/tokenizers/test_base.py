@@ -26,8 +26,19 @@ def test_token_ids_invert_the_lookup_table_and_include_special_tokens(tmp_path):
     assert token_ids[tokenizer.lookup_table(dictionary)[5:]].tolist() == list(range(5, 23))
 
 
-def test_ids_with_gaps_have_no_token_ids(tmp_path):
+def test_ids_without_a_piece_have_no_symbol(tmp_path):
     vocabulary = {piece: 2 * index for index, piece in enumerate([*SPECIAL, "cat"])}
     Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
     tokenizer = load_tokenizer(tmp_path)
-    assert "the ids up to 10 have gaps" in refused(tokenizer.token_ids, model_dictionary(tokenizer))
+    assert "6 pieces and 5 ids without a piece" in tokenizer.description
+    assert tokenizer.pieces == ["[PAD]", "", "[UNK]", "", "[CLS]", "", "[SEP]", "", "[MASK]", "", "cat"]
+    dictionary = model_dictionary(tokenizer)
+    assert dictionary.symbols[4:] == ["cat", "<mask>"]
+    assert tokenizer.token_ids(dictionary).tolist() == [4, 0, 6, 2, 10, 8]
+    assert tokenizer.lookup_table(dictionary)[10] == 4
+
+
+def test_an_id_far_beyond_the_others_is_refused(tmp_path):
+    vocabulary = {**{piece: index for index, piece in enumerate(SPECIAL)}, "cat": 4_000_000_000}
+    Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
+    assert "tokenizer.json: has only 6 pieces, but the id 4,000,000,000;" in refused(load_tokenizer, tmp_path)

@@ -50,6 +50,44 @@ def test_a_continuation_does_not_begin_a_word(scheme, splits, tmp_path):
         assert [pieces[token] for token in tokenizer.encode_continuation(text)] == expected
 
 
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"],  # MPNet, which has all names of BERT and RoBERTa
+        ["[CLS]", "<pad>", "[SEP]", "<unk>", "[MASK]"],  # ALBERT
+    ],
+)
+def test_the_configuration_names_the_special_tokens_if_the_pieces_do_not(tmp_path, tokens, name):
+    pieces = ["cat", *tokens] if tokens[0] == "[CLS]" else [*SPECIAL, "<s>", "<pad>", "</s>", "<unk>", "<mask>", "cat"]
+    backend = Tokenizer(models.WordLevel({piece: index for index, piece in enumerate(pieces)}, unk_token=tokens[3]))
+    backend.save(str(tmp_path / "tokenizer.json"))
+    fields = ["cls_token", "pad_token", "sep_token", "unk_token", "mask_token"]
+    config = dict(zip(fields, [{"content": tokens[0]}, *tokens[1:]], strict=True))
+    write(tmp_path / name, config)
+    tokenizer = load_tokenizer(tmp_path)
+    assert [pieces[index] for index in tokenizer.special_ids.values()] == tokens
+    assert set(tokenizer.symbols.values()) >= {"cat"}
+    write(tmp_path / name, config | {"mask_token": "no piece"})
+    if tokens[0] == "[CLS]":
+        assert "lacks the special tokens" in refused(load_tokenizer, tmp_path)
+
+
+def test_added_tokens_of_white_space_and_line_breaks(tmp_path):
+    backend = wordpiece_tokenizer(SPECIAL + PIECES, lowercase=True)
+    backend.normalizer = None
+    backend.add_tokens(["\n", "\r\n", "  ", "\u2028", "<s>"])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = load_tokenizer(tmp_path)
+    theirs = tokenizer.backend.encode("the\ncat  sat\u2028on<s>\r\n", add_special_tokens=False)
+    assert theirs.tokens == ["the", "\n", "cat", "  ", "sat", "\u2028", "on", "<s>", "\r\n"]
+    dictionary = model_dictionary(tokenizer)
+    ours = tokenizer.lookup_table(dictionary)[theirs.ids]
+    named = ["the", "<\\n>", "cat", "  ", "sat", "\u2028", "on", "<<s>>", "<\\r\\n>"]
+    assert [dictionary[index] for index in ours] == named
+    assert tokenizer.token_ids(dictionary)[ours].tolist() == theirs.ids
+
+
 def test_a_tokenizer_json_without_special_tokens(tmp_path):
     Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2})).save(str(tmp_path / "tokenizer.json"))
     assert "lacks the special tokens <pad>, <unk>, <mask>" in refused(load_tokenizer, tmp_path)

@@ -4,6 +4,7 @@ import pytest
 from preprocessed import refused
 from tokenizer_folders import PIECES, REAL_DATA, SPECIAL, bert_folder, model_dictionary, symbols_of, with_real_data
 
+from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.tokenizers import load_tokenizer
 
 
@@ -37,18 +38,43 @@ def test_casing_follows_the_pieces_unless_the_config_sets_it(tmp_path):
     ("lines", "message"),
     [
         (["[PAD]", "[UNK]", "[CLS]", "cat"], "lacks the special tokens [SEP], [MASK]"),
-        ([*SPECIAL, "cat", "", "sat"], "line 7: '' is empty"),
-        ([*SPECIAL, "cat", "sat", ""], "line 8: '' is empty"),
-        ([*SPECIAL, "cat", "sat", "cat"], "line 8: 'cat' is already on line 6"),
-        ([*SPECIAL, "black cat"], "line 6: 'black cat' is empty or contains white space"),
-        ([*SPECIAL, "a\u3000"], "line 6"),
-        ([*SPECIAL, "<unk>"], "line 6: '<unk>' is fairseq's own"),
         (SPECIAL, "contains only special tokens"),
     ],
 )
 def test_bert_vocabularies_that_are_refused(tmp_path, lines, message):
     (tmp_path / "vocab.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert message in refused(load_tokenizer, tmp_path / "vocab.txt")
+
+
+ODD = ["cat", "\u2028", "c", "sat", "a\u3000", "cat", "black cat", "x\x1cy", "##s", "<unk>", "a\u2028b", "<s>", "sat"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+def test_every_vocabulary_of_transformers_is_read_as_there(tmp_path, end):
+    transformers = pytest.importorskip("transformers")
+    folder = bert_folder(tmp_path, do_lower_case=True, tokenizer_class="BertTokenizer")
+    text = (end or "\n").join([*SPECIAL, *ODD]) + end
+    (folder / "vocab.txt").write_bytes(text.encode())
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer = load_tokenizer(folder)
+    assert "16 pieces and 2 lines that a later line repeats" in tokenizer.description
+    ids = theirs.get_vocab()
+    assert {piece: index for index, piece in enumerate(tokenizer.pieces) if index not in (5, 8)} == ids
+    assert tokenizer.pieces[5] == tokenizer.pieces[8] == ""  # repeated later
+    line = "Cat \u2028 cats black cat\x1csat <s> <unk>"
+    assert tokenizer.encode_chunk([line])[0].tolist() == theirs(line, add_special_tokens=False)["input_ids"]
+
+    dictionary = tokenizer.dictionary()
+    dictionary.save(str(tmp_path / "dict.txt"))
+    assert load_dictionary(tmp_path / "dict.txt").symbols == [*dictionary.symbols, "<mask>"]
+    by_id = sorted((index, piece) for piece, index in ids.items() if piece not in SPECIAL)
+    escaped = {"<s>": "<<s>>", "<unk>": "<<unk>>"}
+    assert dictionary.symbols[4:] == [escaped.get(piece, piece) for _, piece in by_id]
+    assert symbols_of(tokenizer, line)[-6:] == ["<unk>"] * 6  # no text has the escaped pieces
+
+    theirs.save_pretrained(tmp_path / "saved")  # as tokenizer.json, without the repeated lines
+    again = load_tokenizer(tmp_path / "saved")
+    assert (again.pieces, again.symbols) == (tokenizer.pieces, tokenizer.symbols)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +100,15 @@ def test_the_released_bert_vocabulary():
     token_ids = tokenizer.token_ids(model_dictionary(tokenizer))
     assert [*token_ids[:4], token_ids[-1]] == [101, 0, 102, 100, 103]
     assert sorted(token_ids) == list(range(30_522))
+
+
+@with_real_data
+def test_the_released_chinese_vocabulary(tmp_path):
+    tokenizer = load_tokenizer(REAL_DATA / "vocab" / "bert-base-chinese.vocab.txt")
+    tokenizer.dictionary().save(str(tmp_path / "dict.txt"))
+    dictionary = load_dictionary(tmp_path / "dict.txt")
+    token_ids = tokenizer.token_ids(dictionary)
+    assert (len(tokenizer.pieces), token_ids.max()) == (21_128, 21_127)
+    assert [*token_ids[:4], token_ids[-1]] == [101, 0, 102, 100, 103]
+    assert len(set(token_ids)) == len(dictionary) == 21_128 - tokenizer.pieces.count("") + 1  # line 344 is empty
+    assert symbols_of(tokenizer, "我们\u2028在北京。") == ["我", "们", "在", "北", "京", "。"]

@@ -26,9 +26,9 @@ class MaskedTokensDataset(FairseqDataset):
         mask_prob: float,
         leave_unmasked_prob: float,
         random_token_prob: float,
-        starts_word: np.ndarray | None = None,
+        starts_word: Callable[[np.ndarray], np.ndarray] | None = None,
     ):
-        """`starts_word`, (V) boolean, are the symbols that begin a word; with them, only complete words are masked.
+        """`starts_word` finds the tokens that begin a word, (B, T) -> (B, T); with it, only complete words are masked.
 
         If `blocks` has a function `inputs`, it makes more inputs of the model from the padded text, (B, T).
         """
@@ -90,7 +90,7 @@ class MaskedTokensDataset(FairseqDataset):
         lengths = torch.tensor([len(block) for block in blocks])
         numbers = masking_numbers(self.seed, self.epoch, indices, lengths.tolist())
         maskable = ~np.isin(tokens, self.never_masked)
-        starts_word = None if self.starts_word is None else self.starts_word[tokens]
+        starts_word = None if self.starts_word is None else self.starts_word(tokens)
         thresholds = masking_thresholds(maskable, numbers, starts_word)
         src_tokens, masked = mask_tokens(tokens, thresholds, numbers, mask_index=self.mask_index, **self.probabilities)
         return {

@@ -84,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             )
     if imported.cut_positions:
         print(f"removed: the last {imported.cut_positions} position embeddings")
+    if imported.gaps:
+        print(f"removed: the rows of {imported.gaps:,} token ids without a piece")
     if imported.cut_layers:
         layers = imported.model.cfg.encoder_layers
         print(f"kept {layers} of {layers + imported.cut_layers} layers: {args.keep_layers}")

@@ -56,6 +56,7 @@ _MASKED_LM_HEADS = {
         "layer_norm": "generator_predictions.LayerNorm",
     },
 }
+_NEVER = -10_000.0  # a logit, also in float16
 _DETECTION_HEAD = {"dense": "discriminator_predictions.dense", "output": "discriminator_predictions.dense_prediction"}
 
 
@@ -149,7 +150,10 @@ def to_huggingface(state: Mapping[str, Tensor], names: Names, token_ids: Tensor)
     for ours, parts in names.items():
         tensor = state[ours].float()
         if has_vocabulary_rows(ours):
-            tensor = torch.empty_like(tensor).index_copy_(0, token_ids, tensor)
+            # a token id without a symbol, which no text has, is never predicted
+            filler = _NEVER if ours.endswith("bias") else 0.0
+            rows = tensor.new_full((vocabulary_rows(token_ids), *tensor.shape[1:]), filler)
+            tensor = rows.index_copy_(0, token_ids, tensor)
         theirs.update(zip(parts, (part.contiguous() for part in tensor.chunk(len(parts)))))
     return theirs
 
@@ -161,6 +165,11 @@ def from_huggingface(tensors: Mapping[str, Tensor], names: Names, token_ids: Ten
         tensor = torch.cat([tensors[part].float() for part in parts])
         ours[name] = tensor[token_ids] if has_vocabulary_rows(name) else tensor
     return ours
+
+
+def vocabulary_rows(token_ids: Tensor) -> int:
+    """How many rows their parameters have, if ``token_ids`` (V) are the token ids of the dictionary's symbols."""
+    return int(token_ids.max()) + 1
 
 
 def has_vocabulary_rows(name: str) -> bool:

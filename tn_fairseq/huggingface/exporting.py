@@ -18,7 +18,7 @@ from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
 from ..models.loading import load_ours
 from ..tokenizers.base import Tokenizer
-from .conversion import huggingface_config, to_huggingface, tower_names
+from .conversion import huggingface_config, to_huggingface, tower_names, vocabulary_rows
 from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
@@ -59,7 +59,8 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None, *
             if half:
                 tensors = {part: tensor.half() for part, tensor in tensors.items()}
             save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
-            config = huggingface_config(model.cfg, model_type, tower, architecture, len(dictionary), pad)
+            rows = vocabulary_rows(token_ids)
+            config = huggingface_config(model.cfg, model_type, tower, architecture, rows, pad)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
             for file_name, content in tokenizer_files(tokenizer, dictionary, model.cfg.max_positions).items():
                 (folder / file_name).write_bytes(content)

@@ -18,7 +18,14 @@ from ..models.base import EncoderModel, encoder_sizes
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
 from ..tokenizers.base import Tokenizer
-from .conversion import Names, from_huggingface, has_vocabulary_rows, sizes_from_huggingface, tower_names
+from .conversion import (
+    Names,
+    from_huggingface,
+    has_vocabulary_rows,
+    sizes_from_huggingface,
+    tower_names,
+    vocabulary_rows,
+)
 from .folder import PretrainedFolder, read_folder, tied_copies
 from .layers import find_layers
 from .vocabulary import check_tokenizer, read_data_bin
@@ -42,6 +49,7 @@ class Imported:
     cut_rows: dict[Path, int]  # folder -> its rows of the vocabulary, after those of tokens, that were not imported
     cut_positions: int
     cut_layers: int
+    gaps: int  # token ids without a piece, whose rows were not imported
 
 
 def import_model(
@@ -72,7 +80,7 @@ def import_model(
     if new_symbols:
         for source in {source.path: source for source in towers.values()}.values():
             cut[source.path] = cut_rows(source, len(tokenizer.pieces))
-            add_rows(source, len(dictionary))
+            add_rows(source, vocabulary_rows(torch.from_numpy(tokenizer.token_ids(dictionary))))
     if keep_layers is not None:
         tower, source = next(iter(towers.items()))
         towers[tower] = choose_layers(source, keep_layers)
@@ -179,14 +187,18 @@ def read_model(
 
     made = model.state_dict()
     made["trained_positions"].fill_(sizes["max_positions"])
-    shapes = {name: tensor.shape for name, tensor in made.items()}
-    shapes[_POSITIONS] = torch.Size([available, shapes[_POSITIONS][1]])
     token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
+    rows = vocabulary_rows(token_ids)
+    shapes = {
+        name: torch.Size([rows, *tensor.shape[1:]]) if has_vocabulary_rows(name) else tensor.shape
+        for name, tensor in made.items()
+    }
+    shapes[_POSITIONS] = torch.Size([available, shapes[_POSITIONS][1]])
     state: dict[str, Tensor] = {}
     left_out: dict[Path, set[str]] = {}
     cut: dict[Path, int] = {}
     for tower, source in towers.items():
-        cut[source.path] = cut.get(source.path, 0) + cut_rows(source, len(dictionary))
+        cut[source.path] = cut.get(source.path, 0) + cut_rows(source, rows)
         names = _find_tensors(source, tower, shapes)
         parameters = from_huggingface(source.tensors, names, token_ids)
         for name in sorted(parameters.keys() & state.keys()):
@@ -207,6 +219,7 @@ def read_model(
         cut,
         available - sizes["max_positions"],
         first.config["num_hidden_layers"] - sizes["encoder_layers"],
+        rows - len(dictionary),
     )
 
 

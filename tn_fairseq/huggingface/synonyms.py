@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from ..dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols
+from ..dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols, symbols_of_pieces
 from ..errors import PREPROCESSING, InputError, first_line
 from ..packages import require
 from ..synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
@@ -53,7 +53,7 @@ class TokenizerSymbols(PlainSymbols):
         }
         pieces = {token: piece for piece, token in vocabulary.items() if token not in ours.values()}
         tokens = sorted(pieces)
-        super().__init__([*SPECIAL_SYMBOLS, *(pieces[token] for token in tokens), MASK])
+        super().__init__([*SPECIAL_SYMBOLS, *symbols_of_pieces([pieces[token] for token in tokens]), MASK])
         self.token_ids = [*(ours[symbol] for symbol in SPECIAL_SYMBOLS), *tokens, ours[MASK]]
         self.size = max(len(tokenizer), max(self.token_ids) + 1)
         special = {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}

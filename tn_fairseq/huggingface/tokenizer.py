@@ -22,14 +22,12 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from ..dictionary import MASK
 from ..errors import InputError
-from ..tokenizers.base import BERT_NAMES, ROBERTA_NAMES, Tokenizer
+from ..tokenizers.base import BERT_NAMES, ROBERTA_NAMES, TOKEN_FIELDS, Tokenizer
 from ..tokenizers.fast import FastTokenizer
 from ..tokenizers.wordpiece import wordpiece_tokenizer
 
 _SPACE = "▁"  # how SentencePiece writes a space
 _WHITE_SPACE = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-# the field of each special token in tokenizer_config.json
-_FIELDS = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>", "mask_token": MASK}
 _MODEL_INPUTS = ["input_ids", "token_type_ids", "attention_mask"]
 
 
@@ -66,7 +64,7 @@ def tokenizer_files(tokenizer: Tokenizer, dictionary: Dictionary, max_positions:
         special_tokens=[(name, backend.token_to_id(name)) for name in (bos, eos)],
     )
     config = _class_and_options(backend, tokenizer.pieces, names)
-    config |= {field: names[symbol] for field, symbol in _FIELDS.items()}
+    config |= {field: names[symbol] for symbol, field in TOKEN_FIELDS.items()}
     config |= {"model_max_length": max_positions, "model_input_names": _MODEL_INPUTS}
     files = {name: content for name, content in tokenizer.files.items() if name != "special_tokens_map.json"}
     files["tokenizer.json"] = backend.to_str(pretty=True).encode()

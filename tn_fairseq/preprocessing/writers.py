@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, MMapIndexedDatasetBuilder, best_fitting_int_dtype
 
 from ..dictionary import load_dictionary, without_mask
+from ..errors import InputError
 from ..tokenizers.base import Tokenizer
 
 INDEX_ROWS = 1 << 20  # rows of an index that are processed at a time
@@ -80,14 +81,24 @@ class BinaryWriter(MMapIndexedDatasetBuilder):
 
 
 class TextWriter:
-    """The pieces as text, one sentence per line: the input of ``fairseq-preprocess``."""
+    """The pieces as text, one sentence per line: the input of ``fairseq-preprocess``.
+
+    Raises InputError for a piece that fairseq does not find in a line, because it splits lines at all white space.
+    """
 
     def __init__(self, prefix: Path, dictionary: Dictionary):
         self._file = open(f"{prefix}.txt", "w", encoding="utf-8", newline="\n")  # noqa: SIM115, closed in close()
         self._symbols = np.array(dictionary.symbols, dtype=object)
+        self._splits = np.array([symbol.split() != [symbol] for symbol in dictionary.symbols])
 
     def append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
         """Append sentences: (tokens,) indices and (sentences,) lengths."""
+        if self._splits[ids].any():
+            symbol = self._symbols[ids[self._splits[ids]][0]]
+            raise InputError(
+                f"--text-only: the text has the piece {symbol!r}, but fairseq-preprocess splits lines at all white "
+                "space; binarize without --text-only"
+            )
         for sentence in np.split(ids, np.cumsum(lengths)[:-1]):
             self._file.write(" ".join(self._symbols[sentence[:-1]]) + "\n")
 

@@ -5,7 +5,6 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-import numpy as np
 from fairseq import utils
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, TokenBlockDataset
@@ -25,7 +24,7 @@ from ..data.segments import SHORTEST, SegmentPairDataset
 from ..dictionary import MASK, load_dictionary
 from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.base import EncoderModel
-from ..vocabulary import continues_word
+from ..vocabulary import WordStarts
 
 logger = logging.getLogger(__name__)
 
@@ -136,9 +135,9 @@ class ElectraTask(MaskedLMTask):
             starts_word=self._starts_word() if self.cfg.mask_whole_words else None,
         )
 
-    def _starts_word(self) -> np.ndarray:
+    def _starts_word(self) -> WordStarts:
         try:
-            return ~np.array(continues_word(self.source_dictionary))
+            return WordStarts(self.source_dictionary)
         except InputError:
             raise InputError(
                 "--mask-whole-words: dict.txt contains numbers (GPT-2 BPE), which do not tell where words begin; "

@@ -1,8 +1,7 @@
 """The base class of all tokenizers, and the names of special tokens."""
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from fairseq.data import Dictionary
 
-from ..dictionary import MASK
+from ..dictionary import MASK, symbols_of_pieces
 from ..errors import InputError
 
 # how to fix a tokenizer's file, in error messages
@@ -21,6 +20,11 @@ ROBERTA_SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", MASK)
 BERT_NAMES = dict(zip(ROBERTA_SPECIAL_TOKENS, ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")))
 ROBERTA_NAMES = {symbol: symbol for symbol in ROBERTA_SPECIAL_TOKENS}
 
+# the fields of fairseq's special symbols in tokenizer_config.json
+TOKEN_FIELDS = dict(zip(ROBERTA_SPECIAL_TOKENS, ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")))
+# ids without a piece, each a row of a model: more of them are a mistake
+_MOST_GAPS = 1 << 20
+
 
 @dataclass(eq=False, repr=False)
 class Tokenizer(ABC):
@@ -28,8 +32,8 @@ class Tokenizer(ABC):
 
     ``description`` is a one-line description. ``files`` maps file names to the contents from which ``load_tokenizer``
     can load it again. ``pieces`` are all pieces in the order of their ids, with special tokens as the tokenizer spells
-    them. ``special_ids`` maps those of fairseq's special symbols that the vocabulary has to token ids. ``symbols`` maps
-    every other token id to its symbol in ``dict.txt``, in the order of the ids.
+    them, and "" for an id without a piece. ``special_ids`` maps those of fairseq's special symbols that the vocabulary
+    has to token ids. ``symbols`` maps every other token id to its symbol in ``dict.txt``, in the order of the ids.
     """
 
     description: str
@@ -81,12 +85,9 @@ class Tokenizer(ABC):
         """The token id of each dictionary symbol, (len(dictionary),) int64, all different.
 
         Symbols that are not in the vocabulary get the ids after its last one, in the dictionary's order. Raises
-        InputError if the dictionary lacks a symbol of the tokenizer, or the tokenizer's ids have gaps.
+        InputError if the dictionary lacks a symbol of the tokenizer.
         """
         self._check_symbols(dictionary)
-        if len(self.pieces) < self._size:
-            # they would leave untrained rows in a model
-            raise InputError(f"{self.description}: the ids up to {self._size - 1:,} have gaps; number the pieces again")
         ids = self.special_ids | {symbol: token for token, symbol in self.symbols.items()}
         new_ids = count(self._size)
         return np.array([ids[s] if s in ids else next(new_ids) for s in dictionary.symbols], dtype=np.int64)
@@ -112,20 +113,26 @@ def find_special_ids(pieces: dict[int, str], names: dict[str, str], path: Path) 
     return {symbol: ids[name] for symbol, name in names.items()}
 
 
-def find_symbols(
-    pieces: dict[int, str], special_ids: dict[str, int], path: Path, place: Callable[[int], str]
-) -> dict[int, str]:
-    """Token ids to pieces, without special tokens; raises InputError for pieces that ``dict.txt`` cannot contain."""
+def find_symbols(pieces: Mapping[int, str], special_ids: Mapping[str, int], path: Path) -> dict[int, str]:
+    """Token ids to their symbols in ``dict.txt``, without special tokens; raises InputError if there are no others."""
     special = set(special_ids.values())
-    symbols = {index: piece for index, piece in pieces.items() if index not in special}
-    for index, piece in symbols.items():
-        if not piece or re.search(r"\s", piece):
-            raise InputError(f"{path}, {place(index)}: {piece!r} is empty or contains white space; rename the piece")
-        if piece in ROBERTA_SPECIAL_TOKENS:
-            raise InputError(f"{path}, {place(index)}: {piece!r} is fairseq's own special symbol; rename the piece")
-    if not symbols:
+    ordinary = {index: piece for index, piece in pieces.items() if index not in special}
+    if not ordinary:
         raise InputError(f"{path}: contains only special tokens; train a vocabulary")
-    return symbols
+    return dict(zip(ordinary, symbols_of_pieces(ordinary.values()), strict=True))
+
+
+def by_id(pieces: Mapping[int, str], path: Path) -> list[str]:
+    """All pieces in the order of their ids, with "" for an id without a piece; raises InputError for a huge id."""
+    if max(pieces) - len(pieces) > _MOST_GAPS:
+        raise InputError(f"{path}: has only {len(pieces):,} pieces, but the id {max(pieces):,}; {REMEDY}")
+    return [pieces.get(index, "") for index in range(max(pieces) + 1)]
+
+
+def describe_size(pieces: Mapping[int, str]) -> str:
+    """How many pieces there are, and how many ids have none."""
+    gaps = max(pieces) + 1 - len(pieces)
+    return f"{len(pieces):,} pieces" + f" and {gaps:,} ids without a piece" * (gaps > 0)
 
 
 def one_line(text: str) -> str:

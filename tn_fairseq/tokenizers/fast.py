@@ -14,7 +14,19 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from ..errors import InputError, first_line
 from ..files import read_bytes, read_json_object, read_text
-from .base import BERT_NAMES, REMEDY, ROBERTA_NAMES, Tokenizer, find_special_ids, find_symbols, join, one_line
+from .base import (
+    BERT_NAMES,
+    REMEDY,
+    ROBERTA_NAMES,
+    TOKEN_FIELDS,
+    Tokenizer,
+    by_id,
+    describe_size,
+    find_special_ids,
+    find_symbols,
+    join,
+    one_line,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -100,15 +112,34 @@ def read_tokenizer_json(path: Path, content: bytes, files: dict[str, bytes]) -> 
     except Exception as error:  # the library raises plain Exception
         raise InputError(f"{path}: not a tokenizer.json ({first_line(error)}); save the tokenizer again") from None
     pieces = dict(sorted((index, piece) for piece, index in backend.get_vocab(with_added_tokens=True).items()))
-    known = set(pieces.values())
-    names = max(BERT_NAMES, ROBERTA_NAMES, key=lambda names: len(known.intersection(names.values())))
+    names = _special_names(path.parent, set(pieces.values()))
     special_ids = find_special_ids(pieces, names, path)
-    symbols = find_symbols(pieces, special_ids, path, "piece {}".format)
-    description = f"{type(backend.model).__name__} of {path.name}, {len(pieces):,} pieces"
+    symbols = find_symbols(pieces, special_ids, path)
+    description = f"{type(backend.model).__name__} of {path.name}, {describe_size(pieces)}"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
     files = {"tokenizer.json": content, **files}
-    return FastTokenizer(description, files, list(pieces.values()), special_ids, symbols, backend)
+    return FastTokenizer(description, files, by_id(pieces, path), special_ids, symbols, backend)
+
+
+def _special_names(folder: Path, pieces: set[str]) -> dict[str, str]:
+    """fairseq's special symbols to the tokenizer's: the names of BERT or RoBERTa that are among the pieces.
+
+    If all of both are, or neither, the tokenizer's configuration decides, as in ``transformers``.
+    """
+    conventions = (BERT_NAMES, ROBERTA_NAMES)
+    if sum(pieces.issuperset(names.values()) for names in conventions) != 1:
+        for name in ("tokenizer_config.json", "special_tokens_map.json"):
+            config = read_json_object(folder / name, REMEDY) if (folder / name).exists() else {}
+            found: dict[str, str] = {}
+            for symbol, field in TOKEN_FIELDS.items():
+                token = config.get(field)
+                piece = token.get("content") if isinstance(token, dict) else token
+                if isinstance(piece, str) and piece in pieces:
+                    found[symbol] = piece
+            if len(found) == len(TOKEN_FIELDS):
+                return found
+    return max(conventions, key=lambda names: len(pieces.intersection(names.values())))
 
 
 def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
@@ -131,6 +162,7 @@ def load_gpt2(path: Path, vocabulary: dict) -> Tokenizer:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     files = {"encoder.json": read_bytes(path, REMEDY), "vocab.bpe": read_bytes(merges_path, remedy)}
-    description = f"GPT-2 byte-level BPE of {path.name}, {len(vocabulary):,} pieces, numbers in dict.txt"
+    pieces = {index: piece for piece, index in vocabulary.items()}
+    description = f"GPT-2 byte-level BPE of {path.name}, {describe_size(pieces)}, numbers in dict.txt"
     symbols = {index: str(index) for index in sorted(ids)}
-    return FastTokenizer(description, files, sorted(vocabulary, key=vocabulary.__getitem__), {}, symbols, backend)
+    return FastTokenizer(description, files, by_id(pieces, path), {}, symbols, backend)

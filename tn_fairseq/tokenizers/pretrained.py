@@ -12,18 +12,16 @@ from typing import Any
 
 from tokenizers import normalizers
 
-from ..dictionary import MASK
 from ..errors import InputError, first_line
 from ..files import read_json_object
 from . import load_tokenizer
-from .base import REMEDY, Tokenizer
+from .base import REMEDY, TOKEN_FIELDS, Tokenizer
 from .fast import FastTokenizer, read_tokenizer_json
 
 _CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
 # the classes that our own readers know; None is a file that names none
 _CLASSES = {None, "BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "RobertaTokenizer", "PreTrainedTokenizer"}
 _PARTS = ("model", "normalizer", "pre_tokenizer")  # of a tokenizer.json: what decides the ids of a text
-_SPECIAL = {"<s>": "cls_token", "<pad>": "pad_token", "</s>": "sep_token", "<unk>": "unk_token", MASK: "mask_token"}
 # with capitals, accents, Chinese characters, spaces and a ligature
 PROBE = ("C'est l'été: É un caffè, 東京 ﬁt\u00a0Straße\tno_one IBM-PC 3.14", "The quick brown fox.  It's  42")
 
@@ -53,7 +51,9 @@ def load_pretrained(path: str | Path) -> Tokenizer:
     if isinstance(ours, FastTokenizer) and _same(ours.backend, theirs):
         return _with_names_of(loaded, ours, folder)
     try:
-        adopted = read_tokenizer_json(folder / "tokenizer.json", theirs.to_str().encode(), {})
+        names = {field: getattr(loaded, field) for field in TOKEN_FIELDS.values()}
+        files = {"special_tokens_map.json": (json.dumps(names, indent=2, ensure_ascii=False) + "\n").encode()}
+        adopted = read_tokenizer_json(folder / "tokenizer.json", theirs.to_str().encode(), files)
     except InputError as error:  # such as an empty vocabulary, which transformers makes if there is no file
         raise ours if isinstance(ours, InputError) else error from None
     is_sentencepiece = not isinstance(ours, (FastTokenizer, InputError)) and ours.pieces == adopted.pieces
@@ -65,7 +65,7 @@ def load_pretrained(path: str | Path) -> Tokenizer:
 
 def _with_names_of(loaded: Any, tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     """The tokenizer; raises InputError if ``loaded``, that of ``transformers``, has other special tokens."""
-    for symbol, name in _SPECIAL.items():
+    for symbol, name in TOKEN_FIELDS.items():
         theirs, ours = getattr(loaded, f"{name}_id"), tokenizer.special_ids.get(symbol)
         if theirs is not None and ours is not None and theirs != ours:
             raise InputError(

@@ -83,7 +83,7 @@ def load_sentencepiece(path: Path) -> Tokenizer:
     missing = [symbol for symbol in ids if symbol not in (*special_ids, "<pad>", MASK)]
     if missing:
         raise InputError(f"{path}: lacks the special tokens {', '.join(missing)}; train a model that has them")
-    symbols = find_symbols(pieces, special_ids, path, "piece {}".format)
+    symbols = find_symbols(pieces, special_ids, path)
     description = f"SentencePiece of {path.name}, {len(pieces):,} pieces"
     files = {"sentencepiece.model": content}
     return SentencePieceTokenizer(description, files, list(pieces.values()), special_ids, symbols, processor)

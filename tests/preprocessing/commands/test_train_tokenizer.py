@@ -7,6 +7,7 @@ import sys
 import pytest
 from preprocessed import contents, refused, write
 from tokenizer_folders import SPECIAL
+from tokenizers import Tokenizer
 
 from tn_fairseq.preprocessing.commands import train_tokenizer
 from tn_fairseq.tokenizers import load_tokenizer
@@ -128,6 +129,87 @@ def test_the_sizes_in_the_errors_are_the_limits(corpus, tmp_path, kind):
         assert f"--vocab-size {size} {problem}" in message
         limit = int("".join(filter(str.isdigit, message.split(";")[1])))
         assert len(load_tokenizer(train(corpus, tmp_path, kind, limit)).dictionary()) + 1 == limit
+
+
+CHINESE = [chr(0x4E00 + number) for number in range(1500)]
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    """The first character occurs 1,500 times and the last one once; and a, three times, of which two begin a word."""
+    lines = ["".join(CHINESE[: 1500 - number]) for number in range(1500)]
+    return write(tmp_path_factory.mktemp("chinese") / "corpus.txt", "\n".join(["a aa", *lines]))
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "left"),
+    [
+        (1005, [], (501, 125_250 + 3, CHINESE[1000], 500)),  # the 1,000 most frequent ones
+        (1006, [], (500, 124_750 + 3, CHINESE[1001], 499)),  # one more fits
+        (1506, [], (1, 1, CHINESE[1499], 1)),
+        (1507, [], None),  # a is two pieces
+        (1507, ["--character-coverage", "1"], None),
+        (445, ["--character-coverage", "0.5"], (1061, 1060 * 1061 // 2 + 3, CHINESE[440], 1060)),
+    ],
+)
+def test_what_is_left_out_is_printed(chinese, tmp_path, capsys, size, more, left):
+    train(chinese, tmp_path, "wordpiece", size, more=more)
+    printed = capsys.readouterr().out
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    lines = chinese.read_text(encoding="utf-8").split("\n")
+    unknown = sum(e.tokens.count("[UNK]") for e in tokenizer.encode_batch(lines, add_special_tokens=False))
+    assert tokenizer.get_vocab_size() == size
+    if left is None:
+        assert unknown == 0 and "left out" not in printed
+        return
+    characters, times, example, count = left
+    assert abs(unknown - times) <= 1  # aa is one unknown word of two characters
+    share = times / (1500 * 1501 // 2 + 3)
+    assert (
+        f"left out: {characters:,} character{'s' * (characters > 1)}, unknown, {share:.3%} of the text, such as "
+        f"{example!r} ({count:,} times); keep more with --character-coverage" in printed
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "message"),
+    [
+        (1508, [], "too large for this corpus; it has 1507 pieces; reduce it"),
+        (9999, [], "too large for this corpus; it has 1507 pieces; reduce it"),
+        (1004, [], "too small for this corpus; its characters need 1005; increase it, or give a smaller --character-"),
+        (1506, ["--character-coverage", "1"], "too small for this corpus; its characters need 1507"),
+        (446, ["--character-coverage", "0.5"], "has 445 pieces; reduce it, or give a larger --character-coverage"),
+    ],
+)
+def test_the_number_of_pieces_of_a_large_alphabet(chinese, tmp_path, size, more, message):
+    assert message in refused(train, chinese, tmp_path, "wordpiece", size, more=more)
+
+
+def test_frequent_characters_are_pieces_up_to_half_of_the_vocabulary(chinese, tmp_path):
+    rng = random.Random(1)
+    words = ["".join(rng.choices("bcdefghijk", k=8)) for _ in range(3000)]
+    corpus = write(tmp_path / "corpus.txt", chinese.read_text(encoding="utf-8") + "\n" + " ".join(words * 2))
+    for size, expected in ((2600, 1300 - 5 - 2 * 10), (6000, 1496)):  # 1,496 occur at least 5 times
+        kept = set(pieces(train(corpus, tmp_path / str(size), "wordpiece", size)))
+        assert len(kept) == size
+        assert [character in kept for character in CHINESE] == [number < expected for number in range(1500)]
+
+
+def test_the_character_coverage_of_sentencepiece(tmp_path, capsys):
+    corpus = write(tmp_path / "corpus.txt", ("the cat sat on the mat " * 40 + "\n") * 20 + "the 汉 e\u0301\n")
+    train(corpus, tmp_path / "default", "sentencepiece", 17)
+    assert "left out: 2 characters, unknown, 0.015% of the text, such as " in capsys.readouterr().out
+    train(corpus, tmp_path / "all", "sentencepiece", 19, more=["--character-coverage", "1"])
+    assert "left out" not in capsys.readouterr().out
+    kept = load_tokenizer(tmp_path / "all").pieces
+    assert {"汉", "é"} <= set(kept) and "汉" not in load_tokenizer(tmp_path / "default").pieces
+
+
+@pytest.mark.parametrize("share", ["0", "1.5", "x", "nan"])
+def test_a_character_coverage_that_is_no_share(corpus, tmp_path, share, capsys):
+    with pytest.raises(SystemExit):
+        train(corpus, tmp_path, more=["--character-coverage", share])
+    assert f"--character-coverage: must be above 0 and at most 1, not {share}" in capsys.readouterr().err
 
 
 def test_output_that_cannot_be_written(corpus, tmp_path):

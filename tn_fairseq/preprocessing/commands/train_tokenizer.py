@@ -6,6 +6,8 @@
 WordPiece writes vocab.txt, tokenizer.json and tokenizer_config.json, which transformers.AutoTokenizer.from_pretrained
 also reads; SentencePiece writes sentencepiece.model and sentencepiece.vocab. The vocabulary size counts the special
 tokens, so it is the size of the model's dictionary. The same input always gives the same files.
+
+Rare characters may be left out; they become unknown. The command prints how many. --character-coverage 1 keeps all.
 """
 
 import argparse
@@ -16,26 +18,30 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
 from tokenizers import Tokenizer, models, trainers
 
-from ...arguments import command_parser
-from ...dictionary import MASK
+from ...arguments import command_parser, share
+from ...dictionary import MASK, UNKNOWN
 from ...errors import PREPROCESSING, InputError, one_line_errors
 from ...files import publish, write_folder
 from ...tokenizers import load_tokenizer
 from ...tokenizers.base import BERT_SPECIAL_TOKENS
+from ...tokenizers.base import Tokenizer as TrainedTokenizer
 from ...tokenizers.wordpiece import wordpiece_tokenizer
 from ..options import add_reading_options, reading
 from ..text import Reading, read_chunks
 from ..text_files import TextFile, find_files
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
-# The most frequent characters are pieces, all others are unknown. BERT has the same limit in the tokenizers library.
-MAX_CHARACTERS = 1000
+# WordPiece keeps the most frequent characters, as many as BERT in the tokenizers library, and those that occur at least
+# so often, up to this share of the vocabulary: Chinese has thousands.
+MOST_FREQUENT, MIN_CHARACTER_COUNT, CHARACTERS_SHARE = 1000, 5, 0.5
 # A merge seen only once is specific to one word, not a piece of the language.
 MIN_FREQUENCY = 2
 # SentencePiece sums counts per thread, so the model depends on the number of threads.
@@ -52,6 +58,12 @@ def get_parser() -> argparse.ArgumentParser:
     text = "number of pieces, including special tokens"
     parser.add_argument("--vocab-size", type=int, required=True, metavar="N", help=text)
     parser.add_argument("--cased", action="store_true", help="WordPiece only: keep uppercase and accents")
+    text = (
+        "share of the text whose characters are pieces, the most frequent ones first (default: for sentencepiece "
+        f"0.9995; for wordpiece, the {MOST_FREQUENT:,} most frequent characters, and those that occur at least "
+        f"{MIN_CHARACTER_COUNT} times, up to half of the vocabulary)"
+    )
+    parser.add_argument("--character-coverage", type=share, metavar="SHARE", help=text)
     add_reading_options(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the tokenizer's files")
     return parser
@@ -75,35 +87,79 @@ def main(argv: Sequence[str] | None = None) -> None:
     how.check_effect(inputs)
     characters, size, bad = _count_characters(inputs, how)
     if args.type == "wordpiece":
-        files = train_wordpiece(_lines(inputs, how), characters, args.vocab_size, lowercase=not args.cased)
+        files = train_wordpiece(
+            _Lines(inputs, how), characters, args.vocab_size, not args.cased, args.character_coverage
+        )
     else:
-        files = train_sentencepiece(_lines(inputs, how), args.vocab_size)
+        files = train_sentencepiece(_Lines(inputs, how), args.vocab_size, args.character_coverage)
     with write_folder(args.output, "--output") as staging:
         for name, content in files.items():
             (staging / name).write_bytes(content)
         # tokenizer.json before vocab.txt: a tokenizer read from vocab.txt alone would have another description
         publish(staging, args.output, last=next(iter(files)), old=[args.output / name for name in FILES])
     seconds = time.perf_counter() - start
-    print(f"trained on {size / 1e6:,.1f} MB in {seconds:.1f} s: {load_tokenizer(args.output).description}")
+    tokenizer = load_tokenizer(args.output)
+    print(f"trained on {size / 1e6:,.1f} MB in {seconds:.1f} s: {tokenizer.description}")
+    left_out = _unknown_characters(tokenizer, characters)
+    if left_out:
+        example = max(left_out, key=left_out.__getitem__)
+        total = sum(count for character, count in characters.items() if not character.isspace())
+        print(
+            f"left out: {len(left_out):,} character{'s' * (len(left_out) > 1)}, unknown, "
+            f"{sum(left_out.values()) / total:.3%} of the text, such as {example!r} ({left_out[example]:,} times); "
+            "keep more with --character-coverage"
+        )
     if args.skip_bad_records:
         print(f"skipped bad records: {bad:,}")
     print(f"wrote {', '.join(files)} to {args.output}")
 
 
 def train_wordpiece(
-    lines: Iterable[str], characters: dict[str, int], vocab_size: int, lowercase: bool = True
+    lines: Iterable[str],
+    characters: dict[str, int],
+    vocab_size: int,
+    lowercase: bool = True,
+    coverage: float | None = None,
 ) -> dict[str, bytes]:
     """Train BERT's tokenizer; ``characters`` counts the characters of the lines. Returns the files' contents.
 
-    Raises InputError if the vocabulary size does not fit the corpus.
+    ``coverage`` is the share of the text whose characters become pieces; None is the default of the command. The lines
+    may be read twice. Raises InputError if the vocabulary size does not fit the corpus.
     """
     blank = wordpiece_tokenizer(BERT_SPECIAL_TOKENS, lowercase)
-    # The library adds characters in the order of a randomly seeded hash table, which then breaks ties between merges.
-    # As special tokens they come first, in the same order in every run.
-    alphabet = _alphabet(blank, characters)
+    counts, inside = _normal_characters(blank, characters)
+    ordered = list(counts)
+    # the size of the vocabulary with the first characters and no other pieces
+    sizes = np.cumsum([1 + (character in inside) for character in ordered]) + len(BERT_SPECIAL_TOKENS)
+    if coverage is None:
+        often = sum(count >= MIN_CHARACTER_COUNT for count in counts.values())
+        kept = max(MOST_FREQUENT, min(often, int(np.searchsorted(sizes, vocab_size * CHARACTERS_SHARE, side="right"))))
+    else:
+        kept = int(np.searchsorted(np.cumsum(list(counts.values())), coverage * sum(counts.values()))) + 1
+    pieces = _learn(blank, lines, _alphabet(ordered[:kept], inside), vocab_size)
+    if coverage is None and len(pieces) < vocab_size and kept < len(ordered):
+        # there is room for rarer characters
+        kept = int(np.searchsorted(sizes, vocab_size, side="right"))
+        pieces = _learn(blank, lines, _alphabet(ordered[:kept], inside), vocab_size)
+        if len(pieces) < vocab_size:
+            pieces += ordered[kept : kept + 1]  # no room for its second piece
+    _check_size(vocab_size, most=len(pieces), all_characters=kept >= len(ordered))
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
+    config |= {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIAL_TOKENS}
+    return {
+        "vocab.txt": "".join(f"{piece}\n" for piece in pieces).encode(),
+        "tokenizer.json": wordpiece_tokenizer(pieces, lowercase).to_str(pretty=True).encode(),
+        "tokenizer_config.json": (json.dumps(config, indent=2) + "\n").encode(),
+    }
+
+
+def _learn(blank: Tokenizer, lines: Iterable[str], alphabet: Sequence[str], vocab_size: int) -> list[str]:
+    """The special tokens, the alphabet, and the most frequent other pieces of the lines."""
     pieces = [*BERT_SPECIAL_TOKENS, *alphabet]
     _check_size(vocab_size, least=len(pieces))
     initial = [piece for piece in alphabet if len(piece) == 1]
+    # The library adds characters in the order of a randomly seeded hash table, which then breaks ties between merges.
+    # As special tokens they come first, in the same order in every run.
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=MIN_FREQUENCY,
@@ -116,28 +172,23 @@ def train_wordpiece(
     learner.normalizer, learner.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
     learner.train_from_iterator(lines, trainer)
     vocabulary = learner.get_vocab()
-    _check_size(vocab_size, most=len(vocabulary))
-    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
-    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
-    config |= {f"{token[1:-1].lower()}_token": token for token in BERT_SPECIAL_TOKENS}
-    return {
-        "vocab.txt": "".join(f"{piece}\n" for piece in pieces).encode(),
-        "tokenizer.json": wordpiece_tokenizer(pieces, lowercase).to_str(pretty=True).encode(),
-        "tokenizer_config.json": (json.dumps(config, indent=2) + "\n").encode(),
-    }
+    return sorted(vocabulary, key=vocabulary.__getitem__)
 
 
-def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> dict[str, bytes]:
+def train_sentencepiece(lines: Iterable[str], vocab_size: int, coverage: float | None = None) -> dict[str, bytes]:
     """Train a unigram model with fairseq's special symbols first. Returns the files' contents.
 
-    Raises InputError if the vocabulary size does not fit the corpus.
+    ``coverage`` is the share of the text whose characters become pieces, by default that of the library. Raises
+    InputError if the vocabulary size does not fit the corpus.
     """
     model = io.BytesIO()
+    options: dict[str, Any] = {} if coverage is None else {"character_coverage": coverage}
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
             model_writer=model,  # a model written to a file would contain the file's name
             vocab_size=vocab_size,
+            **options,
             bos_id=0,
             pad_id=1,
             eos_id=2,
@@ -153,18 +204,22 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> dict[str, byte
         if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
             _check_size(vocab_size, least=int(least[1]))
         if most := re.search(r"Please set it to a value <= (\d+)", message):
-            _check_size(vocab_size, most=int(most[1]))
+            _check_size(vocab_size, most=int(most[1]), all_characters=coverage == 1)
         raise InputError(f"--vocab-size {vocab_size}: sentencepiece cannot train on this corpus: {message}") from None
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     rows = (f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(len(processor)))
     return {"sentencepiece.model": model.getvalue(), "sentencepiece.vocab": "".join(rows).encode()}
 
 
-def _check_size(vocab_size: int, least: int = 0, most: float = math.inf) -> None:
+def _check_size(vocab_size: int, least: int = 0, most: float = math.inf, all_characters: bool = True) -> None:
     if vocab_size < least:
-        raise InputError(f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least}")
+        raise InputError(
+            f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least}; "
+            "increase it, or give a smaller --character-coverage"
+        )
     if vocab_size > most:
-        raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {most} pieces")
+        remedy = "reduce it" if all_characters else "reduce it, or give a larger --character-coverage"
+        raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {most} pieces; {remedy}")
 
 
 def _count_characters(files: Sequence[TextFile], how: Reading) -> tuple[dict[str, int], int, int]:
@@ -187,14 +242,21 @@ def _count_characters(files: Sequence[TextFile], how: Reading) -> tuple[dict[str
     return characters, size, bad
 
 
-def _lines(files: Sequence[TextFile], how: Reading) -> Iterator[str]:
-    for text in read_chunks(files, "loading", how):
-        yield from text.plain(how).lines()
-    print("learning the pieces ...", flush=True)  # the libraries print nothing until they are done
+@dataclass
+class _Lines:
+    """The lines of the files, which are read anew by every iteration."""
+
+    files: Sequence[TextFile]
+    how: Reading
+
+    def __iter__(self) -> Iterator[str]:
+        for text in read_chunks(self.files, "loading", self.how):
+            yield from text.plain(self.how).lines()
+        print("learning the pieces ...", flush=True)  # the libraries print nothing until they are done
 
 
-def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
-    """The most frequent characters after normalization, sorted, then "##" plus each that can continue a word."""
+def _normal_characters(tokenizer: Tokenizer, characters: dict[str, int]) -> tuple[dict[str, int], set[str]]:
+    """The characters after normalization with their counts, most frequent first, and those that can continue a word."""
     counts: Counter[str] = Counter()
     inside: set[str] = set()
     for character, count in characters.items():
@@ -203,5 +265,21 @@ def _alphabet(tokenizer: Tokenizer, characters: dict[str, int]) -> list[str]:
         inside.update(*(word[1:] for word in words))
         for normal_character in "".join(words)[1:]:
             counts[normal_character] += count
-    kept = sorted(sorted(counts), key=counts.__getitem__, reverse=True)[:MAX_CHARACTERS]
-    return sorted(kept) + sorted(f"##{character}" for character in inside.intersection(kept))
+    ordered = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
+    return {character: counts[character] for character in ordered}, inside
+
+
+def _alphabet(characters: Sequence[str], inside: set[str]) -> list[str]:
+    """The characters, sorted, then "##" plus each that can continue a word."""
+    return sorted(characters) + sorted(f"##{character}" for character in inside.intersection(characters))
+
+
+def _unknown_characters(tokenizer: TrainedTokenizer, characters: dict[str, int]) -> dict[str, int]:
+    """Those of the characters that the tokenizer does not know, with their counts."""
+    found = dict(characters)
+    for before in ("", "e"):  # SentencePiece knows an accent after its letter
+        ids, lengths = tokenizer.encode_chunk([before + character for character in found])
+        unknown = np.zeros(len(found), dtype=bool)
+        unknown[np.repeat(np.arange(len(found)), lengths)[ids == tokenizer.special_ids[UNKNOWN]]] = True
+        found = {character: n for (character, n), is_unknown in zip(found.items(), unknown) if is_unknown}
+    return found
