@@ -12,7 +12,7 @@ from .blocks import BlockDataset, Text
 # from Google's build_pretraining_dataset.py
 SINGLE_SEGMENT_PROB, RANDOM_LENGTH_PROB, SHORTEST = 0.1, 0.05, 5
 PART = 100  # sequences, after which a longer document is read as if a new one began
-_CHUNK = 1 << 20  # sentences that are cut at a time, to save memory; none of their sequences continues in the next
+_CHUNK = 1 << 18  # sentences that are cut at a time, to save memory; none of their sequences continues in the next
 
 
 class Cuts(NamedTuple):
@@ -31,8 +31,9 @@ def cut_segments(lengths: np.ndarray, longest: int, rng: np.random.Generator) ->
     single segment, and one in twenty has a random target length. Google's code drops the tokens that do not fit. Here,
     they begin the next sequence, and a sentence that is longer than a sequence is cut into halves of a sequence.
     """
-    ends, begins, stops = _pieces_and_parts(lengths, longest)
-    ends = np.concatenate([[0], ends, [np.iinfo(np.int64).max]])  # so that there is always an end before and after
+    ends = _piece_ends(lengths, longest)
+    begins, stops = _parts(ends, lengths, longest)
+    ends = np.append(ends, np.iinfo(np.int64).max)  # so that there is always an end after a position
     cuts = []
     while len(begins):  # the next sequence of each part that has text left
         single, short, length, crosses = rng.random((4, len(begins)))
@@ -48,30 +49,38 @@ def cut_segments(lengths: np.ndarray, longest: int, rng: np.random.Generator) ->
         second = np.minimum(waiting - first, np.maximum(longest - 3 - first, 0))
         cuts.append((begins, first, second))
         begins = begins + first + second
-        begins, stops = begins[begins < stops], stops[begins < stops]
+        left = begins < stops
+        begins, stops = begins[left], stops[left]
     begin, first, second = np.concatenate(cuts, axis=1) if cuts else np.zeros((3, 0), dtype=np.int64)
     order = begin.argsort()
     return Cuts(begin[order], first[order], second[order])
 
 
-def _pieces_and_parts(lengths: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The ends of the pieces that segments consist of, and the begins and ends of the parts that are cut by themselves.
+def _piece_ends(lengths: np.ndarray, longest: int) -> np.ndarray:
+    """0 and the ends of the pieces that segments consist of: sentences, or halves of a sequence."""
+    ends, half = lengths.cumsum(), (longest - 3) // 2
+    too_long = np.flatnonzero(lengths > longest - 3)
+    inside = (lengths[too_long] - 1) // half  # ends inside each of these sentences
+    begins = np.repeat(ends[too_long] - lengths[too_long], inside)
+    return np.append(0, np.insert(ends, np.repeat(too_long, inside), begins + half * (1 + _count_up(inside))))
 
-    Pieces are sentences, or halves of a sequence; parts are documents, or 100 sequences.
-    """
-    size = np.where(lengths > longest - 3, (longest - 3) // 2, np.maximum(lengths, 1))
-    counts = -(-lengths // size)
-    sentences = np.repeat(np.arange(len(lengths)), counts)
-    number = np.arange(len(sentences)) - (counts.cumsum() - counts)[sentences]  # of the piece in its sentence
-    sentence_begins = lengths.cumsum() - lengths
-    begins = sentence_begins[sentences] + number * size[sentences]
-    ends = np.append(begins[1:], lengths.sum())
-    documents = (lengths == 0).cumsum()[sentences]
-    opens = np.diff(documents, prepend=-1) > 0
-    part = (begins - np.maximum.accumulate(np.where(opens, begins, 0))) // (PART * longest)
-    opens |= np.diff(part, prepend=-1) > 0
-    part_begins = begins[opens]
-    return ends, part_begins, np.append(part_begins[1:], lengths.sum())
+
+def _parts(ends: np.ndarray, lengths: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Begins and ends of the parts that are cut by themselves: documents, or ``PART`` sequences of long ones."""
+    documents = _distinct(np.concatenate([[0], lengths.cumsum()[lengths == 0], ends[-1:]]))
+    counts = -(-np.diff(documents) // (PART * longest))
+    near = np.repeat(documents[:-1], counts) + PART * longest * _count_up(counts)
+    begins = _distinct(np.append(ends[ends.searchsorted(near)], ends[-1]))
+    return begins[:-1], begins[1:]
+
+
+def _distinct(increasing: np.ndarray) -> np.ndarray:
+    return increasing[np.diff(increasing, prepend=-1) > 0]
+
+
+def _count_up(counts: np.ndarray) -> np.ndarray:
+    """0, 1, ... below each of the counts, one after another."""
+    return np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
 
 
 def token_types(tokens: Tensor, separator: int) -> Tensor:
