@@ -31,13 +31,14 @@ def block_keys(seed: int, epoch: int, blocks: np.ndarray) -> np.ndarray:
     return keys
 
 
-def random_bits(keys: np.ndarray, kind: Kind, positions: np.ndarray) -> np.ndarray:
+def random_bits(keys: np.ndarray, kind: Kind | np.ndarray, positions: np.ndarray) -> np.ndarray:
     """64 random bits for blocks with the given keys, at positions: uint64 and integers that broadcast -> uint64.
 
     They depend on nothing else, so they can be drawn in any order, and for any part of a batch: a block's numbers are
     the outputs of SplitMix64, which can be computed one by one (Steele et al. 2014).
     """
-    return _mix(keys + _INCREMENT * (positions.astype(np.uint64) * np.uint64(len(Kind)) + np.uint64(kind + 1)))
+    number = positions.astype(np.uint64) * np.uint64(len(Kind)) + np.asarray(kind, dtype=np.uint64)
+    return _mix(keys + _INCREMENT * (number + np.uint64(1)))
 
 
 def _mix(state: np.ndarray) -> np.ndarray:

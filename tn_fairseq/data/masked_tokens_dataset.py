@@ -110,9 +110,9 @@ class MaskedTokensDataset(FairseqDataset):
         masked = np.flatnonzero(thresholds <= self.mask_prob)
         row, column = np.divmod(masked, tokens.shape[1])
         keys, masked_tokens = keys[row, 0], tokens.ravel()[masked]
-        fate, token = (to_uniform(random_bits(keys, kind, column)) for kind in (Kind.FATE, Kind.TOKEN))
+        fate, token, draw = random_bits(keys, np.array([[Kind.FATE], [Kind.TOKEN], [Kind.DRAW]]), column)
         src_tokens, target = tokens.copy(), np.full_like(tokens, self.padding_index)
-        src_tokens.ravel()[masked] = corrupt(masked_tokens, fate, token, **self.corruption)
+        src_tokens.ravel()[masked] = corrupt(masked_tokens, to_uniform(fate), to_uniform(token), **self.corruption)
         target.ravel()[masked] = masked_tokens
         return {
             "id": torch.from_numpy(rows.indices),
@@ -125,7 +125,7 @@ class MaskedTokensDataset(FairseqDataset):
             },
             "masked_indices": torch.from_numpy(masked),
             # float64, because fairseq converts float32 inputs to half precision; float32 would round more digits to 1
-            "uniform_draws": torch.from_numpy(to_uniform(random_bits(keys, Kind.DRAW, column), digits=24)),
+            "uniform_draws": torch.from_numpy(to_uniform(draw, digits=24)),
             "mask_thresholds": torch.from_numpy(thresholds.ravel()[masked]),
             "target": torch.from_numpy(target),
         }
