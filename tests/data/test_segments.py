@@ -117,11 +117,11 @@ def test_a_sequence_is_two_segments_of_one_document(sentences, dictionary):
 
 
 def test_rows_are_the_single_sequences_padded(sentences, dictionary):
-    pairs = SegmentPairDataset(sentences, dictionary, longest=16, seed=1)
-    indices = np.array([3, 0, len(pairs) - 1, 3])
+    pairs = SegmentPairDataset(sentences, dictionary, longest=30, seed=1)
+    indices = np.append(np.arange(len(pairs))[::-1], 0)
     tokens, lengths = pairs.rows(indices)
-    assert tokens.shape == (4, max(pairs.sizes[indices])) and lengths.tolist() == pairs.sizes[indices].tolist()
-    for row, length, index in zip(tokens, lengths, indices):
+    assert len(set(lengths)) > 1 and lengths.tolist() == pairs.sizes[indices].tolist()
+    for row, length, index in zip(tokens, lengths, indices, strict=True):
         assert row[:length].tolist() == pairs[index].tolist() and (row[length:] == dictionary.pad()).all()
 
 
