@@ -7,7 +7,8 @@ Each subject runs in its own process. They take turns of a few seconds for sever
 slows all of them alike. The script prints, and writes to OUTPUT.json, for each precision of transformers, of the bare
 step and of fairseq-train: the tokens per second (median, least and most of the rounds), the peak memory, and the share
 of the machine's rate of matrix products. Then it compares the step of each criterion with plain ELECTRA's, and on a CPU
-one run on all threads with several runs on one thread each, with and without another busy process.
+one run on all threads with several runs on one thread each, with and without another busy process. At last it compares
+how fast one process makes batches with the collator of transformers, or with `--only-batches` compares only this.
 """
 
 import argparse
@@ -55,6 +56,7 @@ FLAGS = {"float32": [], "float16": ["--fp16", "--fp16-no-flatten-grads"], "bfloa
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 TRAINER_INTERVAL = 5  # updates between two log lines of fairseq-train
 MATRIX_SIZES = {"cpu": 2048, "cuda": 8192}
+BATCH_ROWS, BATCH_LENGTHS, BATCH_TOKENS = 128, (128, 512), 1_000_000  # of the batches that one process makes
 START = "spawn"  # of processes; a fork would have this process's memory and ignore the variables of its environment
 
 Step = Callable[[], None]
@@ -68,6 +70,8 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     results = circumstances(device, args.threads)
     with tempfile.TemporaryDirectory() as folder:
+        if args.only_batches:
+            return write_results({**results, "batches": compare_batches(args, Path(folder))}, args.output)
         data_bin, sizes = write_data(Path(folder), args)
         common = {"data_bin": data_bin, "sizes": sizes, "device": device, **vars(args)}
         print(f"{args.arch}, batch {args.batch_size} x {args.length}, on {results['machine']['device']}")
@@ -78,6 +82,7 @@ def main() -> None:
             add_ratios_to_float32(results)
         if device == "cpu":
             results["threads"] = compare_threads(common | {"precision": (args.precisions or PRECISIONS[device])[-1]})
+        results["batches"] = compare_batches(args, Path(folder))
     write_results(results, args.output)
 
 
@@ -92,6 +97,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10, metavar="S", help="time per turn (default: %(default)s)")
     parser.add_argument("--updates", type=int, default=40, metavar="N", help="for fairseq-train (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
+    parser.add_argument("--only-batches", action="store_true", help="compare only how fast batches are made")
     parser.add_argument(
         "--precisions", nargs="+", choices=PRECISIONS["cuda"], help="(default: all that the device has)"
     )
@@ -521,6 +527,63 @@ def work_forever() -> None:
         pass
 
 
+def compare_batches(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Compare torch's loader in one process over our dataset with one over lists and the collator of transformers."""
+    write_sentences(folder)
+    found, table = {}, []
+    for length, mode in itertools.product(BATCH_LENGTHS, ("segments", "none")):
+        _, task = set_up(folder, args.arch, length, "electra", ["--sample-break-mode", mode])
+        task.load_dataset("train")
+        dataset = task.dataset("train")
+        order = dataset.ordered_indices()
+        batches = [order[start : start + BATCH_ROWS] for start in range(0, len(order) - BATCH_ROWS, BATCH_ROWS)]
+        theirs, collator = peer_data(dataset)
+        loaders = {
+            "transformers": torch.utils.data.DataLoader(theirs, batch_sampler=batches, collate_fn=collator),
+            "tn_fairseq": torch.utils.data.DataLoader(dataset, batch_sampler=batches, collate_fn=dataset.collater),
+        }
+        tokens = int(dataset.sizes[np.concatenate(batches)].sum())
+        speeds: dict[str, list[float]] = {name: [] for name in loaders}
+        for _, (name, loader) in itertools.product(range(args.rounds), loaders.items()):
+            speeds[name].append(tokens / seconds_per_epoch(loader, args.seconds))
+        best = {name: max(values) for name, values in speeds.items()}
+        ratio = best["tn_fairseq"] / best["transformers"]
+        found[f"{mode} {length}"] = {"tokens/s": speeds, "ratio of the best": ratio}
+        table.append(
+            [f"{mode}, {BATCH_ROWS} x {length}", *(f"{value:,.0f}" for value in best.values()), f"{ratio:.1f}"]
+        )
+    print("\nbatches of one process, tokens/s, the best round")
+    show(["", *loaders, "ratio"], table)
+    return found
+
+
+def peer_data(dataset: Any) -> tuple[list[dict[str, list[int]]], Callable]:
+    """The same blocks as lists, as run_mlm.py of transformers prepares them, and its collator."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+
+    words = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    words |= {f"word{n}": n for n in range(4, VOCABULARY_SIZE - 1)} | {"<mask>": VOCABULARY_SIZE - 1}
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(WordLevel(words, unk_token="<unk>")),
+        **{"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "mask_token": "<mask>"},
+    )
+    blocks = [dataset.blocks[index].tolist() for index in range(len(dataset))]
+    lists = [{"input_ids": ids, "special_tokens_mask": [int(one < 3) for one in ids]} for ids in blocks]
+    return lists, DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
+
+
+def seconds_per_epoch(loader: Any, seconds: float) -> float:
+    """The mean time of an epoch, over about ``seconds`` of epochs."""
+    start, epochs = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds or not epochs:
+        for _ in loader:
+            pass
+        epochs += 1
+    return (time.perf_counter() - start) / epochs
+
+
 def run_trainer(common: dict[str, Any]) -> float:
     """Tokens per second from fairseq-train's log: the median of the intervals after the first."""
     on_cpu = common["device"] == "cpu"
@@ -572,6 +635,22 @@ def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, 
     batches = [dataset.collater([dataset[i] for i in range(start, start + size)]) for start in (0, size)]
     torch.save(batches, folder / "batches.pt")
     return folder, {name: value for name, value in cfg.model.items() if isinstance(value, int)}
+
+
+def write_sentences(folder: Path) -> None:
+    """Write random text with sentences of 1 to 49 words and documents of 25 sentences, on average."""
+    from tn_fairseq.dictionary import load_dictionary
+    from tn_fairseq.preprocessing.writers import BinaryWriter
+
+    (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
+    dictionary = load_dictionary(folder / "dict.txt")
+    rng = np.random.default_rng(1)
+    lengths = 1 + rng.integers(1, 50, size=BATCH_TOKENS // 25) * (rng.random(BATCH_TOKENS // 25) > 1 / 25)
+    ids = rng.integers(dictionary.nspecial, len(dictionary) - 1, size=lengths.sum())
+    ids[lengths.cumsum() - 1] = dictionary.eos()
+    writer = BinaryWriter(folder / "train", dictionary)
+    writer.append(ids, lengths)
+    writer.close()
 
 
 def circumstances(device: str, threads: int) -> dict[str, Any]:

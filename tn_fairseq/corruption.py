@@ -1,7 +1,7 @@
 """Corruption of text: mask tokens, draw replacements, and fill them in. Pure functions of tensors and arrays."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Optional
+from enum import IntEnum
+from typing import Optional
 
 import numpy as np
 import torch
@@ -10,80 +10,109 @@ from torch import Tensor
 # how many probabilities are in memory at a time: fewer on a CPU, because its caches are small
 _CPU_ENTRIES, _GPU_ENTRIES = 1 << 21, 1 << 25
 _UNITS = 2.0**40  # the integer that stands for a probability of 1
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64: the golden ratio's fraction
 
 
-class MaskingNumbers(NamedTuple):
-    """The random numbers in [0, 1) that decide how a batch is masked: one per row, or one per position."""
+class Kind(IntEnum):
+    """What a random number decides; the first is drawn once per block, and the others at every position."""
 
-    rounding: np.ndarray  # (B), whether the number of masked positions is rounded up or down
-    order: np.ndarray  # (B, T), which positions are masked: those with the smallest numbers
-    fate: np.ndarray  # (B, T), whether a masked position gets <mask>, a random token, or keeps its token
-    token: np.ndarray  # (B, T), which random token it gets
-    draw: np.ndarray  # (B, T), which token the generator draws
+    ROUNDING = 0  # whether the number of masked positions is rounded up or down
+    ORDER = 1  # which positions are masked: those with the smallest numbers
+    FATE = 2  # whether a masked position gets <mask>, a random token, or keeps its token
+    TOKEN = 3  # which random token it gets
+    DRAW = 4  # which token the generator draws
 
 
-def masking_numbers(seed: int, epoch: int, indices: Sequence[int], lengths: Sequence[int]) -> MaskingNumbers:
-    """Random numbers for blocks of the given indices and lengths, (B) each; padding gets 0.
+def block_keys(seed: int, epoch: int, blocks: np.ndarray) -> np.ndarray:
+    """The state of each block's random numbers, for indices of blocks: (B) -> (B) uint64."""
+    keys = np.zeros(1, dtype=np.uint64)
+    for number in (seed, epoch, blocks):
+        keys = _mix(keys + np.asarray(number, dtype=np.uint64) + _INCREMENT)
+    return keys
 
-    They depend only on the seed, the epoch and the block's index, not on its batch.
+
+def random_bits(keys: np.ndarray, kind: Kind | np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """64 random bits for blocks with the given keys, at positions: uint64 and integers that broadcast -> uint64.
+
+    They depend on nothing else, so they can be drawn in any order, and for any part of a batch: a block's numbers are
+    the outputs of SplitMix64, which can be computed one by one (Steele et al. 2014).
     """
-    count = np.zeros(len(indices), dtype=np.float32)
-    of_positions = np.zeros((4, len(indices), max(lengths)), dtype=np.float32)
-    for row, (index, length) in enumerate(zip(indices, lengths)):
-        rng = np.random.default_rng([seed, epoch, index])
-        count[row] = rng.random(dtype=np.float32)
-        of_positions[:, row, :length] = rng.random((4, length), dtype=np.float32)
-    return MaskingNumbers(count, *of_positions)
+    number = positions.astype(np.uint64) * np.uint64(len(Kind)) + np.asarray(kind, dtype=np.uint64)
+    return _mix(keys + _INCREMENT * (number + np.uint64(1)))
+
+
+def _mix(state: np.ndarray) -> np.ndarray:
+    """The output function of SplitMix64, as in https://prng.di.unimi.it/splitmix64.c."""
+    bits = state ^ (state >> np.uint64(30))
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= bits >> np.uint64(27)
+    bits *= np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    return bits
+
+
+def to_uniform(bits: np.ndarray, digits: int = 53) -> np.ndarray:
+    """The first binary digits of random bits as a number in [0, 1): uint64 -> float64 of the same shape."""
+    return (bits >> np.uint64(64 - digits)) * 2.0**-digits
 
 
 def masking_thresholds(
-    maskable: np.ndarray, numbers: MaskingNumbers, starts_word: np.ndarray | None = None
+    maskable: np.ndarray,
+    order: np.ndarray,
+    rounding: np.ndarray,
+    largest: float,
+    starts_word: np.ndarray | None = None,
 ) -> np.ndarray:
     """The smallest share of masked tokens at which each position is masked: (B, T) boolean -> (B, T).
 
-    A share p masks p of each row's maskable positions, rounded up or down at random so that it is exact on average.
-    With `starts_word`, (B, T) boolean, it masks p of the words, each with all of its tokens. The threshold is infinite
-    at positions that are not maskable.
+    A share p masks p of each row's maskable positions, those with the smallest `order`, (B, T) uint64. Their number is
+    rounded up or down by `rounding`, (B) in [0, 1), so that it is exact on average. With `starts_word`, (B, T) boolean,
+    it masks p of the words, each with all of its tokens. The threshold is infinite at positions that are not maskable,
+    and where it is above `largest`.
     """
     heads = maskable
     if starts_word is not None:
         after_special = np.pad(~maskable[:, :-1], ((0, 0), (1, 0)), constant_values=True)
         heads = maskable & (starts_word | after_special)  # a block may begin inside a word
-    # shuffle each row with its maskable positions (or the first tokens of its words) first; a position's rank is its
-    # place in this order
-    order = np.where(heads, numbers.order, 2.0).argsort(axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(order.shape[1])[None], axis=1)
-    counts = np.maximum(heads.sum(axis=1, keepdims=True), 1)
-    thresholds = np.where(heads, (ranks + 1 - numbers.rounding[:, None].astype(np.float64)) / counts, np.inf)
+    width = heads.shape[1]
+    # the last bits become the column, so that sorting the numbers also sorts the columns
+    low = np.uint64((1 << width.bit_length()) - 1)
+    order = np.where(heads, order, ~np.uint64(0)) & ~low | np.arange(width, dtype=np.uint64)
+    counts = np.count_nonzero(heads, axis=1)[:, None]
+    most = min(width, int(largest * counts.max()) + 1)
+    if most < width:
+        order.partition(most - 1, axis=1)
+    first = np.sort(order[:, :most], axis=1)
+    ranks = np.arange(1, most + 1)
+    shares = (ranks - rounding[:, None]) / np.maximum(counts, 1)
+    shares[(shares > largest) | (ranks > counts)] = np.inf
+    thresholds = np.full(heads.shape, np.inf)
+    np.put_along_axis(thresholds, (first & low).astype(np.int64), shares, axis=1)
     if starts_word is not None:  # the other tokens of a word get the threshold of its first token
-        heads_of = np.maximum.accumulate(np.where(heads, np.arange(heads.shape[1]), 0), axis=1)
+        heads_of = np.maximum.accumulate(np.where(heads, np.arange(width), 0), axis=1)
         thresholds = np.where(maskable, np.take_along_axis(thresholds, heads_of, axis=1), np.inf)
     return thresholds
 
 
-def mask_tokens(
+def corrupt(
     tokens: np.ndarray,
-    thresholds: np.ndarray,
-    numbers: MaskingNumbers,
+    fate: np.ndarray,
+    token: np.ndarray,
     *,
     mask_index: int,
-    mask_prob: float,
     leave_unmasked_prob: float,
     random_token_prob: float,
     random_token_range: tuple[int, int],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mask the positions with a threshold of at most `mask_prob`: (B, T) -> tokens and masked positions, (B, T).
+) -> np.ndarray:
+    """What the model reads in place of masked tokens, (N), by their random numbers in [0, 1), (N) each -> (N).
 
-    Of these, `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open
-    `random_token_range`, and the rest become `mask_index`; all count as masked (Devlin et al. 2019, section 3.1).
+    `leave_unmasked_prob` keep their token, `random_token_prob` get one drawn from the half-open `random_token_range`,
+    and the rest become `mask_index` (Devlin et al. 2019, section 3.1).
     """
-    masked = thresholds <= mask_prob
-    is_random = masked & (numbers.fate < random_token_prob)
-    is_mask = masked & (numbers.fate >= random_token_prob + leave_unmasked_prob)
     low, high = random_token_range
-    random_tokens = low + np.floor(numbers.token.astype(np.float64) * (high - low)).astype(tokens.dtype)
-    return np.where(is_mask, mask_index, np.where(is_random, random_tokens, tokens)), masked
+    random_tokens = low + (token * (high - low)).astype(tokens.dtype)
+    unmasked = np.where(fate < random_token_prob, random_tokens, tokens)
+    return np.where(fate < random_token_prob + leave_unmasked_prob, unmasked, mask_index)
 
 
 def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optional[Tensor] = None) -> Tensor:

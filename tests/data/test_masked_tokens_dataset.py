@@ -1,3 +1,5 @@
+import numpy as np
+import pytest
 import torch
 
 from tn_fairseq.data.masked_tokens_dataset import MaskedTokensDataset
@@ -65,6 +67,115 @@ def test_a_block_has_the_same_masks_and_draws_in_any_batch(build, dictionary):
         assert torch.equal(alone["target"][0], together["target"][row, :length])
         assert torch.equal(alone["net_input"]["src_tokens"][0], together["net_input"]["src_tokens"][row, :length])
         assert torch.equal(alone["uniform_draws"], draws[row])
+
+
+MODES = [["none"], ["complete"], ["complete_doc"], ["segments"], ["none", "--document-attention"]]
+
+
+@pytest.mark.parametrize("mode", MODES, ids="".join)
+@pytest.mark.parametrize("words", [[], ["--mask-whole-words"]], ids=["", "words"])
+def test_a_batch_read_at_once_is_the_batch_of_its_items(build, mode, words):
+    _, data = dataset(build, "--sample-break-mode", *mode, *words, "--random-token-prob", 0.3)
+    indices = [7, 0, len(data) - 1, 3]
+    assert_same(data.collater(data.__getitems__(indices)), batch(data, indices))
+    assert data.collater(data.__getitems__([])) == {}
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        if isinstance(value, dict):
+            assert_same(value, other[key])
+        elif isinstance(value, torch.Tensor):
+            assert torch.equal(value, other[key]) and value.dtype == other[key].dtype, key
+        else:
+            assert value == other[key], key
+
+
+def test_a_row_does_not_depend_on_its_neighbors_or_their_order(build, dictionary):
+    """Masks, random tokens, draws and thresholds follow the block through shuffled batches of other sizes."""
+    _, data = dataset(build, "--random-token-prob", 0.3)
+
+    def rows(indices):
+        got = data.collater(data.__getitems__(indices))
+        row = torch.div(got["masked_indices"], got["target"].size(1), rounding_mode="floor")
+        for number, (index, length) in enumerate(zip(indices, got["net_input"]["src_lengths"])):
+            parts = got["net_input"]["src_tokens"][number, :length], got["target"][number, :length]
+            yield int(index), [*parts, got["uniform_draws"][row == number], got["mask_thresholds"][row == number]]
+
+    alone = {index: parts for number in range(len(data)) for index, parts in rows([number])}
+    order = np.random.default_rng(1).permutation(len(data))
+    for size in (3, 16, len(data)):
+        for start in range(0, len(data), size):
+            for index, parts in rows(order[start : start + size]):
+                assert all(map(torch.equal, parts, alone[index]))
+
+
+class Repeated:
+    """Blocks of equal text, which make the shares of a batch exact to count."""
+
+    def __init__(self, block, count):
+        self.block, self.sizes = np.array(block), np.full(count, len(block))
+
+    def __len__(self):
+        return len(self.sizes)
+
+    def rows(self, indices):
+        return np.tile(self.block, (len(indices), 1)), self.sizes[indices]
+
+
+def test_shares_are_those_of_bert(dictionary):
+    """Chi-square tests of where masks are, what becomes of them, and which random tokens are drawn; p = 0.0001."""
+    first, mask, count, width = dictionary.nspecial, dictionary.index("<mask>"), 20_000, 42
+    block = [dictionary.bos(), *range(first, first + width - 2), dictionary.eos()]
+    data = MaskedTokensDataset(
+        Repeated(block, count), dictionary, seed=1, mask_prob=0.15, leave_unmasked_prob=0.1, random_token_prob=0.2
+    )
+    got = data.collater(data.__getitems__(range(count)))
+    masked = got["target"].ne(dictionary.pad()).numpy()
+    counts = masked.sum(axis=0)
+    assert counts[0] == counts[-1] == 0 and set(masked.sum(axis=1)) == {6}  # exactly, because 0.15 * 40 = 6
+    # without replacement, counts vary less than independent ones, by 1 - 0.15; 39 degrees of freedom
+    assert chi_square(counts[1:-1], np.full(40, 1 / 40)) / (1 - 0.15) * 39 / 40 < 81
+    # two neighbors are both masked as often as any two positions: 6 / 40 * 5 / 39
+    both = (masked[:, 1:-2] & masked[:, 2:-1]).sum()
+    assert both == pytest.approx(count * 39 * 6 / 40 * 5 / 39, rel=0.015)
+    src_tokens, target = got["net_input"]["src_tokens"].numpy()[masked], got["target"].numpy()[masked]
+    size = mask - first
+    kept, became_mask = src_tokens == target, src_tokens == mask
+    random = ~kept & ~became_mask
+    shares = np.array([0.1 + 0.2 / size, 0.7, 0.2 * (1 - 1 / size)])
+    assert chi_square(np.array([kept.sum(), became_mask.sum(), random.sum()]), shares) < 18.4
+    # every symbol but <mask> and the original equally often: distances from the original, modulo their number
+    distances = np.bincount((src_tokens - target)[random] % size, minlength=size)
+    assert (
+        distances[0] == 0
+        and chi_square(distances[1:], np.full(size - 1, 1 / (size - 1))) < size + 3.8 * (2 * size) ** 0.5
+    )
+    draws = got["uniform_draws"].numpy()
+    assert chi_square(np.bincount((draws * 100).astype(int), minlength=100), np.full(100, 0.01)) < 99 + 3.8 * 198**0.5
+
+
+def chi_square(counts, shares):
+    expected = counts.sum() * shares
+    return ((counts - expected) ** 2 / expected).sum()
+
+
+@pytest.mark.parametrize("what", ["epoch", "seed", "block"])
+def test_masks_of_other_epochs_seeds_and_blocks_are_independent(dictionary, what):
+    """Two masks share a position as often as by chance, 0.15 * 0.15."""
+    block = [dictionary.bos(), *range(dictionary.nspecial, dictionary.nspecial + 40), dictionary.eos()]
+
+    def masks(epoch=1, seed=1, block_offset=0):
+        data = MaskedTokensDataset(Repeated(block, 20_001), dictionary, seed, 0.15, 0.1, 0.1)
+        data.set_epoch(epoch)
+        rows = data.collater(data.__getitems__(range(block_offset, block_offset + 20_000)))
+        return rows["target"].ne(dictionary.pad()).numpy()[:, 1:-1]
+
+    other = {"epoch": {"epoch": 2}, "seed": {"seed": 2}, "block": {"block_offset": 1}}[what]
+    shared = (masks() & masks(**other)).mean(axis=0)
+    assert shared.mean() == pytest.approx(0.15**2, rel=0.03)
+    assert shared == pytest.approx(np.full(40, 0.15**2), abs=0.005)
 
 
 def test_blocks_are_shuffled_by_the_seed(build):

@@ -3,7 +3,7 @@ import re
 import sys
 
 import pytest
-from helpers import PLUGIN, run_command
+from helpers import PLUGIN, load_script, run_command
 
 SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
 # with forks, which have imported torch and transformers, and smaller matrices
@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, "{}")
 import benchmark, transformers.models.electra.modeling_electra
 benchmark.START, benchmark.MATRIX_SIZES, benchmark.VOCABULARY_SIZE = "fork", {{"cpu": 64}}, 1000
+benchmark.BATCH_ROWS, benchmark.BATCH_TOKENS = 2, 10_000
 benchmark.main()
 """
 
@@ -45,3 +46,45 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     ways = results["threads"]
     assert list(ways)[0] == "1 run on all threads" and list(ways)[-1] == "2 runs on half of the threads each"
     assert all(len(speeds) == 1 and speeds[0] > 0 for way in ways.values() for speeds in way.values())
+    assert len(results["batches"]) == 4
+
+
+def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("transformers")
+    benchmark = load_script("examples/benchmark.py")
+    for name, value in {"VOCABULARY_SIZE": 200, "BATCH_ROWS": 4, "BATCH_TOKENS": 20_000}.items():
+        monkeypatch.setattr(benchmark, name, value)
+    monkeypatch.setattr("logging.disable", lambda level: None)
+    output = str(tmp_path / "tiny")
+    options = ["--only-batches", "--output", output, "--rounds", "2", "--seconds", "0.01", "--threads", "1"]
+    monkeypatch.setattr(sys, "argv", ["benchmark.py", *options])
+    benchmark.main()
+    batches = json.loads((tmp_path / "tiny.json").read_text())["batches"]
+    assert list(batches) == ["segments 128", "none 128", "segments 512", "none 512"]
+    shown = capsys.readouterr().out
+    for name, row in batches.items():
+        best = {subject: max(speeds) for subject, speeds in row["tokens/s"].items()}
+        assert list(best) == ["transformers", "tn_fairseq"] and all(
+            len(row["tokens/s"][subject]) == 2 for subject in best
+        )
+        assert row["ratio of the best"] == best["tn_fairseq"] / best["transformers"] > 0
+        mode, length = name.split()
+        assert f"{mode}, 4 x {length} " in shown
+
+
+def test_both_sides_mask_as_many_of_the_same_tokens(tmp_path):
+    pytest.importorskip("transformers")
+    benchmark = load_script("examples/benchmark.py")
+    benchmark.VOCABULARY_SIZE, benchmark.BATCH_TOKENS = 200, 20_000
+    benchmark.write_sentences(tmp_path)
+    _, task = benchmark.set_up(tmp_path, "electra_tiny", 64, "electra", ["--sample-break-mode", "segments"])
+    task.load_dataset("train")
+    dataset = task.dataset("train")
+    lists, collator = benchmark.peer_data(dataset)
+    indices = list(range(len(dataset)))
+    ours, theirs = dataset.collater(dataset.__getitems__(indices)), collator([lists[index] for index in indices])
+    our_tokens, our_masks = ours["net_input"]["src_tokens"], ours["target"] != 1
+    their_tokens, their_masks = theirs["input_ids"], theirs["labels"] != -100
+    alike = ~our_masks & ~their_masks
+    assert (our_tokens[alike] == their_tokens[alike]).all()
+    assert our_masks.sum() == pytest.approx(their_masks.sum(), rel=0.1)

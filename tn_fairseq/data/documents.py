@@ -1,22 +1,25 @@
 """Blocks with parts of several documents, each of which a model reads as if it were alone."""
 
-import torch
-from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
+import numpy as np
+from fairseq.data import Dictionary
 from torch import Tensor
 
+from .blocks import BlockDataset
 
-class DocumentStartsDataset(BaseWrapperDataset):
+
+class DocumentStartsDataset(BlockDataset):
     """Blocks in which every document begins with ``<s>``, which replaces the lone ``</s>`` before the document."""
 
-    def __init__(self, blocks: FairseqDataset, dictionary: Dictionary):
-        super().__init__(blocks)
+    def __init__(self, blocks: BlockDataset, dictionary: Dictionary):
+        super().__init__()
+        self.blocks, self.sizes = blocks, blocks.sizes
         self.first_symbol, self.separator = dictionary.bos(), dictionary.eos()
 
-    def __getitem__(self, index: int) -> Tensor:
-        tokens = self.dataset[index]
-        separators = tokens.eq(self.separator)
-        lone = torch.cat([separators.new_zeros(1), separators[1:] & separators[:-1]])
-        return tokens.masked_fill(lone, self.first_symbol)
+    def rows(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tokens, lengths = self.blocks.rows(indices)
+        separators = tokens == self.separator
+        tokens[:, 1:][separators[:, 1:] & separators[:, :-1]] = self.first_symbol
+        return tokens, lengths
 
     def inputs(self, tokens: Tensor) -> dict[str, Tensor]:
         """More inputs of the model, which reads documents one by one: the number of each token's document, (B, T)."""

@@ -1,14 +1,22 @@
 """Blocks of token ids, masked one batch at a time."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
-from ..corruption import mask_tokens, masking_numbers, masking_thresholds
+from ..corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
+
+
+class Rows(NamedTuple):
+    """The blocks of a batch, not masked yet."""
+
+    indices: np.ndarray  # (B)
+    tokens: np.ndarray  # (B, T)
+    lengths: np.ndarray  # (B)
 
 
 class MaskedTokensDataset(FairseqDataset):
@@ -37,13 +45,15 @@ class MaskedTokensDataset(FairseqDataset):
         self.sizes = blocks.sizes
         self.padding_index = dictionary.pad()
         self.mask_index = len(dictionary) - 1  # <mask> is the dictionary's last symbol
-        self.never_masked = np.array([dictionary.bos(), dictionary.pad(), dictionary.eos(), self.mask_index])
+        self.is_maskable = np.ones(len(dictionary), dtype=bool)
+        self.is_maskable[[dictionary.bos(), dictionary.pad(), dictionary.eos(), self.mask_index]] = False
         self.seed = seed
         self.epoch = 1
         self.starts_word = starts_word
         self.inputs: Callable[[Tensor], dict[str, Tensor]] | None = getattr(blocks, "inputs", None)
-        self.probabilities: dict[str, Any] = {
-            "mask_prob": mask_prob,
+        self.mask_prob = mask_prob
+        self.corruption: dict[str, Any] = {
+            "mask_index": self.mask_index,
             "leave_unmasked_prob": leave_unmasked_prob,
             "random_token_prob": random_token_prob,
             "random_token_range": (dictionary.nspecial, self.mask_index),
@@ -75,8 +85,12 @@ class MaskedTokensDataset(FairseqDataset):
     def __getitem__(self, index: int) -> tuple[int, Tensor]:
         return index, self.blocks[index]
 
-    def collater(self, samples: list[Any]) -> dict[str, Any]:
-        """Pad and mask a list of (index, tokens (T)) -> a fairseq batch of shape (B, T) with targets where masked.
+    def __getitems__(self, indices: list[int]) -> Any:
+        """All blocks of a batch at once; torch's loaders call this instead of ``__getitem__``."""
+        return Rows(np.asarray(indices), *self.blocks.rows(np.asarray(indices))) if len(indices) else []
+
+    def collater(self, samples: Any) -> dict[str, Any]:
+        """Mask ``Rows``, or a list of (index, tokens (T)) -> a fairseq batch of shape (B, T) with targets where masked.
 
         `masked_indices`, (N), are the masked positions in the flattened batch; they save the GPU a synchronization.
         `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements. `mask_thresholds`, (N), are
@@ -84,30 +98,42 @@ class MaskedTokensDataset(FairseqDataset):
         """
         if not samples:
             return {}
-        indices, blocks = zip(*samples)
-        text = data_utils.collate_tokens(blocks, self.padding_index)
-        tokens = text.numpy()
-        lengths = torch.tensor([len(block) for block in blocks])
-        numbers = masking_numbers(self.seed, self.epoch, indices, lengths.tolist())
-        maskable = ~np.isin(tokens, self.never_masked)
-        starts_word = None if self.starts_word is None else self.starts_word(tokens)
-        thresholds = masking_thresholds(maskable, numbers, starts_word)
-        src_tokens, masked = mask_tokens(tokens, thresholds, numbers, mask_index=self.mask_index, **self.probabilities)
+        rows = samples if isinstance(samples, Rows) else self._pad(samples)
+        tokens, keys = rows.tokens, block_keys(self.seed, self.epoch, rows.indices)[:, None]
+        thresholds = masking_thresholds(
+            self.is_maskable[tokens],
+            random_bits(keys, Kind.ORDER, np.arange(tokens.shape[1])),
+            to_uniform(random_bits(keys, Kind.ROUNDING, np.zeros(1)))[:, 0],
+            self.mask_prob,
+            None if self.starts_word is None else self.starts_word(tokens),
+        )
+        masked = np.flatnonzero(thresholds <= self.mask_prob)
+        row, column = np.divmod(masked, tokens.shape[1])
+        keys, masked_tokens = keys[row, 0], tokens.ravel()[masked]
+        fate, token, draw = random_bits(keys, np.array([[Kind.FATE], [Kind.TOKEN], [Kind.DRAW]]), column)
+        src_tokens, target = tokens.copy(), np.full_like(tokens, self.padding_index)
+        src_tokens.ravel()[masked] = corrupt(masked_tokens, to_uniform(fate), to_uniform(token), **self.corruption)
+        target.ravel()[masked] = masked_tokens
         return {
-            "id": torch.tensor(indices),
-            "nsentences": len(samples),
-            "ntokens": int(lengths.sum()),
+            "id": torch.from_numpy(rows.indices),
+            "nsentences": len(tokens),
+            "ntokens": int(rows.lengths.sum()),
             "net_input": {
                 "src_tokens": torch.from_numpy(src_tokens),
-                "src_lengths": lengths,
-                **(self.inputs(text) if self.inputs else {}),
+                "src_lengths": torch.from_numpy(rows.lengths),
+                **(self.inputs(torch.from_numpy(tokens)) if self.inputs else {}),
             },
-            "masked_indices": torch.from_numpy(np.flatnonzero(masked)),
-            # float64, because fairseq converts float32 inputs to half precision
-            "uniform_draws": torch.from_numpy(numbers.draw[masked].astype(np.float64)),
-            "mask_thresholds": torch.from_numpy(thresholds[masked]),
-            "target": torch.from_numpy(np.where(masked, tokens, self.padding_index)),
+            "masked_indices": torch.from_numpy(masked),
+            # float64, because fairseq converts float32 inputs to half precision; float32 would round more digits to 1
+            "uniform_draws": torch.from_numpy(to_uniform(draw, digits=24)),
+            "mask_thresholds": torch.from_numpy(thresholds.ravel()[masked]),
+            "target": torch.from_numpy(target),
         }
+
+    def _pad(self, samples: list[tuple[int, Tensor]]) -> Rows:
+        indices, blocks = zip(*samples)
+        tokens = data_utils.collate_tokens(blocks, self.padding_index)
+        return Rows(np.array(indices), tokens.numpy(), np.array([len(block) for block in blocks]))
 
 
 def with_mask_prob(batch: dict[str, Any], mask_prob: float, padding_index: int) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from typing import Any, Optional
 
 from fairseq import utils
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
-from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, TokenBlockDataset
+from fairseq.data import Dictionary, FairseqDataset, TokenBlockDataset
 from fairseq.data.iterators import EpochBatchIterator
-from fairseq.data.shorten_dataset import TruncateDataset
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.tasks import register_task
 from fairseq.tasks.masked_lm import MaskedLMTask
@@ -18,6 +17,7 @@ from torch import nn
 
 from ..configuration import check_data_folder
 from ..data import load_sentences
+from ..data.blocks import BlockDataset, ContiguousBlocks
 from ..data.documents import DocumentStartsDataset
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset
@@ -209,7 +209,7 @@ class ElectraTask(MaskedLMTask):
             raise InputError(f"--criterion {cfg._name} trains no discriminator; give one of {', '.join(sorted(ours))}")
         return criterion
 
-    def _load_dataset_split(self, split: str, epoch: int, combine: bool) -> FairseqDataset:
+    def _load_dataset_split(self, split: str, epoch: int, combine: bool) -> BlockDataset:
         folders = utils.split_paths(self.cfg.data)
         path = os.path.join(folders[(epoch - 1) % len(folders)], split)
         sentences = load_sentences(path, "binarize", self.source_dictionary, combine)
@@ -233,10 +233,9 @@ class ElectraTask(MaskedLMTask):
                 f"{too_long:,} of {len(blocks):,} {split} blocks are one sentence longer than --tokens-per-sample "
                 f"{self.cfg.tokens_per_sample} and are cut off; --sample-break-mode none loses nothing"
             )
-            blocks = TruncateDataset(blocks, limit)
         logger.info(f"{split}: {len(blocks):,} blocks of at most {self.cfg.tokens_per_sample} tokens from {path}")
-        blocks = PrependTokenDataset(blocks, self.source_dictionary.bos())
-        return DocumentStartsDataset(blocks, self.source_dictionary) if self.cfg.document_attention else blocks
+        text = ContiguousBlocks(sentences, blocks.slice_indices, self.source_dictionary, self.cfg.tokens_per_sample)
+        return DocumentStartsDataset(text, self.source_dictionary) if self.cfg.document_attention else text
 
     def _segments(self, sentences: FairseqDataset, split: str, path: str) -> SegmentPairDataset:
         longest = self.cfg.tokens_per_sample
