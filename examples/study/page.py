@@ -14,12 +14,14 @@ from statements import (
     GROUPS,
     NOTES,
     Row,
+    begun,
     by_measure,
     clear,
     failures,
     hours,
     lengths,
     number,
+    planned,
     power,
     progress,
     sentence,
@@ -55,8 +57,11 @@ def page(
     machine = html.escape(", ".join(results["machine"].values()))
     yield f"<p>{results['date']}. Machine: {machine}. Time used: {hours(results)}.</p>"
     yield f'<p class="note">The plan is in plan.yaml, and every command with its time and exit code in {RECORD}.</p>'
+    if not_begun := planned(results):
+        yield f"<p>{html.escape(not_begun)}</p>"
     for name, start in plan.starts.items():
-        yield from page_of_start(name, start, results["starts"][name], plots[name], folder)
+        if begun(results["starts"][name]):
+            yield from page_of_start(name, start, results["starts"][name], plots[name], folder)
     yield f"<h2>{PAPER}</h2><p>{html.escape(NOTE)}</p>"
     for of_paper in paper_tables(plan, results):
         yield f"<h3>{html.escape(of_paper.title)}</h3>"

@@ -15,10 +15,12 @@ from runner import RECORD
 from statements import (
     GROUPS,
     NOTES,
+    begun,
     by_measure,
     failures,
     hours,
     lengths,
+    planned,
     power,
     progress,
     sentence,
@@ -77,12 +79,16 @@ def summary(
     yield from ("", glance(results), "")
     yield from (f"- `{name}`: {start.about}" for name, start in plan.starts.items() if name in known)
     yield from ("", *markdown(header, rows))
+    if not_begun := planned(results):
+        yield from ("", not_begun)
     if remarks[1:]:
         yield from ("", "## Discussion", "", "\n\n".join(remarks[1:]))
     for plot, caption in plots[""].items():
         yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
+        if not begun(of_start):
+            continue
         yield from ("", f"## {name}: {start.about}", "")
         yield f"{progress(of_start)}, of {lengths(start)}."
         yield (

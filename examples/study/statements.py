@@ -178,6 +178,17 @@ def progress(of_start: Dict[str, Any]) -> str:
     return text + (f", and {states.count('failed')} failed" if "failed" in states else "")
 
 
+def begun(of_start: Dict[str, Any]) -> bool:
+    """Whether a run is finished or failed, so that there is something to report."""
+    return any(run["state"] in ("finished", "failed") for run in of_start["runs"])
+
+
+def planned(results: Dict[str, Any]) -> str:
+    """A line with the starts that have nothing to report yet, or an empty one."""
+    names = [name for name, of_start in results["starts"].items() if not begun(of_start)]
+    return f"Planned, without a finished run: {', '.join(names)}." if names else ""
+
+
 def lengths(start: Start) -> str:
     """The updates of each run, and of the arms that differ."""
     others = [f"{arm}: {settings.updates:,}" for arm, settings in start.arms.items() if settings.updates]

@@ -187,7 +187,9 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     assert ours["starts"]["scratch"] == theirs["starts"]["scratch"] and not (folder / "data-bin").exists()
     assert ours["other_hours"] == theirs["other_hours"] > 0
     summary = (folder / "summary.md").read_text()
-    assert "4 of 4 runs are finished" in summary and "0 of 4 runs are finished" in summary
+    assert "4 of 4 runs are finished" in summary and "0 of 4 runs" not in summary
+    assert "Planned, without a finished run: second." in summary
+    assert "Planned, without a finished run: second." in (folder / "index.html").read_text()
     assert (folder / "plots" / "scratch.accuracy.png").exists()
 
     # a new seed is left, and two parts of a study give the figures of the complete one
