@@ -271,6 +271,11 @@ def _ids_of(theirs: Symbols, ours: TokenizerSymbols, table: Tensor, path: str | 
     return found
 
 
+def without_adapters(model: Any) -> Any:
+    """The model inside of what PEFT wraps around it; PEFT puts the adapters into its layers."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def masked_lm(model: Any) -> Any:
     """A masked language model of ``transformers``, without what PEFT wraps around it.
 
@@ -282,7 +287,7 @@ def masked_lm(model: Any) -> Any:
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
 
-    core = model.get_base_model() if hasattr(model, "get_base_model") else model
+    core = without_adapters(model)
     names = {kind.__name__ for kind in type(core).__mro__}
     is_masked = bool(names & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()))
     is_causal = bool(names & set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()))

@@ -17,7 +17,7 @@ from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import ElectraOutput, add_up
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
-from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm
+from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm, without_adapters
 
 IGNORED = -100  # the label of a token that is not masked
 
@@ -248,7 +248,7 @@ class Encoder(nn.Module):
     ) -> None:
         """``wrapped`` is the model in what trains it (DistributedDataParallel), which enters ``autocast`` itself."""
         super().__init__()
-        self.core = core.get_base_model() if hasattr(core, "get_base_model") else core  # PEFT changes it in place
+        self.core = without_adapters(core)
         self.training = core.training
         self._wrapped = [core if wrapped is None else wrapped]  # a list, so that it is not registered as a submodule
         self._autocast = autocast

@@ -244,7 +244,7 @@ def _count_characters(files: Sequence[TextFile], how: Reading) -> tuple[dict[str
 
 @dataclass
 class _Lines:
-    """The lines of the files, which are read anew by every iteration."""
+    """The lines of the files, which every iteration reads again."""
 
     files: Sequence[TextFile]
     how: Reading
