@@ -9,6 +9,8 @@
 #             (SOAK='-k workers' runs some of them)
 # make dist   install everything, build the sdist and the wheel, and check them
 # make bench  install everything, compare speed and memory with a training loop over the classes of transformers
+# make gpu-bundle  install everything, collect in one folder what a GPU machine without a network needs for
+#             examples/benchmark_gpu.py: our package, and the wheels that a machine with torch and transformers lacks
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,12 +21,16 @@ STUDY ?= study
 SIZE ?= tiny
 SOURCES ?=
 BENCH ?= benchmark
+BUNDLE ?= gpu-bundle
+# for the Python of the GPU machine
+BUNDLE_PYTHON ?= 3.12
+BUNDLE_WHEELS = ve-fairseq hydra-core omegaconf bitarray cffi pycparser nltk defusedxml lemminflect
 SOAK ?=
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: install demo demo-from-scratch study test slow soak dist bench lint clean
+.PHONY: install demo demo-from-scratch study test slow soak dist bench gpu-bundle lint clean
 
 install: $(VENV)/.ready
 
@@ -54,6 +60,17 @@ dist: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python examples/benchmark.py --output $(BENCH)
+
+gpu-bundle: $(VENV)/.ready
+	rm -rf $(BUNDLE)
+	$(PIP) download --quiet --no-deps --only-binary :all: --implementation cp --python-version $(BUNDLE_PYTHON) \
+		--platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+		--constraint constraints.txt --dest $(BUNDLE)/wheels $(BUNDLE_WHEELS)
+	$(PIP) wheel --quiet --no-deps --constraint constraints.txt --wheel-dir $(BUNDLE)/wheels antlr4-python3-runtime .
+	cp examples/benchmark.py examples/benchmark_gpu.py $(BUNDLE)
+	@echo "copy $(BUNDLE) to the GPU machine, and type there:"
+	@echo "  python -m pip install --no-index --no-deps --target site $(BUNDLE)/wheels/*.whl"
+	@echo "  PYTHONPATH=site python $(BUNDLE)/benchmark_gpu.py --output gpu"
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -163,11 +163,30 @@ def ours(common: dict[str, Any], compiled: bool = False) -> Steps:
     return Steps(make_our_step(common, "electra", ["--compile-model"] if compiled else []), common)
 
 
-def make_peer_step(common: dict[str, Any]) -> Step:
-    """A plain loop over the classes of transformers: two towers, tied embeddings, replaced token detection."""
+def make_peer_step(common: dict[str, Any], compiled: bool = False) -> Step:
+    """A plain loop over the classes of transformers: for ELECTRA, two towers with tied embeddings, or masked LM."""
+    make = peer_electra if common["arch"].startswith("electra") else peer_bert
+    parameters, loss_of = make(common, torch.compile if compiled else lambda model: model)
+    batches = endless_batches(common)
+    optimizer = torch.optim.AdamW(parameters, 5e-4, (0.9, 0.999), 1e-6, 0.01, fused=True)
+
+    def step() -> None:
+        batch = next(batches)
+        with autocast(common):
+            loss = loss_of(batch["net_input"]["src_tokens"], batch["target"])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def peer_electra(common: dict[str, Any], compile_model: Callable) -> tuple[list[torch.nn.Parameter], Callable]:
+    """The parameters, and the loss of tokens and targets: replaced token detection."""
     from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
-    batches, sizes, towers = endless_batches(common), common["sizes"], []
+    sizes, towers = common["sizes"], []
     for owner, make in (("generator", ElectraForMaskedLM), ("encoder", ElectraForPreTraining)):
         config = ElectraConfig(
             vocab_size=VOCABULARY_SIZE,
@@ -183,26 +202,43 @@ def make_peer_step(common: dict[str, Any]) -> Step:
     generator.electra.embeddings = discriminator.electra.embeddings
     generator.generator_lm_head.weight = discriminator.electra.embeddings.word_embeddings.weight
     parameters = list({id(p): p for tower in towers for p in tower.parameters()}.values())
-    optimizer = torch.optim.AdamW(parameters, 5e-4, (0.9, 0.999), 1e-6, 0.01, fused=True)
+    generator, discriminator = map(compile_model, towers)
 
-    def step() -> None:
-        batch = next(batches)
-        tokens, target = batch["net_input"]["src_tokens"], batch["target"]
+    def loss_of(tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         masked, attention_mask = target.ne(1), tokens.ne(1).long()
-        with autocast(common):
-            generated = generator(tokens, attention_mask=attention_mask, labels=target.masked_fill(~masked, -100))
-            with torch.no_grad():
-                probabilities = generated.logits[masked].float().softmax(-1)
-                drawn = torch.multinomial(probabilities, 1).squeeze(1)
-                corrupted = tokens.masked_scatter(masked, drawn)
-                is_replaced = corrupted.ne(torch.where(masked, target, tokens))
-            detected = discriminator(corrupted, attention_mask=attention_mask, labels=is_replaced.long())
-        (generated.loss + 50 * detected.loss).backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        generated = generator(tokens, attention_mask=attention_mask, labels=target.masked_fill(~masked, -100))
+        with torch.no_grad():
+            probabilities = generated.logits[masked].float().softmax(-1)
+            drawn = torch.multinomial(probabilities, 1).squeeze(1)
+            corrupted = tokens.masked_scatter(masked, drawn)
+            is_replaced = corrupted.ne(torch.where(masked, target, tokens))
+        detected = discriminator(corrupted, attention_mask=attention_mask, labels=is_replaced.long())
+        return generated.loss + 50 * detected.loss
 
-    return step
+    return parameters, loss_of
+
+
+def peer_bert(common: dict[str, Any], compile_model: Callable) -> tuple[list[torch.nn.Parameter], Callable]:
+    """The parameters, and the loss of tokens and targets: masked LM."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    sizes = common["sizes"]
+    config = BertConfig(
+        vocab_size=VOCABULARY_SIZE,
+        num_hidden_layers=sizes["encoder_layers"],
+        hidden_size=sizes["encoder_embed_dim"],
+        num_attention_heads=sizes["encoder_attention_heads"],
+        intermediate_size=sizes["encoder_ffn_embed_dim"],
+        pad_token_id=1,
+    )
+    model = BertForMaskedLM(config).to(common["device"]).train()
+    parameters = list(model.parameters())
+    model = compile_model(model)
+
+    def loss_of(tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return model(tokens, attention_mask=tokens.ne(1).long(), labels=target.masked_fill(target.eq(1), -100)).loss
+
+    return parameters, loss_of
 
 
 def make_our_step(common: dict[str, Any], criterion: str, flags: Sequence[str] = (), documents: int = 0) -> Step:
@@ -298,11 +334,16 @@ class Subject:
     """A process with one of the above, made by a function with options, in an environment with more variables."""
 
     def __init__(
-        self, common: dict[str, Any], make: Callable, environment: Mapping[str, str] = MappingProxyType({}), **options
+        self,
+        common: dict[str, Any],
+        make: Callable,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        daemon: bool = True,  # which may not have processes of its own
+        **options,
     ):
         context = multiprocessing.get_context(START)
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(theirs, common, make, options), daemon=True)
+        self.process = context.Process(target=serve, args=(theirs, common, make, options), daemon=daemon)
         with mock.patch.dict(os.environ, environment):
             self.process.start()
         theirs.close()
@@ -529,7 +570,8 @@ def work_forever() -> None:
 
 def compare_batches(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Compare torch's loader in one process over our dataset with one over lists and the collator of transformers."""
-    write_sentences(folder)
+    write_vocabulary(folder)
+    write_sentences(folder, BATCH_TOKENS)
     found, table = {}, []
     for length, mode in itertools.product(BATCH_LENGTHS, ("segments", "none")):
         _, task = set_up(folder, args.arch, length, "electra", ["--sample-break-mode", mode])
@@ -605,15 +647,9 @@ def run_trainer(common: dict[str, Any]) -> float:
 
 def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """Write random text with as many words as BERT, a synonym table and a teacher; also return the model's sizes."""
-    from omegaconf import OmegaConf
-
-    from tn_fairseq.checkpoints import save_checkpoint
-    from tn_fairseq.dictionary import load_dictionary
     from tn_fairseq.preprocessing.writers import BinaryWriter
-    from tn_fairseq.synonym_table import PADDING, save_synonym_table
 
-    (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
-    dictionary = load_dictionary(folder / "dict.txt")
+    dictionary = write_vocabulary(folder)
     rng = np.random.default_rng(1)
     tokens = args.length - 1  # one is <s>
     for split, blocks in (("train", args.batch_size * (args.updates + 1)), ("valid", args.batch_size * 2)):
@@ -621,31 +657,60 @@ def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, 
         ids = rng.integers(dictionary.nspecial, len(dictionary) - 1, size=blocks * tokens)
         writer.append(ids, np.full(blocks, tokens))
         writer.close()
+    write_teacher(folder / "teacher.pt", args.arch, args.length)
+    return folder, write_batches(folder, args.arch, args.batch_size, args.length, "valid")
+
+
+def write_vocabulary(folder: Path) -> Any:
+    """Write a dictionary with as many words as BERT's, and a table with 20 synonyms for each third word."""
+    from tn_fairseq.dictionary import load_dictionary
+    from tn_fairseq.synonym_table import PADDING, save_synonym_table
+
+    (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
+    dictionary = load_dictionary(folder / "dict.txt")
+    rng = np.random.default_rng(1)
     words = len(dictionary) - dictionary.nspecial - 1
     away = rng.integers(1, words, size=(len(dictionary), 20))  # a word is not its own synonym
     table = dictionary.nspecial + (np.arange(len(dictionary))[:, None] - dictionary.nspecial + away) % words
     table[rng.random(len(dictionary)) < 2 / 3] = PADDING
     table[: dictionary.nspecial] = table[-1] = PADDING
     save_synonym_table(folder / "synonyms.safetensors", torch.from_numpy(table).int(), dictionary, {})
-    cfg, task = set_up(folder, args.arch, args.length, "electra")
+    return dictionary
+
+
+def write_teacher(path: Path, arch: str, length: int) -> None:
+    """Write a checkpoint with random weights."""
+    from omegaconf import OmegaConf
+
+    from tn_fairseq.checkpoints import save_checkpoint
+
+    cfg, task = set_up(path.parent, arch, length, baseline(arch))
     content = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
-    save_checkpoint({**content, "model": task.build_model(cfg.model).state_dict()}, folder / "teacher.pt")
-    task.load_dataset("valid")
-    dataset, size = task.dataset("valid"), args.batch_size
-    batches = [dataset.collater([dataset[i] for i in range(start, start + size)]) for start in (0, size)]
+    save_checkpoint({**content, "model": task.build_model(cfg.model).state_dict()}, path)
+
+
+def write_batches(folder: Path, arch: str, rows: int, length: int, split: str) -> dict[str, Any]:
+    """Write two batches; returns the model's sizes."""
+    cfg, task = set_up(folder, arch, length, baseline(arch))
+    task.load_dataset(split)
+    dataset = task.dataset(split)
+    batches = [dataset.collater([dataset[i] for i in range(start, start + rows)]) for start in (0, rows)]
     torch.save(batches, folder / "batches.pt")
-    return folder, {name: value for name, value in cfg.model.items() if isinstance(value, int)}
+    return {name: value for name, value in cfg.model.items() if isinstance(value, int)}
 
 
-def write_sentences(folder: Path) -> None:
+def baseline(arch: str) -> str:
+    return "electra" if arch.startswith("electra") else "mlm"
+
+
+def write_sentences(folder: Path, tokens: int) -> None:
     """Write random text with sentences of 1 to 49 words and documents of 25 sentences, on average."""
     from tn_fairseq.dictionary import load_dictionary
     from tn_fairseq.preprocessing.writers import BinaryWriter
 
-    (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
     dictionary = load_dictionary(folder / "dict.txt")
     rng = np.random.default_rng(1)
-    lengths = 1 + rng.integers(1, 50, size=BATCH_TOKENS // 25) * (rng.random(BATCH_TOKENS // 25) > 1 / 25)
+    lengths = 1 + rng.integers(1, 50, size=tokens // 25) * (rng.random(tokens // 25) > 1 / 25)
     ids = rng.integers(dictionary.nspecial, len(dictionary) - 1, size=lengths.sum())
     ids[lengths.cumsum() - 1] = dictionary.eos()
     writer = BinaryWriter(folder / "train", dictionary)

@@ -225,10 +225,12 @@ def test_draws_in_half_precision_equal_those_in_float32():
     assert len(drawn.unique()) > 400
 
 
-def test_draws_are_scaled_to_the_sum_of_the_rounded_probabilities():
-    logits = torch.randn(1, 30_522, generator=torch.Generator().manual_seed(9))
-    cumulative = logits.softmax(-1).cumsum(-1)[0]
-    assert cumulative[-1] != 1
+@pytest.mark.parametrize("symbols", [30_522, 256, 129, 128, 127, 2])
+def test_draws_are_scaled_to_the_sum_of_the_rounded_probabilities(symbols):
+    """A token is drawn from a group of tokens; there may be one group, and the last one may be smaller or empty."""
+    logits = torch.randn(1, symbols, generator=torch.Generator().manual_seed(9))
+    cumulative = logits.softmax(-1).double().cumsum(-1)[0]
+    assert symbols < 100 or cumulative[-1] != 1
     numbers = uniform(4_000, seed=10)
     expected = [(cumulative <= number * cumulative[-1]).sum().item() for number in numbers]
     drawn = [corruption.draw_replacements(logits.expand(500, -1), uniform=some) for some in numbers.split(500)]
@@ -248,6 +250,12 @@ def test_exact_sums_do_not_depend_on_the_order_of_additions():
     assert torch.equal(cumulative, cumulative.round()) and cumulative.max() > 2.0**39  # integers
     in_units = torch.full_like(cumulative, 2.0**40)
     torch.testing.assert_close(cumulative / in_units, probabilities.double().cumsum(-1), atol=1e-7, rtol=0)
+
+
+def test_draws_from_nan_are_tokens_of_the_dictionary():
+    for symbols in (4, 127, 129):
+        drawn = corruption.draw_replacements(torch.full((3, symbols), torch.nan))
+        assert ((drawn >= 0) & (drawn < symbols)).all()
 
 
 def test_draws_have_no_gradient_and_may_be_empty():

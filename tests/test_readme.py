@@ -108,7 +108,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --view"  # of pictures.py
     known += " --source --start --earlier --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
-    known += " --only-batches --threads --rounds --seconds"  # of benchmark.py
+    known += " --minutes --only-batches --threads --rounds --seconds"  # of benchmark.py and benchmark_gpu.py
     known += " --from-scratch"  # of quickstart.py
     known += " --data --checkpoint --from"  # of doctor and fetch_wordnet
     known += " --corpus --layers"  # of trainer/train.py and benchmark_trainer.py
@@ -131,7 +131,7 @@ def test_names_and_links_in_the_pages_exist(page):
         if heading:
             headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
             assert heading in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings], link
-    for target in re.findall(r"`make (\w+)", text):
+    for target in re.findall(r"`make ([\w-]+)", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE), target
 
 

@@ -7,9 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# how many probabilities are in memory at a time: fewer on a CPU, because its caches are small
-_CPU_ENTRIES, _GPU_ENTRIES = 1 << 21, 1 << 25
+# how many probabilities are in memory at a time: few on a CPU, because its caches are small, and many on a GPU, because
+# starting operations takes time
+_CPU_ENTRIES, _GPU_ENTRIES = 1 << 21, 1 << 28
 _UNITS = 2.0**40  # the integer that stands for a probability of 1
+_GROUP = 128  # tokens of which the probabilities are added up first
+_BELOW_ONE = 1 - 2.0**-53
 _INCREMENT = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64: the golden ratio's fraction
 
 
@@ -123,22 +126,41 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optiona
     """
     if uniform is None:
         uniform = torch.rand(len(logits), device=logits.device)
-    uniform = uniform.float().unsqueeze(1)
+    uniform = uniform.double().unsqueeze(1)
     entries = _CPU_ENTRIES if logits.device.type == "cpu" else _GPU_ENTRIES
     rows = max(1, entries // logits.size(-1))
     drawn = []
     for some_logits, some_uniform in zip(logits.detach().split(rows), uniform.split(rows)):
         some_logits = some_logits.float()
         probabilities = torch.softmax(some_logits if temperature == 1.0 else some_logits / temperature, dim=-1)
-        cumulative = exact_cumsum(probabilities) if logits.is_cuda else probabilities.cumsum(dim=-1)
-        # the probabilities sum to 1 only up to rounding: scale to the actual sum, and stay inside the dictionary
-        thresholds = some_uniform.to(cumulative.dtype) * cumulative[:, -1:]
-        drawn.append(torch.searchsorted(cumulative, thresholds, right=True))
-    return torch.cat(drawn).squeeze(-1).clamp_(max=logits.size(-1) - 1)
+        # first a group of tokens, then a token of it, because running sums are much slower than sums
+        groups, end = probabilities.size(1) // _GROUP, probabilities.size(1) // _GROUP * _GROUP
+        of_groups = probabilities[:, :end].unflatten(1, (groups, _GROUP)).sum(dim=2)
+        of_groups = torch.cat([of_groups, probabilities[:, end:].sum(dim=1, keepdim=True)], dim=1)
+        group, rest = _invert(of_groups, some_uniform)
+        tokens = group * _GROUP + torch.arange(_GROUP, device=logits.device)
+        inside = tokens < probabilities.size(1)
+        token, _ = _invert(probabilities.gather(1, tokens.where(inside, 0)) * inside, rest)
+        drawn.append(tokens.gather(1, token))
+    return torch.cat(drawn).squeeze(-1).clamp_(max=logits.size(-1) - 1)  # NaN can draw any token, but of the dictionary
+
+
+def _invert(probabilities: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """Which entry of each row has the cumulative share `uniform`, and how much of that entry is below it, in [0, 1).
+
+    (N, K), (N, 1) in [0, 1) -> 2 x (N, 1).
+    """
+    cumulative = exact_cumsum(probabilities)
+    # the probabilities sum to 1 only up to rounding: scale to the actual sum
+    thresholds = uniform * cumulative[:, -1:]
+    found = torch.searchsorted(cumulative, thresholds, right=True).clamp_(max=probabilities.size(1) - 1)
+    above = cumulative.gather(1, found)
+    below = torch.where(found > 0, cumulative.gather(1, (found - 1).clamp_(min=0)), 0.0)
+    return found, ((thresholds - below) / (above - below)).clamp(0.0, _BELOW_ONE)
 
 
 def exact_cumsum(probabilities: Tensor) -> Tensor:
-    """Running sums of probabilities that do not depend on the order of additions: (N, V) -> (N, V), float64.
+    """Running sums of probabilities that do not depend on the order of additions: (N, K) -> (N, K), float64.
 
     On a GPU, the order of additions varies from run to run, and so does rounding. Sums of integers are exact.
     """

@@ -273,6 +273,22 @@ def test_metrics_of_two_batches_equal_those_of_their_sum(build, synonym_table, c
     assert {"loss", "nll_loss", "ppl", "mlm_accuracy", "false_negative_rate", "rtd_recall", "replaced_rate"} <= set(one)
 
 
+def test_a_gpu_is_asked_once_for_all_logged_values_of_a_type(build, monkeypatch):
+    task, model, criterion = build("electra", "--criterion", "electra")
+    log = step(task, model, criterion, first_batch(task))[2]
+    expected, asked, ask = show(criterion, [log]), [], torch.Tensor.tolist
+
+    def counted(tensor):
+        asked.append(tensor.dtype)
+        return ask(tensor)
+
+    monkeypatch.setattr(torch.Tensor, "tolist", counted)
+    for name in ("item", "__float__", "__bool__"):
+        monkeypatch.setattr(torch.Tensor, name, None)
+    assert show(criterion, [log]) == expected
+    assert len(asked) == len(set(asked)) == 2
+
+
 def test_metrics_by_hand(build):
     _, _, criterion = build("electra", "--criterion", "electra")
     sums = {"loss": 20.0, "sample_size": 10, "masked": 10, "nll": 10 * math.log(8), "correct": 2}

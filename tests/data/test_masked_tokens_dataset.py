@@ -86,10 +86,24 @@ def assert_same(one, other):
     for key, value in one.items():
         if isinstance(value, dict):
             assert_same(value, other[key])
+        elif isinstance(value, tuple):
+            assert_same(dict(enumerate(value)), dict(enumerate(other[key])))
         elif isinstance(value, torch.Tensor):
             assert torch.equal(value, other[key]) and value.dtype == other[key].dtype, key
         else:
             assert value == other[key], key
+
+
+@pytest.mark.parametrize("flags", [[], ["--sample-break-mode", "none", "--document-attention"]])
+def test_a_batch_knows_its_padding_and_its_documents(build, dictionary, flags):
+    _, data = dataset(build, *flags)
+    got = data.collater(data.__getitems__(list(range(len(data)))))
+    lengths, tokens, documents, longest = got["net_input"]["layout"]
+    is_token = got["net_input"]["src_tokens"] != dictionary.pad()
+    assert lengths.equal(is_token.sum(dim=1)) and tokens == got["ntokens"] == is_token.sum()
+    numbers = got["net_input"].get("documents", torch.zeros_like(is_token))
+    counts = [row[here].unique(return_counts=True)[1] for row, here in zip(numbers, is_token)]
+    assert documents == sum(map(len, counts)) and longest == torch.cat(counts).max()
 
 
 def test_a_row_does_not_depend_on_its_neighbors_or_their_order(build, dictionary):

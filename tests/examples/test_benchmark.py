@@ -76,7 +76,8 @@ def test_both_sides_mask_as_many_of_the_same_tokens(tmp_path):
     pytest.importorskip("transformers")
     benchmark = load_script("examples/benchmark.py")
     benchmark.VOCABULARY_SIZE, benchmark.BATCH_TOKENS = 200, 20_000
-    benchmark.write_sentences(tmp_path)
+    benchmark.write_vocabulary(tmp_path)
+    benchmark.write_sentences(tmp_path, benchmark.BATCH_TOKENS)
     _, task = benchmark.set_up(tmp_path, "electra_tiny", 64, "electra", ["--sample-break-mode", "segments"])
     task.load_dataset("train")
     dataset = task.dataset("train")

@@ -5,12 +5,15 @@ import torch.nn.functional as F
 from tn_fairseq.modules import transformer_encoder
 from tn_fairseq.modules.transformer_encoder import (
     Embeddings,
+    Grid,
     SelfAttention,
     TransformerEncoder,
     TransformerLayer,
     attend,
     attend_inside_documents,
     document_bounds,
+    layout,
+    padding_after,
     positions_in_documents,
 )
 
@@ -47,16 +50,16 @@ def test_masked_positions_get_no_attention_and_no_gradient(attention_inputs):
 
 def test_in_training_both_sublayers_are_dropped_before_the_residual_sum():
     """If everything is dropped, only the residual paths and the norms are left."""
-    layer, x = TransformerLayer(8, 2, 16, dropout=1.0, attention_dropout=0.0), torch.randn(2, 3, 8)
+    layer, x = TransformerLayer(8, 2, 16, dropout=1.0, attention_dropout=0.0), torch.randn(6, 8)
     residual = layer.ffn_layer_norm(layer.attention_layer_norm(x))
-    torch.testing.assert_close(layer(x, None), residual)
-    assert not torch.allclose(layer.eval()(x, None), residual, atol=0.01)
+    torch.testing.assert_close(layer(x, Grid(2)), residual)
+    assert not torch.allclose(layer.eval()(x, Grid(2)), residual, atol=0.01)
 
 
 def test_in_training_attention_weights_are_dropped():
-    attention, x = SelfAttention(8, 2, attention_dropout=1.0), torch.randn(2, 3, 8)
-    torch.testing.assert_close(attention(x, None), attention.output.bias.expand_as(x))
-    assert not torch.allclose(attention.eval()(x, None), attention.output.bias.expand_as(x), atol=0.01)
+    attention, x = SelfAttention(8, 2, attention_dropout=1.0), torch.randn(6, 8)
+    torch.testing.assert_close(attention(x, Grid(2)), attention.output.bias.expand_as(x))
+    assert not torch.allclose(attention.eval()(x, Grid(2)), attention.output.bias.expand_as(x), atol=0.01)
 
 
 def test_in_training_embeddings_are_dropped_after_the_norm():
@@ -73,7 +76,7 @@ def test_under_autocast_activations_are_bfloat16_from_the_embeddings_on():
     layer = TransformerLayer(hidden_size=8, heads=2, ffn_size=16, dropout=0.1, attention_dropout=0.1)
     with torch.autocast("cpu", torch.bfloat16):
         embedded = embeddings(torch.arange(10).view(2, 5))
-        output = layer(embedded, None)
+        output = layer(embedded.flatten(0, 1), Grid(2))
     assert embedded.dtype == output.dtype == torch.bfloat16
     output.float().square().sum().backward()
     parameters = [*embeddings.parameters(), *layer.parameters()]
@@ -82,16 +85,18 @@ def test_under_autocast_activations_are_bfloat16_from_the_embeddings_on():
 
 # two rows of documents: of 3, 1 and 4 tokens; of 5 tokens, and 3 of padding
 DOCUMENTS = torch.tensor([[1, 1, 1, 2, 3, 3, 3, 3], [1, 1, 1, 1, 1, 1, 1, 1]])
+LENGTHS = torch.tensor([8, 5])
 PADDING = torch.tensor([[False] * 8, [False] * 5 + [True] * 3])
+FULL = torch.zeros_like(PADDING)
+EVERYTHING = torch.arange(16)
 ALONE = [(0, slice(0, 3)), (0, slice(3, 4)), (0, slice(4, 8)), (1, slice(0, 5))]
 
 
 def test_positions_restart_in_every_document_and_bounds_are_between_documents():
-    bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1))
-    assert bounds.starts.tolist() == [0, 3, 4, 8, 13, 16] and bounds.longest == 5
     packed = (~PADDING).flatten().nonzero().squeeze(1)
-    bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1), packed)
-    assert bounds.starts.tolist() == [0, 3, 4, 8, 13] and bounds.longest == 5
+    for known in (None, layout(LENGTHS, DOCUMENTS)):
+        bounds = document_bounds(DOCUMENTS.masked_fill(PADDING, -1), packed, known)
+        assert bounds.starts.tolist() == [0, 3, 4, 8, 13] and bounds.longest == 5
     assert positions_in_documents(DOCUMENTS).tolist() == [[0, 1, 2, 0, 0, 1, 2, 3], list(range(8))]
 
 
@@ -108,28 +113,60 @@ def torch_varlen_attn(query, key, value, starts, key_starts, longest, longest_ke
 
 def test_the_kernel_for_gpus_gets_packed_documents(monkeypatch):
     torch.manual_seed(1)
-    projected, bounds = torch.randn(16, 3, 2, 4), document_bounds(DOCUMENTS)
+    projected, bounds = torch.randn(16, 3, 2, 4), document_bounds(DOCUMENTS, EVERYTHING)
     one_by_one = attend_inside_documents(projected, bounds, 0.0)
     monkeypatch.setattr(transformer_encoder, "varlen_attn", torch_varlen_attn)
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     torch.testing.assert_close(attend_inside_documents(projected, bounds, 0.0), one_by_one)
 
 
-@pytest.mark.parametrize("kernel", ["mask", "packed", "packed with its padding"])
+@pytest.mark.parametrize("known", [None, layout(LENGTHS, DOCUMENTS)], ids=["", "layout"])
+@pytest.mark.parametrize("kernel", ["mask", "packed", "GPU"])
 @pytest.mark.parametrize("training", [True, False])
-def test_documents_in_a_block_are_read_one_by_one(kernel, training, monkeypatch):
+def test_documents_in_a_block_are_read_one_by_one(kernel, training, known, monkeypatch):
     torch.manual_seed(1)
     embeddings = Embeddings(dictionary_size=50, embedding_size=8, max_positions=8, dropout=0.0).train(training)
     encoder = TransformerEncoder(8, 16, 2, 4, 32, dropout=0.0, attention_dropout=0.0).train(training)
     monkeypatch.setattr(transformer_encoder, "DOCUMENT_COST", 0 if kernel == "packed" else torch.inf)
-    monkeypatch.setattr(encoder, "_has_kernel_for_documents", lambda x: kernel == "packed with its padding")
+    monkeypatch.setattr(encoder, "_has_kernel", lambda x: kernel == "GPU")
     tokens = torch.randint(50, DOCUMENTS.shape)
-    together = encoder(embeddings(tokens, documents=DOCUMENTS), PADDING, DOCUMENTS)
+    together = encoder(embeddings(tokens, documents=DOCUMENTS), PADDING, DOCUMENTS, known)
     assert together.isfinite().all()
     for row, part in ALONE:
         alone = tokens[row : row + 1, part]
         expected = encoder(embeddings(alone), torch.zeros_like(alone, dtype=torch.bool))
         torch.testing.assert_close(together[row : row + 1, part], expected, atol=1e-6, rtol=0)
+
+
+def test_a_layout_says_what_the_tokens_say():
+    assert padding_after(LENGTHS, 8).equal(PADDING)
+    assert layout(LENGTHS)[1:] == (13, 2, 8) and layout(LENGTHS, DOCUMENTS)[1:] == (13, 4, 5)
+
+
+def test_with_a_layout_nothing_is_asked_of_the_padding(monkeypatch):
+    """On a GPU, the question would be a synchronization."""
+    encoder, x = TransformerEncoder(8, 8, 1, 2, 8, 0.0, 0.0).eval(), torch.randn(16, 8)
+    full = layout(torch.tensor([8, 8]))
+    monkeypatch.setattr(torch.Tensor, "any", None)
+    monkeypatch.setattr(torch.Tensor, "nonzero", None)
+    assert encoder._attended(x, FULL, known=full) == (Grid(2), None)
+    assert encoder._attended(x, PADDING, known=layout(LENGTHS))[0].mask.equal(~PADDING[:, None, None, :])
+    monkeypatch.setattr(encoder, "_has_kernel", lambda x: True)
+    assert encoder._attended(x, FULL, known=full) == (Grid(2), None)
+    bounds, packed = encoder._attended(x, PADDING, known=layout(LENGTHS))
+    assert bounds.starts.tolist() == [0, 8, 13] and bounds.longest == 8 and len(packed) == 13
+    encoder.compiled = True
+    assert encoder._attended(x, PADDING, known=layout(LENGTHS))[0].mask.equal(~PADDING[:, None, None, :])
+
+
+def test_a_mask_for_a_gpu_is_added_to_the_scores(monkeypatch):
+    encoder, x = TransformerEncoder(8, 8, 1, 2, 8, 0.0, 0.0).eval(), torch.randn(2, 8, 8)
+    expected = encoder(x, PADDING)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    (_, mask), _ = encoder._attended(x, PADDING)
+    assert mask.dtype == x.dtype and mask.isneginf().equal(PADDING[:, None, None, :])
+    monkeypatch.setattr(transformer_encoder, "in_autocast_dtype", lambda x: x)
+    torch.testing.assert_close(encoder(x, PADDING)[~PADDING], expected[~PADDING])
 
 
 def encode(encoder, x, padding):
@@ -143,9 +180,6 @@ def encode(encoder, x, padding):
     return output, gradients
 
 
-FULL = torch.zeros_like(PADDING)
-
-
 @pytest.mark.parametrize("padding", [PADDING, PADDING.flip(1), FULL], ids=["right", "left", "none"])
 def test_training_on_a_cpu_without_padding_changes_nothing(padding, monkeypatch):
     """The large batch without padding is read row by row, too."""
@@ -154,7 +188,7 @@ def test_training_on_a_cpu_without_padding_changes_nothing(padding, monkeypatch)
     # a probability so small that nothing is dropped here
     encoder = TransformerEncoder(8, 16, 2, 4, 32, dropout=0.0, attention_dropout=2**-16)
     x = torch.randn(2, 8, 8)
-    attended, packed = encoder._attended(x, padding, None)
+    attended, packed = encoder._attended(x.flatten(0, 1), padding)
     assert len(packed) == (~padding).sum() == attended.starts[-1]
     packed_output, packed_gradients = encode(encoder, x, padding)
     output, gradients = encode(encoder.eval(), x, padding)
@@ -164,13 +198,13 @@ def test_training_on_a_cpu_without_padding_changes_nothing(padding, monkeypatch)
 
 def test_packed_attention_weights_are_dropped_in_training():
     attention, x = SelfAttention(8, 2, attention_dropout=1.0), torch.randn(16, 8)
-    bounds = document_bounds(DOCUMENTS)
+    bounds = document_bounds(DOCUMENTS, EVERYTHING)
     torch.testing.assert_close(attention(x, bounds), attention.output.bias.expand_as(x))
     assert not torch.allclose(attention.eval()(x, bounds), attention.output.bias.expand_as(x), atol=0.01)
 
 
 def test_a_batch_is_packed_on_a_cpu_only_if_it_saves_work_in_training(monkeypatch):
-    encoder, x = TransformerEncoder(8, 8, 1, 2, 8, 0.1, 0.1), torch.randn(2, 8, 8)
+    encoder, x = TransformerEncoder(8, 8, 1, 2, 8, 0.1, 0.1), torch.randn(16, 8)
 
     def packs(encoder, padding, documents=None):
         return encoder._attended(x, padding, documents)[1] is not None
@@ -194,16 +228,16 @@ def test_a_batch_is_packed_on_a_cpu_only_if_it_saves_work_in_training(monkeypatc
 def test_documents_need_a_kernel_only_without_dropout_in_half_precision_on_a_gpu(monkeypatch):
     x = torch.zeros(1, dtype=torch.bfloat16)
     encoder = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.1)
-    assert not encoder._has_kernel_for_documents(x)
+    assert not encoder._has_kernel(x)
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    assert not encoder.eval()._has_kernel_for_documents(x)
+    assert not encoder.eval()._has_kernel(x)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
     encoder.train()
-    assert not encoder._has_kernel_for_documents(x)
-    assert encoder.eval()._has_kernel_for_documents(x)
-    assert not encoder._has_kernel_for_documents(x.float())
+    assert not encoder._has_kernel(x)
+    assert encoder.eval()._has_kernel(x)
+    assert not encoder._has_kernel(x.float())
     without = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.0)
-    assert without._has_kernel_for_documents(x)
+    assert without._has_kernel(x)
     monkeypatch.setattr(transformer_encoder, "HAS_VARLEN_ATTN", False)
-    assert not encoder._has_kernel_for_documents(x)
+    assert not encoder._has_kernel(x)

@@ -20,7 +20,7 @@ def test_electras_defaults(build):
 
 def test_break_mode_none_fills_blocks_and_loses_nothing(build, data_bin):
     task, _, _ = build("electra", "--sample-break-mode", "none")
-    assert list(first_batch(task)["net_input"]) == ["src_tokens", "src_lengths"]  # no token types
+    assert list(first_batch(task)["net_input"]) == ["src_tokens", "src_lengths", "layout"]  # no token types
     blocks = task.dataset("train").blocks
     assert set(blocks.sizes[:-1]) == {32}
     words = sum(len(blocks[i]) - 1 for i in range(len(blocks)))  # without <s>

@@ -1,6 +1,7 @@
 """The objectives as criteria of fairseq: ``--criterion NAME``."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, make_dataclass
@@ -116,7 +117,7 @@ class MaskedLMCriterion(FairseqCriterion):
 
         Losses are in bits and shares in percent.
         """
-        sums = add_up(logging_outputs)
+        sums = _as_numbers(add_up(logging_outputs))
         for key, value in sums.items():
             # fairseq does not display names that begin with an underscore
             metrics.log_scalar_sum(f"_{key}", value)
@@ -128,6 +129,18 @@ class MaskedLMCriterion(FairseqCriterion):
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True
+
+
+def _as_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers for scalar tensors; a GPU sends all of the same type at once, because it must be waited for each time."""
+    of_type = defaultdict(list)
+    for key, value in values.items():
+        if isinstance(value, Tensor):
+            of_type[value.dtype].append(key)
+    found = dict(values)
+    for keys in of_type.values():
+        found.update(zip(keys, torch.stack([values[key] for key in keys]).tolist()))
+    return found
 
 
 def _value(meters: Mapping[str, Any], metric: Metric) -> float:

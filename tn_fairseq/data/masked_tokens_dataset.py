@@ -9,6 +9,7 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
 from ..corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
+from ..modules.transformer_encoder import layout
 
 
 class Rows(NamedTuple):
@@ -114,14 +115,17 @@ class MaskedTokensDataset(FairseqDataset):
         src_tokens, target = tokens.copy(), np.full_like(tokens, self.padding_index)
         src_tokens.ravel()[masked] = corrupt(masked_tokens, to_uniform(fate), to_uniform(token), **self.corruption)
         target.ravel()[masked] = masked_tokens
+        inputs = self.inputs(torch.from_numpy(tokens)) if self.inputs else {}
+        lengths = torch.from_numpy(rows.lengths)
         return {
             "id": torch.from_numpy(rows.indices),
             "nsentences": len(tokens),
             "ntokens": int(rows.lengths.sum()),
             "net_input": {
                 "src_tokens": torch.from_numpy(src_tokens),
-                "src_lengths": torch.from_numpy(rows.lengths),
-                **(self.inputs(torch.from_numpy(tokens)) if self.inputs else {}),
+                "src_lengths": lengths,
+                **inputs,
+                "layout": tuple(layout(lengths, inputs.get("documents"))),
             },
             "masked_indices": torch.from_numpy(masked),
             # float64, because fairseq converts float32 inputs to half precision; float32 would round more digits to 1

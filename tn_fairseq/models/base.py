@@ -27,7 +27,15 @@ from ..dictionary import fingerprint
 from ..errors import InputError, one_line_errors
 from ..modules.heads import AnswerHead, SentenceHead
 from ..modules.memory import keep_freed_memory
-from ..modules.transformer_encoder import INIT_STD, Embeddings, TransformerEncoder, init_parameters, outer_padding
+from ..modules.transformer_encoder import (
+    INIT_STD,
+    Embeddings,
+    Layout,
+    TransformerEncoder,
+    init_parameters,
+    outer_padding,
+    padding_after,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -117,10 +125,12 @@ class EncoderModel(BaseFairseqModel):
         tokens: Tensor,
         token_types: Optional[Tensor] = None,
         documents: Optional[Tensor] = None,
+        layout: Optional[tuple] = None,
     ) -> Tensor:
         """Last-layer hidden states of one encoder: (B, T) -> (B, T, H).
 
-        Token types are (B, T), by default 0. With the tokens' documents, (B, T), each is read as if it were alone.
+        Token types are (B, T), by default 0. With the tokens' documents, (B, T), each is read as if it were alone. The
+        batch's ``Layout``, as a tuple, saves a GPU work.
         """
         if tokens.size(1) > self.cfg.max_positions:
             raise InputError(
@@ -130,7 +140,10 @@ class EncoderModel(BaseFairseqModel):
         if self.training and tokens.size(1) > self.longest_trained:
             self._note_training(tokens.size(1))
         embedded = self.embeddings_of(encoder)(tokens, token_types, documents)
-        return encoder(embedded, outer_padding(tokens.eq(self.padding_index)), documents)
+        if layout is None:
+            return encoder(embedded, outer_padding(tokens.eq(self.padding_index)), documents)
+        known = Layout(*layout)
+        return encoder(embedded, padding_after(known.lengths, tokens.size(1)), documents, known)
 
     def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
         """The embeddings that an encoder reads."""

@@ -26,6 +26,7 @@ class BertModel(EncoderModel):
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
         documents: Optional[Tensor] = None,
+        layout: Optional[tuple] = None,
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         features_only: bool = False,
@@ -38,7 +39,7 @@ class BertModel(EncoderModel):
         """
         if classification_head_name is not None:
             return self.classify(self.encoder, classification_head_name, src_tokens, token_types), None
-        hidden = self.encode(self.encoder, src_tokens, token_types, documents)
+        hidden = self.encode(self.encoder, src_tokens, token_types, documents, layout)
         if features_only:
             return hidden, None
         return self.masked_logits(self.encoder, self.masked_lm_head, hidden, masked_tokens, masked_indices), None

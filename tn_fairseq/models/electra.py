@@ -111,6 +111,7 @@ class ElectraModel(EncoderModel):
         src_tokens: Tensor,
         token_types: Optional[Tensor] = None,
         documents: Optional[Tensor] = None,
+        layout: Optional[tuple] = None,
         masked_tokens: Optional[Tensor] = None,
         masked_indices: Optional[Tensor] = None,
         target_tokens: Optional[Tensor] = None,
@@ -130,9 +131,9 @@ class ElectraModel(EncoderModel):
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
         if features_only:
-            return self.encode(getattr(self, tower), src_tokens, token_types, documents), None
+            return self.encode(getattr(self, tower), src_tokens, token_types, documents, layout), None
 
-        hidden = self.encode(self.generator, src_tokens, token_types, documents)
+        hidden = self.encode(self.generator, src_tokens, token_types, documents, layout)
         logits = self.masked_logits(self.generator, self.generator_head, hidden, masked_tokens, masked_indices)
         if target_tokens is None or masked_tokens is None:
             return logits, None
@@ -140,7 +141,7 @@ class ElectraModel(EncoderModel):
         drawn_tokens = corruption.draw_replacements(logits, temperature, uniform_draws)
         corrupted_tokens = corruption.fill_in(src_tokens, masked_tokens, drawn_tokens)
         original = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
-        hidden = self.encode(self.discriminator, corrupted_tokens, token_types, documents)
+        hidden = self.encode(self.discriminator, corrupted_tokens, token_types, documents, layout)
         is_replaced = corrupted_tokens.ne(original)
         return ElectraOutput(logits, drawn_tokens, is_replaced, self.discriminator_head(hidden))
 

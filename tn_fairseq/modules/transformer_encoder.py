@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Optional, Union
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .dropout import Dropout, dropout_matmul
 from .linear import Linear, in_autocast_dtype
@@ -17,6 +18,8 @@ HAS_VARLEN_ATTN = find_spec("torch.nn.attention.varlen") is not None  # from tor
 LAYER_NORM_EPS = 1e-12
 INIT_STD = 0.02
 TOKEN_TYPES = 2
+# cuDNN's attention, which torch would use on new GPUs, needs copies of the output and of its gradient
+GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # On a CPU: how many attention scores, with what is computed from them, fit in its caches, and the overhead of attention
 # for one more document, in multiply-adds.
 CACHED_SCORES, DOCUMENT_COST = 1 << 22, 1 << 21
@@ -81,26 +84,56 @@ class DocumentBounds(NamedTuple):
     longest: int  # in tokens
 
 
-def document_bounds(documents: Tensor, packed: Optional[Tensor] = None) -> DocumentBounds:
-    """The bounds of documents, which are numbered (B, T); the padding of each row may be a document of its own.
+class Layout(NamedTuple):
+    """What the process that makes a batch knows about its padding; a GPU would have to synchronize to find it out."""
 
-    Of the flattened batch, only the tokens with the indices ``packed``, (N), are counted if they are given.
-    """
-    starts = _starts(documents).flatten()
-    if packed is not None:
-        starts = starts[packed]
-    starts = torch.cat([starts.nonzero().squeeze(1), starts.new_tensor([len(starts)], dtype=torch.long)]).int()
-    return DocumentBounds(starts, int(starts.diff().max()))
+    lengths: Tensor  # (B), of rows that are padded on the right
+    tokens: int  # without padding
+    documents: int  # their number; each row has at least one
+    longest: int  # document, in tokens
 
 
-# where a token attends to: everywhere; where a mask, (B, 1, 1 or T, T), is true; or inside its document
-Attended = Union[Tensor, DocumentBounds, None]
+def layout(lengths: Tensor, documents: Optional[Tensor] = None) -> Layout:
+    """The layout of rows with the given lengths, (B), and the numbers of their tokens' documents, (B, T)."""
+    if documents is None:
+        return Layout(lengths, int(lengths.sum()), len(lengths), int(lengths.max()))
+    packed = _indices(~padding_after(lengths, documents.size(1)).flatten())
+    starts, longest = document_bounds(documents, packed)
+    return Layout(lengths, len(packed), len(starts) - 1, longest)
+
+
+def padding_after(lengths: Tensor, width: int) -> Tensor:
+    """True after the end of each row: (B) -> (B, T)."""
+    return torch.arange(width, device=lengths.device) >= lengths.unsqueeze(1)
+
+
+def document_bounds(documents: Tensor, packed: Tensor, known: Optional[Layout] = None) -> DocumentBounds:
+    """The bounds of documents, which are numbered (B, T), in the packed tokens: their indices in the batch, (N)."""
+    starts = _starts(documents).flatten()[packed]
+    begins = _indices(starts, known and known.documents)
+    bounds = torch.cat([begins, begins.new_full((1,), len(packed))]).int()
+    return DocumentBounds(bounds, int(bounds.diff().max()) if known is None else known.longest)
+
+
+def _indices(where: Tensor, count: Optional[int] = None) -> Tensor:
+    """The indices of true entries, (N) boolean; a GPU need not synchronize if their number is known."""
+    return (where.nonzero() if count is None else torch.nonzero_static(where, size=count)).squeeze(1)
+
+
+class Grid(NamedTuple):
+    """Rows of equal length, for attention inside each of them."""
+
+    rows: int
+    mask: Optional[Tensor] = None  # (B, 1, 1 or T, T): where it is true, or what is added to the scores
+
+
+Attended = Union[Grid, DocumentBounds]
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention with one projection for queries, keys and values.
+    """Multi-head self-attention with one projection for queries, keys and values: (N, H) -> (N, H).
 
-    (B, T, H) -> (B, T, H), or (N, H) -> (N, H) for packed tokens, which attend inside their documents.
+    The N tokens are those of B rows with T tokens, or of documents of different lengths, packed.
     """
 
     def __init__(self, hidden_size: int, heads: int, attention_dropout: float):
@@ -111,14 +144,15 @@ class SelfAttention(nn.Module):
         self.output = Linear(hidden_size, hidden_size)
 
     def forward(self, x: Tensor, attended: Attended) -> Tensor:
-        projected = self.query_key_value(x).unflatten(-1, (3, self.heads, -1))
+        projected = self.query_key_value(x)
         dropout_p = self.attention_dropout if self.training else 0.0
         if isinstance(attended, DocumentBounds):
-            context = attend_inside_documents(projected, attended, dropout_p)
+            context = attend_inside_documents(projected.unflatten(-1, (3, self.heads, -1)), attended, dropout_p)
         else:
-            query, key, value = projected.permute(2, 0, 3, 1, 4)
-            context = attend(query, key, value, attended, dropout_p).transpose(1, 2)
-        return self.output(context.flatten(-2))
+            rows, length = attended.rows, x.size(0) // attended.rows
+            query, key, value = projected.view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            context = attend(query, key, value, attended.mask, dropout_p).transpose(1, 2)
+        return self.output(context.reshape(x.shape))
 
 
 def varlen_attn(*args: Any) -> Any:
@@ -154,9 +188,9 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], dr
 
 
 class TransformerLayer(nn.Module):
-    """Self-attention and feed-forward network, each followed by dropout, residual sum and LayerNorm.
+    """Self-attention and feed-forward network: (N, H) -> (N, H).
 
-    (B, T, H) -> (B, T, H), or (N, H) -> (N, H) for packed tokens.
+    Each is followed by dropout, residual sum and LayerNorm.
     """
 
     def __init__(self, hidden_size: int, heads: int, ffn_size: int, dropout: float, attention_dropout: float):
@@ -171,6 +205,27 @@ class TransformerLayer(nn.Module):
     def forward(self, x: Tensor, attended: Attended) -> Tensor:
         x = self.attention_layer_norm(x + self.dropout(self.attention(x, attended)))
         return self.ffn_layer_norm(x + self.dropout(self.ffn_out(self.ffn_in(x), gelu=True)))
+
+
+class Layers(nn.ModuleList):
+    """Layers that follow each other: (N, H) -> (N, H)."""
+
+    def forward(self, x: Tensor, attended: Attended) -> Tensor:
+        for layer in self:
+            # only __call__ is compiled; evaluation and the compiler itself use forward, to avoid a second compilation
+            x = (
+                layer(x, attended)
+                if self.training and not torch.compiler.is_compiling()
+                else layer.forward(x, attended)
+            )
+        return x
+
+
+def _mask(attended: Tensor, x: Tensor) -> Tensor:
+    """A mask for attention to what is true: on a GPU, scores to add, which torch would make again in every layer."""
+    if not x.is_cuda:
+        return attended
+    return x.new_zeros(attended.shape).masked_fill_(~attended, float("-inf"))
 
 
 class TransformerEncoder(nn.Module):
@@ -193,48 +248,73 @@ class TransformerEncoder(nn.Module):
         self.heads = heads
         self.attention_dropout = attention_dropout
         self.compiled = False
-        self.layers = nn.ModuleList(
+        self.layers = Layers(
             TransformerLayer(hidden_size, heads, ffn_size, dropout, attention_dropout) for _ in range(layers)
         )
+        self.graph_shape: Optional[tuple[int, int]] = (
+            None  # CUDA graphs have one, and nearly all batches have the first's
+        )
 
-    def forward(self, embedded: Tensor, padding: Tensor, documents: Optional[Tensor] = None) -> Tensor:
+    def forward(
+        self,
+        embedded: Tensor,
+        padding: Tensor,
+        documents: Optional[Tensor] = None,
+        known: Optional[Layout] = None,
+    ) -> Tensor:
         """`padding` is true at padding positions, (B, T). Attention stays inside each of the `documents`, (B, T).
 
         The output at padding positions has no meaning.
         """
-        x = self.embedding_projection(embedded)
-        attended, packed = self._attended(x, padding, documents)
-        if isinstance(attended, DocumentBounds):
-            x = x.flatten(0, 1)
+        # rows and columns in one dimension, so that a product is one operation, without views
+        x = self.embedding_projection(embedded.flatten(0, 1))
+        attended, packed = self._attended(x, padding, documents, known)
         if packed is not None:
             x = x[packed]
-        for layer in self.layers:
-            # only the layer's __call__ is compiled; evaluation uses forward, to avoid a second compilation
-            x = layer(x, attended) if self.training else layer.forward(x, attended)
+        if x.is_cuda:
+            with sdpa_kernel(GPU_ATTENTION):
+                x = self._through_layers(x, attended)
+        else:
+            x = self._through_layers(x, attended)
         if packed is not None:
             x = x.new_zeros(padding.numel(), x.size(-1)).index_copy(0, packed, x)
         return x.view(*padding.shape, -1)
 
-    def _attended(self, x: Tensor, padding: Tensor, documents: Optional[Tensor]) -> tuple[Attended, Optional[Tensor]]:
-        """Where tokens attend to, and which tokens of the flattened batch are packed, (N); None for all of them."""
-        # on a GPU, checking for padding would force a synchronization, and the compiler would compile the layers twice
-        padded = self.compiled or padding.device.type != "cpu" or bool(padding.any())
+    def _through_layers(self, x: Tensor, attended: Attended) -> Tensor:
+        if not (self.compiled and self.training and x.is_cuda and isinstance(attended, Grid)):
+            return self.layers.forward(x, attended)
+        shape = attended.rows, x.size(0)
+        if self.graph_shape is None:
+            self.graph_shape = shape
+        return self.layers(x, attended) if shape == self.graph_shape else self.layers.forward(x, attended)
+
+    def _attended(
+        self, x: Tensor, padding: Tensor, documents: Optional[Tensor] = None, known: Optional[Layout] = None
+    ) -> tuple[Attended, Optional[Tensor]]:
+        """Where the tokens x, (N, H), attend to, and the indices of those to pack, (N); None for all of them."""
+        if known is not None:
+            padded = known.tokens < padding.numel()
+        else:
+            # on a GPU, checking for padding would force a synchronization, and the compiler would compile twice
+            padded = self.compiled or padding.device.type != "cpu" or bool(padding.any())
         if documents is not None:
             documents = documents.masked_fill(padding, -1)
-            if self._has_kernel_for_documents(x):
-                return document_bounds(documents), None
-        if self.training and padding.device.type == "cpu" and not self.compiled:
-            packed = (~padding).flatten().nonzero().squeeze(1)
-            bounds = document_bounds(padding.long() if documents is None else documents, packed)
-            if self._saves_work(bounds, *x.shape):
+        has_kernel = self._has_kernel(x) and (documents is not None or (padded and known is not None))
+        if not self.compiled and (has_kernel or (self.training and padding.device.type == "cpu")):
+            packed = _indices(~padding.flatten(), known and known.tokens)
+            bounds = document_bounds(padding.long() if documents is None else documents, packed, known)
+            if has_kernel or self._saves_work(bounds, padding.size(0), padding.size(1), x.size(1)):
                 return bounds, packed
+        mask: Optional[Tensor] = None
         if documents is not None:
             # padding attends to padding, because a row of the softmax needs at least one entry
-            return (documents.unsqueeze(1) == documents.unsqueeze(2)).unsqueeze(1), None
-        return (~padding[:, None, None, :] if padded else None), None
+            mask = _mask((documents.unsqueeze(1) == documents.unsqueeze(2)).unsqueeze(1), x)
+        elif padded:
+            mask = _mask(~padding[:, None, None, :], x)
+        return Grid(len(padding), mask), None
 
-    def _has_kernel_for_documents(self, x: Tensor) -> bool:
-        """Whether torch has a kernel for documents of different lengths, for an Ampere GPU or a newer one.
+    def _has_kernel(self, x: Tensor) -> bool:
+        """Whether torch has a kernel for packed documents of different lengths, for an Ampere GPU or a newer one.
 
         It needs half precision and no dropout.
         """
@@ -254,7 +334,12 @@ class TransformerEncoder(nn.Module):
         return padding * hidden_size**2 > (len(bounds.starts) - 1) * DOCUMENT_COST
 
     def compile_layers(self) -> None:
-        """Compile the layers for training, for all lengths; they share the code, and parameters keep their names."""
+        """Compile the layers for training, when they are first used; parameters keep their names.
+
+        The layers share the code, which is for all shapes. On a GPU, all layers together become CUDA graphs, without
+        Python between the kernels, for batches with the shape of the first.
+        """
         self.compiled = True
         for layer in self.layers:
             layer.compile(dynamic=True)
+        self.layers.compile(mode="reduce-overhead", dynamic=False)

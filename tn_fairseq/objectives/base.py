@@ -88,7 +88,9 @@ _DETECTION_METRICS = (
 
 def add_up(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The sums of what batches logged, and the number of wrong predictions, ``mismatched``."""
-    sums: dict[str, Any] = {key: sum(log.get(key, 0) for log in logs) for key in (logs[0] if logs else ())}
+    first, *others = logs or [{}]
+    # not 0 + the first, which would be an operation of a GPU
+    sums: dict[str, Any] = {key: sum((log.get(key, 0) for log in others), value) for key, value in first.items()}
     if sums:
         sums["mismatched"] = sums["masked"] - sums["correct"]
     return sums

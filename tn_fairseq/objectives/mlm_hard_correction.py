@@ -75,7 +75,7 @@ class HardCorrection(Objective):
             return found
         net_input = sample["net_input"]
         text = corruption.original_tokens(net_input["src_tokens"], sample["target"], masked.masked_tokens)
-        few = {name: tensor[rows] for name, tensor in {**net_input, "src_tokens": text}.items()}
+        few = {name: value[rows] for name, value in {**net_input, "src_tokens": text}.items() if name != "layout"}
         (judge,) = self.judge
         scores = judge_scores(judge.to(text.device), few, candidates[rows], masked.predictions[found])
         return found.masked_scatter(found, scores >= self.cfg.correction_judge_threshold)

@@ -1,0 +1,581 @@
+#!/usr/bin/env python3
+"""Speed of pre-training on one GPU, and whether it is correct there.
+
+    python examples/benchmark_gpu.py --output gpu --minutes 8
+
+The most important steps come first: fairseq-train beside a loop over the classes of transformers, in turns; what takes
+the time; compiled models; the cost of each objective; a few updates of each objective in each precision; whether runs
+are repeated and resumed exactly; then the other precisions. Each step's results are added to GPU/results.json when it
+ends. A step that no longer fits into the minutes is left out; the same command goes on with it. A step that fails takes
+one line, and the next one starts. The text is random, with as many words as BERT has, because its content does not
+change the speed.
+"""
+
+import argparse
+import gc
+import gzip
+import hashlib
+import io
+import json
+import math
+import queue
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import benchmark
+import torch
+from benchmark import (
+    FLAGS,
+    TASK,
+    TRAINING,
+    Subject,
+    baseline,
+    circumstances,
+    count_flops,
+    make_our_step,
+    make_peer_step,
+    matrix_product_rate,
+    show,
+    write_batches,
+    write_sentences,
+    write_teacher,
+    write_vocabulary,
+)
+
+import tn_fairseq
+
+WARM_UP = 20  # updates that are not timed: kernels are loaded, code is compiled, and CUDA graphs are recorded
+# rows and lengths; the first one is that of most steps
+SHAPES = {"electra_small": ((512, 128), (128, 128), (128, 512)), "bert_base": ((128, 128), (64, 512))}
+ROUNDS = 2  # of ours and the peer, in turns
+PROFILED, LARGEST_KERNELS = 5, 10  # updates, and how many kernels are printed
+KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")  # events of a trace
+HALF = "bfloat16", "float16"
+NO_DROPOUT = ("--dropout", "0", "--attention-dropout", "0")
+
+
+class Step(NamedTuple):
+    """Something to measure in the process that uses the GPU."""
+
+    title: str
+    kind: str  # a method of Measurements
+    options: dict[str, Any]
+    seconds: float  # that it takes on an H100, about
+
+
+def main() -> None:
+    """Run the steps that fit, and write results after each of them."""
+    args = parse_args()
+    end = time.monotonic() + 60 * args.minutes
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" and not args.dry_run:
+        raise SystemExit("error: torch sees no GPU; check nvidia-smi, or give --dry-run")
+    args.output.mkdir(parents=True, exist_ok=True)
+    results = circumstances(device, torch.get_num_threads()) | {"steps": earlier(args.output, device), "left out": []}
+    print(f"{results['machine']['device']}, torch {results['machine']['torch']}")
+    with tempfile.TemporaryDirectory() as folder:
+        common = {"device": device, "threads": torch.get_num_threads(), "seconds": 0.2 if device == "cuda" else 0.01}
+        common |= {"data_bin": Path(folder), "output": args.output, "dry_run": args.dry_run, "sizes": {}}
+        subject = None
+        for step in plan(args.dry_run):
+            left = end - time.monotonic()
+            if step.title in results["steps"]:
+                continue
+            if step.seconds > left:
+                results["left out"].append(step.title)
+                continue
+            if subject is None:
+                subject = Subject(common, Measurements, daemon=False)
+                subject.ask("make")
+            found = ask(subject, step, left)
+            if "stopped" in found:
+                subject = None
+            results["steps"][step.title] = found
+            print(f"{step.title}: {describe(found)}", flush=True)
+            write(results, args.output)
+            if step.kind == "check" and "error" in found:
+                break
+        if subject is not None:
+            subject.process.kill()
+        report(results)
+        write(results, args.output)
+        print(f"\nwrote {args.output / 'results.json'}")
+
+
+def earlier(output: Path, device: str) -> dict[str, Any]:
+    """The steps of an earlier run on the same device that did not fail."""
+    path = output / "results.json"
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8"))
+    before, now = found["machine"]["device"], circumstances(device, torch.get_num_threads())["machine"]["device"]
+    if before != now:
+        raise SystemExit(f"error: {path}: was measured on {before}, and this is {now}; give another --output")
+    return {title: one for title, one in found["steps"].items() if "error" not in one}
+
+
+def parse_args() -> argparse.Namespace:
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, metavar="GPU", help="folder for the results")
+    parser.add_argument("--minutes", type=float, default=8, metavar="N", help="stop after these (default: %(default)s)")
+    parser.add_argument("--dry-run", action="store_true", help="all steps at a tiny size, also on a CPU")
+    args = parser.parse_args()
+    if not args.minutes > 0:
+        parser.error(f"--minutes must be positive, not {args.minutes}")
+    return args
+
+
+def plan(dry_run: bool) -> list[Step]:
+    """All steps, the most important ones first."""
+    main, *others = ((arch, *shape) for arch, shapes in SHAPES.items() for shape in shapes)
+    steps = [Step("check", "check", {}, 35)]
+    steps += [Step(f"matrix products {precision}", "matrix", {"precision": precision}, 3) for precision in FLAGS]
+
+    def pair(precision: str, arch: str, rows: int, length: int, rounds: int = ROUNDS) -> Step:
+        options = {"precision": precision, "arch": arch, "rows": rows, "length": length, "rounds": rounds}
+        return Step(f"{arch} {rows}x{length} {precision}", "pair", options, 20 * rounds)
+
+    def train(title: str, flags: Sequence[str], seconds: float, **options: Any) -> Step:
+        arch, rows, length = options.pop("shape", main)
+        return Step(
+            title, "train", {"arch": arch, "rows": rows, "length": length, "flags": [*flags], **options}, seconds
+        )
+
+    small = ("electra_small", 128, 128)
+    compiled = [
+        train(f"compiled {arch} {rows}x{length} bfloat16", ["--compile-model"], 110, shape=(arch, rows, length))
+        for arch, rows, length in (main, small)
+    ]
+    steps += [pair("bfloat16", *shape) for shape in (main, small)]
+    steps.append(Step("profile", "profile", dict(zip(("arch", "rows", "length"), main)), 20))
+    steps.append(compiled[0])
+    steps += [pair("bfloat16", *shape) for shape in others if shape != small]
+    steps += [
+        train(f"{name} electra_small 128x128 bfloat16", flags, 10, shape=small, criterion=name)
+        for name, flags in objectives().items()
+    ]
+    steps += [Step(f"all objectives {precision}", "smoke", {"precision": precision}, 60) for precision in HALF]
+    steps += [
+        train("segments electra_small 512x128 bfloat16", ["--sample-break-mode", "segments"], 10),
+        train("without dropout electra_small 512x128 bfloat16", NO_DROPOUT, 10),
+        train("segments without dropout", ["--sample-break-mode", "segments", *NO_DROPOUT], 10),
+        train("4 loader workers electra_small 512x128 bfloat16", ["--num-workers", "4"], 10),
+    ]
+    steps += [Step(f"repeated and resumed {precision}", "repeat", {"precision": precision}, 40) for precision in FLAGS]
+    steps.append(compiled[1])
+    for precision in ("float16", "float32"):
+        steps += [pair(precision, *shape, rounds=1) for shape in (main, *others)]
+    steps.append(Step("all objectives float32", "smoke", {"precision": "float32"}, 30))
+    steps.append(
+        Step("compiled peer", "peer", dict(zip(("arch", "rows", "length"), main)) | {"compiled": True}, 100),
+    )
+    return [tiny(step) for step in steps] if dry_run else steps
+
+
+def tiny(step: Step) -> Step:
+    """The same step in a second on a CPU."""
+    small = {"arch": "bert_tiny" if "bert" in step.options.get("arch", "") else "electra_tiny", "rows": 4, "length": 16}
+    changed = {name: value for name, value in small.items() if name in step.options}
+    return step._replace(options={**step.options, **changed, **({"rounds": 1} if "rounds" in step.options else {})})
+
+
+def objectives() -> dict[str, list[str]]:
+    """The criteria and the flags that they need besides the table."""
+    from tn_fairseq.objectives import OBJECTIVES
+
+    flags = {name: ["--distillation-teacher", "TEACHER"] if name == "mlm_distillation" else [] for name in OBJECTIVES}
+    del flags["mlm_merged_synonyms"]  # for text with exact synonyms only
+    return flags
+
+
+def ask(subject: Subject, step: Step, left: float) -> dict[str, Any]:
+    """What the process answers in time, or why there is no answer; it is stopped then."""
+    subject.send("measure", step.kind, step.options)
+    try:
+        if subject.connection.poll(min(left, 2 * step.seconds + 30)):
+            return subject.connection.recv()
+        reason = "took too long"
+    except EOFError:
+        reason = "the process died"
+    subject.process.kill()
+    return {"error": reason, "stopped": True}
+
+
+class Measurements:
+    """The steps. They share a process, because Python and torch take long to start."""
+
+    def __init__(self, common: dict[str, Any]):
+        self.common, self.folder = common, common["data_bin"]
+        self.flops: dict[tuple[str, int], float] = {}
+        write_vocabulary(self.folder)
+        tokens = 10_000 if common["dry_run"] else 4_500_000
+        write_sentences(self.folder, tokens)
+        self.updates = 4 if common["dry_run"] else 60
+        self.warm_up = 1 if common["dry_run"] else WARM_UP
+
+    def measure(self, kind: str, options: dict[str, Any]) -> dict[str, Any]:
+        """The results of a step, or its error in one line; the memory is free again."""
+        start = time.monotonic()
+        try:
+            found = getattr(self, kind)(**options)
+        except torch.cuda.OutOfMemoryError as error:
+            found = {"error": f"does not fit into the memory: {str(error).splitlines()[0]}"}
+        except BaseException as error:  # the step may call sys.exit
+            lines = str(error).strip().splitlines() or [""]
+            found = {"error": f"{type(error).__name__}: {lines[0]}", "details": lines[:40]}
+        free_memory()
+        return found | {"seconds": round(time.monotonic() - start, 1)}
+
+    def check(self) -> dict[str, Any]:
+        return self.train("electra_tiny", 8, 16, updates=4)
+
+    def matrix(self, precision: str) -> dict[str, Any]:
+        sizes = {self.common["device"]: 64} if self.common["dry_run"] else benchmark.MATRIX_SIZES
+        with mock.patch.object(benchmark, "MATRIX_SIZES", sizes):
+            return {"FLOP/s": matrix_product_rate(self.common | {"precision": precision})}
+
+    def pair(self, precision: str, arch: str, rows: int, length: int, rounds: int) -> dict[str, Any]:
+        """fairseq-train and the loop over transformers, in turns, each with the largest batch that fits."""
+        ours, theirs = [], []
+        for _ in range(rounds):
+            ours.append(self.fitting(self.train, arch, rows, length, precision))
+            theirs.append(self.fitting(self.peer, arch, rows, length, precision))
+        found = {"ours": best(ours), "peer": best(theirs)}
+        return found | {"ratio": found["ours"]["tokens/s"] / found["peer"]["tokens/s"]}
+
+    def fitting(self, run: Any, arch: str, rows: int, length: int, precision: str) -> dict[str, Any]:
+        while True:
+            try:
+                return run(arch, rows, length, precision=precision)
+            except torch.cuda.OutOfMemoryError:
+                free_memory()
+                if rows == 1:
+                    raise
+                rows //= 2
+
+    def peer(self, arch: str, rows: int, length: int, precision: str = "bfloat16", compiled: bool = False) -> dict:
+        """A loop over the classes of transformers."""
+        common = self.shape(arch, rows, length, precision)
+        step = make_peer_step(common, compiled=compiled)
+        for _ in range(self.warm_up):
+            step()
+        reset_peak()
+        synchronize()
+        start = time.perf_counter()
+        for _ in range(self.updates):
+            step()
+        synchronize()
+        seconds = (time.perf_counter() - start) / self.updates
+        return {"tokens/s": rows * length / seconds, "peak bytes": peak(), "rows": rows}
+
+    def train(
+        self,
+        arch: str,
+        rows: int,
+        length: int,
+        flags: Sequence[str] = (),
+        precision: str = "bfloat16",
+        criterion: str = "",
+        updates: int | None = None,
+        check_sync: bool = False,
+        profiler: Any = None,
+    ) -> dict[str, Any]:
+        """fairseq-train: its speed from the end of the warm-up on, its memory, its loss and the time without a batch.
+
+        The objectives with a synonym table or a teacher get those.
+        """
+        from fairseq.data.iterators import BufferedIterator
+        from fairseq.tasks.fairseq_task import FairseqTask
+        from fairseq.trainer import Trainer
+        from fairseq_cli.train import cli_main
+
+        criterion = criterion or baseline(arch)
+        updates = self.updates if updates is None or self.common["dry_run"] else updates
+        warm_up = min(self.warm_up, updates // 2)
+        words = [
+            self.folder,
+            "--user-dir",
+            Path(tn_fairseq.__file__).parent,
+            *TASK,
+            "--arch",
+            arch,
+            "--tokens-per-sample",
+            length,
+        ]
+        words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split(), "--batch-size", rows]
+        words += ["--max-update", updates, *FLAGS[precision], "--no-epoch-checkpoints", "--disable-validation"]
+        words += ["--log-format", "none", "--save-dir", self.folder / "checkpoints"]
+        words += [] if "--save" in flags else ["--no-save"]
+        words += [self.teacher(arch) if word == "TEACHER" else word for word in flags if word != "--save"]
+        words += [] if torch.cuda.is_available() else ["--cpu"]
+        log: dict[str, Any] = {"starts": [], "tokens": [], "losses": [], "waits": []}
+        step, batch_of, forward = Trainer.train_step, BufferedIterator.__next__, FairseqTask.train_step
+
+        def timed_step(trainer: Any, samples: Any, *args: Any, **options: Any) -> Any:
+            if len(log["starts"]) == warm_up:
+                synchronize()
+            log["starts"].append(time.perf_counter())
+            log["tokens"].append(sum(sample["ntokens"] for sample in samples))
+            found = step(trainer, samples, *args, **options)
+            log["losses"].append(float((found or {}).get("loss", math.nan)))
+            log["trainer"] = trainer
+            if profiler:
+                profiler.step()
+            return found
+
+        def timed_batch(iterator: Any) -> Any:
+            start = time.perf_counter()
+            found = batch_of(iterator)
+            log["waits"].append(time.perf_counter() - start)
+            return found
+
+        def checked(task: Any, *args: Any, **options: Any) -> Any:
+            if not log["losses"]:  # the first update moves the objective's tensors
+                return forward(task, *args, **options)
+            with no_synchronization():
+                return forward(task, *args, **options)
+
+        with ExitStack() as stack:
+            stack.enter_context(mock.patch.object(sys, "argv", ["fairseq-train", *map(str, words)]))
+            stack.enter_context(mock.patch.object(Trainer, "train_step", timed_step))
+            stack.enter_context(mock.patch.object(BufferedIterator, "__next__", timed_batch))
+            if check_sync:
+                stack.enter_context(mock.patch.object(FairseqTask, "train_step", checked))
+            # fairseq resets it in every update
+            stack.enter_context(mock.patch.object(torch.cuda, "reset_peak_memory_stats", lambda *_: None))
+            printed = stack.enter_context(io.StringIO())
+            stack.enter_context(redirect_stdout(printed))
+            stack.enter_context(redirect_stderr(printed))
+            reset_peak()
+            try:
+                cli_main()
+            except SystemExit as error:
+                raise RuntimeError(f"fairseq-train: {error}") from None
+            synchronize()
+            end = time.perf_counter()
+            stop_loaders()
+        seconds = end - log["starts"][warm_up]
+        losses = log["losses"]
+        found = {
+            "tokens/s": sum(log["tokens"][warm_up:]) / seconds,
+            "ms an update": 1e3 * seconds / (len(log["starts"]) - warm_up),
+            # the first batch after the warm-up came before its time began
+            "share of the time without a batch": sum(log["waits"][warm_up + 1 : len(losses)]) / seconds,
+            "peak bytes": peak(),
+            "rows": rows,
+            "first and last loss": [losses[0], losses[-1]],
+            "weights": weights(log.pop("trainer")),
+        }
+        if not all(map(math.isfinite, losses)):
+            # half precision may skip an update while it looks for its scale
+            found["updates without a finite loss"] = [n for n, loss in enumerate(losses, 1) if not math.isfinite(loss)]
+        return found | {"FLOP a token": self.flops_of(arch, length)}
+
+    def profile(self, arch: str, rows: int, length: int, flags: Sequence[str] = ()) -> dict[str, Any]:
+        """The kernels that take longest in a few updates, and how long the GPU has nothing to do."""
+        from torch.profiler import ProfilerActivity, profile, schedule
+
+        activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
+        wait = self.warm_up
+        with profile(activities=activities, schedule=schedule(wait=wait, warmup=1, active=PROFILED)) as profiler:
+            self.train(arch, rows, length, flags, updates=wait + PROFILED + 2, profiler=profiler)
+        trace = self.common["output"] / "trace.json.gz"
+        profiler.export_chrome_trace(str(trace))
+        with gzip.open(trace, "rt", encoding="utf-8") as file:
+            return summarize_trace(json.load(file)["traceEvents"])
+
+    def smoke(self, precision: str) -> dict[str, Any]:
+        """A few updates of each objective; synchronizations in forward and backward are errors."""
+        found: dict[str, Any] = {}
+        for name, flags in objectives().items():
+            one = self.measure(
+                "train",
+                {"arch": "electra_tiny", "rows": 16, "length": 64, "flags": flags, "criterion": name, "updates": 12}
+                | {"precision": precision, "check_sync": torch.cuda.is_available()},
+            )
+            kept = ("error", "details", "first and last loss", "updates without a finite loss")
+            found[name] = {key: one[key] for key in kept if key in one}
+        return {"objectives": found, "failed": [name for name, one in found.items() if "error" in one]}
+
+    def repeat(self, precision: str) -> dict[str, Any]:
+        """Whether a run with the same seed has the same weights, and whether one that resumes has them."""
+        half, size = self.updates // 2, {"arch": "electra_small", "rows": 32, "length": 128, "precision": precision}
+        size |= {"arch": "electra_tiny", "rows": 4, "length": 16} if self.common["dry_run"] else {}
+        run, saved = partial(self.train, **size), self.folder / precision
+        first, second = run(), run()
+        save = ["--save", "--save-dir", str(saved), "--save-interval-updates", str(half), "--max-update", str(half)]
+        run(flags=save)
+        resumed = run(flags=["--restore-file", str(saved / "checkpoint_last.pt")])
+        return {
+            "repeated exactly": first["weights"] == second["weights"],
+            "resumed exactly": first["weights"] == resumed["weights"],
+            "last losses": [one["first and last loss"][1] for one in (first, second, resumed)],
+        }
+
+    def shape(self, arch: str, rows: int, length: int, precision: str) -> dict[str, Any]:
+        """What the steps of benchmark.py need, with batches of this shape."""
+        sizes = write_batches(self.folder, arch, rows, length, "train")
+        return self.common | {"arch": arch, "length": length, "precision": precision, "sizes": sizes}
+
+    def flops_of(self, arch: str, length: int) -> float:
+        """Floating-point operations in matrix products for each token."""
+        if (arch, length) not in self.flops:
+            common = self.shape(arch, 4, length, "float32")
+            step = make_our_step(common, baseline(arch), NO_DROPOUT)
+            self.flops[arch, length] = count_flops(step) / (4 * length)
+        return self.flops[arch, length]
+
+    def table(self, criterion: str) -> list[Any]:
+        plain = criterion in ("electra", "mlm", "mlm_distillation")
+        return [] if plain else ["--synonym-table", self.folder / "synonyms.safetensors"]
+
+    def teacher(self, arch: str) -> Path:
+        """A checkpoint of the same size, with random weights."""
+        path = self.folder / f"{arch}.pt"
+        if not path.exists():
+            write_teacher(path, arch, 128)
+        return path
+
+
+def summarize_trace(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The kernels of a trace that take longest, and the share of the time in which there is one."""
+    kernels: dict[str, list[float]] = {}
+    busy, begin, last = 0.0, math.inf, -math.inf
+    for event in sorted((one for one in events if one.get("cat") in KERNELS), key=lambda one: one["ts"]):
+        start, end = event["ts"], event["ts"] + event["dur"]
+        kernels.setdefault(event["name"], []).append(event["dur"])
+        begin, busy, last = min(begin, start), busy + max(0.0, end - max(start, last)), max(last, end)
+    longest = sorted(kernels.items(), key=lambda item: -sum(item[1]))[:LARGEST_KERNELS]
+    return {
+        "share of the time in which the GPU works": busy / (last - begin) if kernels else None,
+        "ms of kernels an update": busy / 1e3 / PROFILED,
+        "kernels an update": sum(map(len, kernels.values())) / PROFILED,
+        "longest": [
+            {"kernel": name, "times": len(spent) / PROFILED, "share": sum(spent) / busy} for name, spent in longest
+        ],
+    }
+
+
+def best(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The turn with the median speed, and the least and the largest speed."""
+    speeds = sorted(turn["tokens/s"] for turn in turns)
+    return {**turns[-1], "tokens/s": statistics.median(speeds), "least and most": [speeds[0], speeds[-1]]}
+
+
+def synchronize() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def reset_peak() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.memory.reset_peak_memory_stats()
+
+
+def peak() -> int:
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+
+
+def free_memory() -> None:
+    torch._dynamo.reset()
+    with mock.patch("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.1):  # the patience with loader processes
+        gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def weights(trainer: Any) -> str:
+    """A digest of the model's weights."""
+    digest = hashlib.sha256()
+    for tensor in trainer.get_model().state_dict().values():
+        digest.update(tensor.detach().float().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def no_synchronization() -> Iterator[None]:
+    """Make synchronizations of the CPU with the GPU errors."""
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def stop_loaders() -> None:
+    """End fairseq's threads that prepare batches; a run that stops inside an epoch leaves them waiting."""
+    from fairseq.data.iterators import BackgroundConsumer
+
+    def stop(*_: Any) -> None:
+        raise SystemExit
+
+    for thread in threading.enumerate():
+        while isinstance(thread, BackgroundConsumer) and thread.is_alive():
+            thread._queue.put = stop
+            with suppress(queue.Empty):
+                thread._queue.get(timeout=0.01)  # make room for the batch with which it waits
+
+
+def describe(found: Mapping[str, Any]) -> str:
+    """A step's results in one line."""
+    if "error" in found:
+        return f"failed: {found['error']}"
+    if "ratio" in found:
+        ours, peer = (f"{found[name]['tokens/s']:,.0f}" for name in ("ours", "peer"))
+        return f"{ours} tokens/s, peer {peer}, ratio {found['ratio']:.2f}"
+    for name, form in (("tokens/s", "{:,.0f} tokens/s"), ("FLOP/s", "{:.3g} FLOP/s")):
+        if name in found:
+            return form.format(found[name])
+    hidden = ("objectives", "longest")
+    return ", ".join(f"{name}: {value}" for name, value in found.items() if name not in hidden)
+
+
+def report(results: Mapping[str, Any]) -> None:
+    """Print the tables."""
+    steps = results["steps"]
+    rates = {precision: steps.get(f"matrix products {precision}", {}).get("FLOP/s") for precision in FLAGS}
+    rows = []
+    for title, found in steps.items():
+        for name in ("ours", "peer") if "ratio" in found else ():
+            one, precision = found[name], title.rpartition(" ")[2]
+            share = one["tokens/s"] * found["ours"]["FLOP a token"] / rates[precision] if rates[precision] else math.nan
+            waits = one.get("share of the time without a batch")
+            rows.append(
+                [f"{title}, {name}", f"{one['tokens/s']:,.0f}", f"{found['ratio']:.2f}" if name == "ours" else ""]
+                + [f"{share:.0%}" if name == "ours" else "", f"{one['peak bytes'] / 1e9:.1f}"]
+                + [f"{waits:.1%}" if waits is not None else ""]
+            )
+    if rows:
+        print()
+        show(["", "tokens/s", "ratio", "of matrix rate", "peak GB", "waits for batches"], rows)
+    base = steps.get("mlm electra_small 128x128 bfloat16", {}).get("ms an update")
+    costs = [
+        [title.partition(" ")[0], f"{found['ms an update']:,.1f}", f"{found['ms an update'] / base:.3f}"]
+        for title, found in steps.items()
+        if base and title.endswith(" electra_small 128x128 bfloat16") and "ms an update" in found
+    ]
+    if costs:
+        print()
+        show(["update of electra_small, 128 x 128", "ms", "ratio"], costs)
+    for kernel in steps.get("profile", {}).get("longest", []):
+        print(f"{kernel['share']:6.1%} {kernel['times']:6.1f} x {kernel['kernel'][:100]}")
+    if results["left out"]:
+        print(f"\nleft out, because the time is over: {', '.join(results['left out'])}")
+
+
+def write(results: Mapping[str, Any], output: Path) -> None:
+    (output / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

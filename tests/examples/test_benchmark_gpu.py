@@ -1,0 +1,149 @@
+import json
+import queue
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+from helpers import PLUGIN, load_script
+
+SCRIPT = PLUGIN.parent / "examples" / "benchmark_gpu.py"
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    return load_script("examples/benchmark_gpu.py")
+
+
+def run(benchmark, monkeypatch, *options):
+    monkeypatch.setattr(sys, "argv", ["benchmark_gpu.py", *map(str, options)])
+    benchmark.main()
+
+
+def keep(benchmark, monkeypatch, *titles):
+    """Keep only some of the steps."""
+    plan = benchmark.plan
+    monkeypatch.setattr(benchmark, "plan", lambda dry: [step for step in plan(dry) if step.title in titles])
+
+
+@pytest.mark.slow
+def test_every_kind_of_step_works_at_a_tiny_size(benchmark, monkeypatch, tmp_path, capsys):
+    """The test asserts no speed, because that depends on the machine."""
+    monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
+    smoke, twice = "all objectives bfloat16", "repeated and resumed float32"
+    main, small = "electra_small 512x128 bfloat16", "mlm_soft_reg electra_small 128x128 bfloat16"
+    titles = ("check", "matrix products bfloat16", main, "bert_base 64x512 bfloat16", small, smoke, twice)
+    keep(benchmark, monkeypatch, *titles, "mlm electra_small 128x128 bfloat16", "profile", "compiled peer")
+    run(benchmark, monkeypatch, "--output", tmp_path / "gpu", "--dry-run", "--minutes", 30)
+    steps = json.loads((tmp_path / "gpu" / "results.json").read_text())["steps"]
+    assert not [(title, found) for title, found in steps.items() if "error" in found]
+    pair = steps[main]
+    assert pair["ratio"] == pair["ours"]["tokens/s"] / pair["peer"]["tokens/s"] > 0
+    assert pair["ours"]["FLOP a token"] > 0 and 0 <= pair["ours"]["share of the time without a batch"] < 1
+    assert steps[small]["first and last loss"][0] > 0 and steps["compiled peer"]["tokens/s"] > 0
+    assert len(steps[smoke]["objectives"]) > 8 and steps[smoke]["failed"] == []
+    assert steps[twice]["repeated exactly"] and steps[twice]["resumed exactly"]
+    assert (tmp_path / "gpu" / "trace.json.gz").exists()
+    shown = capsys.readouterr().out
+    assert f"{main}, ours" in shown and "mlm_soft_reg" in shown
+
+
+def test_without_a_gpu_it_says_so(benchmark, monkeypatch, tmp_path):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SystemExit, match="torch sees no GPU; check nvidia-smi, or give --dry-run"):
+        run(benchmark, monkeypatch, "--output", tmp_path / "gpu")
+    assert not (tmp_path / "gpu").exists()
+    with pytest.raises(SystemExit):
+        run(benchmark, monkeypatch, "--output", tmp_path / "gpu", "--minutes", 0)
+
+
+class FakeProcess:
+    """Answers for the process that uses the GPU."""
+
+    answers: dict = {}
+
+    def __init__(self, *_, **__):
+        self.process, self.connection = SimpleNamespace(kill=lambda: None), self
+
+    def ask(self, *_):
+        pass
+
+    def send(self, method, kind, options):
+        self.answer = self.answers.get(kind, {"error": "RuntimeError: no"})
+
+    def poll(self, seconds):
+        return self.answer != "hangs"
+
+    def recv(self):
+        if self.answer == "dies":
+            raise EOFError
+        return self.answer
+
+
+def test_a_step_that_fails_hangs_or_dies_takes_one_line(benchmark, monkeypatch, tmp_path, capsys):
+    FakeProcess.answers = {"check": {"tokens/s": 1000.0}, "matrix": "hangs", "smoke": "dies"}
+    monkeypatch.setattr(benchmark, "Subject", FakeProcess)
+    titles = ("check", "matrix products float32", "profile", "all objectives float16")
+    keep(benchmark, monkeypatch, *titles)
+    run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 30)
+    lines = capsys.readouterr().out.splitlines()
+    assert "check: 1,000 tokens/s" in lines and "matrix products float32: failed: took too long" in lines
+    assert "profile: failed: RuntimeError: no" in lines and "all objectives float16: failed: the process died" in lines
+    assert list(json.loads((tmp_path / "results.json").read_text())["steps"]) == list(titles)
+
+
+def test_a_failed_check_ends_it_and_steps_that_do_not_fit_are_named(benchmark, monkeypatch, tmp_path, capsys):
+    FakeProcess.answers = {"matrix": {"FLOP/s": 1e12}}
+    monkeypatch.setattr(benchmark, "Subject", FakeProcess)
+    run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 30)
+    assert list(json.loads((tmp_path / "results.json").read_text())["steps"]) == ["check"]
+    keep(benchmark, monkeypatch, "matrix products float16", "compiled peer")
+    run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 0.5)
+    assert "left out, because the time is over: compiled peer" in capsys.readouterr().out
+    FakeProcess.answers = {"peer": {"tokens/s": 1.0}}
+    run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["steps"] == {"matrix products float16": {"FLOP/s": 1e12}, "compiled peer": {"tokens/s": 1.0}}
+    results["machine"]["device"] = "another"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(SystemExit, match="was measured on another, and this is .*; give another --output"):
+        run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
+
+
+def test_a_trace_is_summarized(benchmark):
+    kernels = [("a", 0, 10), ("b", 5, 10), ("a", 30, 10)]  # 25 of 40 microseconds
+    events = [{"cat": "kernel", "name": name, "ts": start, "dur": spent} for name, start, spent in kernels]
+    found = benchmark.summarize_trace([{"cat": "gpu_user_annotation", "name": "c", "ts": 0, "dur": 99}, *events])
+    assert found["share of the time in which the GPU works"] == 25 / 40 and found["kernels an update"] == 3 / 5
+    assert [(one["kernel"], one["share"]) for one in found["longest"]] == [("a", 20 / 25), ("b", 10 / 25)]
+
+
+def test_a_batch_that_does_not_fit_is_halved(benchmark, tmp_path):
+    import torch
+
+    measurements, tried = object.__new__(benchmark.Measurements), []
+
+    def train(arch, rows, length, precision):
+        tried.append(rows)
+        if rows > 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return {"rows": rows}
+
+    assert measurements.fitting(train, "bert_base", 8, 16, "float32") == {"rows": 2} and tried == [8, 4, 2]
+
+
+def test_threads_that_wait_with_a_batch_end(benchmark):
+    from fairseq.data.iterators import BackgroundConsumer
+
+    waiting = BackgroundConsumer(queue.Queue(1), iter(range(10_000)), 10_000, None)
+    waiting.daemon = True
+    waiting.start()
+    benchmark.stop_loaders()
+    assert not waiting.is_alive() and waiting not in threading.enumerate()
+
+
+def test_the_bundle_has_both_scripts():
+    recipe = (PLUGIN.parent / "Makefile").read_text().partition("gpu-bundle: ")[2].partition("\n\n")[0]
+    assert "examples/benchmark.py" in recipe and "examples/benchmark_gpu.py" in recipe
