@@ -108,7 +108,7 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --view"  # of pictures.py
     known += " --source --start --earlier --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
-    known += " --only-batches --threads --rounds --seconds"  # of benchmark.py
+    known += " --only-batches --only-teachers --precisions --threads --rounds --seconds"  # of benchmark.py
     known += " --from-scratch"  # of quickstart.py
     known += " --data --checkpoint --from"  # of doctor and fetch_wordnet
     known += " --corpus --layers"  # of trainer/train.py and benchmark_trainer.py
