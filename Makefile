@@ -1,5 +1,5 @@
 # make install  install everything into .venv (TORCH=cpu gets the small torch, without CUDA)
-# make demo   install everything, continue a small BERT twice and show its false negatives
+# make demo   install everything, continue half of a small BERT with three objectives and show what they get wrong
 #             (OPEN=1 opens the page of results in a browser)
 # make demo-from-scratch  the same with a tokenizer and an ELECTRA trained from nothing
 # make test   install everything, lint and run all tests

@@ -6,9 +6,10 @@
 Each subject runs in its own process. They take turns of a few seconds for several rounds, so other load on the machine
 slows all of them alike. The script prints, and writes to OUTPUT.json, for each precision of transformers, of the bare
 step and of fairseq-train: the tokens per second (median, least and most of the rounds), the peak memory, and the share
-of the machine's rate of matrix products. Then it compares the step of each criterion with plain ELECTRA's, and on a CPU
-one run on all threads with several runs on one thread each, with and without another busy process. At last it compares
-how fast one process makes batches with the collator of transformers, or with `--only-batches` compares only this.
+of the machine's rate of matrix products. Then it compares the step of each criterion with plain ELECTRA's, the step and
+the memory of a BERT with teachers of two sizes with those without a teacher, and on a CPU one run on all threads with
+several runs on one thread each, with and without another busy process. At last it compares how fast one process makes
+batches with the collator of transformers. With `--only-batches` or `--only-teachers`, it compares only these.
 """
 
 import argparse
@@ -44,6 +45,10 @@ VOCABULARY_SIZE = 30_522
 DOCUMENTS = "electra, --document-attention"  # with four documents in each sequence
 JUDGED = "mlm_hard_correction, --correction-judge discriminator"
 DISTILLED = "mlm_distillation, a teacher of the same size"
+BERT = "bert_tiny"  # with the sizes below
+STUDENT = ("--encoder-embed-dim", 256, "--encoder-attention-heads", 4)
+STUDENT_LAYERS = 6
+TEACHERS = {"of the same size": STUDENT_LAYERS, "of twice the size": 2 * STUDENT_LAYERS}  # their layers
 JUDGE = ("--correction-judge", "discriminator", "--prediction-mode", "sample")
 TASK = ("--task", "electra", "--sample-break-mode", "none")  # full sequences
 TRAINING = """
@@ -74,10 +79,16 @@ def main() -> None:
             return write_results({**results, "batches": compare_batches(args, Path(folder))}, args.output)
         data_bin, sizes = write_data(Path(folder), args)
         common = {"data_bin": data_bin, "sizes": sizes, "device": device, **vars(args)}
-        print(f"{args.arch}, batch {args.batch_size} x {args.length}, on {results['machine']['device']}")
+        arch = BERT if args.only_teachers else args.arch
+        print(f"{arch}, batch {args.batch_size} x {args.length}, on {results['machine']['device']}")
         for precision in args.precisions or PRECISIONS[device]:
-            results[precision] = compare(common | {"precision": precision})
-            results[precision]["criteria"] = compare_criteria(common | {"precision": precision})
+            of_precision = common | {"precision": precision}
+            results[precision] = {} if args.only_teachers else compare(of_precision)
+            if not args.only_teachers:
+                results[precision]["criteria"] = compare_criteria(of_precision)
+            results[precision]["teachers"] = compare_teachers(of_precision)
+        if args.only_teachers:
+            return write_results(results, args.output)
         if "float32" in results:
             add_ratios_to_float32(results)
         if device == "cpu":
@@ -97,7 +108,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10, metavar="S", help="time per turn (default: %(default)s)")
     parser.add_argument("--updates", type=int, default=40, metavar="N", help="for fairseq-train (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
-    parser.add_argument("--only-batches", action="store_true", help="compare only how fast batches are made")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--only-batches", action="store_true", help="compare only how fast batches are made")
+    only.add_argument("--only-teachers", action="store_true", help="compare only what a teacher costs")
     parser.add_argument(
         "--precisions", nargs="+", choices=PRECISIONS["cuda"], help="(default: all that the device has)"
     )
@@ -161,6 +174,15 @@ def peer(common: dict[str, Any]) -> Steps:
 
 def ours(common: dict[str, Any], compiled: bool = False) -> Steps:
     return Steps(make_our_step(common, "electra", ["--compile-model"] if compiled else []), common)
+
+
+def student(common: dict[str, Any], teacher: str | None = None) -> Steps:
+    """The step of a BERT with plain masked LM, or with a teacher of ``TEACHERS``."""
+    flags = [*STUDENT, "--encoder-layers", STUDENT_LAYERS]
+    if teacher is None:
+        return Steps(make_our_step(common, "mlm", flags), common)
+    flags += ["--distillation-teacher", common["data_bin"] / f"{TEACHERS[teacher]} layers.pt"]
+    return Steps(make_our_step(common, "mlm_distillation", flags), common)
 
 
 def make_peer_step(common: dict[str, Any], compiled: bool = False) -> Step:
@@ -241,7 +263,7 @@ def peer_bert(common: dict[str, Any], compile_model: Callable) -> tuple[list[tor
     return parameters, loss_of
 
 
-def make_our_step(common: dict[str, Any], criterion: str, flags: Sequence[str] = (), documents: int = 0) -> Step:
+def make_our_step(common: dict[str, Any], criterion: str, flags: Sequence[object] = (), documents: int = 0) -> Step:
     """The step of fairseq-train without its trainer: criterion, gradients, clipping, optimizer."""
     batches = endless_batches(common, documents)
     model, loss_of = our_parts(common, criterion, flags)
@@ -287,7 +309,7 @@ def endless_batches(common: dict[str, Any], documents: int = 0) -> Iterator[dict
     return itertools.cycle(batches)
 
 
-def our_parts(common: dict[str, Any], criterion: str, flags: Sequence[str] = ()):
+def our_parts(common: dict[str, Any], criterion: str, flags: Sequence[object] = ()):
     """The model and criterion that fairseq-train builds, on a CPU in its precision."""
     from tn_fairseq.fairseq_patches.bf16 import run_under_autocast
 
@@ -299,7 +321,7 @@ def our_parts(common: dict[str, Any], criterion: str, flags: Sequence[str] = ())
     return model, task.build_criterion(cfg.criterion).to(common["device"]).train()
 
 
-def set_up(data_bin: Path, arch: str, length: int, criterion: str, more: Sequence[str] = ()):
+def set_up(data_bin: Path, arch: str, length: int, criterion: str, more: Sequence[object] = ()):
     """fairseq-train's configuration and task."""
     from fairseq import tasks
 
@@ -527,6 +549,34 @@ def compare_criteria(common: dict[str, Any]) -> dict[str, Any]:
     return {"seconds a step": rounds, "ratio": over, "sentence KL by count": allowed}
 
 
+def compare_teachers(common: dict[str, Any]) -> dict[str, Any]:
+    """Compare the steps and the memory of a BERT with a teacher with those of plain masked LM."""
+    common = common | {"arch": BERT}
+    for layers in TEACHERS.values():
+        flags = [*STUDENT, "--encoder-layers", layers]
+        write_teacher(common["data_bin"] / f"{layers} layers.pt", BERT, common["length"], flags)
+    subjects = {"mlm": Subject(common, student)}
+    subjects |= {f"a teacher {size}": Subject(common, student, teacher=size) for size in TEACHERS}
+    with made(subjects):
+        rounds = [
+            {name: subject.ask("run", common["seconds"]) for name, subject in subjects.items()}
+            for _ in range(common["rounds"])
+        ]
+        peaks = {name: subject.ask("peak") for name, subject in subjects.items()}
+    over = {name: statistics.median(times[name] / times["mlm"] for times in rounds) for name in subjects}
+    memory = {name: peak / peaks["mlm"] for name, peak in peaks.items()}
+    print(f"\nstep of a BERT of {STUDENT_LAYERS} layers in {common['precision']}, without a teacher = 1")
+    show(
+        ["", "ms", "ratio", "peak MB", "ratio"],
+        [
+            [name, f"{1e3 * statistics.median(times[name] for times in rounds):,.1f}", f"{over[name]:.2f}"]
+            + [f"{peaks[name] / 1e6:,.0f}", f"{memory[name]:.2f}"]
+            for name in subjects
+        ],
+    )
+    return {"seconds a step": rounds, "ratio": over, "peak bytes": peaks, "memory ratio": memory}
+
+
 def compare_threads(common: dict[str, Any]) -> dict[str, Any]:
     """Compare one run on all threads with two runs on half of them, alone and next to a busy process."""
     tokens = common["batch_size"] * common["length"]
@@ -678,13 +728,13 @@ def write_vocabulary(folder: Path) -> Any:
     return dictionary
 
 
-def write_teacher(path: Path, arch: str, length: int) -> None:
-    """Write a checkpoint with random weights."""
+def write_teacher(path: Path, arch: str, length: int, flags: Sequence[object] = ()) -> None:
+    """Write an untrained model next to the data."""
     from omegaconf import OmegaConf
 
     from tn_fairseq.checkpoints import save_checkpoint
 
-    cfg, task = set_up(path.parent, arch, length, baseline(arch))
+    cfg, task = set_up(path.parent, arch, length, baseline(arch), flags)
     content = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
     save_checkpoint({**content, "model": task.build_model(cfg.model).state_dict()}, path)
 

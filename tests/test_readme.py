@@ -108,7 +108,8 @@ def test_every_option_in_the_pages_exists(capsys):
     known += " --view"  # of pictures.py
     known += " --source --start --earlier --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
-    known += " --minutes --only-batches --threads --rounds --seconds"  # of benchmark.py and benchmark_gpu.py
+    known += " --only-batches --only-teachers --precisions --threads --rounds --seconds"  # of benchmark.py
+    known += " --minutes"  # of benchmark_gpu.py
     known += " --from-scratch"  # of quickstart.py
     known += " --data --checkpoint --from"  # of doctor and fetch_wordnet
     known += " --corpus --layers"  # of trainer/train.py and benchmark_trainer.py

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The quickstart: continue a small BERT with plain masked LM and with hard correction, and show its false negatives.
+"""The quickstart: continue half of a small BERT with three objectives, and show what plain masked LM punishes.
 
     python examples/quickstart/quickstart.py --output demo
 
-It has five stages: the corpus, binarized data, the synonym table and the starting checkpoint, training, and the
-analysis of the false negatives. The two runs train at the same time, with the same data, order and masks. A stage is
-skipped if its output already exists. Interrupted training resumes. The commands of the stages and what they print are
-in demo.log. At the end it prints a report, and the path of a page with all results.
+The objectives are plain masked LM, hard correction, and distillation with the complete small BERT as the teacher. There
+are five stages: the corpus, binarized data, the synonym table and the checkpoints, training, and the analysis of the
+false negatives. With each of three seeds, the objectives have the same data, order and masks. A stage is skipped if
+its output already exists. Interrupted training resumes. The commands of the stages and what they print are in demo.log.
+At the end it prints a report, and the path of a page with all results.
 
 With --from-scratch, it trains a tokenizer and an ELECTRA from nothing instead. That shows every step of pre-training,
 but a few minutes are too short for a model that is confident in synonyms.
@@ -42,16 +43,17 @@ Words = Sequence[object]
 PAGE = Path("false-negatives", "cases.html")
 
 LOG_INTERVAL = 20
-# Both runs have the same seed, so they see the same sequences and masks.
+LAYERS = "0,3"  # of the small BERT's four, with which the students start
+SEEDS = (1, 2, 3)  # with the same seed, the objectives see the same sequences and masks
 CONTINUED = """
-    --task electra --arch bert_tiny --encoder-layers 4 --encoder-embed-dim 256 --encoder-attention-heads 4
+    --task electra --arch bert_tiny --encoder-layers 2 --encoder-embed-dim 256 --encoder-attention-heads 4
     --max-positions 256 --dropout 0 --attention-dropout 0
-    --optimizer electra_adamw --adam-bias-correction --lr 3e-4 --clip-norm 1.0
+    --optimizer electra_adamw --adam-bias-correction --lr 5e-4 --clip-norm 1.0
     --lr-scheduler polynomial_decay --warmup-updates 30
-    --sample-break-mode none --tokens-per-sample 256 --batch-size 8 --cpu
+    --sample-break-mode none --tokens-per-sample 128 --batch-size 8 --cpu
     --save-interval-updates 250 --no-epoch-checkpoints
 """
-CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction"}
+CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction", "taught": "mlm_distillation"}
 
 VOCABULARY_SIZE = 8192
 # After such short training the most likely word is nearly always a function word, which has no synonyms. So the model
@@ -76,12 +78,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
     parser.add_argument("--from-scratch", action="store_true", help="train a new ELECTRA instead of the small BERT")
     parser.add_argument(
-        "--max-update", type=positive, metavar="N", help="updates of training (default: 500; --from-scratch: 2500)"
+        "--max-update", type=positive, metavar="N", help="updates of training (default: 120; --from-scratch: 2500)"
     )
     parser.add_argument("--open", action="store_true", help="open the page of results in a browser")
     args = parser.parse_args(argv)
     # the other kind of run has other pieces
-    other = args.output / ("start.pt" if args.from_scratch else "tokenizer")
+    other = args.output / ("half.pt" if args.from_scratch else "tokenizer")
     if other.exists():
         kind = "without" if args.from_scratch else "with"
         raise InputError(f"--output {args.output}: holds a run {kind} --from-scratch; give another folder")
@@ -95,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if args.from_scratch:
             from_scratch(args.output, args.max_update or 2500)
         else:
-            continued(args.output, args.max_update or 500)
+            continued(args.output, args.max_update or 120)
         run_report(args.output)
     except KeyboardInterrupt:
         sys.exit("error: interrupted; run the same command again to resume")
@@ -114,7 +116,8 @@ def opens(page: Path) -> bool:
 
 
 def continued(folder: Path, updates: int) -> None:
-    data_bin, table, start = folder / "data-bin", folder / "synonyms.safetensors", folder / "start.pt"
+    data_bin, table = folder / "data-bin", folder / "synonyms.safetensors"
+    start, teacher = folder / "half.pt", folder / "teacher.pt"
     corpus = write_corpus(folder)
     run(
         folder,
@@ -123,27 +126,32 @@ def continued(folder: Path, updates: int) -> None:
     )
     # WordNet counts mother and father as synonyms, because both can mean to beget; --no-contrasts removes such pairs
     filters = ["--same-inflection", "--no-contrasts"]
+    imported = ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL, "--data", data_bin]
     run(
         folder,
-        "3/5 start: the synonym table from WordNet, and the small BERT as a checkpoint",
+        "3/5 start: the synonym table, the small BERT as a teacher, and half of it",
         {
             table: build_table(data_bin, table, *filters),
-            start: ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL]
-            + ["--data", data_bin, "--output", start],
+            teacher: [*imported, "--output", teacher],
+            start: [*imported, "--keep-layers", LAYERS, "--output", start],
         },
     )
     precision = ["--bf16"] if has_fast_bf16() else []
+    # the longest first, so that all cores have work until the end
+    runs = [(arm, seed) for arm in reversed(CRITERIA) for seed in SEEDS]
     train(
         folder,
-        "4/5 training: plain masked LM, and hard correction",
+        f"4/5 training: plain masked LM, hard correction, and a teacher, {len(SEEDS)} times each",
         {
-            folder / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split(), *precision]
-            + ["--finetune-from-model", start, "--criterion", criterion, "--synonym-table", table]
-            for arm, criterion in CRITERIA.items()
+            folder / f"seed{seed}" / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split()]
+            + [*precision, "--seed", seed, "--finetune-from-model", start, "--synonym-table", table]
+            + ["--criterion", CRITERIA[arm], *(["--distillation-teacher", teacher] if arm == "taught" else [])]
+            for arm, seed in runs
         },
         updates,
     )
-    analyze("5/5", folder, [folder / arm for arm in CRITERIA])
+    of_first = [folder / f"seed{SEEDS[0]}" / arm for arm in CRITERIA]
+    analyze("5/5", folder, of_first, "--teacher", teacher, "--mask-seeds", 1)
 
 
 def from_scratch(folder: Path, updates: int) -> None:
@@ -198,7 +206,7 @@ def build_table(data_bin: Path, table: Path, *flags: str) -> Words:
     ]
 
 
-def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: str) -> None:
+def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: object) -> None:
     # among checkpoints with as many updates, the cases are those of the first
     checkpoints = [run / "checkpoint_last.pt" for run in runs]
     output = folder / PAGE
@@ -307,6 +315,9 @@ class Training:
                     self._bar.update(updates - self._updates)
                     self._updates = updates
 
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def wait(self) -> int:
         """Return the exit code."""
         self._reader.join()
@@ -319,7 +330,7 @@ class Training:
 
 
 def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
-    """Run the fairseq-train of each folder of checkpoints, all at the same time, and write the output to log files."""
+    """Run the fairseq-train of each folder of checkpoints, one on each core, and write the output to log files."""
     left = {}
     for save_dir, command in commands.items():
         finished = save_dir.with_suffix(".done")
@@ -332,18 +343,21 @@ def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: 
             return
         with open(folder / "demo.log", "a", encoding="utf-8") as log:
             log.write("\n".join([f"=== {title}", *(f"$ {shown(command)}" for command in left.values()), "\n"]))
-        threads = max(1, (os.cpu_count() or 1) // len(left))
+        cores = os.cpu_count() or 1
+        threads = max(1, cores // len(left))
         if sys.stderr.isatty():
             print()  # the bar has a line of its own
         with tqdm(total=max_update * len(left), unit="update", ncols=100, leave=False, disable=None) as bar:
-            running = {
-                save_dir: Training(command, save_dir.with_suffix(".log"), max_update, threads, bar)
-                for save_dir, command in left.items()
-            }
+            started: dict[Path, Training] = {}
             try:
-                codes = {save_dir: training.wait() for save_dir, training in running.items()}
+                for save_dir, command in left.items():
+                    while sum(training.is_running() for training in started.values()) >= cores:
+                        time.sleep(0.1)
+                    save_dir.parent.mkdir(exist_ok=True)
+                    started[save_dir] = Training(command, save_dir.with_suffix(".log"), max_update, threads, bar)
+                codes = {save_dir: training.wait() for save_dir, training in started.items()}
             except KeyboardInterrupt:
-                for training in running.values():
+                for training in started.values():
                     training.stop()
                 raise
         for save_dir, code in codes.items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Report what the quickstart learned, and the false negatives of its model in held-out text.
+"""Report what the quickstart learned, and what its models get wrong in held-out text.
 
     python examples/quickstart/report.py demo
 
@@ -10,22 +10,23 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from quickstart import CRITERIA
+from quickstart import CRITERIA, SEEDS
 
 from tn_fairseq.errors import one_line_errors
-from tn_fairseq.reporting.layout import align
+from tn_fairseq.reporting.layout import align, cell
+from tn_fairseq.reporting.statistics import mean_interval
 from tn_fairseq.reporting.training_log import read_records
 
 EXAMPLES = 3
 CONTEXT = 45  # characters on either side of the masked word
-# rate of the analysis -> label, digits
+# in the logs of fairseq-train -> label, digits
 COMPARED = {
-    "loss": ("masked-LM loss, in bits", 3),
-    "accuracy": ("masked words predicted, in %", 2),
-    "sequence_rate": ("sequences with a false negative, in %", 2),
-    "prediction_rate": ("wrong words that are false negatives, in %", 2),
+    "nll_loss": ("masked-LM loss, in bits", 3),
+    "mlm_accuracy": ("masked words predicted, in %", 2),
+    "false_negative_rate": ("wrong words that are synonyms, in %", 2),
 }
 
 
@@ -38,17 +39,27 @@ def write_report(folder: Path) -> None:
 def report(folder: Path) -> Iterator[str]:
     analysis = folder / "false-negatives"
     rates = read_json(analysis / "false_negatives.json")
-    if (folder / "start.pt").exists():
-        yield from comparison(*(last_row(rates, folder / arm) for arm in CRITERIA))
-    else:
-        log = folder / "pretraining.log"
-        yield from loss_curve(log)
-        yield from discriminator(log)
-        yield from false_negatives(last_row(rates, folder / "pretraining"))
+    cases = read_json(analysis / "cases.json")
+    if (folder / "half.pt").exists():
+        yield from comparison(folder)
+        plain = last_row(rates, folder / "plain")
+        share = plain["teacher_as_likely_rate"]
+        yield f"  The teacher finds {share:.0f}% of plain's wrong words at least as likely as the hidden word."
+        yield ""
+        yield "what plain masked LM punishes: wrong words that the teacher finds likely"
+        for number, case in enumerate(likeliest_of_each_word([case for case in cases if "teacher" in case]), start=1):
+            word, probability = likeliest_word(case)
+            yield f"  {number}. {sentence(case)}"
+            yield f"     teacher: {word} {probability:.1%}, {case['gold']} {case['teacher_gold_probability']:.1%}"
+        return
+    log = folder / "pretraining.log"
+    yield from loss_curve(log)
+    yield from discriminator(log)
+    yield from false_negatives(last_row(rates, folder / "pretraining"))
     yield ""
     yield "what plain masked LM punishes: the most likely synonyms"
-    for number, case in enumerate(likeliest_of_each_word(read_json(analysis / "cases.json")), start=1):
-        synonym, probability = likeliest_synonym(case)
+    for number, case in enumerate(likeliest_of_each_word(cases), start=1):
+        synonym, probability = likeliest_word(case)
         yield f"  {number}. {sentence(case)}"
         yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
 
@@ -59,17 +70,21 @@ def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
     return max(rows, key=lambda row: row["updates"])
 
 
-def comparison(plain: dict[str, Any], corrected: dict[str, Any]) -> Iterator[str]:
-    """Plain masked LM and hard correction on the same masks of the same held-out text."""
-    yield f"held-out text: {plain['masked']:,} masked words in {plain['mask_seeds']} maskings, the same for both"
-    lines = [["", "plain", "corrected", "difference"]]
-    for rate, (label, digits) in COMPARED.items():
-        values = [f"{row[rate]:.{digits}f}" for row in (plain, corrected)]
-        difference = round(corrected[rate] - plain[rate], digits) + 0.0  # not -0.0
-        lines.append([f"  {label}", *values, f"{difference:+.{digits}f}"])
+def comparison(folder: Path) -> Iterator[str]:
+    """The objectives on held-out text, where those with the same seed have the same masks."""
+    last = {
+        arm: [read_records(folder / f"seed{seed}" / f"{arm}.log", "valid")[-1] for seed in SEEDS] for arm in CRITERIA
+    }
+    yield f"held-out text: means of {len(SEEDS)} seeds, and differences from plain with 95% intervals over the seeds"
+    lines = [["", *CRITERIA]]
+    for name, (label, digits) in COMPARED.items():
+        plain, *others = ([float(record[f"valid_{name}"]) for record in records] for records in last.values())
+        cells = [f"{fmean(plain):.{digits}f}"]
+        for values in others:
+            differences = [ours - theirs for ours, theirs in zip(values, plain)]
+            cells.append(cell(fmean(differences), f"+z.{digits}f", *mean_interval(differences)))
+        lines.append([f"  {label}", *cells])
     yield from align(lines)
-    yield f"  {plain['corrected']:,} wrong words of plain masked LM are synonyms of the hidden word: false negatives."
-    yield "  Differences between two runs are mostly chance; examples/study measures them over many runs."
 
 
 def discriminator(log: Path) -> Iterator[str]:
@@ -119,7 +134,10 @@ def read_json(path: Path) -> list[dict[str, Any]]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def likeliest_synonym(case: dict[str, Any]) -> tuple[str, float]:
+def likeliest_word(case: dict[str, Any]) -> tuple[str, float]:
+    """The wrong word of a teacher's case, or else the most likely synonym; and its probability."""
+    if "teacher" in case:
+        return case["prediction"], case["teacher_prediction_probability"]
     return max(case["synonyms"].items(), key=lambda item: item[1])
 
 
@@ -137,11 +155,11 @@ def sentence(case: dict[str, Any]) -> str:
 
 
 def likeliest_of_each_word(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The most likely cases, with no gold word or synonym in more than one of them, and without single letters."""
+    """The most likely cases, with no word in more than one of them, and without single letters."""
     chosen, seen = [], set()
-    for case in sorted(cases, key=lambda case: -likeliest_synonym(case)[1]):
-        pair = {case["gold"], likeliest_synonym(case)[0]}
-        if not seen & pair and len(case["gold"].strip()) > 1:
+    for case in sorted(cases, key=lambda case: -likeliest_word(case)[1]):
+        pair = {case["gold"], likeliest_word(case)[0]}
+        if not seen & pair and min(len(word.strip()) for word in pair) > 1:
             chosen.append(case)
             seen |= pair
     return chosen[:EXAMPLES]

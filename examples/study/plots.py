@@ -88,7 +88,8 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
                     axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
                 for names, dose in labels(others):
                     place = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "top"}
-                    axis.annotate(names, (dose, 1), **place, fontsize=7)
+                    beside = {"xytext": (1.5, 0), "textcoords": "offset points"}  # not on the dotted line
+                    axis.annotate(names, (dose, 1), **place, **beside, fontsize=7)
                 _, title, unit, _ = RATES[column]
                 axis.set_title(titled(title, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
             axis.set_xscale("log")

@@ -43,6 +43,10 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     criteria = results["bfloat16"]["criteria"]
     assert criteria["ratio"]["electra"] == 1 and criteria["ratio"]["mlm_sent_kl"] > 0
     assert criteria["sentence KL by count"] > 1
+    teachers = results["bfloat16"]["teachers"]
+    assert list(teachers["ratio"]) == ["mlm", "a teacher of the same size", "a teacher of twice the size"]
+    assert teachers["ratio"]["mlm"] == teachers["memory ratio"]["mlm"] == 1
+    assert all(times[name] > 0 for times in teachers["seconds a step"] for name in teachers["ratio"])
     ways = results["threads"]
     assert list(ways)[0] == "1 run on all threads" and list(ways)[-1] == "2 runs on half of the threads each"
     assert all(len(speeds) == 1 and speeds[0] > 0 for way in ways.values() for speeds in way.values())

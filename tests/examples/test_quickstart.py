@@ -1,6 +1,7 @@
 """The quickstart as `make demo` runs it, with less text and fewer updates, and the commands of its page."""
 
 import itertools
+import json
 import re
 import sys
 from contextlib import nullcontext
@@ -41,7 +42,7 @@ def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_the_demo_compares_plain_and_corrected_training(folder, monkeypatch):
+def test_the_demo_compares_three_objectives(folder, monkeypatch):
     command = [sys.executable, str(FOLDER / "quickstart.py"), "--output", folder, "--max-update", UPDATES]
     monkeypatch.setenv("BROWSER", "echo opened %s")
     first = run_command(*command, "--open")
@@ -49,27 +50,25 @@ def test_the_demo_compares_plain_and_corrected_training(folder, monkeypatch):
     report = (folder / "report.txt").read_text(encoding="utf-8")
     page = folder / "false-negatives" / "cases.html"
     # as long as with `make demo`, which also prints up to seven lines of its installation
-    assert len(first.stdout.splitlines()) == 23 + 1
+    assert len(first.stdout.splitlines()) == 21 + 1
     assert report in first.stdout and f"all results on one page: {page} (" in first.stdout
     assert f"opened {page.as_uri()}" in first.stdout.splitlines()
-    assert "the same for both" in report and report.count(" gold ") == 3
+    assert report.count("     teacher: ") == 3
     log = (folder / "demo.log").read_text(encoding="utf-8")
-    assert log.count("$ python ") == 4 and log.count("$ fairseq-train ") == 2 and "known to WordNet" in log
+    assert log.count("$ python ") == 5 and log.count("$ fairseq-train ") == 9 and "known to WordNet" in log
     text = page.read_text(encoding="utf-8")
-    assert '"name":"plain","points":[[2,' in text and '"name":"corrected"' in text
-    (row,) = (line.split() for line in report.splitlines() if line.startswith("  masked words predicted, in %"))
-    plain, corrected, difference = map(float, row[-3:])
-    assert 20 < plain < 100 and corrected - plain == pytest.approx(difference, abs=0.011)
-    for name in ("data-bin", "synonyms.safetensors", "corrected/checkpoint_last.pt", "plain.log") + (
+    assert all(f'"name":"{arm}","points":[[2,' in text for arm in ("plain", "corrected", "taught"))
+    for name in ("data-bin", "synonyms.safetensors", "seed3/corrected/checkpoint_last.pt", "seed3/plain.log") + (
         "false-negatives/cases.html",
         "false-negatives/training.png",
     ):
         assert (folder / name).exists()
-    # the same data, order and masks: in the first updates, the corrections change little
+    # the same data, order and masks: in the first updates, the corrections change little, and another seed more
     losses = [
-        float(read_records(folder / f"{arm}.log", "train_inner")[0]["nll_loss"]) for arm in ("plain", "corrected")
+        float(read_records(folder / f"{run}.log", "train_inner")[0]["nll_loss"])
+        for run in ("seed1/plain", "seed1/corrected", "seed2/plain")
     ]
-    assert losses[0] == pytest.approx(losses[1], abs=0.005)
+    assert losses[0] == pytest.approx(losses[1], abs=0.005) and losses[0] != pytest.approx(losses[2], abs=0.005)
 
     again = run_command(*command)
     assert again.code == 0, again.output
@@ -82,9 +81,9 @@ def test_the_demo_compares_plain_and_corrected_training(folder, monkeypatch):
 
     with pytest.raises(SystemExit, match="holds a run without --from-scratch; give another folder$"):
         load_script("examples/quickstart/quickstart.py").main(["--output", str(folder), "--from-scratch"])
-    for checkpoint in (folder / "plain").iterdir():  # so that no other checkpoint can replace a damaged one
+    for checkpoint in (folder / "seed1" / "plain").iterdir():  # so that no other checkpoint can replace a damaged one
         checkpoint.write_bytes(b"damaged")
-    (folder / "plain.done").unlink()
+    (folder / "seed1" / "plain.done").unlink()
     broken = run_command(*command)
     assert broken.error().endswith("run this again to resume") and "plain.log; run" in broken.error()
 
@@ -189,6 +188,22 @@ def test_no_browser_and_a_stage_that_fails_get_one_line(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit, match="^error: --output .*file: File exists; give a folder that you can write to$"):
         quickstart.main(["--output", str(tmp_path / "file")])
+
+
+def test_the_report_has_intervals_over_the_seeds(tmp_path):
+    report = load_script("examples/quickstart/report.py")
+    accuracies = {"plain": (40, 41, 42), "corrected": (40, 41, 42), "taught": (41, 42.5, 44)}
+    for arm, values in accuracies.items():
+        for seed, accuracy in enumerate(values, start=1):
+            (tmp_path / f"seed{seed}").mkdir(exist_ok=True)
+            names = {"nll_loss": 4, "mlm_accuracy": accuracy, "false_negative_rate": 0.1}
+            valid = json.dumps({"valid_num_updates": "9", **{f"valid_{name}": str(of) for name, of in names.items()}})
+            (tmp_path / f"seed{seed}" / f"{arm}.log").write_text(f"x | INFO | valid | {valid}\n")
+    heading, columns, loss, accuracy, rate = (" ".join(line.split()) for line in report.comparison(tmp_path))
+    assert "means of 3 seeds" in heading and columns == "plain corrected taught"
+    assert loss.endswith(" 4.000 +0.000 ± 0.000 +0.000 ± 0.000") and rate.endswith(" 0.10 +0.00 ± 0.00 +0.00 ± 0.00")
+    # the differences are 1, 1.5 and 2: a standard error of 0.5 / sqrt(3), times Student's 4.303
+    assert accuracy.endswith(" 41.00 +0.00 ± 0.00 +1.50 ± 1.24")
 
 
 def test_the_report_says_whether_the_discriminator_finds_replaced_words(tmp_path):
