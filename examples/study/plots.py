@@ -1,4 +1,4 @@
-"""The plots of a study, as SVG and PNG."""
+"""The plots of a study, as SVG."""
 
 import shlex
 import sys
@@ -73,9 +73,8 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
         for name, start in plan.starts.items()
         if not start.oracle and (dose := dose_of(start, results["starts"][name]["comparisons"]))
     }
-    files = [folder / PLOTS / f"doses.{suffix}" for suffix in ("svg", "png")]
     try:
-        with drawing((WIDTH, 6), *files) as figure:
+        with drawing((WIDTH, 6), folder / PLOTS / "doses.svg") as figure:
             for axis, (column, (joined, apart)) in zip(figure.subplots(2, 1, sharex=True), panels.items()):
                 axis.axhline(0, color=INK, linewidth=0.8)
                 for place, (arm, points) in enumerate(joined.items()):
@@ -127,28 +126,28 @@ def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], Li
 
 
 def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) -> Dict[str, str]:
-    """Draw the plots of a start as SVG and PNG; returns their captions by file name without a suffix."""
+    """Draw the plots of a start as SVG; returns their captions by file name without a suffix."""
     (folder / PLOTS).mkdir(exist_ok=True)
     drawn: Dict[str, str] = {}
 
-    def files(plot: str, caption: str) -> List[Path]:
+    def file(plot: str, caption: str) -> Path:
         drawn[f"{name}.{plot}"] = caption
-        return [folder / PLOTS / f"{name}.{plot}.{suffix}" for suffix in ("svg", "png")]
+        return folder / PLOTS / f"{name}.{plot}.svg"
 
     try:
         curves = mean_curves(start, of_start)
         if curves:
             caption = "Masked-LM accuracy during training, a mean over the seeds."
-            with drawing((WIDTH, 3.6), *files("accuracy", caption)) as figure:
+            with drawing((WIDTH, 3.6), file("accuracy", caption)) as figure:
                 draw_lines(figure, start, curves, "accuracy (%)")
             differences = paired_curves(start, of_start)
             if differences:
                 caption = f"The same accuracy minus that of {start.baseline} with the same seed: same text, same masks."
-                with drawing((WIDTH, 3.6), *files("difference", caption)) as figure:
+                with drawing((WIDTH, 3.6), file("difference", caption)) as figure:
                     draw_lines(figure, start, differences, f"accuracy minus {start.baseline} (points)", zero=True)
         if of_start["rates"]:
             caption = "Wrong predictions that are synonyms of the hidden word, with the same table for all arms."
-            with drawing((WIDTH, 3.6), *files("rates", caption)) as figure:
+            with drawing((WIDTH, 3.6), file("rates", caption)) as figure:
                 draw_lines(figure, start, mean_rates(start, of_start), "of the wrong predictions (%)", points=True)
         for group in GROUPS:
             rows = [row for row in of_start["comparisons"] if row["group"] == group and row["low"] is not None]
@@ -157,7 +156,7 @@ def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) 
             measures, arms = by_measure(rows), len({row["arm"] for row in rows})
             caption = f"Differences from {start.baseline} with 95% intervals: {group}."
             size = (WIDTH, len(measures) * (0.75 + 0.19 * arms))
-            with drawing(size, *files(f"forest{GROUPS.index(group)}", caption)) as figure:
+            with drawing(size, file(f"forest{GROUPS.index(group)}", caption)) as figure:
                 draw_forest(figure, start, measures)
     except InputError as error:  # no matplotlib
         print(f"no plots are written: {error}", file=sys.stderr)

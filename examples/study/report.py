@@ -40,7 +40,7 @@ def write_report(
 ) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
     results = collect(plan, folder, machine, earlier)
-    write_text(folder / JSON, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / JSON, json.dumps(results, separators=(",", ":"), ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
         shutil.copyfile(path, folder / "plan.yaml")
     shared = draw_doses(plan, results, folder)
@@ -71,7 +71,7 @@ def summary(
     yield plan.question.strip()
     yield ""
     yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
-    yield "[index.html](index.html) has all figures; download it to open it in a browser."
+    yield f"`{PAGE}` has all figures and plots; study.py writes it next to this file."
     if remarks:
         yield from ("", remarks[0])
     header, rows = at_a_glance(plan, results)
@@ -84,7 +84,7 @@ def summary(
     if remarks[1:]:
         yield from ("", "## Discussion", "", "\n\n".join(remarks[1:]))
     for plot, caption in plots[""].items():
-        yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
+        yield from ("", f"![{caption}]({PLOTS}/{plot}.svg)")
     for name, start in plan.starts.items():
         of_start = results["starts"][name]
         if not begun(of_start):
@@ -113,8 +113,8 @@ def summary(
         ):
             if lines:
                 yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
-        for plot, caption in plots[name].items():
-            yield from ("", f"![{caption}]({PLOTS}/{plot}.png)")
+        if caption := plots[name].get(f"{name}.difference"):  # the other plots show what is in the tables
+            yield from ("", f"![{caption}]({PLOTS}/{name}.difference.svg)")
     yield from ("", f"## {PAPER}", "", NOTE)
     for of_paper in paper_tables(plan, results):
         yield from ("", f"### {of_paper.title}", "", *markdown(of_paper.header, of_paper.rows), "", of_paper.note)
