@@ -79,7 +79,10 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not args.dry_run:
         raise SystemExit("error: torch sees no GPU; check nvidia-smi, or give --dry-run")
-    args.output.mkdir(parents=True, exist_ok=True)
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(f"error: {args.output}: {error.strerror}; name another folder with --output") from None
     results = circumstances(device, torch.get_num_threads()) | {"steps": earlier(args.output, device), "left out": []}
     print(f"{results['machine']['device']}, torch {results['machine']['torch']}")
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +119,10 @@ def earlier(output: Path, device: str) -> dict[str, Any]:
     path = output / "results.json"
     if not path.exists():
         return {}
-    found = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise SystemExit(f"error: {path}: is not complete; delete it, and run the same command again") from None
     before, now = found["machine"]["device"], circumstances(device, torch.get_num_threads())["machine"]["device"]
     if before != now:
         raise SystemExit(f"error: {path}: was measured on {before}, and this is {now}; give another --output")
@@ -173,6 +179,9 @@ def plan(dry_run: bool) -> list[Step]:
     ]
     steps += [Step(f"repeated and resumed {precision}", "repeat", {"precision": precision}, 40) for precision in FLAGS]
     steps.append(compiled[1])
+    # a graph's results, here gradients, are kept while it runs again
+    accumulated = ["--compile-model", "--update-freq", "2"]
+    steps.append(train("compiled, --update-freq 2 electra_small 128x128 bfloat16", accumulated, 110, shape=small))
     for precision in ("float16", "float32"):
         steps += [pair(precision, *shape, rounds=1) for shape in (main, *others)]
     steps.append(Step("all objectives float32", "smoke", {"precision": "float32"}, 30))

@@ -110,6 +110,11 @@ def test_a_failed_check_ends_it_and_steps_that_do_not_fit_are_named(benchmark, m
     (tmp_path / "results.json").write_text(json.dumps(results))
     with pytest.raises(SystemExit, match="was measured on another, and this is .*; give another --output"):
         run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
+    with pytest.raises(SystemExit, match="results.json: File exists; name another folder with --output"):
+        run(benchmark, monkeypatch, "--output", tmp_path / "results.json", "--dry-run")
+    (tmp_path / "results.json").write_text('{"machine"')
+    with pytest.raises(SystemExit, match="results.json: is not complete; delete it, and run the same command again"):
+        run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
 
 
 def test_a_trace_is_summarized(benchmark):
