@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
+from ..masked_prediction import MaskedPredictions
 from ..modules.cross_entropy import log_probabilities
 from . import functional
-from .base import PERCENT, MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .base import PERCENT, Metric, Objective, ObjectiveConfig
 
 EMA = "ema"
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from ..masked_prediction import MaskedPredictions
 from . import functional
-from .base import MaskedPredictions, Objective, ObjectiveConfig
+from .base import Objective, ObjectiveConfig
 
 
 @dataclass
