@@ -143,9 +143,11 @@ class Objective(nn.Module):
         """Which predictions count as false negatives: (N) boolean. Called only with a synonym table."""
         return false_negatives(masked.predictions, masked.words, self.synonyms)
 
-    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
-        """The loss of each masked position (N); `nll`, (N), is that of plain masked LM."""
-        return nll
+    def masked_lm_losses(
+        self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of each masked position, (N), and what to log; ``nll``, (N), is that of plain masked LM."""
+        return nll, {}
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], Tensor]:
         """The weight of each masked position (N), None if all are equal, and the sample size that divides the loss."""
@@ -180,11 +182,12 @@ class Objective(nn.Module):
         """
         output, masked = self.run(model, sample)
         nll = functional.masked_lm(masked.logits if self.trains_on_nll else masked.logits.detach(), masked.targets)
-        losses = self.masked_lm_losses(masked, nll)
+        losses, logs = self.masked_lm_losses(sample, masked, nll)
         weights, sample_size = self.masked_lm_weights(masked)
         losses = losses if weights is None else weights * losses
         loss = functional.total(losses, masked.masked_tokens if self.sums_all_positions else None)
-        regularization, logs = self.regularization(model, sample, masked)
+        regularization, more_logs = self.regularization(model, sample, masked)
+        logs = {**logs, **more_logs}
         if regularization is not None:
             loss = loss + regularization
         masked_count = masked.masked_tokens.sum()
