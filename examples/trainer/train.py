@@ -24,7 +24,7 @@ from transformers.utils import logging
 from tn_fairseq.arguments import positive
 from tn_fairseq.errors import InputError, one_line_errors
 from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
-from tn_fairseq.objectives import functional
+from tn_fairseq.masked_prediction import false_negatives, masked_predictions
 
 SMALL_MODEL = Path(__file__).resolve().parent.parent / "small_model" / "model"
 OBJECTIVES = {"plain": "mlm", "corrected": "mlm_hard_correction"}
@@ -55,14 +55,17 @@ def punished(trainer: TrueNegativeTrainer, rows: list, synonyms: SynonymTable) -
     """The most likely predictions that are synonyms: their probability, the text around, and both words."""
     tokenizer, found = trainer.processing_class, {}
     for batch in trainer.get_eval_dataloader(rows):
-        masked = batch["labels"] != -100
-        probabilities = trainer.model(batch["input_ids"]).logits[masked].softmax(dim=-1)
-        text = batch["input_ids"].where(~masked, batch["labels"]).cpu()
-        words = functional.complete_words(text, synonyms.continues_word, tokenizer.pad_token_id)[masked.cpu()]
-        best, predicted = (tensor.cpu() for tensor in probabilities.max(dim=-1))
-        fired = functional.false_negatives(predicted, words, synonyms.synonyms)
+        logits = trainer.model(batch["input_ids"]).logits[batch["labels"] != -100].cpu()
+        inputs, labels = batch["input_ids"].cpu(), batch["labels"].cpu()
+        is_masked = labels != -100
+        best, predicted = logits.softmax(dim=-1).max(dim=-1)
+        masked = masked_predictions(
+            inputs, labels, is_masked, logits, predicted, tokenizer.pad_token_id, synonyms.continues_word
+        )
+        text, words = masked.text, masked.words
+        fired = false_negatives(predicted, words, synonyms.synonyms)
         for index in fired.nonzero().flatten().tolist():
-            row, column = masked.nonzero()[index].tolist()
+            row, column = is_masked.nonzero()[index].tolist()
             before, after = text[row, max(0, column - NEAR) : column], text[row, column + 1 : column + 1 + NEAR]
             gold, synonym = (tokenizer.decode([ids[index]]) for ids in (words, predicted))
             parts = [tokenizer.decode(part, skip_special_tokens=True) for part in (before, after)]

@@ -4,6 +4,7 @@ import torch
 
 from tn_fairseq.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, TeacherCollector, context
 from tn_fairseq.analysis.predictions import Judgment, Predictions
+from tn_fairseq.masked_prediction import MaskedPredictions
 from tn_fairseq.synonym_table import PADDING
 
 V = 10
@@ -23,7 +24,8 @@ def batch(golds, predictions, sequence_id=0, length=12, words=None):
     masked[0, 3 : 3 + len(golds)] = True
     logits = torch.zeros(len(golds), V)
     words = torch.tensor(golds if words is None else words)
-    return Predictions([sequence_id], tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
+    predicted = MaskedPredictions(tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
+    return Predictions([sequence_id], predicted)
 
 
 def collect(collector, golds, predictions, rows, sequence_id=0):

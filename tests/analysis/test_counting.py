@@ -12,6 +12,7 @@ from tn_fairseq.analysis.counting import Details, count, count_checkpoint, count
 from tn_fairseq.analysis.predictions import Detection, Judgment, Predictions, Teacher
 from tn_fairseq.analysis.rates import Counts
 from tn_fairseq.errors import InputError
+from tn_fairseq.masked_prediction import MaskedPredictions
 from tn_fairseq.models.loading import Checkpoint
 from tn_fairseq.synonym_table import PADDING
 
@@ -29,11 +30,12 @@ def batch(golds, predictions, words=None):
     tokens = torch.full((3, 4), 6)
     words = torch.tensor(golds if words is None else words)
     logits = torch.zeros(4, V)
-    return Predictions([0, 1, 2], tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
+    predicted = MaskedPredictions(tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
+    return Predictions([0, 1, 2], predicted)
 
 
 def test_the_counts_of_a_batch():
-    found = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7]).masked
     fired = torch.tensor([True, True, False, False])
     # all 8 tokens are equally likely: 3 bits for each position, and 1/8 for each of the synonyms of 4 and of 5, for
     # which the loss is 2 bits if their synonyms are right
@@ -47,13 +49,13 @@ def test_the_counts_of_a_batch():
 
 
 def test_a_part_of_a_word_has_no_synonyms():
-    found = batch([4, 5, 6, 6], [5, 4, 6, 7], words=[4, 1, 1, 1])
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7], words=[4, 1, 1, 1]).masked
     assert count(found, torch.zeros(4, dtype=torch.bool), TABLE).synonym_probability == pytest.approx(0.125)
 
 
 def test_what_the_discriminator_finds():
     """Of four masked tokens: a synonym, a wrong word that it finds, the original word, and a wrong word it misses."""
-    found = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7]).masked
     logits = torch.full((3, 4), -1.0)
     logits[0, 1] = logits[0, 2] = logits[2, 0] = 1  # the synonym, a wrong word, and an original word
     is_token = torch.ones(3, 4, dtype=torch.bool)
@@ -68,7 +70,7 @@ def test_what_the_discriminator_finds():
 
 
 def test_what_the_teacher_says_counts_only_for_wrong_predictions():
-    found = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7]).masked
     of_golds, of_predictions = torch.tensor([0.25, 0.5, 0.5, 0.01]), torch.tensor([0.5, 0.125, 0.5, 0.02])
     counts = count_judged(found, Judgment(of_golds.log(), of_predictions.log()))
     assert counts.pop("teacher_probability") == pytest.approx(0.5 + 0.125 + 0.02)

@@ -45,11 +45,11 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(predicting, f
     seen = {}
     for seed in (1, 2, 1):
         found = predictions(seed)
-        masks = torch.cat([batch.masked_tokens.flatten() for batch in found])
+        masks = torch.cat([batch.masked.masked_tokens.flatten() for batch in found])
         assert seed not in seen or torch.equal(seen[seed], masks)
         seen[seed] = masks
         # the text before masking has no masks
-        assert task.mask_idx not in torch.cat([batch.tokens.flatten() for batch in found])
+        assert task.mask_idx not in torch.cat([batch.masked.text.flatten() for batch in found])
     assert not torch.equal(seen[1], seen[2])
 
     iterator = task.get_batch_iterator(
@@ -63,15 +63,15 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(predicting, f
 def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_the_seed(predicting, family):
     _, predictions = predicting(family, 16)
     (likeliest, *_) = predictions(1)
-    assert torch.equal(likeliest.predictions, likeliest.logits.argmax(dim=1))
+    assert torch.equal(likeliest.masked.predictions, likeliest.masked.logits.argmax(dim=1))
     draws = []
     for before, seed in ((5, 1), (6, 1), (6, 2)):
         torch.manual_seed(before)
         draws.append(predictions(seed, sample=True)[0])
-    assert torch.equal(draws[0].predictions, draws[1].predictions)
-    assert torch.equal(draws[0].logits, likeliest.logits)
-    assert not torch.equal(draws[0].predictions, likeliest.predictions)
-    assert not torch.equal(draws[1].predictions, draws[2].predictions)
+    assert torch.equal(draws[0].masked.predictions, draws[1].masked.predictions)
+    assert torch.equal(draws[0].masked.logits, likeliest.masked.logits)
+    assert not torch.equal(draws[0].masked.predictions, likeliest.masked.predictions)
+    assert not torch.equal(draws[1].masked.predictions, draws[2].masked.predictions)
 
 
 def test_a_judgment_is_the_softmax_at_the_gold_tokens_and_the_predictions():
@@ -100,8 +100,8 @@ def test_a_teacher_reads_the_same_masked_text(loaded, data_bin, family):
     for first in (None, torch.arange(vocabulary) // 2 * 2):
         teacher = Teacher(one.model, first)
         for batch in predict(one, dataset, batches, 2, True, NONE, first, family == "electra", teacher):
-            lprobs = batch.logits.log_softmax(dim=1)
-            for found, symbols in zip(batch.judgment, (batch.targets, batch.predictions)):
+            lprobs = batch.masked.logits.log_softmax(dim=1)
+            for found, symbols in zip(batch.judgment, (batch.masked.targets, batch.masked.predictions)):
                 torch.testing.assert_close(found, lprobs.gather(1, symbols.unsqueeze(1)).squeeze(1))
     (batch, *_) = predict(one, dataset, batches, 2, True, NONE)
     assert batch.judgment is None
@@ -134,7 +134,8 @@ def test_a_gold_token_that_the_next_one_continues_is_padding(predicting):
     dictionary = task.source_dictionary
     nouns = torch.tensor([symbol.startswith("noun") for symbol in dictionary.symbols])
     for batch in predictions(1, continues_word=nouns):
-        for (row, place), gold, word in zip(batch.masked_tokens.nonzero().tolist(), batch.targets, batch.words):
-            part = nouns[batch.tokens[row, place + 1 : place + 2]].any()
+        masked = batch.masked
+        for (row, place), gold, word in zip(masked.masked_tokens.nonzero().tolist(), masked.targets, masked.words):
+            part = nouns[masked.text[row, place + 1 : place + 2]].any()
             assert word == (dictionary.pad() if part else gold)
-        assert 0 < batch.words.eq(dictionary.pad()).sum() < len(batch.words)
+        assert 0 < masked.words.eq(dictionary.pad()).sum() < len(masked.words)

@@ -12,7 +12,8 @@ from fairseq.utils import apply_to_sample
 from helpers import CRITERIA, FAMILIES, RUNS, first_batch, prepare_training
 
 from tn_fairseq import corruption
-from tn_fairseq.objectives.base import ElectraOutput, Objective
+from tn_fairseq.masked_prediction import ElectraOutput
+from tn_fairseq.objectives.base import Objective
 
 # need a synonym table
 TABLE = "mlm_hard_correction mlm_merged_synonyms mlm_synonym_marginal mlm_synonym_tying rtd_graded".split()

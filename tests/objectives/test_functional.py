@@ -17,24 +17,6 @@ def test_total_of_masked_lm_is_bitwise_equal_to_fairseqs_sum(positions):
     assert torch.equal(*(torch.autograd.grad(loss, logits)[0] for loss in (ours, theirs)))
 
 
-def test_a_token_that_the_next_one_continues_is_not_a_complete_word():
-    continues_word = torch.tensor([False, False, True, False, True])
-    tokens = torch.tensor([[3, 2, 4, 0], [3, 0, 3, 2], [2, 3, 0, 1], [0, 3, 3, 4]])
-    expected = [[9, 9, 4, 0], [3, 0, 9, 2], [2, 3, 0, 1], [0, 3, 9, 4]]  # the last one of a block is complete
-    assert functional.complete_words(tokens, continues_word, padding=9).tolist() == expected
-    assert functional.complete_words(tokens[:, :1], continues_word, padding=9).tolist() == [[3], [3], [2], [0]]
-    assert functional.complete_words(tokens[:0], continues_word, padding=9).shape == (0, 4)
-
-
-def test_false_negatives_are_synonyms_of_the_target_and_never_the_target_itself():
-    table = torch.full((6, 2), -1, dtype=torch.int32)
-    table[4, 0], table[4, 1], table[5, 0] = 5, 3, 4
-    targets = torch.tensor([4, 4, 4, 5, 5, 3])
-    predictions = torch.tensor([5, 3, 4, 4, 3, 4])
-    expected = [True, True, False, True, False, False]  # the table is read only in the row of the gold token
-    assert functional.false_negatives(predictions, targets, table).tolist() == expected
-
-
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 def test_synonym_gain_and_its_gradient_are_finite_and_zero_without_synonyms(weight):
     """A model that is as sure as a float32 allows, of the gold word or of the synonym."""

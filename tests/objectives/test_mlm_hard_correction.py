@@ -6,6 +6,7 @@ from lexical_files import save_model
 from preprocessed import refused
 
 from tn_fairseq import corruption
+from tn_fairseq.masked_prediction import complete_words, false_negatives
 from tn_fairseq.objectives import functional
 from tn_fairseq.objectives.judge import judge_scores
 
@@ -114,7 +115,7 @@ def test_the_discriminators_targets_for_drawn_synonyms(build, synonym_table, cho
     drawn = torch.tensor([task.dictionary[other] in synonyms_of(task.dictionary[gold]) for gold, other in pairs])
     is_synonym = torch.zeros_like(masked)
     is_synonym[masked] = drawn
-    argmax = functional.false_negatives(output.logits.argmax(-1), targets[masked], criterion.objective.synonyms)
+    argmax = false_negatives(output.logits.argmax(-1), targets[masked], criterion.objective.synonyms)
     assert drawn.any() and not torch.equal(drawn, argmax)
 
     counts = batch["net_input"]["src_tokens"].ne(pad)
@@ -188,7 +189,7 @@ def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
     batch = first_batch(task, size=24)
     masked, output = outputs(built, batch)
     text = corruption.original_tokens(batch["net_input"]["src_tokens"], batch["target"], masked)
-    words = functional.complete_words(text, criterion.objective.continues_word, task.dictionary.pad())
+    words = complete_words(text, criterion.objective.continues_word, task.dictionary.pad())
     is_synonym = torch.tensor([task.dictionary[word] in synonyms_of("noun3") for word in words[masked].tolist()])
     candidates = corruption.fill_in(torch.zeros_like(masked), masked, is_synonym)
     if judge == "discriminator":

@@ -69,11 +69,12 @@ class CaseCollector:
 
     def add(self, batch: Predictions, probabilities: Tensor, false_negative: Tensor) -> None:
         """Add the cases of a batch; ``probabilities`` (N, V) are the model's, ``false_negative`` (N) the table's."""
-        rows = self.table[batch.words].long()
+        masked = batch.masked
+        rows = self.table[masked.words].long()
         of_synonyms = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
-        of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
-        near_miss = ~false_negative & (batch.predictions != batch.targets) & (rows[:, 0] != PADDING)
-        places = batch.masked_tokens.nonzero()
+        of_predictions = probabilities.gather(1, masked.predictions.unsqueeze(1)).squeeze(1)
+        near_miss = ~false_negative & (masked.predictions != masked.targets) & (rows[:, 0] != PADDING)
+        places = masked.masked_tokens.nonzero()
         for corrected, candidates, confidence in (
             (True, false_negative, of_predictions),
             (False, near_miss, of_synonyms.max(dim=1).values),
@@ -83,12 +84,12 @@ class CaseCollector:
             for position in positions[best].tolist():
                 sequence, place = places[position].tolist()
                 synonyms = [index for index in rows[position].tolist() if index != PADDING]
-                gold, prediction = int(batch.targets[position]), int(batch.predictions[position])
+                gold, prediction = int(masked.targets[position]), int(masked.predictions[position])
                 case = _Found(
                     confidence=confidence[position].item(),
                     key=(batch.sequence_ids[sequence], place),
-                    tokens=batch.tokens[sequence],
-                    masked_tokens=batch.masked_tokens[sequence],
+                    tokens=masked.text[sequence],
+                    masked_tokens=masked.masked_tokens[sequence],
                     gold=gold,
                     gold_probability=probabilities[position, gold].item(),
                     prediction=prediction,
@@ -131,21 +132,22 @@ class TeacherCollector:
 
     def add(self, batch: Predictions, judgment: Judgment, probabilities: Tensor) -> None:
         """Add the cases of a batch; ``probabilities`` (N, V) are the model's."""
+        masked = batch.masked
         of_golds, of_predictions = judgment.of_golds.exp(), judgment.of_predictions.exp()
-        is_whole = batch.words.eq(batch.targets) & self.is_word[batch.targets] & self.is_word[batch.predictions]
+        is_whole = masked.words.eq(masked.targets) & self.is_word[masked.targets] & self.is_word[masked.predictions]
         is_likely = judgment.as_likely | judgment.likely
-        positions = (is_whole & is_likely & batch.predictions.ne(batch.targets)).nonzero().squeeze(1)
-        places = batch.masked_tokens.nonzero()
+        positions = (is_whole & is_likely & masked.predictions.ne(masked.targets)).nonzero().squeeze(1)
+        places = masked.masked_tokens.nonzero()
         best = of_predictions[positions].topk(min(len(positions), self.limit)).indices
         for position in positions[best].tolist():
             sequence, place = places[position].tolist()
-            gold, prediction = int(batch.targets[position]), int(batch.predictions[position])
+            gold, prediction = int(masked.targets[position]), int(masked.predictions[position])
             self.found.add(
                 _Found(
                     confidence=of_predictions[position].item(),
                     key=(batch.sequence_ids[sequence], place),
-                    tokens=batch.tokens[sequence],
-                    masked_tokens=batch.masked_tokens[sequence],
+                    tokens=masked.text[sequence],
+                    masked_tokens=masked.masked_tokens[sequence],
                     gold=gold,
                     gold_probability=probabilities[position, gold].item(),
                     prediction=prediction,

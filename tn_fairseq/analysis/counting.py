@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from ..errors import InputError
 from ..huggingface.masked_lm import load_folder
+from ..masked_prediction import MaskedPredictions, false_negatives
 from ..models.loading import Checkpoint, Loaded, load
 from ..objectives import functional
 from ..objectives.mlm_merged_synonyms import first_of_group
@@ -33,36 +34,37 @@ class Details:
         self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # positions at which both fire
         self.word_embeddings = torch.empty(0)  # (V, E)
 
-    def add(self, batch: Predictions, false_negatives: Tensor) -> None:
-        """Add a batch; ``false_negatives`` is (tables, N) boolean."""
-        probabilities = batch.logits.softmax(dim=-1)
-        for collector, false_negative in zip(self.collectors, false_negatives, strict=True):
+    def add(self, batch: Predictions, fired: Tensor) -> None:
+        """Add a batch; ``fired``, (tables, N) boolean, are the false negatives."""
+        masked = batch.masked
+        probabilities = masked.logits.softmax(dim=-1)
+        for collector, false_negative in zip(self.collectors, fired, strict=True):
             collector.add(batch, probabilities, false_negative)
         if self.of_teacher is not None and batch.judgment is not None:
             self.of_teacher.add(batch, batch.judgment, probabilities)
-        of_predictions = probabilities.gather(1, batch.predictions.unsqueeze(1)).squeeze(1)
-        wrong = batch.words.eq(batch.targets) & batch.predictions.ne(batch.targets)
-        self.wrong.append((batch.targets[wrong], batch.predictions[wrong], of_predictions[wrong]))
-        fired = false_negatives.double()  # exact
-        self.fired += (fired @ fired.T).long()
+        of_predictions = probabilities.gather(1, masked.predictions.unsqueeze(1)).squeeze(1)
+        wrong = masked.words.eq(masked.targets) & masked.predictions.ne(masked.targets)
+        self.wrong.append((masked.targets[wrong], masked.predictions[wrong], of_predictions[wrong]))
+        numbers = fired.double()  # exact
+        self.fired += (numbers @ numbers.T).long()
 
 
-def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
+def count(masked: MaskedPredictions, false_negative: Tensor, table: Tensor) -> Counts:
     """The counts of one batch for one table, (V, S), without those of detection and of a teacher.
 
     ``false_negative`` is (N) boolean.
     """
-    lprobs = batch.logits.log_softmax(dim=-1)
-    synonyms = table[batch.words]
+    lprobs = masked.logits.log_softmax(dim=-1)
+    synonyms = table[masked.words]
     of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
-    gain = functional.synonym_gain(batch.logits, batch.targets, synonyms)
+    gain = functional.synonym_gain(masked.logits, masked.targets, synonyms)
     return Counts(
-        sequences=len(batch.sequence_ids),
-        corrected_sequences=int(batch.in_place(false_negative).any(dim=1).sum()),
-        masked=len(batch.targets),
-        correct=int(batch.predictions.eq(batch.targets).sum()),
+        sequences=len(masked.text),
+        corrected_sequences=int(masked.scatter(false_negative).any(dim=1).sum()),
+        masked=len(masked.targets),
+        correct=int(masked.predictions.eq(masked.targets).sum()),
         corrected=int(false_negative.sum()),
-        loss=-lprobs.gather(1, batch.targets.unsqueeze(1)).double().sum().item() / math.log(2),
+        loss=-lprobs.gather(1, masked.targets.unsqueeze(1)).double().sum().item() / math.log(2),
         synonym_probability=of_synonyms.double().sum().item(),
         with_synonyms=int(synonyms.ge(0).any(dim=1).sum()),
         synonym_gain=gain.double().sum().item() / math.log(2),
@@ -70,15 +72,15 @@ def count(batch: Predictions, false_negative: Tensor, table: Tensor) -> Counts:
 
 
 def count_detected(
-    batch: Predictions, detection: Detection, table: Tensor
+    masked: MaskedPredictions, detection: Detection, table: Tensor
 ) -> tuple[dict[str, int], tuple[Tensor, Tensor]]:
     """How many tokens ELECTRA's discriminator calls replaced, and its logits of replaced and of original tokens.
 
     The tokens that it reads are replaced, synonyms of the original, or originals. Synonyms have no logits here.
     """
-    is_synonym = functional.false_negatives(detection.drawn_tokens, batch.words, table)
-    synonyms = batch.in_place(is_synonym)
-    replaced = batch.in_place(detection.drawn_tokens.ne(batch.targets) & ~is_synonym)
+    is_synonym = false_negatives(detection.drawn_tokens, masked.words, table)
+    synonyms = masked.scatter(is_synonym)
+    replaced = masked.scatter(detection.drawn_tokens.ne(masked.targets) & ~is_synonym)
     originals = detection.is_token & ~replaced & ~synonyms
     counts = {
         name: int(tokens.sum())
@@ -88,9 +90,9 @@ def count_detected(
     return counts, (detection.logits[replaced], detection.logits[originals])
 
 
-def count_judged(batch: Predictions, judgment: Judgment) -> dict[str, Any]:
+def count_judged(masked: MaskedPredictions, judgment: Judgment) -> dict[str, Any]:
     """How many wrong predictions the teacher finds as likely as the gold token, or likely, and its probabilities."""
-    wrong = batch.predictions.ne(batch.targets)
+    wrong = masked.predictions.ne(masked.targets)
     return {
         "teacher_as_likely": int(judgment.as_likely[wrong].sum()),
         "teacher_likely": int(judgment.likely[wrong].sum()),
@@ -165,12 +167,11 @@ def count_checkpoint(
         for batch in predict(
             loaded, dataset, batches, seed, is_sample, continues_word, first, options.detection, teacher
         ):
-            false_negatives = torch.stack(
-                [functional.false_negatives(batch.predictions, batch.words, table) for table in tables.values()]
-            )
-            counts = [count(batch, *pair) for pair in zip(false_negatives, tables.values(), strict=True)]
+            masked = batch.masked
+            fired = torch.stack([false_negatives(masked.predictions, masked.words, table) for table in tables.values()])
+            counts = [count(masked, *pair) for pair in zip(fired, tables.values(), strict=True)]
             if batch.detection is not None:
-                detected = [count_detected(batch, batch.detection, table) for table in tables.values()]
+                detected = [count_detected(masked, batch.detection, table) for table in tables.values()]
                 counts = [one._replace(**of_table) for one, (of_table, _) in zip(counts, detected, strict=True)]
                 scores.append([logits for _, logits in detected])
             if batch.judgment is not None:
@@ -179,11 +180,11 @@ def count_checkpoint(
                         f"--teacher {options.teacher}: its probabilities are NaN because its training diverged; give "
                         "an earlier checkpoint"
                     )
-                judged = count_judged(batch, batch.judgment)
+                judged = count_judged(masked, batch.judgment)
                 counts = [one._replace(**judged) for one in counts]
             found.append(counts)
             if details is not None:
-                details.add(batch, false_negatives)
+                details.add(batch, fired)
             progress.update(len(batch.sequence_ids))
         of_seed = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
         right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(of_seed)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..masked_prediction import false_negatives
 from ..objectives import functional
 from ..synonym_table import PADDING
 
@@ -34,7 +35,7 @@ def pair_rows(
     probabilities = torch.bincount(inverse, weights=of_predictions.double(), minlength=len(codes)) / counts
     order = counts.argsort(descending=True, stable=True)
     gold, predicted = codes[order] // len(labels), codes[order] % len(labels)
-    fired = {name: functional.false_negatives(predicted, gold, table) for name, table in tables.items()}
+    fired = {name: false_negatives(predicted, gold, table) for name, table in tables.items()}
     corrected = torch.stack(list(fired.values())).any(dim=0)
     similarity = similarities(embeddings, gold, predicted)
     candidates = ~corrected & is_word[gold] & is_word[predicted]

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from .. import corruption
 from ..errors import PREPROCESSING, InputError
+from ..masked_prediction import MaskedPredictions, masked_predictions
 from ..models.loading import Loaded
 from ..modules.cross_entropy import log_probabilities
-from ..objectives import functional
 from .rates import LIKELY
 
 BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
@@ -54,21 +54,12 @@ class Judgment(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """A batch of B sequences of at most T tokens with N masked positions, V symbols in the dictionary."""
+    """The predictions for a batch of B sequences."""
 
     sequence_ids: list[int]  # (B)
-    tokens: Tensor  # (B, T), the text before masking
-    masked_tokens: Tensor  # (B, T) boolean
-    targets: Tensor  # (N), w_k
-    words: Tensor  # (N), w_k, or padding if it is only a part of a word
-    predictions: Tensor  # (N), r_k
-    logits: Tensor  # (N, V)
+    masked: MaskedPredictions
     detection: Detection | None = None
     judgment: Judgment | None = None
-
-    def in_place(self, values: Tensor) -> Tensor:
-        """Boolean values of the masked positions, (N), in the text: (B, T), False elsewhere."""
-        return corruption.fill_in(torch.zeros_like(self.masked_tokens), self.masked_tokens, values)
 
 
 def load_split(loaded: Loaded, data_bin: Path, split: str) -> FairseqDataset:
@@ -140,7 +131,6 @@ def predict(
         target_tokens = batch["target"]
         padding = loaded.task.source_dictionary.pad()
         masked_tokens = target_tokens.ne(padding)
-        targets = corruption.take_masked(target_tokens, masked_tokens)
         net_input = {**batch["net_input"], "masked_tokens": masked_tokens}
         drawing: dict[str, Any] = {}
         if detects:
@@ -155,21 +145,13 @@ def predict(
         predictions = logits.argmax(-1)
         if sample:
             predictions = corruption.draw_replacements(logits, temperature, batch.get("uniform_draws"))
+        src_tokens = batch["net_input"]["src_tokens"]
+        masked = masked_predictions(
+            src_tokens, target_tokens, masked_tokens, logits, predictions, padding, continues_word
+        )
         judgment = None
         if teacher is not None:
             of_teacher = _read(teacher.model, net_input, teacher.first_of_group)[0]
-            judgment = judge(of_teacher, targets.to(of_teacher.device), predictions.to(of_teacher.device))
+            judgment = judge(of_teacher, masked.targets.to(of_teacher.device), predictions.to(of_teacher.device))
             del of_teacher  # before the caller works on the logits
-        tokens = corruption.original_tokens(batch["net_input"]["src_tokens"], target_tokens, masked_tokens)
-        words = functional.complete_words(tokens, continues_word, padding)
-        yield Predictions(
-            sequence_ids=batch["id"].tolist(),
-            tokens=tokens,
-            masked_tokens=masked_tokens,
-            targets=targets,
-            words=corruption.take_masked(words, masked_tokens),
-            predictions=predictions,
-            logits=logits,
-            detection=detection,
-            judgment=judgment,
-        )
+        yield Predictions(batch["id"].tolist(), masked, detection, judgment)

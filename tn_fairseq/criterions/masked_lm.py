@@ -3,7 +3,6 @@
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from fairseq.utils import get_perplexity
-from omegaconf import II, OmegaConf, open_dict
+from omegaconf import II
 from torch import Tensor, nn
 
 from ..data import count_symbols
@@ -51,10 +50,6 @@ class MaskedLMCriterion(FairseqCriterion):
             raise InputError(
                 f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
             )
-        # If --num-workers is above 0 (the default is 1), fairseq keeps loader processes and their copy of the dataset.
-        # They would repeat the masks of the first epoch, and a resumed run would draw different ones.
-        with open_dict(task.cfg) if OmegaConf.is_config(task.cfg) else nullcontext():
-            task.cfg.reuse_dataloader = False
         synonyms = continues_word = None
         if cfg.synonym_table:
             synonyms, continues_word, _ = load_synonym_table(cfg.synonym_table, task.source_dictionary)

@@ -9,7 +9,7 @@ from transformers import ElectraForMaskedLM, ElectraForPreTraining
 
 from .. import corruption
 from ..errors import InputError
-from ..objectives.base import ElectraOutput
+from ..masked_prediction import ElectraOutput
 
 # other names of the generator's embeddings, which are saved once
 _OTHER_NAMES = ("discriminator.electra.embeddings.", "generator.generator_lm_head.weight")

@@ -13,8 +13,9 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from .. import corruption
 from ..errors import InputError, naming
+from ..masked_prediction import ElectraOutput
 from ..objectives import OBJECTIVES, Objective
-from ..objectives.base import ElectraOutput, add_up
+from ..objectives.base import add_up
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
 from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm, without_adapters
@@ -207,7 +208,7 @@ def build_objective(
         load_judge=lambda folder: load_judge(folder, tokenizer),
         load_teacher=lambda teacher: load_teacher(teacher, tokenizer, autocast),
     )
-    objective.sums_in_place = True
+    objective.sums_all_positions = True
     return objective
 
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from .. import corruption
 from ..errors import InputError, one_line_errors
+from ..masked_prediction import ElectraOutput
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder
-from ..objectives.base import ElectraOutput
 from .base import (
     EncoderConfig,
     EncoderModel,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from .. import corruption
 from ..errors import InputError
+from ..masked_prediction import ElectraOutput, MaskedPredictions, false_negatives, masked_predictions
 from . import functional
 
 
@@ -26,31 +27,6 @@ class ObjectiveConfig:
     discriminator_loss_weight: float = field(
         default=50.0, metadata={"help": "ELECTRA: weight of replaced token detection"}
     )
-
-
-class ElectraOutput(NamedTuple):
-    """One pass through both towers of ELECTRA. N masked positions in a batch of shape (B, T)."""
-
-    logits: Tensor  # (N, V), the generator's, at the masked positions
-    drawn_tokens: Tensor  # (N), what the generator drew
-    is_replaced: Tensor  # (B, T) boolean, false where a draw equals the original token
-    discriminator_logits: Tensor  # (B, T), positive means replaced
-
-
-class MaskedPredictions(NamedTuple):
-    """The model's output at the N masked positions of a batch of shape (B, T)."""
-
-    masked_tokens: Tensor  # (B, T) boolean
-    targets: Tensor  # (N), w_k
-    words: Tensor  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
-    predictions: Tensor  # (N), r_k
-    is_synonym: Tensor  # (N) boolean: r_k is in V[w_k]; None without a synonym table
-    false_negative: Tensor  # (N) boolean: the synonyms that an objective accepts; None without a table
-    logits: Tensor  # (N, V)
-
-    def in_place(self, values: Tensor) -> Tensor:
-        """Booleans of the masked positions, (N), at their places in the batch, False elsewhere: (B, T)."""
-        return corruption.fill_in(torch.zeros_like(self.masked_tokens), self.masked_tokens, values)
 
 
 BITS, PERCENT = 1 / math.log(2), 100.0
@@ -113,7 +89,7 @@ class Objective(nn.Module):
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
     needs_discriminator = False  # only ELECTRA has one
-    sums_in_place = False  # whether losses are added up at their places in the batch, as transformers does
+    sums_all_positions = False  # whether losses are added up with zeros between them, as transformers does
     trains_on_nll = True  # whether the loss of plain masked LM gets a gradient
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
@@ -163,13 +139,15 @@ class Objective(nn.Module):
 
     # Methods that an objective overrides
 
-    def confirm_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
-        """Which synonyms count as false negatives: (N) boolean. Called only with a synonym table."""
-        return masked.is_synonym
+    def find_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
+        """Which predictions count as false negatives: (N) boolean. Called only with a synonym table."""
+        return false_negatives(masked.predictions, masked.words, self.synonyms)
 
-    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
-        """The loss of each masked position (N); `nll`, (N), is that of plain masked LM."""
-        return nll
+    def masked_lm_losses(
+        self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of each masked position, (N), and what to log; ``nll``, (N), is that of plain masked LM."""
+        return nll, {}
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], Tensor]:
         """The weight of each masked position (N), None if all are equal, and the sample size that divides the loss."""
@@ -202,7 +180,39 @@ class Objective(nn.Module):
         The batch is fairseq's: ``net_input`` with ``src_tokens``, (B, T), ``target``, (B, T), with the gold tokens at
         the masked positions and padding elsewhere, and the numbers ``ntokens`` and ``nsentences``.
         """
-        target_tokens = sample["target"]
+        output, masked = self.run(model, sample)
+        nll = functional.masked_lm(masked.logits if self.trains_on_nll else masked.logits.detach(), masked.targets)
+        losses, logs = self.masked_lm_losses(sample, masked, nll)
+        weights, sample_size = self.masked_lm_weights(masked)
+        losses = losses if weights is None else weights * losses
+        loss = functional.total(losses, masked.masked_tokens if self.sums_all_positions else None)
+        regularization, more_logs = self.regularization(model, sample, masked)
+        logs = {**logs, **more_logs}
+        if regularization is not None:
+            loss = loss + regularization
+        masked_count = masked.masked_tokens.sum()
+        if isinstance(output, ElectraOutput):
+            detection, more_logs = self.detect(output, masked, sample["net_input"]["src_tokens"].ne(self.padding))
+            logs = {**logs, **more_logs}
+            loss = self.weigh(loss, sample_size, detection, masked_count)
+            sample_size = masked_count
+        # the same keys in the same order, on every worker and at every step, because fairseq adds up workers by order
+        logging_output = {
+            "loss": loss.detach(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["nsentences"],
+            "sample_size": sample_size,
+            "masked": masked_count,
+            "nll": nll.detach().sum(),
+            "correct": masked.predictions.eq(masked.targets).sum(),
+            **self.count_false_negatives(masked),
+            **logs,
+        }
+        return loss, sample_size, logging_output
+
+    def run(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Any, MaskedPredictions]:
+        """The model's output for a batch, and its predictions; raises InputError if it lacks a discriminator."""
+        src_tokens, target_tokens = sample["net_input"]["src_tokens"], sample["target"]
         masked_tokens = target_tokens.ne(self.padding)
         # batches from fairseq's own tasks have neither
         masked_indices, uniform_draws = sample.get("masked_indices"), sample.get("uniform_draws")
@@ -216,59 +226,14 @@ class Objective(nn.Module):
                 "temperature": self.cfg.generator_temperature,
             }
         )
-        logits = output[0]
-        is_electra = isinstance(output, ElectraOutput)
-        if self.needs_discriminator and not is_electra:
+        if self.needs_discriminator and not isinstance(output, ElectraOutput):
             raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
-
-        targets = corruption.take_masked(target_tokens, masked_tokens, masked_indices)
         predictions = self.predict(output, uniform_draws)
-        words: Any = None
-        is_synonym: Any = None
+        texts = src_tokens, target_tokens, masked_tokens
+        masked = masked_predictions(*texts, output[0], predictions, self.padding, self.continues_word, masked_indices)
         if self.synonyms is not None:
-            text = corruption.original_tokens(sample["net_input"]["src_tokens"], target_tokens, masked_tokens)
-            complete = functional.complete_words(text, self.continues_word, self.padding)
-            words = corruption.take_masked(complete, masked_tokens, masked_indices)
-            is_synonym = functional.false_negatives(predictions, words, self.synonyms)
-        masked = MaskedPredictions(masked_tokens, targets, words, predictions, is_synonym, is_synonym, logits)
-        if self.synonyms is not None:
-            masked = masked._replace(false_negative=self.confirm_false_negatives(sample, output, masked))
-
-        nll = functional.masked_lm(logits if self.trains_on_nll else logits.detach(), targets)
-        masked_count = masked_tokens.sum()
-        losses = self.masked_lm_losses(masked, nll)
-        weights, sample_size = self.masked_lm_weights(masked)
-        losses = losses if weights is None else weights * losses
-        loss = functional.total(losses, masked_tokens if self.sums_in_place else None)
-        regularization, logs = self.regularization(model, sample, masked)
-        if regularization is not None:
-            loss = loss + regularization
-        if is_electra:
-            is_token = sample["net_input"]["src_tokens"].ne(self.padding)
-            detection, detection_logs = self.detect(output, masked, is_token)
-            # the generator's loss is a mean over its sample size, the discriminator's over the tokens: scale both to
-            # the number of masked tokens, so that corrections of the one do not change how much the other learns
-            generator_loss = loss * (masked_count / torch.where(sample_size > 0, sample_size, 1))
-            sample_size = masked_count
-            loss = (
-                self.cfg.generator_loss_weight * generator_loss
-                + self.cfg.discriminator_loss_weight * detection * masked_count
-            )
-            logs = {**logs, **detection_logs}
-
-        # the same keys in the same order, on every worker and at every step, because fairseq adds up workers by order
-        logging_output = {
-            "loss": loss.detach(),
-            "ntokens": sample["ntokens"],
-            "nsentences": sample["nsentences"],
-            "sample_size": sample_size,
-            "masked": masked_count,
-            "nll": nll.detach().sum(),
-            "correct": predictions.eq(targets).sum(),
-            **self.count_false_negatives(masked),
-            **logs,
-        }
-        return loss, sample_size, logging_output
+            masked = masked._replace(false_negative=self.find_false_negatives(sample, output, masked))
+        return output, masked
 
     def predict(self, output: Any, uniform_draws: Optional[Tensor]) -> Tensor:
         """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""
@@ -297,14 +262,24 @@ class Objective(nn.Module):
         }
         return loss.sum() / tokens.clamp(min=1), logs
 
+    def weigh(self, generator_loss: Tensor, sample_size: Tensor, detection: Tensor, masked_count: Tensor) -> Tensor:
+        """The weighted sum of ELECTRA's two losses, to be divided by the number of masked tokens."""
+        # the generator's loss is a mean over its sample size, the discriminator's over the tokens: scale both to
+        # the number of masked tokens, so that corrections of the one do not change how much the other learns
+        generator_loss = generator_loss * (masked_count / torch.where(sample_size > 0, sample_size, 1))
+        return (
+            self.cfg.generator_loss_weight * generator_loss
+            + self.cfg.discriminator_loss_weight * detection * masked_count
+        )
+
     def drawn_synonyms(self, output: ElectraOutput, masked: MaskedPredictions) -> Tensor:
         """Where the generator drew a synonym of the gold word: (B, T) boolean."""
-        return masked.in_place(functional.false_negatives(output.drawn_tokens, masked.words, self.synonyms))
+        return masked.scatter(false_negatives(output.drawn_tokens, masked.words, self.synonyms))
 
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         if masked.false_negative is None:
             return {}
         return {
             "false_negatives": masked.false_negative.sum(),
-            "false_negative_sequences": masked.in_place(masked.false_negative).any(dim=1).sum(),
+            "false_negative_sequences": masked.scatter(masked.false_negative).any(dim=1).sum(),
         }

@@ -27,27 +27,9 @@ def total(values: Tensor, masked_tokens: Tensor | None = None) -> Tensor:
     if masked_tokens is None:
         first = torch.zeros(len(values), dtype=torch.long, device=values.device)
         return F.nll_loss(-values.unsqueeze(1), first, reduction="sum")
-    in_place = torch.zeros_like(masked_tokens, dtype=values.dtype).masked_scatter(masked_tokens, values)
+    scattered = torch.zeros_like(masked_tokens, dtype=values.dtype).masked_scatter(masked_tokens, values)
     ignored = torch.where(masked_tokens, 0, -100).flatten()
-    return F.nll_loss(-in_place.flatten().unsqueeze(1), ignored, reduction="sum")
-
-
-def complete_words(tokens: Tensor, continues_word: Tensor, padding: int) -> Tensor:
-    """The tokens of a text, with ``padding`` where the next token continues the word: (B, T), (V) boolean -> (B, T).
-
-    Such a token is only a part of a word, as mer of merle, and its row of the synonym table is about another word. The
-    next token is not known at the end of a block, where nothing is replaced.
-    """
-    continued = F.pad(continues_word[tokens[:, 1:]], (0, 1))
-    return tokens.masked_fill(continued, padding)
-
-
-def false_negatives(predictions: Tensor, targets: Tensor, synonym_table: Tensor) -> Tensor:
-    """True where the prediction is a synonym of the gold token, r_k in V[w_k]: (N), (N), (V, S) -> (N) (section 3.2).
-
-    The table is right-padded and no row holds its own token, so a correct prediction is never a false negative.
-    """
-    return (synonym_table[targets] == predictions.unsqueeze(-1)).any(dim=-1)
+    return F.nll_loss(-scattered.flatten().unsqueeze(1), ignored, reduction="sum")
 
 
 def hard_correction(false_negative: Tensor, weight: float = 0.0) -> Tensor:

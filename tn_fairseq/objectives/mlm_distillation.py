@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
+from ..masked_prediction import MaskedPredictions
 from ..modules.cross_entropy import log_probabilities
 from . import functional
-from .base import PERCENT, MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .base import PERCENT, Metric, Objective, ObjectiveConfig
 
 EMA = "ema"
 
@@ -86,29 +87,24 @@ class Distillation(Objective):
     def needs_table(cls, cfg: Any) -> bool:
         return cfg.distillation_words != "all"
 
-    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
-        return nll if self.is_plain else torch.zeros_like(nll)  # the loss is the term below, which has the batch
-
-    def regularization(
-        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
-    ) -> tuple[Optional[Tensor], dict[str, Tensor]]:
+    def masked_lm_losses(
+        self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.is_plain:
-            return None, {}
+            return nll, {}
         (teacher,) = self.teacher
         if teacher is None:
             teacher = sample.get("ema_model")
         if teacher is None:
             if torch.is_grad_enabled():
                 raise InputError("--distillation-teacher ema needs --store-ema and --task electra")
-            return functional.masked_lm(masked.logits, masked.targets).sum(), {}  # without a teacher, in validation
+            return nll, {}  # without a teacher, in validation
         logits = self.read(teacher, sample, masked)
         of_both = log_probabilities(logits, torch.stack([masked.targets, masked.predictions], dim=1)).exp().sum(dim=0)
         logs = {"teacher_gold": of_both[0], "teacher_prediction": of_both[1]}
         logits, weight = self.target(sample, masked, logits)
-        losses = functional.distillation(
-            masked.logits, masked.targets, logits, weight, self.cfg.distillation_temperature
-        )
-        return losses.sum(), logs
+        temperature = self.cfg.distillation_temperature
+        return functional.distillation(masked.logits, masked.targets, logits, weight, temperature), logs
 
     @torch.no_grad()
     def read(self, teacher: nn.Module, sample: dict[str, Any], masked: MaskedPredictions) -> Tensor:

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from .. import corruption
 from ..errors import InputError
+from ..masked_prediction import ElectraOutput, MaskedPredictions, false_negatives
 from . import functional
-from .base import PERCENT, ElectraOutput, MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .base import PERCENT, Metric, Objective, ObjectiveConfig
 from .judge import judge_scores
 
 DISCRIMINATOR = "discriminator"
@@ -63,21 +64,20 @@ class HardCorrection(Objective):
             # in a list, so that it is not a part of the objective, which fairseq would train and save
             self.judge = [load_judge(cfg.correction_judge)]
 
-    def confirm_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
-        found = masked.is_synonym
+    def find_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
+        found = super().find_false_negatives(sample, output, masked)
         if self.cfg.correction_judge is None:
             return found
         if self.judge is None:
             return found & (self.originality(sample, output, masked) >= self.cfg.correction_judge_threshold)
-        candidates = masked.in_place(found)
+        candidates = masked.scatter(found)
         rows = candidates.any(dim=1).nonzero().squeeze(1)
         if not len(rows):
             return found
-        net_input = sample["net_input"]
-        text = corruption.original_tokens(net_input["src_tokens"], sample["target"], masked.masked_tokens)
-        few = {name: value[rows] for name, value in {**net_input, "src_tokens": text}.items() if name != "layout"}
+        net_input = {**sample["net_input"], "src_tokens": masked.text}
+        few = {name: value[rows] for name, value in net_input.items() if name != "layout"}
         (judge,) = self.judge
-        scores = judge_scores(judge.to(text.device), few, candidates[rows], masked.predictions[found])
+        scores = judge_scores(judge.to(found.device), few, candidates[rows], masked.predictions[found])
         return found.masked_scatter(found, scores >= self.cfg.correction_judge_threshold)
 
     def originality(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
@@ -93,7 +93,8 @@ class HardCorrection(Objective):
         counts = super().count_false_negatives(masked)
         if self.cfg.correction_judge is None:
             return counts
-        return {**counts, "judged": masked.is_synonym.sum(), "judge_agreed": masked.false_negative.sum()}
+        judged = false_negatives(masked.predictions, masked.words, self.synonyms)
+        return {**counts, "judged": judged.sum(), "judge_agreed": masked.false_negative.sum()}
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Tensor, Tensor]:
         weights = functional.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from .. import corruption
 from ..errors import InputError
+from ..masked_prediction import MaskedPredictions
 from . import functional
-from .base import BITS, MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .base import BITS, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
@@ -42,10 +43,9 @@ class SentenceKL(Objective):
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
         src_tokens = sample["net_input"]["src_tokens"]
-        original = corruption.original_tokens(src_tokens, sample["target"], masked.masked_tokens)
         predicted = corruption.fill_in(src_tokens, masked.masked_tokens, masked.predictions)
         with nullcontext() if self.cfg.sent_kl_grad_target else torch.no_grad():
-            original_hidden = self.encode(model, sample, original)
+            original_hidden = self.encode(model, sample, masked.text)
         predicted_hidden = self.encode(model, sample, predicted)
         if torch.is_grad_enabled() and not predicted_hidden.requires_grad:
             raise InputError(

@@ -5,8 +5,9 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from ..masked_prediction import MaskedPredictions
 from . import functional
-from .base import MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .base import Metric, Objective, ObjectiveConfig
 
 
 @dataclass

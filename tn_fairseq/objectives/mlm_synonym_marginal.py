@@ -5,8 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ..masked_prediction import MaskedPredictions
 from . import functional
-from .base import BITS, MaskedPredictions, Metric, Objective, ObjectiveConfig
+from .base import BITS, Metric, Objective, ObjectiveConfig
 
 
 @dataclass

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..masked_prediction import MaskedPredictions
 from . import functional
-from .base import MaskedPredictions, Metric
+from .base import Metric
 from .mlm_soft_reg import input_word_embeddings
 from .mlm_synonym_marginal import SynonymMarginal, SynonymMarginalConfig
 

@@ -1,11 +1,13 @@
 """Softmax temperature, ``--criterion mlm_temperature``: masked LM with divided logits (footnote 11)."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor
 
+from ..masked_prediction import MaskedPredictions
 from . import functional
-from .base import MaskedPredictions, Objective, ObjectiveConfig
+from .base import Objective, ObjectiveConfig
 
 
 @dataclass
@@ -23,7 +25,9 @@ class Temperature(Objective):
     description = "masked language modeling with a softmax temperature"
     temperatures = (*Objective.temperatures, "mlm_temperature")
 
-    def masked_lm_losses(self, masked: MaskedPredictions, nll: Tensor) -> Tensor:
+    def masked_lm_losses(
+        self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.cfg.mlm_temperature == 1:
-            return nll
-        return functional.masked_lm(masked.logits.float() / self.cfg.mlm_temperature, masked.targets)
+            return nll, {}
+        return functional.masked_lm(masked.logits.float() / self.cfg.mlm_temperature, masked.targets), {}

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from .base import ElectraOutput, MaskedPredictions, Objective, ObjectiveConfig
+from ..masked_prediction import ElectraOutput, MaskedPredictions
+from .base import Objective, ObjectiveConfig
 
 
 @dataclass
