@@ -14,7 +14,10 @@ SCRIPT = PLUGIN.parent / "examples" / "benchmark_gpu.py"
 def benchmark(monkeypatch):
     pytest.importorskip("transformers")
     monkeypatch.syspath_prepend(SCRIPT.parent)
-    return load_script("examples/benchmark_gpu.py")
+    script = load_script("examples/benchmark_gpu.py")
+    for name, module in (("benchmark_gpu", script), ("benchmark", script.benchmark)):
+        monkeypatch.setitem(sys.modules, name, module)  # its process imports what it gets by these names
+    return script
 
 
 def run(benchmark, monkeypatch, *options):
@@ -29,25 +32,20 @@ def keep(benchmark, monkeypatch, *titles):
 
 
 @pytest.mark.slow
-def test_every_kind_of_step_works_at_a_tiny_size(benchmark, monkeypatch, tmp_path, capsys):
+def test_the_first_steps_work_at_a_tiny_size(benchmark, monkeypatch, tmp_path, capsys):
     """The test asserts no speed, because that depends on the machine."""
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
-    smoke, twice = "all objectives bfloat16", "repeated and resumed float32"
     main, small = "electra_small 512x128 bfloat16", "mlm_soft_reg electra_small 128x128 bfloat16"
-    titles = ("check", "matrix products bfloat16", main, "bert_base 64x512 bfloat16", small, smoke, twice)
-    keep(benchmark, monkeypatch, *titles, "mlm electra_small 128x128 bfloat16", "profile", "compiled peer")
+    keep(benchmark, monkeypatch, "check", "matrix products bfloat16", main, small, "profile")
     run(benchmark, monkeypatch, "--output", tmp_path / "gpu", "--dry-run", "--minutes", 30)
     steps = json.loads((tmp_path / "gpu" / "results.json").read_text())["steps"]
-    assert not [(title, found) for title, found in steps.items() if "error" in found]
+    assert len(steps) == 5 and not [(title, found) for title, found in steps.items() if "error" in found]
     pair = steps[main]
     assert pair["ratio"] == pair["ours"]["tokens/s"] / pair["peer"]["tokens/s"] > 0
     assert pair["ours"]["FLOP a token"] > 0 and 0 <= pair["ours"]["share of the time without a batch"] < 1
-    assert steps[small]["first and last loss"][0] > 0 and steps["compiled peer"]["tokens/s"] > 0
-    assert len(steps[smoke]["objectives"]) > 8 and steps[smoke]["failed"] == []
-    assert steps[twice]["repeated exactly"] and steps[twice]["resumed exactly"]
+    assert steps[small]["first and last loss"][0] > 0
     assert (tmp_path / "gpu" / "trace.json.gz").exists()
-    shown = capsys.readouterr().out
-    assert f"{main}, ours" in shown and "mlm_soft_reg" in shown
+    assert f"{main}, ours" in capsys.readouterr().out
 
 
 def test_without_a_gpu_it_says_so(benchmark, monkeypatch, tmp_path):
