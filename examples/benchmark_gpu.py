@@ -44,7 +44,9 @@ from benchmark import (
     make_our_step,
     make_peer_step,
     matrix_product_rate,
+    peak_memory,
     show,
+    synchronize,
     write_batches,
     write_sentences,
     write_teacher,
@@ -83,7 +85,8 @@ def main() -> None:
         args.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SystemExit(f"error: {args.output}: {error.strerror}; name another folder with --output") from None
-    results = circumstances(device, torch.get_num_threads()) | {"steps": earlier(args.output, device), "left out": []}
+    results = circumstances(device, torch.get_num_threads())
+    results |= {"steps": earlier(args.output, results["machine"]["device"]), "left out": []}
     print(f"{results['machine']['device']}, torch {results['machine']['torch']}")
     with tempfile.TemporaryDirectory() as folder:
         common = {"device": device, "threads": torch.get_num_threads(), "seconds": 0.2 if device == "cuda" else 0.01}
@@ -123,9 +126,9 @@ def earlier(output: Path, device: str) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise SystemExit(f"error: {path}: is not complete; delete it, and run the same command again") from None
-    before, now = found["machine"]["device"], circumstances(device, torch.get_num_threads())["machine"]["device"]
-    if before != now:
-        raise SystemExit(f"error: {path}: was measured on {before}, and this is {now}; give another --output")
+    before = found["machine"]["device"]
+    if before != device:
+        raise SystemExit(f"error: {path}: was measured on {before}, and this is {device}; give another --output")
     return {title: one for title, one in found["steps"].items() if "error" not in one}
 
 
@@ -144,6 +147,7 @@ def parse_args() -> argparse.Namespace:
 def plan(dry_run: bool) -> list[Step]:
     """All steps, the most important ones first."""
     main, *others = ((arch, *shape) for arch, shapes in SHAPES.items() for shape in shapes)
+    of_main = dict(zip(("arch", "rows", "length"), main))
     steps = [Step("check", "check", {}, 35)]
     steps += [Step(f"matrix products {precision}", "matrix", {"precision": precision}, 3) for precision in FLAGS]
 
@@ -163,7 +167,7 @@ def plan(dry_run: bool) -> list[Step]:
         for arch, rows, length in (main, small)
     ]
     steps += [pair("bfloat16", *shape) for shape in (main, small)]
-    steps.append(Step("profile", "profile", dict(zip(("arch", "rows", "length"), main)), 20))
+    steps.append(Step("profile", "profile", of_main, 20))
     steps.append(compiled[0])
     steps += [pair("bfloat16", *shape) for shape in others if shape != small]
     steps += [
@@ -186,7 +190,7 @@ def plan(dry_run: bool) -> list[Step]:
         steps += [pair(precision, *shape, rounds=1) for shape in (main, *others)]
     steps.append(Step("all objectives float32", "smoke", {"precision": "float32"}, 30))
     steps.append(
-        Step("compiled peer", "peer", dict(zip(("arch", "rows", "length"), main)) | {"compiled": True}, 100),
+        Step("compiled peer", "peer", of_main | {"compiled": True}, 100),
     )
     return [tiny(step) for step in steps] if dry_run else steps
 
@@ -279,13 +283,13 @@ class Measurements:
         for _ in range(self.warm_up):
             step()
         reset_peak()
-        synchronize()
+        synchronize(self.common)
         start = time.perf_counter()
         for _ in range(self.updates):
             step()
-        synchronize()
+        synchronize(self.common)
         seconds = (time.perf_counter() - start) / self.updates
-        return {"tokens/s": rows * length / seconds, "peak bytes": peak(), "rows": rows}
+        return {"tokens/s": rows * length / seconds, "peak bytes": peak_memory(self.common), "rows": rows}
 
     def train(
         self,
@@ -311,17 +315,9 @@ class Measurements:
         criterion = criterion or baseline(arch)
         updates = self.updates if updates is None or self.common["dry_run"] else updates
         warm_up = min(self.warm_up, updates // 2)
-        words = [
-            self.folder,
-            "--user-dir",
-            Path(tn_fairseq.__file__).parent,
-            *TASK,
-            "--arch",
-            arch,
-            "--tokens-per-sample",
-            length,
-        ]
-        words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split(), "--batch-size", rows]
+        words = [self.folder, "--user-dir", Path(tn_fairseq.__file__).parent, *TASK]
+        words += ["--arch", arch, "--tokens-per-sample", length, "--batch-size", rows]
+        words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split()]
         words += ["--max-update", updates, *FLAGS[precision], "--no-epoch-checkpoints", "--disable-validation"]
         words += ["--log-format", "none", "--save-dir", self.folder / "checkpoints"]
         words += [] if "--save" in flags else ["--no-save"]
@@ -332,7 +328,7 @@ class Measurements:
 
         def timed_step(trainer: Any, samples: Any, *args: Any, **options: Any) -> Any:
             if len(log["starts"]) == warm_up:
-                synchronize()
+                synchronize(self.common)
             log["starts"].append(time.perf_counter())
             log["tokens"].append(sum(sample["ntokens"] for sample in samples))
             found = step(trainer, samples, *args, **options)
@@ -370,7 +366,7 @@ class Measurements:
                 cli_main()
             except SystemExit as error:
                 raise RuntimeError(f"fairseq-train: {error}") from None
-            synchronize()
+            synchronize(self.common)
             end = time.perf_counter()
             stop_loaders()
         seconds = end - log["starts"][warm_up]
@@ -380,7 +376,7 @@ class Measurements:
             "ms an update": 1e3 * seconds / (len(log["starts"]) - warm_up),
             # the first batch after the warm-up came before its time began
             "share of the time without a batch": sum(log["waits"][warm_up + 1 : len(losses)]) / seconds,
-            "peak bytes": peak(),
+            "peak bytes": peak_memory(self.common),
             "rows": rows,
             "first and last loss": [losses[0], losses[-1]],
             "weights": weights(log.pop("trainer")),
@@ -481,18 +477,9 @@ def best(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**turns[-1], "tokens/s": statistics.median(speeds), "least and most": [speeds[0], speeds[-1]]}
 
 
-def synchronize() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
 def reset_peak() -> None:
     if torch.cuda.is_available():
         torch.cuda.memory.reset_peak_memory_stats()
-
-
-def peak() -> int:
-    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
 
 
 def free_memory() -> None:
