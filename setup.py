@@ -39,7 +39,12 @@ setup(
     ],
     python_requires=">=3.11",
     packages=find_packages(include=["tn_fairseq", "tn_fairseq.*"]),
-    package_data={"tn_fairseq": ["py.typed"], "tn_fairseq.analysis": ["page.html"]},
+    package_data={
+        "tn_fairseq": ["py.typed"],
+        "tn_fairseq.tools.analysis": ["case_page.html"],
+        "tn_fairseq.tools.study": ["study_page.html"],
+    },
+    entry_points={"console_scripts": ["tn-fairseq = tn_fairseq.__main__:main"]},
     install_requires=[
         WHEEL,  # only where fairseq need not be built, because objectives and tables also work without it
         "fsspec>=2024.5",

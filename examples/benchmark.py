@@ -141,7 +141,7 @@ class Criteria:
     """The step of each criterion and of three options, and the extra passes of sentence KL, which take turns."""
 
     def __init__(self, common: dict[str, Any]):
-        from tn_fairseq.reporting.paper import CRITERIA
+        from tn_fairseq.tools.reporting.paper import CRITERIA
 
         self.all = {name: Steps(make_our_step(common, name), common) for name in CRITERIA}
         self.all[DOCUMENTS] = Steps(make_our_step(common, "electra", documents=4), common)
@@ -325,7 +325,7 @@ def set_up(data_bin: Path, arch: str, length: int, criterion: str, more: Sequenc
     """fairseq-train's configuration and task."""
     from fairseq import tasks
 
-    from tn_fairseq.configuration import training_config
+    from tn_fairseq.core.configuration import training_config
 
     flags = [data_bin, *TASK, "--arch", arch, "--tokens-per-sample", length, "--criterion", criterion]
     if criterion == "mlm_hard_correction":
@@ -697,7 +697,7 @@ def run_trainer(common: dict[str, Any]) -> float:
 
 def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """Write random text with as many words as BERT, a synonym table and a teacher; also return the model's sizes."""
-    from tn_fairseq.preprocessing.writers import BinaryWriter
+    from tn_fairseq.tools.preprocessing.writers import BinaryWriter
 
     dictionary = write_vocabulary(folder)
     rng = np.random.default_rng(1)
@@ -713,8 +713,8 @@ def write_data(folder: Path, args: argparse.Namespace) -> tuple[Path, dict[str, 
 
 def write_vocabulary(folder: Path) -> Any:
     """Write a dictionary with as many words as BERT's, and a table with 20 synonyms for each third word."""
-    from tn_fairseq.dictionary import load_dictionary
-    from tn_fairseq.synonym_table import PADDING, save_synonym_table
+    from tn_fairseq.core.dictionary import load_dictionary
+    from tn_fairseq.core.synonym_table import PADDING, save_synonym_table
 
     (folder / "dict.txt").write_text("".join(f"word{n} 1\n" for n in range(VOCABULARY_SIZE - 5)))
     dictionary = load_dictionary(folder / "dict.txt")
@@ -732,7 +732,7 @@ def write_teacher(path: Path, arch: str, length: int, flags: Sequence[object] = 
     """Write an untrained model next to the data."""
     from omegaconf import OmegaConf
 
-    from tn_fairseq.checkpoints import save_checkpoint
+    from tn_fairseq.core.checkpoints import save_checkpoint
 
     cfg, task = set_up(path.parent, arch, length, baseline(arch), flags)
     content = {"args": None, "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)}
@@ -755,8 +755,8 @@ def baseline(arch: str) -> str:
 
 def write_sentences(folder: Path, tokens: int) -> None:
     """Write random text with sentences of 1 to 49 words and documents of 25 sentences, on average."""
-    from tn_fairseq.dictionary import load_dictionary
-    from tn_fairseq.preprocessing.writers import BinaryWriter
+    from tn_fairseq.core.dictionary import load_dictionary
+    from tn_fairseq.tools.preprocessing.writers import BinaryWriter
 
     dictionary = load_dictionary(folder / "dict.txt")
     rng = np.random.default_rng(1)
@@ -796,7 +796,7 @@ def write_results(results: dict[str, Any], output: Path) -> None:
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table with the first column left-aligned and the numbers right-aligned."""
-    from tn_fairseq.reporting.layout import align
+    from tn_fairseq.tools.reporting.layout import align
 
     print(*align([header, *rows]), sep="\n")
 

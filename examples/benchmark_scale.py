@@ -86,9 +86,9 @@ def run_one(engine: str, workers: int, text: Path, tokenizer: Path, folder: Path
 
 def measure(engine: str, workers: str, text: str, tokenizer: str, folder: str) -> dict[str, Any]:
     """Binarize once; return seconds, CPU time and bytes."""
-    from tn_fairseq.errors import one_line_errors
-    from tn_fairseq.preprocessing.binarization import binarize
+    from tn_fairseq.core.errors import one_line_errors
     from tn_fairseq.tokenizers import load_tokenizer
+    from tn_fairseq.tools.preprocessing.binarization import binarize
 
     with ExitStack() as stack:
         stack.enter_context(one_line_errors())

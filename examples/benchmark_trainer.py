@@ -35,9 +35,9 @@ from transformers import (
     TrainingArguments,
 )
 
+from tn_fairseq.core.synonym_table import PADDING
 from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
 from tn_fairseq.huggingface.synonyms import TokenizerSymbols
-from tn_fairseq.synonym_table import PADDING
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 OBJECTIVES = ("mlm", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl", "mlm_synonym_marginal", "mlm_synonym_tying")

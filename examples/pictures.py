@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tn_fairseq.analysis.report import PAGE, PLOTS
-from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.files import read_bytes, read_text, write_atomically
-from tn_fairseq.packages import require
+from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import read_bytes, read_text, write_atomically
+from tn_fairseq.core.packages import require
+from tn_fairseq.tools.analysis.rates_report import PAGE, PLOTS
 
 if TYPE_CHECKING:
     from PIL.Image import Image

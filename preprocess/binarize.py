@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing binarize``."""
+"""The same as ``tn-fairseq data binarize``."""
 
-from tn_fairseq.preprocessing.commands.binarize import main
+from tn_fairseq.commands.data_binarize import main
 
 if __name__ == "__main__":
     main()

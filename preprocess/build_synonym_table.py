@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing build-synonym-table``."""
+"""The same as ``tn-fairseq synonyms build``."""
 
-from tn_fairseq.preprocessing.commands.build_synonym_table import main
+from tn_fairseq.commands.synonyms_build import main
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing glue``."""
+"""The same as ``tn-fairseq data glue``."""
 
-from tn_fairseq.preprocessing.commands.glue import main
+from tn_fairseq.commands.data_glue import main
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing squad``."""
+"""The same as ``tn-fairseq data squad``."""
 
-from tn_fairseq.preprocessing.commands.squad import main
+from tn_fairseq.commands.data_squad import main
 
 if __name__ == "__main__":
     main()

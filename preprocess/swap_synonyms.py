@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing swap-synonyms``."""
+"""The same as ``tn-fairseq evaluate swap-synonyms``."""
 
-from tn_fairseq.preprocessing.commands.swap_synonyms import main
+from tn_fairseq.commands.evaluate_swap_synonyms import main
 
 if __name__ == "__main__":
     main()

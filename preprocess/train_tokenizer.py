@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing train-tokenizer``."""
+"""The same as ``tn-fairseq data train-tokenizer``."""
 
-from tn_fairseq.preprocessing.commands.train_tokenizer import main
+from tn_fairseq.commands.data_train_tokenizer import main
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same as ``python -m tn_fairseq.preprocessing twins``."""
+"""The same as ``tn-fairseq data twins``."""
 
-from tn_fairseq.preprocessing.commands.twins import main
+from tn_fairseq.commands.data_twins import main
 
 if __name__ == "__main__":
     main()

@@ -22,8 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
 import tn_fairseq  # noqa: F401  registers the plugin's models, tasks and criteria
-from tn_fairseq.configuration import training_config
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.configuration import training_config
+from tn_fairseq.core.dictionary import load_dictionary
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever

@@ -13,12 +13,12 @@ from pathlib import Path
 from helpers import WORDS, save_random_model
 from omegaconf import DictConfig
 
-from tn_fairseq.configuration import training_config
-from tn_fairseq.evaluation import glue, squad
-from tn_fairseq.evaluation.__main__ import get_parser
-from tn_fairseq.evaluation.finetuning import SETTINGS, Pretrained, Run
-from tn_fairseq.formats.glue import TASKS
-from tn_fairseq.formats.squad import SquadExample, squad_json
+from tn_fairseq.core.configuration import training_config
+from tn_fairseq.tools.evaluation import glue_scores, squad_scores
+from tn_fairseq.tools.evaluation.__main__ import get_parser
+from tn_fairseq.tools.evaluation.finetuning import SETTINGS, Pretrained, Run
+from tn_fairseq.tools.formats.glue import TASKS
+from tn_fairseq.tools.formats.squad import SquadExample, squad_json
 
 LABELS = {"SST-2": ("1", "0"), "MNLI": ("neutral", "contradiction", "entailment")}
 COLUMNS = {"SST-2": ("sentence", "label"), "MNLI": ("sentence1", "sentence2", "gold_label")}
@@ -43,9 +43,9 @@ def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: in
     options = Namespace(**vars(get_parser().parse_args(["squad", "model.pt", *words])), more_flags=())
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
     if task == "SQuAD":
-        (run,), score = squad.squad_runs(options, [model]), squad.score
+        (run,), score = squad_scores.squad_runs(options, [model]), squad_scores.score
     else:
-        (run,), score = glue.glue_runs(options, [model], TASKS[task]), glue.score
+        (run,), score = glue_scores.glue_runs(options, [model], TASKS[task]), glue_scores.score
     save_fine_tuned(run.checkpoint, run.flags, f"{name} {seed}")
     run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
     run.finish(score(run), keep_checkpoints=True)

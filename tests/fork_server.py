@@ -56,7 +56,7 @@ MODULES = [
 ]
 # these set up logging before they import fairseq, which would set it up differently
 LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
-SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate", "torchrun"]
+SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate", "tn-fairseq", "torchrun"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
 START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_", "NLTK_DATA", "HOME")
 VARIABLES = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}  # of the server and its programs

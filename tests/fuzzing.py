@@ -21,21 +21,21 @@ from tokenizer_folders import bert_folder, gpt2_folder, sentencepiece_folder
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
-from tn_fairseq.checkpoints import load_checkpoint
-from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.errors import InputError
-from tn_fairseq.evaluation.lexical.blimp import read_blimp
-from tn_fairseq.evaluation.lexical.word_pairs import read_word_pairs
-from tn_fairseq.formats.glue import TASKS, read_task
-from tn_fairseq.formats.squad import read_squad
-from tn_fairseq.preprocessing.text import Reading, read_chunks
-from tn_fairseq.preprocessing.text_files import find_files
-from tn_fairseq.synonym_table import load_synonym_table
+from tn_fairseq.core.checkpoints import load_checkpoint
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.core.synonym_table import load_synonym_table
 from tn_fairseq.synonyms.lists import SynonymList
 from tn_fairseq.synonyms.neighbors import nearest_neighbors
 from tn_fairseq.synonyms.swords import read_swords
 from tn_fairseq.synonyms.vectors import read_vectors
 from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tools.evaluation.lexical.blimp import read_blimp
+from tn_fairseq.tools.evaluation.lexical.word_pairs import read_word_pairs
+from tn_fairseq.tools.formats.glue import TASKS, read_task
+from tn_fairseq.tools.formats.squad import read_squad
+from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
+from tn_fairseq.tools.preprocessing.text_files import find_files
 
 SECONDS = 10  # time limit to read or refuse a file
 LINES = ["The cat sat on the mat.", "café 汉字 [MASK]"]

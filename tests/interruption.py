@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from helpers import start_command, training_flags
 
-from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.core.checkpoints import load_checkpoint
 
 MAX_UPDATE = 24
 # seven updates per epoch, so that kills and restarts happen in all four epochs

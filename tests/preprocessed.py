@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from fairseq.data import Dictionary, indexed_dataset
 
-from tn_fairseq.dictionary import MASK
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.dictionary import MASK
+from tn_fairseq.core.errors import InputError
 
 
 def write(path: Path, content: object) -> Path:

@@ -13,5 +13,5 @@ def test_only_the_folder_is_printed_and_torch_is_not_imported(tmp_path):
 
 
 def test_other_commands_import_the_complete_plugin():
-    run = run_command(sys.executable, "-X", "importtime", "-m", "tn_fairseq.evaluation", "--help")
+    run = run_command(sys.executable, "-X", "importtime", "-m", "tn_fairseq.tools.evaluation", "--help")
     assert run.code == 0 and "tn_fairseq.criterions" in run.stderr

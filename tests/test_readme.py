@@ -20,17 +20,17 @@ from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
+from tn_fairseq.huggingface.__main__ import main as huggingface
+from tn_fairseq.tools.evaluation.__main__ import main as evaluation
+from tn_fairseq.tools.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
+from tn_fairseq.tools.preprocessing.__main__ import main as preprocessing
 
 import tn_fairseq  # noqa: F401  registers what the README describes
-from tn_fairseq.analysis.__main__ import main as analysis
-from tn_fairseq.analysis.report import FILES
-from tn_fairseq.evaluation.__main__ import main as evaluation
-from tn_fairseq.evaluation.lexical.report import FILES as LEXICAL_FILES
-from tn_fairseq.evaluation.robustness.report import FILES as ROBUSTNESS_FILES
-from tn_fairseq.huggingface.__main__ import main as huggingface
+from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.objectives.base import ObjectiveConfig
-from tn_fairseq.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
-from tn_fairseq.preprocessing.__main__ import main as preprocessing
+from tn_fairseq.tools.analysis.rates_report import FILES
+from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
+from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES as ROBUSTNESS_FILES
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent

@@ -5,15 +5,40 @@ Without fairseq, this imports nothing, and the modules that do not need it still
 
 import importlib.util
 import sys
+from pathlib import Path
 from typing import Any
 
-# `python -m tn_fairseq` only prints this folder, and `doctor` checks whether torch and fairseq can be imported. Python
-# sets sys.argv[0] to "-m" while it imports the parent packages of the module to run.
-if not (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == __name__) and importlib.util.find_spec("fairseq"):
-    # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
-    from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
+# the modules that were commands until 0.2.0, and the commands now
+_EARLIER = {
+    "tn_fairseq.preprocessing": "tn-fairseq data, tn-fairseq synonyms or tn-fairseq evaluate",
+    "tn_fairseq.analysis": "tn-fairseq look analysis",
+    "tn_fairseq.evaluation": "tn-fairseq evaluate",
+    "tn_fairseq.huggingface": "tn-fairseq exchange",
+    "tn_fairseq.synonyms.fetch_wordnet": "tn-fairseq synonyms fetch-wordnet",
+}
 
-    fairseq_patches.settings.check_recipe()
+
+def register() -> None:
+    """Register the plugin with fairseq, if fairseq is installed."""
+    if importlib.util.find_spec("fairseq"):
+        # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
+        from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
+
+        fairseq_patches.settings.check_recipe()
+
+
+def _module_to_run() -> str | None:
+    """The module of ``python -m``, while Python imports its parent packages, or ours if the program is tn-fairseq."""
+    if sys.argv[:1] == ["-m"]:  # as long as Python does so
+        return sys.orig_argv[-len(sys.argv)]
+    return __name__ if sys.argv and Path(sys.argv[0]).name == "tn-fairseq" else None
+
+
+if (_module := _module_to_run()) in _EARLIER:
+    raise SystemExit(f"error: python -m {_module} is now {_EARLIER[_module]}; tn-fairseq --help lists the commands")
+# the command registers the plugin when it knows that it needs it, because that takes seconds
+if _module != __name__:
+    register()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,33 +1,69 @@
-"""Print the plugin's folder, or check the installation.
+"""The command ``tn-fairseq``, which is also ``python -m tn_fairseq``."""
 
-fairseq-train --user-dir "$(python -m tn_fairseq)"
-python -m tn_fairseq doctor
-
-Other commands:
-
-python -m tn_fairseq.preprocessing   prepare text, synonym tables, GLUE, SQuAD and attacks
-python -m tn_fairseq.analysis        find false negatives
-python -m tn_fairseq.evaluation      fine-tune on GLUE and SQuAD, and measure
-python -m tn_fairseq.huggingface     import and export models
-"""
-
+import difflib
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from importlib import import_module
 
-from .doctor import main as doctor
+from . import register
+from .commands import GROUPS
+from .core.errors import InputError, one_line_errors
+
+COMMANDS = {
+    f"{group} {name}".strip(): summary for group, summaries in GROUPS.items() for name, summary in summaries.items()
+}
+HELP = ("-h", "--help")
+WITHOUT_FAIRSEQ = ("user-dir", "look doctor")  # these work if torch or fairseq are damaged, or run without them
 
 
-def main(words: list[str]) -> None:
-    """Run a command; without one, print the folder and nothing else."""
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command that the first words name; raises InputError (a one-line exit) for an unknown one.
+
+    The name of the group may be left out if no other group has a command of this name.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] and words[0] in HELP:
+        print(overview(GROUPS))
+        return
+    if words and words[0] in GROUPS and (len(words) == 1 or words[1] in HELP):
+        print(overview([words[0]]))
+        return
+    command, options = _split(words)
+    if command not in WITHOUT_FAIRSEQ:
+        register()
+    # only this command is imported, because the imports of the others are slow
+    import_module(f".commands.{command.replace(' ', '_').replace('-', '_')}", __package__).main(options)
+
+
+def overview(groups: Sequence[str] | dict[str, dict[str, str]]) -> str:
+    """The help: a line for each command of the groups."""
+    lines = ["usage: tn-fairseq COMMAND ...", ""]
+    for group in groups:
+        for name, summary in GROUPS[group].items():
+            lines.append(f"  {f'{group} {name}'.strip():26}{summary}")
+        lines.append("")
+    return "\n".join([*lines, "Each command explains itself with --help."])
+
+
+def _split(words: list[str]) -> tuple[str, list[str]]:
+    """The name of the command, and its options; raises InputError if no command or several have this name."""
+    for length in (2, 1):
+        if (command := " ".join(words[:length])) in COMMANDS:
+            return command, words[length:]
+    named = [command for command in COMMANDS if words and command.split()[-1] == words[0]]
+    if len(named) == 1:
+        return named[0], words[1:]
     if not words:
-        print(Path(__file__).absolute().parent)
-    elif words[0] == "doctor":
-        doctor(words[1:])
-    elif words[0] in ("-h", "--help"):
-        print(__doc__)
-    else:
-        sys.exit(f"error: {words[0]!r} is not a command; give doctor, or read --help for the other commands")
+        raise InputError("no command given; tn-fairseq --help lists them")
+    given = " ".join(words[:2] if words[0] in GROUPS else words[:1])
+    close = difflib.get_close_matches(given, [*COMMANDS, *(command.split()[-1] for command in COMMANDS)], 3)
+    similar = named or dict.fromkeys(
+        command for match in close for command in COMMANDS if match in (command, command.split()[-1])
+    )
+    hint = f"did you mean {' or '.join(similar)}?" if similar else "tn-fairseq --help lists the commands"
+    raise InputError(f"{given!r} is not a command; {hint}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from tn_fairseq.files import write_atomically
-from tn_fairseq.reporting.layout import align
-from tn_fairseq.reporting.paper import CRITERIA
-from tn_fairseq.reporting.training_log import read_records
+from tn_fairseq.core.files import write_atomically
+from tn_fairseq.tools.reporting.layout import align
+from tn_fairseq.tools.reporting.paper import CRITERIA
+from tn_fairseq.tools.reporting.training_log import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}

@@ -72,10 +72,10 @@ overrides=("common.user_dir=$(quoted "$plugin")" "task.data=$(quoted "$data")")
 overrides+=("checkpoint.save_dir=$(quoted "$(absolute "$save_dir")")")
 
 if [[ -n $(in_recipe finetune_from_model) ]]; then
-    [[ -n $checkpoint ]] || fail "$recipe needs checkpoint=FILE, the output of python -m tn_fairseq.huggingface import"
+    [[ -n $checkpoint ]] || fail "$recipe needs checkpoint=FILE, the output of tn-fairseq exchange import"
     # A run that resumes does not read it again.
     [[ -f $checkpoint || -f $save_dir/checkpoint_last.pt ]] ||
-        fail "checkpoint=$checkpoint does not exist; create it with python -m tn_fairseq.huggingface import"
+        fail "checkpoint=$checkpoint does not exist; create it with tn-fairseq exchange import"
     overrides+=("checkpoint.finetune_from_model=$(quoted "$(absolute "$checkpoint")")")
 elif [[ -n $checkpoint ]]; then
     fail "$recipe trains from scratch; leave out checkpoint=$checkpoint"

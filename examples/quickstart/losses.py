@@ -15,10 +15,10 @@ from pathlib import Path
 
 from report import loss_curve
 
-from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.files import write_atomically
-from tn_fairseq.reporting.plot import COLORS, DASHES, drawing
-from tn_fairseq.reporting.training_log import read_records
+from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import write_atomically
+from tn_fairseq.tools.reporting.plot import COLORS, DASHES, drawing
+from tn_fairseq.tools.reporting.training_log import read_records
 
 LOG = "pretraining.log"
 WINDOW = 100  # updates; the losses of single batches differ too much to see a curve

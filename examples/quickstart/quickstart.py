@@ -29,16 +29,16 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from tn_fairseq.arguments import positive
-from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.commands.arguments import positive
+from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.fairseq_patches.bf16 import has_fast_bf16
-from tn_fairseq.reporting.training_log import parse_record
+from tn_fairseq.tools.reporting.training_log import parse_record
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "tn_fairseq"
 SMALL_MODEL = ROOT / "examples" / "small_model" / "model"
-PREPROCESSING = ["python", "-m", "tn_fairseq.preprocessing"]
+PREPROCESSING = ["python", "-m", "tn_fairseq.tools.preprocessing"]
 Words = Sequence[object]
 PAGE = Path("false-negatives", "cases.html")
 
@@ -214,7 +214,7 @@ def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: object) -> 
         folder,
         f"{number} analysis: the false negatives in held-out text",
         {
-            output: ["python", "-m", "tn_fairseq.analysis", folder / "data-bin", "--path", *checkpoints]
+            output: ["python", "-m", "tn_fairseq.tools.analysis", folder / "data-bin", "--path", *checkpoints]
             + ["--synonym-table", folder / "synonyms.safetensors", *flags]
             + ["--training-log", *(run.with_suffix(".log") for run in runs), "--output", output.parent]
         },

@@ -15,10 +15,10 @@ from typing import Any
 
 from quickstart import CRITERIA, SEEDS
 
-from tn_fairseq.errors import one_line_errors
-from tn_fairseq.reporting.layout import align, cell
-from tn_fairseq.reporting.statistics import mean_interval
-from tn_fairseq.reporting.training_log import read_records
+from tn_fairseq.core.errors import one_line_errors
+from tn_fairseq.tools.reporting.layout import align, cell
+from tn_fairseq.tools.reporting.statistics import mean_interval
+from tn_fairseq.tools.reporting.training_log import read_records
 
 EXAMPLES = 3
 CONTEXT = 45  # characters on either side of the masked word

@@ -17,8 +17,8 @@ from typing import Iterable, Iterator, Optional, Sequence
 from nltk.corpus.reader.wordnet import Synset
 from tqdm import tqdm
 
-from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.files import write_atomically
+from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import write_atomically
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 LINES_PER_DOCUMENT = 24  # maximum; about 400 words

@@ -5,7 +5,7 @@
     python examples/scale/dask_on_slurm.py --jobs 4 --cores 16 --partition cpu --walltime 02:00:00 -- \\
         --train corpus.train.txt --valid corpus.valid.txt --tokenizer tokenizer --destdir data-bin --shards 10
 
-Arguments after -- go to `python -m tn_fairseq.preprocessing binarize`. The jobs use this Python environment, so the
+Arguments after -- go to `tn-fairseq data binarize`. The jobs use this Python environment, so the
 nodes must see its files. Only this machine reads the text and writes the output; it needs two cores and a few gigabytes
 of memory. If a job is killed, the other jobs do its work, and Slurm queues it again if the cluster allows that. You can
 request more --jobs than can run at once.
@@ -44,7 +44,7 @@ def main() -> None:
         command = [
             sys.executable,
             "-m",
-            "tn_fairseq.preprocessing",
+            "tn_fairseq.tools.preprocessing",
             "binarize",
             "--dask",
             cluster.scheduler_address,

@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from tn_fairseq.errors import InputError, one_line_errors
-from tn_fairseq.files import read_json, write_atomically
+from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import read_json, write_atomically
 
 VALID_EVERY = 44
 

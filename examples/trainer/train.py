@@ -21,10 +21,10 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from tn_fairseq.arguments import positive
-from tn_fairseq.errors import InputError, one_line_errors
+from tn_fairseq.commands.arguments import positive
+from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.masked_prediction import false_negatives, masked_predictions
 from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
-from tn_fairseq.masked_prediction import false_negatives, masked_predictions
 
 SMALL_MODEL = Path(__file__).resolve().parent.parent / "small_model" / "model"
 OBJECTIVES = {"plain": "mlm", "corrected": "mlm_hard_correction"}

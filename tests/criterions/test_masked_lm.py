@@ -11,8 +11,8 @@ from fairseq.logging import metrics
 from fairseq.utils import apply_to_sample
 from helpers import CRITERIA, FAMILIES, RUNS, first_batch, prepare_training
 
-from tn_fairseq import corruption
-from tn_fairseq.masked_prediction import ElectraOutput
+from tn_fairseq.core import corruption
+from tn_fairseq.core.masked_prediction import ElectraOutput
 from tn_fairseq.objectives.base import Objective
 
 # need a synonym table

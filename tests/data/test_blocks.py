@@ -7,10 +7,10 @@ from fairseq.data import BaseWrapperDataset, ConcatDataset, PrependTokenDataset,
 from fairseq.data.shorten_dataset import TruncateDataset
 from helpers import write_data_bin
 
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.data import load_sentences
 from tn_fairseq.data.blocks import ContiguousBlocks, Text
 from tn_fairseq.data.documents import DocumentStartsDataset
-from tn_fairseq.errors import InputError
 
 
 @pytest.fixture(scope="module")

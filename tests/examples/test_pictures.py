@@ -6,7 +6,7 @@ import pytest
 from helpers import BROWSER, load_script, write_programs
 from preprocessed import refused
 
-from tn_fairseq.analysis.page import Case, Synonym, case_page
+from tn_fairseq.tools.analysis.case_page import Case, Synonym, case_page
 
 pytest.importorskip("matplotlib")
 from PIL import Image, ImageChops, ImageDraw  # noqa: E402  comes with matplotlib

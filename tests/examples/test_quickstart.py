@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
 
-from tn_fairseq.reporting.training_log import read_records
+from tn_fairseq.tools.reporting.training_log import read_records
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "quickstart"

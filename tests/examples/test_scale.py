@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 from helpers import PLUGIN, commands_of, load_script, run_command, write_programs
 
-from tn_fairseq.preprocessing.commands.binarize import get_parser
+from tn_fairseq.commands.data_binarize import get_parser
 
 FOLDER = PLUGIN.parent / "examples" / "scale"
 SLURM_EXAMPLE = FOLDER / "dask_on_slurm.py"
@@ -49,7 +49,9 @@ def test_the_slurm_example(slurm, monkeypatch):
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     commands = commands_of(readme)
-    assert [command[:4] for command in commands[:2]] == [["python", "-m", "tn_fairseq.preprocessing", "binarize"]] * 2
+    assert [command[:4] for command in commands[:2]] == [
+        ["python", "-m", "tn_fairseq.tools.preprocessing", "binarize"]
+    ] * 2
     assert [command[1] for command in commands[2:]] == [
         "examples/scale/dask_on_slurm.py",
         "examples/benchmark_scale.py",

@@ -19,7 +19,7 @@ from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, load_script, 
 from omegaconf import OmegaConf
 from preprocessed import refused
 
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.errors import InputError
 
 ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "study"
@@ -47,7 +47,7 @@ def small_plan() -> dict:
     start["measures"]["lexical"] = {"flags": "--word-pairs sources/pairs"}
     one_run = {"arms": ["plain"], "seeds": [1]}
     data = "--train sources/questions --valid sources/questions --tokenizer tokenizer --dict data-bin/dict.txt"
-    command = f"python -m tn_fairseq.preprocessing squad {data} --max-length 128 --doc-stride 32 --destdir squad-bin"
+    command = f"tn-fairseq data squad {data} --max-length 128 --doc-stride 32 --destdir squad-bin"
     flags = "--data squad-bin --seeds 1 --max-update 1 --keep-checkpoints -- --cpu"
     prepare = [{"output": "squad-bin/dict.txt", "command": command}]
     elsewhere = "data-bin --split train --synonym-table tables/wordnet.safetensors --mask-seeds 1 --max-sequences 8"
@@ -118,7 +118,7 @@ def test_a_study_from_start_to_report(finished):
     folder = finished / "study"
     trained = [one["command"] for one in commands(folder) if "--save-dir" in one["command"]]
     assert len(trained) == 4 and all(one["exit_code"] == 0 for one in commands(folder))
-    assert trained[0].startswith('fairseq-train data-bin --user-dir "$(python -m tn_fairseq)" --task electra')
+    assert trained[0].startswith('fairseq-train data-bin --user-dir "$(tn-fairseq user-dir)" --task electra')
     for run in (folder / "runs").glob("*/*/*"):
         assert {path.stem.split("_")[-1] for path in run.glob("*.pt")} == {"2", "4", "last"}
         state = torch.load(run / "checkpoint_last.pt", weights_only=False)
@@ -283,7 +283,7 @@ def test_a_study_of_text_with_exact_synonyms(tmp_path):
     plan = small_plan()
     plan["sources"] = {}
     start = plan["starts"]["scratch"]
-    command = "python -m tn_fairseq.preprocessing twins --data data-bin --destdir twins --share 0.5 --min-count 1"
+    command = "tn-fairseq data twins --data data-bin --destdir twins --share 0.5 --min-count 1"
     start["prepare"][2:] = [{"output": "twins/dict.txt", "command": command}]
     start["train"] = start["train"].replace("tables/wordnet", "twins/synonyms")
     start |= {"data": "twins", "oracle": "oracle", "updates": 12, "save_every": 12}
@@ -373,7 +373,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     plan = small_plan()
     path = write(plan, tmp_path / "plan.yaml")
     (left,) = study(path, folder, "--dry-run").stdout.splitlines()
-    words = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in shlex.split(left)]
+    words = [str(PLUGIN) if word == "$(tn-fairseq user-dir)" else word for word in shlex.split(left)]
     half = run_command(*words, "--max-update", "2", cwd=folder)  # as if it had been killed
     assert half.code == 0, half.output
     (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").write_text(half.output)
@@ -458,7 +458,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
     assert len(training) == sum(seeds)
     assert len({tuple(words) for words in training}) == len(training)
     for words in training:
-        flags = [str(PLUGIN) if word == "$(python -m tn_fairseq)" else word for word in words[1:]]
+        flags = [str(PLUGIN) if word == "$(tn-fairseq user-dir)" else word for word in words[1:]]
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
         assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
         assert (args.criterion in ("mlm", "electra")) == any(

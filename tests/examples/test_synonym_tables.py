@@ -7,8 +7,8 @@ import torch
 from helpers import load_script
 from lexical_files import swords_content, write_swords
 
-from tn_fairseq.dictionary import fingerprint, load_dictionary
-from tn_fairseq.preprocessing.commands.build_synonym_table import main as build_synonym_table
+from tn_fairseq.commands.synonyms_build import main as build_synonym_table
+from tn_fairseq.core.dictionary import fingerprint, load_dictionary
 
 synonym_tables = load_script("examples/synonym_tables.py")
 VECTORS = {"elections": (1, 0), "polls": (0.9, 0.1), "election": (0.8, 0.1), "large": (0, 1), "small": (0.1, 0.9)}

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import PLUGIN, commands_of, load_script
+from tn_fairseq.tools.preprocessing.__main__ import main as preprocessing
 
-from tn_fairseq.analysis.__main__ import main as analysis
+from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.huggingface.synonyms import SynonymTable
 from tn_fairseq.huggingface.trainer import TrueNegativeTrainer
-from tn_fairseq.preprocessing.__main__ import main as preprocessing
 
 transformers = pytest.importorskip("transformers")
 ROOT = PLUGIN.parent
@@ -42,10 +42,10 @@ def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
         transformers.AutoModelForMaskedLM.from_pretrained(Path("trained") / name)
 
     for words in (binarize, of_data, of_tokenizer):
-        assert words[:3] == ["python", "-m", "tn_fairseq.preprocessing"]
+        assert words[:3] == ["python", "-m", "tn_fairseq.tools.preprocessing"]
         preprocessing(words[3:])
     assert Path("synonyms.safetensors").exists()
-    assert analyze[:3] == ["python", "-m", "tn_fairseq.analysis"]
+    assert analyze[:3] == ["python", "-m", "tn_fairseq.tools.analysis"]
     analysis([*analyze[3:], "--mask-seeds", "1"])
     rates = json.loads(Path("false-negatives/false_negatives.json").read_text())
     assert [row["checkpoint"] for row in rates] == ["trained/plain", "trained/corrected"]

@@ -4,7 +4,7 @@ import pytest
 from fairseq import tasks
 from helpers import FAMILIES
 
-from tn_fairseq.configuration import training_config
+from tn_fairseq.core.configuration import training_config
 
 
 @pytest.mark.parametrize("criterion, is_kept", [("mlm", False), ("mlm_sent_kl", False), ("masked_lm", True)])

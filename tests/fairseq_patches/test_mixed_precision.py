@@ -10,7 +10,7 @@ from fairseq.trainer import Trainer
 from helpers import FAMILIES, first_batch, training_flags
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tn_fairseq.configuration import training_config
+from tn_fairseq.core.configuration import training_config
 
 NAMES = ("_sync_fp16_grads_to_fp32", "_sync_fp32_params_to_fp16", "zero_grad")
 

@@ -9,8 +9,8 @@ import pytest
 from helpers import FAMILIES, prepare_training, refused_training
 from interruption import assert_equal
 
-from tn_fairseq.checkpoints import load_checkpoint
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.checkpoints import load_checkpoint
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.fairseq_patches.resuming import start_generator, starts
 
 

@@ -15,8 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from preprocessed import refused
 from torch.multiprocessing import ProcessExitedException
 
-from tn_fairseq.configuration import training_config
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.configuration import training_config
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.fairseq_patches.settings import _in_yaml, _refuse_flags, check_settings
 
 TORCHRUN = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}

@@ -15,7 +15,7 @@ from fairseq.models.ema.ema import EMA
 from fairseq.trainer import Trainer
 from helpers import FAMILIES, first_batch, training_flags
 
-from tn_fairseq.configuration import training_config
+from tn_fairseq.core.configuration import training_config
 from tn_fairseq.fairseq_patches import training
 
 TOO_LARGE = 1 << 17

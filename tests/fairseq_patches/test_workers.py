@@ -13,7 +13,7 @@ from fairseq import options
 from fairseq.dataclass.constants import DDP_BACKEND_CHOICES
 from preprocessed import refused
 
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.fairseq_patches.settings import _as_flag, _in_yaml
 from tn_fairseq.fairseq_patches.workers import check_workers, find_launch
 

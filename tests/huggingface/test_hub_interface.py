@@ -10,8 +10,8 @@ from huggingface_models import PIECES, write_vocabulary
 from preprocessed import refused
 
 from tn_fairseq import from_pretrained
-from tn_fairseq.checkpoints import load_checkpoint, save_checkpoint
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.models import BertModel, ElectraModel
 

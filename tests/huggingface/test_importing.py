@@ -11,9 +11,9 @@ import pytest
 import torch
 from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_bin, write_vocabulary
 from safetensors.torch import load_file, save_file
-
-from tn_fairseq.dictionary import load_dictionary
 from tn_fairseq.huggingface.__main__ import main
+
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.huggingface.folder import PretrainedFolder
 from tn_fairseq.huggingface.importing import add_rows, cut_rows
 
@@ -24,7 +24,7 @@ DETECTOR = [f"discriminator_head.{module}.{kind}" for module in ("dense", "outpu
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 LAYER = "bert.encoder.layer.1.output.dense.weight"
 UNTIED = "cls.predictions.decoder.bias"
-BINARIZE = "python -m tn_fairseq.preprocessing binarize"
+BINARIZE = "tn-fairseq data binarize"
 
 
 @pytest.fixture

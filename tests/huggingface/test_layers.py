@@ -6,7 +6,7 @@ import torch
 from huggingface_models import OTHERS, PIECES, make_bert, make_electra, make_other, write_vocabulary
 from safetensors.torch import load_file
 
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface import keep_layers
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.layers import find_layers

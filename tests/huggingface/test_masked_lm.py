@@ -9,15 +9,15 @@ from helpers import write_table
 from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
 from preprocessed import refused
 
-from tn_fairseq.analysis.__main__ import main as analysis
-from tn_fairseq.analysis.predictions import batches_of, load_split, predict
-from tn_fairseq.analysis.rates import TEACHER
-from tn_fairseq.errors import InputError
+from tn_fairseq.commands.look_analysis import main as analysis
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.masked_lm import find_folders, load_folder
-from tn_fairseq.huggingface.vocabulary import read_data_bin
+from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models.loading import Checkpoint, load
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
+from tn_fairseq.tools.analysis.predictions import batches_of, load_split, predict
+from tn_fairseq.tools.analysis.rates import TEACHER
 
 
 def predictions(loaded, data_bin):

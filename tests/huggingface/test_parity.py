@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from tn_fairseq.huggingface.exporting import export_model
 from tn_fairseq.huggingface.importing import import_model
-from tn_fairseq.huggingface.vocabulary import read_data_bin
+from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models import ElectraModel
 
 transformers = pytest.importorskip("transformers")

@@ -12,13 +12,13 @@ from huggingface_models import SIZES, write_vocabulary
 from preprocessed import refused
 from tokenizer_folders import sentencepiece_folder, with_real_data
 
-from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.errors import InputError
+from tn_fairseq.commands.synonyms_build import main
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.core.synonym_table import load_synonym_table, save_synonym_table
 from tn_fairseq.huggingface import SynonymTable
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.synonyms import TokenizerSymbols
-from tn_fairseq.preprocessing.commands.build_synonym_table import main
-from tn_fairseq.synonym_table import load_synonym_table, save_synonym_table
 from tn_fairseq.tokenizers import load_tokenizer
 
 WORDS = ["primary", "main", "stay", "the", "chief", "remain", "large"]

@@ -25,8 +25,8 @@ from tokenizer_folders import (
 )
 from tokenizers import ByteLevelBPETokenizer, Regex, pre_tokenizers
 
-from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface.hub_interface import HubInterface
 from tn_fairseq.huggingface.tokenizer import tokenizer_files
 from tn_fairseq.tokenizers import load_tokenizer

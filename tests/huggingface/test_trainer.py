@@ -20,13 +20,13 @@ from huggingface_models import (
 from omegaconf import OmegaConf
 from torch.utils.data import Dataset
 
-from tn_fairseq.checkpoints import load_checkpoint
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.checkpoints import load_checkpoint
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.joint_electra import JointElectra
 from tn_fairseq.huggingface.synonyms import SynonymTable
 from tn_fairseq.huggingface.trainer import Encoder, Teacher, TrueNegativeTrainer, build_objective
-from tn_fairseq.huggingface.vocabulary import read_data_bin
+from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.objectives import OBJECTIVES
 from tn_fairseq.objectives.functional import replaced_token_detection
 

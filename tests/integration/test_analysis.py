@@ -15,12 +15,12 @@ from helpers import FAMILIES, WORDS, run_command, save_random_model, synonyms_of
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from preprocessed import refused
 
-from tn_fairseq.analysis.__main__ import main
-from tn_fairseq.analysis.cases import SAME_PAIR
-from tn_fairseq.analysis.predictions import batches_of, load_split
-from tn_fairseq.analysis.rates import TEACHER
-from tn_fairseq.configuration import training_config
+from tn_fairseq.commands.look_analysis import main
+from tn_fairseq.core.configuration import training_config
 from tn_fairseq.models.loading import Checkpoint, load
+from tn_fairseq.tools.analysis.cases import SAME_PAIR
+from tn_fairseq.tools.analysis.predictions import batches_of, load_split
+from tn_fairseq.tools.analysis.rates import TEACHER
 
 # the tests share training runs
 pytestmark = [pytest.mark.xdist_group("analysis"), pytest.mark.usefixtures("keep_logging")]
@@ -32,7 +32,7 @@ RATES = {
 
 
 def analysis(*words, **options):
-    return run_command(sys.executable, "-m", "tn_fairseq.analysis", *words, **options)
+    return run_command(sys.executable, "-m", "tn_fairseq.tools.analysis", *words, **options)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -181,7 +181,7 @@ def test_an_analysis_without_wordnet_downloads_nothing(trained, data_bin, synony
     cases = json.loads((tmp_path / "report" / "cases.json").read_text())
     assert cases and {case["part_of_speech"] for case in cases} == {"unknown"}
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("parts of speech are unknown: ") and "python -m tn_fairseq.synonyms.fetch_wordnet" in line
+    assert line.startswith("parts of speech are unknown: ") and "tn-fairseq synonyms fetch-wordnet" in line
 
 
 @pytest.mark.parametrize("trained", ["bert"], indirect=True)

@@ -8,7 +8,7 @@ import sys
 import pytest
 from helpers import PLUGIN, WORDS, run_command, train_here, write_squad, write_tsv
 
-from tn_fairseq.preprocessing.__main__ import main
+from tn_fairseq.tools.preprocessing.__main__ import main
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "good", "bad"]
 pytestmark = pytest.mark.xdist_group("evaluation")  # the tests share training runs
@@ -20,7 +20,7 @@ def preprocess(*words):
 
 
 def evaluation(*words):
-    return run_command(sys.executable, "-m", "tn_fairseq.evaluation", *words)
+    return run_command(sys.executable, "-m", "tn_fairseq.tools.evaluation", *words)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 from helpers import run_command, train_here
 from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
 
-from tn_fairseq.huggingface.vocabulary import read_data_bin
+from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 
 transformers = pytest.importorskip("transformers")
 COMMAND = [sys.executable, "-m", "tn_fairseq.huggingface"]

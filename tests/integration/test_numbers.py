@@ -19,8 +19,8 @@ from helpers import (
 )
 from integration.test_workers import by_itself, every_criterion
 
-from tn_fairseq.configuration import training_config
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.configuration import training_config
+from tn_fairseq.core.dictionary import load_dictionary
 
 
 def test_a_diverging_run_stops_with_one_line_that_names_the_update(data_bin, tmp_path):

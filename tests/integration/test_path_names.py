@@ -16,13 +16,13 @@ import torch
 from helpers import FAMILIES, prepare_training, write_sources
 from preprocessed import contents, refused
 from safetensors.torch import load_file
-
-from tn_fairseq.analysis.__main__ import main as analysis
-from tn_fairseq.evaluation.__main__ import main as evaluation
 from tn_fairseq.huggingface.__main__ import main as huggingface
+from tn_fairseq.tools.evaluation.__main__ import main as evaluation
+
+from tn_fairseq.commands.look_analysis import main as analysis
 
 binarize, build_synonym_table, glue, squad, train_tokenizer = (
-    import_module(f"tn_fairseq.preprocessing.commands.{name}").main
+    import_module(f"tn_fairseq.tools.preprocessing.commands.{name}").main
     for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
 )
 pytestmark = pytest.mark.usefixtures("keep_logging")

@@ -12,10 +12,9 @@ from interruption import full_disk, kill_at_every_step
 from preprocessed import contents, refused, write
 from tokenizer_folders import bert_folder
 
-from tn_fairseq.errors import InputError
-from tn_fairseq.preprocessing.binarization import binarize
-from tn_fairseq.preprocessing.commands import train_tokenizer
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tools.preprocessing.binarization import binarize
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran"]
 
@@ -111,7 +110,7 @@ ANSWER = {"text": "cat", "answer_start": 4}
 @pytest.mark.slow
 def test_other_commands_killed_at_every_step(command, needed, tmp_path):
     """Over earlier output: if the file or folder that readers need exists, all output is the old or the new."""
-    main = import_module(f"tn_fairseq.preprocessing.commands.{command}").main
+    main = import_module(f"tn_fairseq.tools.preprocessing.commands.{command}").main
 
     def flags(output: Path, words: list[str], sentences: str) -> list:
         if command == "build_synonym_table":

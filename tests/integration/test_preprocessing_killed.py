@@ -16,7 +16,7 @@ from integration.test_preprocessing_interrupted import WORDS, shown, text
 from preprocessed import contents
 from tokenizer_folders import bert_folder
 
-from tn_fairseq.files import STAGING
+from tn_fairseq.core.files import STAGING
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def command(tmp_path) -> list:
     """A binarize command that takes a while, with two workers."""
     path = text(tmp_path / "text", 30_000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
-    command = [sys.executable, "-m", "tn_fairseq.preprocessing", "binarize", "--train", path, "--valid", path]
+    command = [sys.executable, "-m", "tn_fairseq.tools.preprocessing", "binarize", "--train", path, "--valid", path]
     return list(map(str, [*command, "--tokenizer", tmp_path / "tokenizer", "--workers", 2, "--shards", 2]))
 
 

@@ -14,10 +14,10 @@ import torch
 from helpers import fairseq_train
 
 from tn_fairseq import from_pretrained
-from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.core.synonym_table import load_synonym_table
 from tn_fairseq.models.loading import find_checkpoints, load
-from tn_fairseq.synonym_table import load_synonym_table
 
 FOLDER = Path(__file__).parent.parent / "released"
 SIZES = {

@@ -8,7 +8,7 @@ from helpers import FAMILIES, WORDS, fairseq_train, random_sentences, run_comman
 from interruption import assert_same_end
 from tokenizer_folders import bert_folder
 
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.tasks.electra import ElectraTask, ElectraTaskConfig
 
 FLAGS = [*FAMILIES["electra"].split(), "--criterion", "electra"]
@@ -24,7 +24,7 @@ def shards(tmp_path_factory) -> str:
     bert_folder(folder / "tokenizer", WORDS)
     flags = [f"--{name}={folder / name}.txt" for name in ("train", "valid")]
     flags += [f"--tokenizer={folder / 'tokenizer'}", f"--destdir={folder / 'bin'}", "--shards", 2]
-    run = run_command(sys.executable, "-m", "tn_fairseq.preprocessing", "binarize", *flags)
+    run = run_command(sys.executable, "-m", "tn_fairseq.tools.preprocessing", "binarize", *flags)
     assert run.code == 0 and "wrote 2 shards of " in run.stdout, run.output
     return run.stdout.splitlines()[-1]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import fairseq
 import pytest
 from helpers import PLUGIN, Run, write_sources, write_squad
-
-from tn_fairseq.preprocessing.__main__ import COMMANDS
+from tn_fairseq.tools.preprocessing.__main__ import COMMANDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # its tests depend on each other's output
 ROOT = PLUGIN.parent
@@ -114,7 +113,7 @@ def preprocessed(installation) -> Installation:
         "add-distractors --squad dev.json --output distractors.json",
     ]
     assert {command.split()[0] for command in commands} == COMMANDS.keys()
-    run = installation.modules("tn_fairseq", *(f"tn_fairseq.preprocessing {command}" for command in commands))
+    run = installation.modules("tn_fairseq", *(f"tn_fairseq.tools.preprocessing {command}" for command in commands))
     assert run.stdout.startswith(f"{installation.packages / 'tn_fairseq'}\n")  # the folder for --user-dir
     return installation
 
@@ -136,9 +135,9 @@ def test_every_preprocessing_command(preprocessed):
 def test_analysis_export_and_fine_tuning(trained):
     checkpoint, table = "checkpoints/checkpoint_last.pt", "--synonym-table synonyms.safetensors"
     trained.modules(
-        f"tn_fairseq.analysis data-bin --path {checkpoint} {table} --mask-seeds 1 --output false-negatives",
+        f"tn_fairseq.tools.analysis data-bin --path {checkpoint} {table} --mask-seeds 1 --output false-negatives",
         f"tn_fairseq.huggingface export {checkpoint} --data data-bin --output exported",
-        f"tn_fairseq.evaluation glue tiny={checkpoint} --data glue-bin --seeds 1 --max-update 2 --output glue-scores "
+        f"tn_fairseq.tools.evaluation glue tiny={checkpoint} --data glue-bin --seeds 1 --max-update 2 --output glue-scores "
         "-- --cpu",
     )
     assert "SST-2" in (trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8")

@@ -34,7 +34,7 @@ for module in pkgutil.iter_modules(tn_fairseq.synonyms.__path__):
 TABLE_FOR_A_DICTIONARY = """
 from pathlib import Path
 
-from tn_fairseq.preprocessing.__main__ import main
+from tn_fairseq.tools.preprocessing.__main__ import main
 
 Path("dict.txt").write_text("primary 1\\nmain 1\\nstay 1\\n", encoding="utf-8")
 table = ["build-synonym-table", "--dict", "dict.txt"]

@@ -13,7 +13,7 @@ import pytest
 import torch
 from helpers import CRITERIA, FAMILIES, FEWER_RUNS, PAPER, RUNS, Run, run_command, training_flags, write_data_bin
 
-from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.core.checkpoints import load_checkpoint
 
 pytestmark = pytest.mark.xdist_group("workers")
 # several runs in one process, to import only once

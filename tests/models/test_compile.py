@@ -8,7 +8,7 @@ from helpers import FAMILIES, first_batch, prepare_training
 from interruption import assert_equal
 from torch._dynamo.utils import counters
 
-from tn_fairseq.checkpoints import load_checkpoint
+from tn_fairseq.core.checkpoints import load_checkpoint
 from tn_fairseq.modules.transformer_encoder import TransformerLayer
 
 SMALL = ["--encoder-layers", 1, "--generator-layers", 1]

@@ -2,7 +2,7 @@ import pytest
 import torch
 from helpers import first_batch
 
-from tn_fairseq.masked_prediction import ElectraOutput
+from tn_fairseq.core.masked_prediction import ElectraOutput
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from helpers import FAMILIES, WORDS, write_data_bin
 from omegaconf import OmegaConf
 from preprocessed import refused
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.models.loading import find_checkpoints, load
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from helpers import FAMILIES, first_batch, refused_training, save_random_model, synonyms_of, train_here, write_data_bin
 
-from tn_fairseq.configuration import training_config
+from tn_fairseq.core.configuration import training_config
 from tn_fairseq.data import count_symbols
 from tn_fairseq.objectives import functional
 

@@ -5,8 +5,8 @@ from helpers import WORDS, first_batch, synonyms_of, write_data_bin, write_table
 from lexical_files import save_model
 from preprocessed import refused
 
-from tn_fairseq import corruption
-from tn_fairseq.masked_prediction import complete_words, false_negatives
+from tn_fairseq.core import corruption
+from tn_fairseq.core.masked_prediction import complete_words, false_negatives
 from tn_fairseq.objectives import functional
 from tn_fairseq.objectives.judge import judge_scores
 

@@ -3,7 +3,7 @@ import torch
 from criterion_steps import regularization
 from helpers import FAMILIES, write_table
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.objectives.functional import synonym_distance
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
 

@@ -7,7 +7,7 @@ import torch
 from helpers import FAMILIES
 from preprocessed import refused
 
-from tn_fairseq.dictionary import fingerprint, load_dictionary
+from tn_fairseq.core.dictionary import fingerprint, load_dictionary
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
 from tn_fairseq.synonyms.embeddings import read_embeddings, remove_common_directions
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from preprocessed import refused
 
-from tn_fairseq.dictionary import load_dictionary
-from tn_fairseq.preprocessing.commands.build_synonym_table import main
-from tn_fairseq.synonym_table import load_synonym_table, read_description
+from tn_fairseq.commands.synonyms_build import main
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.synonym_table import load_synonym_table, read_description
 from tn_fairseq.synonyms import lists
 from tn_fairseq.synonyms.lists import FORMATS, SynonymList
 

@@ -7,7 +7,7 @@ import nltk
 import pytest
 from nltk_folders import make_folder, without_languages, write_lexicon
 
-from tn_fairseq.errors import InputError
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.synonyms import wordnet
 from tn_fairseq.synonyms.wordnet import (
     DownloadFailed,

@@ -7,7 +7,7 @@ import torch
 from helpers import first_batch, write_data_bin, write_split
 from interruption import assert_equal
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.tasks.electra import ElectraTask
 
 

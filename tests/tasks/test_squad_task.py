@@ -6,7 +6,7 @@ from fairseq.logging import metrics
 from helpers import FAMILIES
 from safetensors.torch import save_file
 
-from tn_fairseq.configuration import training_config
+from tn_fairseq.core.configuration import training_config
 from tn_fairseq.criterions.squad import SquadCriterion
 from tn_fairseq.tasks.squad import HEAD
 

@@ -4,7 +4,7 @@ from preprocessed import refused, write
 from tokenizer_folders import PIECES, SPECIAL, bert_folder, model_dictionary
 from tokenizers import Tokenizer, models
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.tokenizers import load_tokenizer
 
 

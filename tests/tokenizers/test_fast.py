@@ -15,7 +15,7 @@ from tokenizer_folders import (
 )
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tokenizers.wordpiece import wordpiece_tokenizer
 

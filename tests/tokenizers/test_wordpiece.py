@@ -4,7 +4,7 @@ import pytest
 from preprocessed import refused
 from tokenizer_folders import PIECES, REAL_DATA, SPECIAL, bert_folder, model_dictionary, symbols_of, with_real_data
 
-from tn_fairseq.dictionary import load_dictionary
+from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.tokenizers import load_tokenizer
 
 

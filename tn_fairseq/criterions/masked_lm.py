@@ -18,13 +18,13 @@ from fairseq.utils import get_perplexity
 from omegaconf import II
 from torch import Tensor, nn
 
+from ..core.errors import InputError, naming, one_line_errors
+from ..core.synonym_table import load_synonym_table
 from ..data import count_symbols
-from ..errors import PREPROCESSING, InputError, naming, one_line_errors
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, add_up
 from ..objectives.mlm_distillation import EMA
-from ..synonym_table import load_synonym_table
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class MaskedLMCriterion(FairseqCriterion):
         super().__init__(task)
         if self.kind.needs_table(cfg) and not cfg.synonym_table:
             raise InputError(
-                f"--criterion {cfg._name} needs --synonym-table FILE; make one with {PREPROCESSING} build-synonym-table"
+                f"--criterion {cfg._name} needs --synonym-table FILE; make one with tn-fairseq synonyms build"
             )
         synonyms = continues_word = None
         if cfg.synonym_table:

@@ -6,7 +6,7 @@ from fairseq.data import ConcatDataset, Dictionary, FairseqDataset
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
-from ..errors import PREPROCESSING, InputError
+from ..core.errors import InputError
 
 
 class Text:
@@ -16,7 +16,7 @@ class Text:
         """Raises InputError for sentences in a format of fairseq other than mmap."""
         self.files = sentences.datasets if isinstance(sentences, ConcatDataset) else [sentences]
         if not all(isinstance(file, MMapIndexedDataset) for file in self.files):
-            raise InputError(f"the data are not of fairseq's format mmap; run {PREPROCESSING} binarize again")
+            raise InputError("the data are not of fairseq's format mmap; run tn-fairseq data binarize again")
         self.ends = np.cumsum([file.sizes.sum() for file in self.files])
 
     def take(self, positions: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
-from ..corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
+from ..core.corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
 from ..modules.transformer_encoder import layout
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from fairseq.data import Dictionary, FairseqDataset
 from torch import Tensor
 
-from ..errors import PREPROCESSING, InputError
+from ..core.errors import InputError
 from .blocks import BlockDataset, Text
 
 # from Google's build_pretraining_dataset.py
@@ -121,7 +121,7 @@ class SegmentPairDataset(BlockDataset):
         columns = np.arange(lengths.max(), dtype=lengths.dtype)
         is_word = (columns > 0) & (columns < lengths - 1) & (columns != first + 1)
         if len(words) != np.count_nonzero(is_word):
-            raise InputError(f"a sentence contains </s>; run {PREPROCESSING} binarize again")
+            raise InputError("a sentence contains </s>; run tn-fairseq data binarize again")
         tokens = np.where(columns < lengths, eos, pad)
         tokens[:, 0] = bos
         tokens[is_word] = words

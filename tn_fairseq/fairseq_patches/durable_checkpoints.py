@@ -15,7 +15,7 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-from ..checkpoints import (
+from ..core.checkpoints import (
     CannotRead,
     NoModel,
     RefusedObjects,
@@ -23,8 +23,8 @@ from ..checkpoints import (
     harmless_objects,
     load_checkpoint,
 )
-from ..errors import InputError, one_line_errors
-from ..files import replacing
+from ..core.errors import InputError, one_line_errors
+from ..core.files import replacing
 from .replacing import replaces
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from fairseq.file_io import PathManager
 from fairseq.logging import metrics
 from fairseq.trainer import Trainer
 
-from ..errors import InputError, naming, one_line_errors
+from ..core.errors import InputError, naming, one_line_errors
 from ..models.electra import ElectraModel
 from ..models.loading import load_generator
 from .bf16 import SAVED, is_built

@@ -28,7 +28,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from torch.multiprocessing import ProcessExitedException
 
-from ..errors import InputError, one_line_errors
+from ..core.errors import InputError, one_line_errors
 from ..models.electra import ElectraModel
 from .bf16 import forget_the_tpu
 from .replacing import replaces

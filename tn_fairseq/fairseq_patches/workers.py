@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from fairseq.distributed import utils as distributed_utils
 
-from ..errors import InputError
+from ..core.errors import InputError
 from .replacing import replaces
 
 ON_CPUS = ("legacy_ddp", "no_c10d")  # two names for the same

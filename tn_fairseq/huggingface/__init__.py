@@ -1,4 +1,4 @@
-"""Import and export weights of ``transformers``: ``python -m tn_fairseq.huggingface import|export``.
+"""Import and export weights of ``transformers``: ``tn-fairseq exchange import|export``.
 
 ``TrueNegativeTrainer``, ``JointElectra``, ``SynonymTable`` and ``keep_layers`` are for training with ``transformers``,
 without fairseq.

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..modules.transformer_encoder import LAYER_NORM_EPS, TOKEN_TYPES
 
 # our name -> their names, concatenated along the first dimension

@@ -11,9 +11,9 @@ from fairseq.dataclass.utils import merge_with_parent
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 
-from ..checkpoints import check_dictionary, registered_name
-from ..errors import InputError, exits_as_errors, naming
-from ..files import save_tensors, write_atomically
+from ..core.checkpoints import check_dictionary, registered_name
+from ..core.errors import InputError, exits_as_errors, naming
+from ..core.files import save_tensors, write_atomically
 from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
 from ..models.loading import load_ours
@@ -22,7 +22,7 @@ from .conversion import huggingface_config, to_huggingface, tower_names, vocabul
 from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
-from .vocabulary import read_data_bin
+from .vocabulary_files import read_data_bin
 
 # tower -> class in transformers
 _ARCHITECTURES = {

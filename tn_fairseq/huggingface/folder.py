@@ -10,8 +10,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from ..errors import InputError
-from ..files import read_json_object
+from ..core.errors import InputError
+from ..core.files import read_json_object
 
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
 _BUFFERS = r"(\w+\.)?embeddings\.(position_ids|token_type_ids)"  # some releases save these with the parameters

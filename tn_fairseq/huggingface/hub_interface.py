@@ -11,8 +11,8 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ..dictionary import MASK
-from ..errors import InputError
+from ..core.dictionary import MASK
+from ..core.errors import InputError
 from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
 from ..tokenizers.base import BERT_NAMES, Tokenizer, one_line

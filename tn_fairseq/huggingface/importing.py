@@ -11,9 +11,9 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from ..checkpoints import save_checkpoint
-from ..configuration import as_argument, check_data_folder, training_config
-from ..errors import InputError
+from ..core.checkpoints import save_checkpoint
+from ..core.configuration import as_argument, check_data_folder, training_config
+from ..core.errors import InputError
 from ..models.base import EncoderModel, encoder_sizes
 from ..models.bert import BertModel
 from ..models.electra import ElectraModel
@@ -28,7 +28,7 @@ from .conversion import (
 )
 from .folder import PretrainedFolder, read_folder, tied_copies
 from .layers import find_layers
-from .vocabulary import check_tokenizer, read_data_bin
+from .vocabulary_files import check_tokenizer, read_data_bin
 
 _POSITIONS = "embeddings.position_embeddings.weight"
 _NOT_SHARED = (

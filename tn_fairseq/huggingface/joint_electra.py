@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import ElectraForMaskedLM, ElectraForPreTraining
 
-from .. import corruption
-from ..errors import InputError
-from ..masked_prediction import ElectraOutput
+from ..core import corruption
+from ..core.errors import InputError
+from ..core.masked_prediction import ElectraOutput
 
 # other names of the generator's embeddings, which are saved once
 _OTHER_NAMES = ("discriminator.electra.embeddings.", "generator.generator_lm_head.weight")

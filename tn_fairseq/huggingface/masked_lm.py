@@ -12,11 +12,11 @@ from fairseq.models import BaseFairseqModel
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from ..configuration import as_argument, training_config
-from ..errors import InputError
+from ..core.configuration import as_argument, training_config
+from ..core.errors import InputError
 from ..models.loading import Checkpoint, Loaded, matching
 from .synonyms import load_model
-from .vocabulary import check_tokenizer, read_data_bin
+from .vocabulary_files import check_tokenizer, read_data_bin
 
 TOKENS_PER_SAMPLE = 128  # as in data for an imported model
 

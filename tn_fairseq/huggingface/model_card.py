@@ -7,10 +7,10 @@ from typing import Any
 
 from fairseq.criterions import CRITERION_REGISTRY
 
-from ..checkpoints import updates_of
-from ..errors import InputError
-from ..packages import version_of
-from ..synonym_table import read_description
+from ..core.checkpoints import updates_of
+from ..core.errors import InputError
+from ..core.packages import version_of
+from ..core.synonym_table import read_description
 
 
 def model_card(location: str, tower: str, state: Mapping[str, Any]) -> str:

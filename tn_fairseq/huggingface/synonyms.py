@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from ..dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols, symbols_of_pieces
-from ..errors import PREPROCESSING, InputError, first_line
-from ..packages import require
-from ..synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
+from ..core.dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols, symbols_of_pieces
+from ..core.errors import InputError, first_line
+from ..core.packages import require
+from ..core.synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
+from ..core.vocabulary import continues_word, is_special, whole_words
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
 from ..synonyms.neighbors import Vectors
 from ..synonyms.sources import ENGLISH, TableOptions
-from ..vocabulary import continues_word, is_special, whole_words
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -190,7 +190,7 @@ class SynonymTable:
         if dictionary is None and read_description(path).get("dictionary_fingerprint") != fingerprint(symbols):
             raise InputError(
                 f"{path}: the table of another tokenizer, or of a dict.txt with other symbols; build it with "
-                f"{PREPROCESSING} build-synonym-table --tokenizer, or also give the dict.txt"
+                f"tn-fairseq synonyms build --tokenizer, or also give the dict.txt"
             )
         theirs = symbols if dictionary is None else read_symbols(dictionary)
         table, continuations, description = load_synonym_table(path, theirs)

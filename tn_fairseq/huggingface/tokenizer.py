@@ -20,8 +20,8 @@ import tokenizers
 from fairseq.data import Dictionary
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
-from ..dictionary import MASK
-from ..errors import InputError
+from ..core.dictionary import MASK
+from ..core.errors import InputError
 from ..tokenizers.base import BERT_NAMES, ROBERTA_NAMES, TOKEN_FIELDS, Tokenizer
 from ..tokenizers.fast import FastTokenizer
 from ..tokenizers.wordpiece import wordpiece_tokenizer

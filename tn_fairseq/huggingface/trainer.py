@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer
 from transformers.trainer_utils import EvalLoopOutput
 
-from .. import corruption
-from ..errors import InputError, naming
-from ..masked_prediction import ElectraOutput
+from ..core import corruption
+from ..core.errors import InputError, naming
+from ..core.masked_prediction import ElectraOutput
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up
 from ..objectives.mlm_distillation import EMA

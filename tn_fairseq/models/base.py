@@ -21,10 +21,10 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from .. import corruption
+from ..core import corruption
+from ..core.dictionary import fingerprint
+from ..core.errors import InputError, one_line_errors
 from ..data.segments import token_types
-from ..dictionary import fingerprint
-from ..errors import InputError, one_line_errors
 from ..modules.heads import AnswerHead, SentenceHead
 from ..modules.memory import keep_freed_memory
 from ..modules.transformer_encoder import (

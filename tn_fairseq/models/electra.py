@@ -12,9 +12,9 @@ from typing import Any, Optional, Union
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from .. import corruption
-from ..errors import InputError, one_line_errors
-from ..masked_prediction import ElectraOutput
+from ..core import corruption
+from ..core.errors import InputError, one_line_errors
+from ..core.masked_prediction import ElectraOutput
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder
 from .base import (

@@ -19,8 +19,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
-from ..checkpoints import check_dictionary, load_checkpoint, registered_name, updates_of
-from ..errors import InputError, first_line
+from ..core.checkpoints import check_dictionary, load_checkpoint, registered_name, updates_of
+from ..core.errors import InputError, first_line
 from .base import SIZES, EncoderModel
 from .electra import ElectraModel
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple, Optional
 import torch
 from torch import Tensor, nn
 
-from .. import corruption
-from ..errors import InputError
-from ..masked_prediction import ElectraOutput, MaskedPredictions, false_negatives, masked_predictions
+from ..core import corruption
+from ..core.errors import InputError
+from ..core.masked_prediction import ElectraOutput, MaskedPredictions, false_negatives, masked_predictions
 from . import functional
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from .. import corruption
+from ..core import corruption
 
 
 @torch.no_grad()

@@ -8,8 +8,8 @@ from typing import Any, Literal, Optional
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
-from ..masked_prediction import MaskedPredictions
+from ..core.errors import InputError
+from ..core.masked_prediction import MaskedPredictions
 from ..modules.cross_entropy import log_probabilities
 from . import functional
 from .base import PERCENT, Metric, Objective, ObjectiveConfig

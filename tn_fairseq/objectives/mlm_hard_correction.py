@@ -7,9 +7,9 @@ from typing import Any, Literal, Optional
 import torch
 from torch import Tensor, nn
 
-from .. import corruption
-from ..errors import InputError
-from ..masked_prediction import ElectraOutput, MaskedPredictions, false_negatives
+from ..core import corruption
+from ..core.errors import InputError
+from ..core.masked_prediction import ElectraOutput, MaskedPredictions, false_negatives
 from . import functional
 from .base import PERCENT, Metric, Objective, ObjectiveConfig
 from .judge import judge_scores

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputError
+from ..core.errors import InputError
 from .base import Objective, ObjectiveConfig
 
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from .. import corruption
-from ..errors import InputError
-from ..masked_prediction import MaskedPredictions
+from ..core import corruption
+from ..core.errors import InputError
+from ..core.masked_prediction import MaskedPredictions
 from . import functional
 from .base import BITS, Metric, Objective, ObjectiveConfig
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from ..masked_prediction import MaskedPredictions
+from ..core.masked_prediction import MaskedPredictions
 from . import functional
 from .base import Metric, Objective, ObjectiveConfig
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..masked_prediction import MaskedPredictions
+from ..core.masked_prediction import MaskedPredictions
 from . import functional
 from .base import BITS, Metric, Objective, ObjectiveConfig
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..masked_prediction import MaskedPredictions
+from ..core.masked_prediction import MaskedPredictions
 from . import functional
 from .base import Metric
 from .mlm_soft_reg import input_word_embeddings

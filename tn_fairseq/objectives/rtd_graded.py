@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from ..masked_prediction import ElectraOutput, MaskedPredictions
+from ..core.masked_prediction import ElectraOutput, MaskedPredictions
 from .base import Objective, ObjectiveConfig
 
 

@@ -12,7 +12,7 @@ from fairseq.optim import FairseqOptimizer, register_optimizer
 from omegaconf import II
 from torch import Tensor
 
-from ..errors import InputError, one_line_errors
+from ..core.errors import InputError, one_line_errors
 
 # with this many steps 1 - beta^steps is 1, so there is no bias correction; float32 cannot count further
 UNCORRECTED_STEPS = 2.0**24

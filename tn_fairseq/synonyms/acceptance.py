@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ..vocabulary import match_case, word_finder
+from ..core.vocabulary import match_case, word_finder
 from .inflection import Relation, readings, relation
 from .swords import ACCEPTABLE, VERDICTS, Substitute, Target, verdict
 

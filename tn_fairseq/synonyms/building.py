@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ..dictionary import Symbols
-from ..files import read_text
-from ..synonym_table import rows_to_table
-from ..vocabulary import STOP_WORDS
+from ..core.dictionary import Symbols
+from ..core.files import read_text
+from ..core.synonym_table import rows_to_table
+from ..core.vocabulary import STOP_WORDS
 from .inflection import VERSION as LEMMINFLECT
 from .inflection import Relation, relation
 from .neighbors import at_least

@@ -6,10 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..checkpoints import check_dictionary, load_checkpoint, updates_of, word_embeddings
-from ..dictionary import Symbols
-from ..errors import InputError
-from ..files import sha256
+from ..core.checkpoints import check_dictionary, load_checkpoint, updates_of, word_embeddings
+from ..core.dictionary import Symbols
+from ..core.errors import InputError
+from ..core.files import sha256
 from .neighbors import Vectors
 
 

@@ -1,23 +1,19 @@
 """Get WordNet for NLTK.
 
-    python -m tn_fairseq.synonyms.fetch_wordnet
-
 Tries in this order: what NLTK already has; ``nltk.download``; the files of Debian's packages or of Princeton's archive,
 which are copied to a folder that NLTK reads.
 """
 
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import nltk
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-from ..arguments import command_parser
-from ..errors import InputError, one_line_errors
-from ..files import write_atomically
-from .wordnet import FETCH, DownloadFailed, ensure_wordnet, report, wordnet_version
+from ..core.errors import InputError
+from ..core.files import write_atomically
+from .wordnet import DownloadFailed, ensure_wordnet, report
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 DEBIAN_PACKAGES = "wordnet-base wordnet-sense-index"
@@ -32,22 +28,6 @@ noun.time verb.body verb.change verb.cognition verb.communication verb.competiti
 verb.creation verb.emotion verb.motion verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl
 """.split()
 _SYNTACTIC_CATEGORIES = ("", "noun", "verb", "adj", "adv")
-
-
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
-    """Make WordNet available, and print its version."""
-    parser = command_parser(FETCH, __doc__)
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        default=DEBIAN_FOLDER,
-        help="a folder with WordNet 3.0's data.noun, ..., used if NLTK has none and cannot download it (default: "
-        "%(default)s, of Debian's packages)",
-    )
-    options = parser.parse_args(argv)
-    print(f"{wordnet_version(fetch_wordnet(options.folder))} is ready")
 
 
 def fetch_wordnet(folder: Path) -> WordNetCorpusReader:
@@ -112,7 +92,3 @@ def _make_private(folder: Path) -> bool:
         return os.access(folder, os.W_OK) and not folder.stat().st_mode & 0o022
     except OSError:
         return False
-
-
-if __name__ == "__main__":
-    main()

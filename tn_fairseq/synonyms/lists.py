@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..errors import InputError, first_line
+from ..core.errors import InputError, first_line
 from .columns import Columns, parse_score, recognize, split_line
 from .terms import column_role, is_other_relation, is_synonymy, split_cell, without_remarks
 from .vectors import progress

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ..vocabulary import casing
+from ..core.vocabulary import casing
 
 _ROWS_AT_A_TIME = 1024  # compare this many words with all words at a time
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..vocabulary import match_case
+from ..core.vocabulary import match_case
 
 Rows = dict[int, list[int]]  # the ids of the synonyms of a word, best first, by the id of the word
 

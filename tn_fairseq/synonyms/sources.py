@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from ..dictionary import Symbols
-from ..errors import InputError
-from ..vocabulary import match_case
+from ..core.dictionary import Symbols
+from ..core.errors import InputError
+from ..core.vocabulary import match_case
 from .embeddings import read_embeddings
 from .lists import FORMATS, SynonymList
 from .neighbors import Vectors, nearest_neighbors

@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import InputError, first_line
-from ..files import read_bytes
-from ..formats import member
+from ..core.errors import InputError, first_line
+from ..core.files import member, read_bytes
 
 ACCEPTABLE, REJECTED = 0.5, 0.1  # acceptable: at least half of the judges; rejected: fewer than one in ten
 VERDICTS = ("acceptable", "doubtful", "rejected")

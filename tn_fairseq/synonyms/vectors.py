@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ..errors import InputError, first_line
-from ..files import read_text
-from ..packages import require
+from ..core.errors import InputError, first_line
+from ..core.files import read_text
+from ..core.packages import require
 from .neighbors import Vectors
 
 _TEXT = "--vectors needs an uncompressed text file of GloVe or word2vec, or a folder"

@@ -16,14 +16,14 @@ import nltk
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk.downloader import Downloader
 
-from ..errors import InputError, first_line
+from ..core.errors import InputError, first_line
 from .inflection import inflect, readings
 
 _PARTS_OF_SPEECH = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
 _OTHER_WORDNET = 0.25  # the share of lemmas without a synset that shows that the offsets are of another WordNet
 # plus signs between parts of Chinese words; vowel points of Hebrew and Arabic, and Arabic's lengthening
 _MARKS = re.compile(r"(?<=\w)\+(?=\w)|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]")
-FETCH = "python -m tn_fairseq.synonyms.fetch_wordnet"
+FETCH = "tn-fairseq synonyms fetch-wordnet"
 
 
 class DownloadFailed(InputError):

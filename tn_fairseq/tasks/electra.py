@@ -15,16 +15,16 @@ from fairseq.tasks.masked_lm import MaskedLMTask
 from omegaconf import II, MISSING, OmegaConf
 from torch import nn
 
-from ..configuration import check_data_folder
+from ..core.configuration import check_data_folder
+from ..core.dictionary import MASK, load_dictionary
+from ..core.errors import InputError, one_line_errors
+from ..core.vocabulary import WordStarts
 from ..data import load_sentences
 from ..data.blocks import BlockDataset, ContiguousBlocks
 from ..data.documents import DocumentStartsDataset
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset
-from ..dictionary import MASK, load_dictionary
-from ..errors import PREPROCESSING, InputError, one_line_errors
 from ..models.base import EncoderModel
-from ..vocabulary import WordStarts
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class ElectraTask(MaskedLMTask):
     def setup_task(cls, cfg: ElectraTaskConfig, **kwargs: Any) -> "ElectraTask":
         """Raises InputError (as a one-line exit) if an option is out of range or the folder has no dict.txt."""
         if OmegaConf.is_missing(cfg, "data"):
-            raise InputError(f"task.data is not given; name the folder that {PREPROCESSING} binarize wrote")
+            raise InputError("task.data is not given; name the folder that tn-fairseq data binarize wrote")
         for flag, share in (("--mask-prob", cfg.mask_prob), ("--final-mask-prob", cfg.final_mask_prob)):
             if share is not None and not 0 < share < 1:
                 raise InputError(f"{flag} must be above 0 and below 1, not {share}; ELECTRA and BERT use 0.15")
@@ -101,7 +101,7 @@ class ElectraTask(MaskedLMTask):
         dictionary = load_dictionary(os.path.join(first, "dict.txt"))
         if dictionary.symbols[-1] != MASK:
             raise InputError(
-                f"{first}/dict.txt: {MASK} must be the last symbol; binarize the text with {PREPROCESSING}"
+                f"{first}/dict.txt: {MASK} must be the last symbol; binarize the text with tn-fairseq data binarize"
             )
         for shard in others:  # now, not when their epoch begins
             own = os.path.join(shard, "dict.txt")
@@ -109,7 +109,7 @@ class ElectraTask(MaskedLMTask):
                 raise InputError(f"{own}: not the dictionary of {first}; binarize all shards in one run")
             index = os.path.join(shard, f"{cfg.train_subset}.idx")
             if not os.path.exists(index):
-                raise InputError(f"there is no {index}; write all shards with {PREPROCESSING} binarize --shards")
+                raise InputError(f"there is no {index}; write all shards with tn-fairseq data binarize --shards")
         return dictionary
 
     @one_line_errors()
@@ -141,7 +141,7 @@ class ElectraTask(MaskedLMTask):
         except InputError:
             raise InputError(
                 "--mask-whole-words: dict.txt contains numbers (GPT-2 BPE), which do not tell where words begin; "
-                f"binarize the text with {PREPROCESSING} binarize and another tokenizer, such as RoBERTa's "
+                "binarize the text with tn-fairseq data binarize and another tokenizer, such as RoBERTa's "
                 "tokenizer.json"
             ) from None
 

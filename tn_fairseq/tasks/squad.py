@@ -24,9 +24,9 @@ from omegaconf import II, MISSING, OmegaConf
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from ..core.dictionary import load_dictionary
+from ..core.errors import InputError, one_line_errors
 from ..data import load_sentences
-from ..dictionary import load_dictionary
-from ..errors import PREPROCESSING, InputError, one_line_errors
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ HEAD = "squad"
 
 @dataclass
 class SquadTaskConfig(FairseqDataclass):
-    data: str = field(default=MISSING, metadata={"help": f"folder that {PREPROCESSING} squad wrote"})
+    data: str = field(default=MISSING, metadata={"help": "folder that tn-fairseq data squad wrote"})
     max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
     seed: int = II("common.seed")
 
@@ -55,7 +55,7 @@ class SquadTask(FairseqTask):
     def setup_task(cls, cfg: SquadTaskConfig, **kwargs: Any) -> "SquadTask":
         """Raises InputError (as a one-line exit) if the folder has no dict.txt."""
         if OmegaConf.is_missing(cfg, "data"):
-            raise InputError(f"task.data is not given; name the folder that {PREPROCESSING} squad wrote")
+            raise InputError("task.data is not given; name the folder that tn-fairseq data squad wrote")
         return cls(cfg, load_dictionary(os.path.join(cfg.data, "dict.txt")))
 
     @one_line_errors()
@@ -70,19 +70,19 @@ class SquadTask(FairseqTask):
             answers = load_file(f"{path}.safetensors")["answer"]
         except (OSError, SafetensorError, KeyError) as error:
             raise InputError(
-                f"{path}.safetensors: holds no answers ({error}); run {PREPROCESSING} squad again"
+                f"{path}.safetensors: holds no answers ({error}); run tn-fairseq data squad again"
             ) from None
         if len(answers) != len(rows):
             raise InputError(
                 f"{path}.safetensors holds {len(answers):,} answers for {len(rows):,} windows; run "
-                f"{PREPROCESSING} squad again"
+                f"tn-fairseq data squad again"
             )
         tokens = PrependTokenDataset(rows, self.dictionary.bos())
         longest = int(tokens.sizes.max(initial=0))
         if longest > self.cfg.max_positions:
             raise InputError(
                 f"{path}.bin holds windows of {longest} tokens, but --max-positions is {self.cfg.max_positions}; run "
-                f"{PREPROCESSING} squad with --max-length {self.cfg.max_positions}"
+                f"tn-fairseq data squad with --max-length {self.cfg.max_positions}"
             )
         windows = NestedDictionaryDataset(
             {

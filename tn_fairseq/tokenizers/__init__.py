@@ -6,8 +6,8 @@ GPT-2's ``encoder.json`` with ``vocab.bpe``. Special tokens that occur literally
 
 from pathlib import Path
 
-from ..errors import InputError
-from ..files import read_json_object
+from ..core.errors import InputError
+from ..core.files import read_json_object
 from .base import REMEDY, Tokenizer
 from .fast import load_gpt2, load_tokenizer_json
 from .sentencepiece import load_sentencepiece

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from fairseq.data import Dictionary
 
-from ..dictionary import MASK, symbols_of_pieces
-from ..errors import InputError
+from ..core.dictionary import MASK, symbols_of_pieces
+from ..core.errors import InputError
 
 # how to fix a tokenizer's file, in error messages
 REMEDY = "give the folder or file of a saved tokenizer"

@@ -12,8 +12,8 @@ import numpy as np
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from ..errors import InputError, first_line
-from ..files import read_bytes, read_json_object, read_text
+from ..core.errors import InputError, first_line
+from ..core.files import read_bytes, read_json_object, read_text
 from .base import (
     BERT_NAMES,
     REMEDY,

@@ -12,8 +12,8 @@ from typing import Any
 
 from tokenizers import normalizers
 
-from ..errors import InputError, first_line
-from ..files import read_json_object
+from ..core.errors import InputError, first_line
+from ..core.files import read_json_object
 from . import load_tokenizer
 from .base import REMEDY, TOKEN_FIELDS, Tokenizer
 from .fast import FastTokenizer, read_tokenizer_json

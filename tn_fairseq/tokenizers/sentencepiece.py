@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
-from ..dictionary import MASK
-from ..errors import InputError
-from ..files import read_bytes
+from ..core.dictionary import MASK
+from ..core.errors import InputError
+from ..core.files import read_bytes
 from .base import REMEDY, Tokenizer, find_symbols, join, one_line
 
 # A protobuf message followed by another one means both merged. This one is ModelProto(normalizer_spec=NormalizerSpec(

@@ -7,8 +7,8 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from ..errors import InputError
-from ..files import read_bytes, read_json_object, read_text
+from ..core.errors import InputError
+from ..core.files import read_bytes, read_json_object, read_text
 from .base import BERT_NAMES, BERT_SPECIAL_TOKENS, REMEDY, Tokenizer, by_id, find_special_ids, find_symbols
 from .fast import FastTokenizer
 

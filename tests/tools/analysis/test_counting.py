@@ -1,0 +1,162 @@
+"""Counts for a batch, and for a checkpoint over batches and maskings."""
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import torch
+from tqdm import tqdm
+
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.core.masked_prediction import MaskedPredictions
+from tn_fairseq.core.synonym_table import PADDING
+from tn_fairseq.models.loading import Checkpoint
+from tn_fairseq.tools.analysis import counting
+from tn_fairseq.tools.analysis.counting import (
+    Details,
+    count,
+    count_checkpoint,
+    count_detected,
+    count_judged,
+    ranked_right,
+)
+from tn_fairseq.tools.analysis.predictions import Detection, Judgment, Predictions, Teacher
+from tn_fairseq.tools.analysis.rates import Counts
+
+V = 8
+TABLE = torch.full((V, 1), PADDING, dtype=torch.int32)
+TABLE[4], TABLE[5] = 5, 4
+OTHER = torch.full((V, 1), PADDING, dtype=torch.int32)
+OTHER[4], OTHER[6] = 5, 7
+
+
+def batch(golds, predictions, words=None):
+    """Three sequences of four tokens; two tokens are masked in the first, two in the second, none in the third."""
+    masked = torch.zeros(3, 4, dtype=torch.bool)
+    masked[0, 1:3] = masked[1, 1 : len(golds) - 1] = True
+    tokens = torch.full((3, 4), 6)
+    words = torch.tensor(golds if words is None else words)
+    logits = torch.zeros(4, V)
+    predicted = MaskedPredictions(tokens, masked, torch.tensor(golds), words, torch.tensor(predictions), logits)
+    return Predictions([0, 1, 2], predicted)
+
+
+def test_the_counts_of_a_batch():
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7]).masked
+    fired = torch.tensor([True, True, False, False])
+    # all 8 tokens are equally likely: 3 bits for each position, and 1/8 for each of the synonyms of 4 and of 5, for
+    # which the loss is 2 bits if their synonyms are right
+    of_logits = {"loss": pytest.approx(12), "synonym_probability": pytest.approx(0.25)}
+    of_logits |= {"with_synonyms": 2, "synonym_gain": pytest.approx(2)}
+    assert count(found, fired, TABLE) == Counts(3, corrected_sequences=1, masked=4, correct=1, corrected=2, **of_logits)
+    fired = torch.tensor([True, False, False, True])
+    of_logits |= {"synonym_probability": pytest.approx(0.375), "with_synonyms": 3, "synonym_gain": pytest.approx(3)}
+    # the synonyms of 4, and of 6 twice
+    assert count(found, fired, OTHER) == Counts(3, corrected_sequences=2, masked=4, correct=1, corrected=2, **of_logits)
+
+
+def test_a_part_of_a_word_has_no_synonyms():
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7], words=[4, 1, 1, 1]).masked
+    assert count(found, torch.zeros(4, dtype=torch.bool), TABLE).synonym_probability == pytest.approx(0.125)
+
+
+def test_what_the_discriminator_finds():
+    """Of four masked tokens: a synonym, a wrong word that it finds, the original word, and a wrong word it misses."""
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7]).masked
+    logits = torch.full((3, 4), -1.0)
+    logits[0, 1] = logits[0, 2] = logits[2, 0] = 1  # the synonym, a wrong word, and an original word
+    is_token = torch.ones(3, 4, dtype=torch.bool)
+    is_token[2, 3] = False
+    detection = Detection(torch.tensor([5, 7, 6, 3]), logits, is_token)
+    counts, logits = count_detected(found, detection, TABLE)
+    assert (counts["replaced"], counts["replaced_detected"]) == (2, 1)
+    assert (counts["drawn_synonyms"], counts["drawn_synonyms_detected"]) == (1, 1)
+    assert (counts["originals"], counts["originals_detected"]) == (8, 1)
+    # of 8 original words, the wrong word that it finds beats 7 and ties with 1; the one it misses ties with 7
+    assert ranked_right([logits] * 2) == 4 * (7 + 8 / 2)
+
+
+def test_what_the_teacher_says_counts_only_for_wrong_predictions():
+    found = batch([4, 5, 6, 6], [5, 4, 6, 7]).masked
+    of_golds, of_predictions = torch.tensor([0.25, 0.5, 0.5, 0.01]), torch.tensor([0.5, 0.125, 0.5, 0.02])
+    counts = count_judged(found, Judgment(of_golds.log(), of_predictions.log()))
+    assert counts.pop("teacher_probability") == pytest.approx(0.5 + 0.125 + 0.02)
+    assert counts.pop("teacher_gold_probability") == pytest.approx(0.25 + 0.5 + 0.01)
+    assert counts == {"teacher_as_likely": 2, "teacher_likely": 2}
+
+
+def test_the_area_under_the_curve():
+    batches = [(torch.tensor([2.0]), torch.tensor([1.0, 0.0])), (torch.tensor([0.0]), torch.tensor([-1.0, 0.0]))]
+    assert ranked_right(batches) == 4 + 2
+    assert ranked_right([(torch.tensor([]), torch.tensor([1.0]))]) == 0
+
+
+@pytest.fixture
+def count_made(monkeypatch):
+    """Count made batches by masking seed, and return the counts, the details, and how predictions were asked for."""
+
+    def count_made(made, tables, mode="argmax", teacher=None):
+        asked = []
+
+        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group, detects, given):
+            assert given is teacher
+            asked.append((seed, sample))
+            return made[seed]
+
+        model = torch.nn.Module()
+        model.embeddings = torch.nn.Module()
+        model.embeddings.word_embeddings = torch.nn.Embedding(V, 3)
+        monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: Namespace(model=model, criterion={}))
+        monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
+        monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
+        monkeypatch.setattr(counting, "predict", predict)
+        options = {"data_bin": None, "split": "valid", "max_sequences": None, "detection": False}
+        options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode, teacher="good.pt")
+        details = Details(tables, max_cases=10)
+        found = count_checkpoint(
+            Checkpoint(Path("checkpoint.pt"), 1), options, tables, None, details, tqdm(disable=True), teacher
+        )
+        if teacher:
+            return [[one[-4:] for one in of_table] for of_table, _ in found]
+        return [[one[:5] for one in of_table] for of_table, _ in found], details, asked
+
+    return count_made
+
+
+def test_batches_are_summed_for_each_table_and_masking(count_made):
+    one, other = batch([4, 5, 6, 6], [5, 4, 6, 7]), batch([4, 5, 6, 6], [4, 4, 6, 7])
+    found, details, asked = count_made({1: [one], 2: [one, other]}, {"table": TABLE, "other": OTHER}, "sample")
+    assert asked == [(1, True), (2, True)]
+    assert found == [[(3, 1, 4, 1, 2), (6, 2, 8, 3, 3)], [(3, 2, 4, 1, 2), (6, 3, 8, 3, 3)]]
+    # both fire on 4 -> 5, which is predicted in two of the three batches
+    assert details.fired.tolist() == [[5, 2], [2, 5]]
+    assert details.word_embeddings.shape == (V, 3)
+    assert sum(len(gold) for gold, _, _ in details.wrong) == 8
+
+
+def test_a_part_of_a_word_counts_only_as_masked(count_made):
+    """The first of two equal wrong predictions is at a part of a word: neither a correction nor a pair of words."""
+    made = batch([4, 4, 6, 6], [5, 5, 6, 7], words=[1, 4, 6, 6])
+    found, details, asked = count_made({1: [made]}, {"table": TABLE})
+    assert found == [[(3, 1, 4, 1, 1)]] and asked == [(1, False)]
+    assert details.fired.tolist() == [[1]]
+    ((gold, prediction, probability),) = details.wrong
+    assert (gold.tolist(), prediction.tolist()) == ([4, 6], [5, 7])
+    assert probability.tolist() == pytest.approx([1 / V] * 2)
+
+
+def test_a_teacher_says_the_same_with_every_table(count_made):
+    judgment = Judgment(torch.tensor([0.25, 0.5, 0.5, 0.125]).log(), torch.tensor([0.5, 0.25, 0.5, 0.25]).log())
+    made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=judgment)
+    teacher = Teacher(torch.nn.Module())
+    found = count_made({1: [made], 2: [made, made]}, {"table": TABLE, "other": OTHER}, teacher=teacher)
+    assert (
+        found == [[(2, 3, pytest.approx(1), pytest.approx(0.875)), (4, 6, pytest.approx(2), pytest.approx(1.75))]] * 2
+    )
+
+
+def test_a_teacher_that_diverged_is_refused(count_made):
+    nan = torch.full((4,), torch.nan)
+    made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=Judgment(nan, nan))
+    with pytest.raises(InputError, match="^--teacher good.pt: its probabilities are NaN because its training diverged"):
+        count_made({1: [made]}, {"table": TABLE}, teacher=Teacher(torch.nn.Module()))

@@ -1,0 +1,116 @@
+"""The reader of BLiMP, its sample, and the accuracy of a model."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lexical_files import write_blimp
+from preprocessed import refused
+
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.tokenizers import load_tokenizer
+from tn_fairseq.tools.evaluation.lexical import blimp
+from tn_fairseq.tools.evaluation.lexical.blimp import (
+    MinimalPair,
+    by_group,
+    prefers_good,
+    pseudo_log_likelihoods,
+    read_blimp,
+)
+
+MANY = {name: [(f"{name} {n}.", f"{name} not {n}.") for n in range(50)] for name in ("second", "first")}
+
+
+def test_all_pairs_in_the_order_of_file_names(tmp_path):
+    pairs = read_blimp(write_blimp(tmp_path / "B.zip", MANY))
+    assert len(pairs) == 100 and pairs[0] == ("first 0.", "first not 0.", "binding", "first")
+    assert [pair.paradigm for pair in pairs] == ["first"] * 50 + ["second"] * 50
+    assert read_blimp(tmp_path / "B.zip", 50) == read_blimp(tmp_path / "B.zip", 1000) == pairs
+
+
+def test_a_sample_is_always_the_same_and_in_order(tmp_path):
+    pairs = read_blimp(write_blimp(tmp_path / "B.zip", MANY))
+    sample = read_blimp(tmp_path / "B.zip", 7)
+    assert sample == read_blimp(tmp_path / "B.zip", 7) and len(sample) == 14
+    places = [pairs.index(pair) for pair in sample]
+    assert places == sorted(places) and places != list(range(7)) + list(range(50, 57))
+    assert set(sample) < set(read_blimp(tmp_path / "B.zip", 8))
+
+
+def test_the_paper_counts_selection_as_argument_structure(tmp_path):
+    pairs = read_blimp(write_blimp(tmp_path / "B.zip", {"animate": [("a", "b")]}, "s-selection"))
+    assert pairs == [("a", "b", "argument_structure", "animate")]
+
+
+def test_groups():
+    pairs = [MinimalPair("", "", *names) for names in (("binding", "b1"), ("ellipsis", "e"), ("binding", "b2"))]
+    found = {group: members.tolist() for group, members in by_group(pairs).items()}
+    assert found == {
+        ("", ""): [0, 1, 2],
+        (" by phenomenon", "binding"): [0, 2],
+        (" by phenomenon", "ellipsis"): [1],
+        (" by paradigm", "b1"): [0],
+        (" by paradigm", "b2"): [2],
+        (" by paradigm", "e"): [1],
+    }
+
+
+@pytest.mark.parametrize("at_a_time", [1, 500])
+def test_the_better_sentence_has_the_higher_pseudo_log_likelihood(models, english, at_a_time, monkeypatch):
+    monkeypatch.setattr(blimp, "_PAIRS_AT_A_TIME", at_a_time)
+    tokenizer = load_tokenizer(english / "tokenizer")
+    dictionary = load_dictionary(english / "dict.txt")
+    texts = ["The dog barked .", "The dogs barked .", "he cries , it is", "he cry", "SHE cry", "she cry"]
+    pairs = [MinimalPair(good, bad, "", "") for good, bad in zip(texts[::2], texts[1::2])]
+    pairs += [MinimalPair(pair.bad, pair.good, "", "") for pair in pairs]
+
+    words = [[dictionary.index(word) for word in text.lower().split()] for text in texts]
+    values = pseudo_log_likelihoods(
+        models["bert"], [np.array([dictionary.bos(), *ids, dictionary.eos()]) for ids in words]
+    )
+    better = [50 * (1 + np.sign(good - bad)) for good, bad in zip(values[::2], values[1::2])]
+    assert better[2] == 50 and {*better} <= {0, 50, 100}
+    found = prefers_good(models["bert"], pairs, tokenizer, tokenizer.lookup_table(dictionary))
+    assert found.tolist() == [*better, *(100 - value for value in better)]
+
+
+def test_damaged_and_foreign_files_get_one_line(tmp_path):
+    path = write_blimp(tmp_path / "B.zip", MANY)
+
+    def refusal(data: bytes | None = None, **entries: str) -> str:
+        if data is not None:
+            path.write_bytes(data)
+        else:
+            with zipfile.ZipFile(path, "w") as archive:
+                for name, text in entries.items():
+                    archive.writestr(f"data/{name}.jsonl", text)
+        message = refused(read_blimp, path)
+        assert str(path) in message
+        return message
+
+    complete = path.read_bytes()
+    assert "damaged, or not a zip file" in refusal(complete[:-30])
+    assert "damaged, or not a zip file" in refusal(complete[:60] + bytes(40) + complete[100:])
+    assert "damaged, or not a zip file" in refusal(b"tiger cat 7.35")
+    assert "contains no pairs" in refusal()
+    assert "data/x.jsonl, line 1: not an object with the texts sentence_good" in refusal(x="[]\n")
+    assert "data/x.jsonl, line 1: not an object with the texts sentence_good" in refusal(x='{"sentence_good": "a"}')
+    assert "data/x.jsonl, line 1: not an object with the texts sentence_good" in refusal(x="plain text\n")
+    numbers = '{"sentence_good": 1, "sentence_bad": "b", "linguistics_term": "c", "UID": "d"}'
+    assert "not an object with the texts" in refusal(x=numbers)
+    assert "not an object with the texts" in refusal(x=numbers.replace("1", '"\\ud800"'))
+    assert "not an object with the texts" in refusal(x=numbers.replace("1", '""'))
+    with pytest.raises(InputError, match="none.zip: No such file"):
+        read_blimp(tmp_path / "none.zip")
+
+
+@pytest.mark.skipif("TN_FAIRSEQ_DATA" not in os.environ, reason="needs the real data")
+def test_the_real_file():
+    pairs = read_blimp(Path(os.environ["TN_FAIRSEQ_DATA"]) / "lexical" / "BLiMP.zip")
+    groups = by_group(pairs)
+    assert len(pairs) == 67_000
+    assert sum(kind == " by phenomenon" for kind, _ in groups) == 12
+    assert {len(members) for (kind, _), members in groups.items() if kind == " by paradigm"} == {1000}

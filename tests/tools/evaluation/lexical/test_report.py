@@ -1,0 +1,226 @@
+"""The command as a user runs it: its files agree with each other, seeds and differences add up, and errors."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import write_data_bin, write_table
+from lexical_files import save_model, swords_content, write_blimp, write_swords
+from preprocessed import refused
+
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.tools.evaluation import bootstrap
+from tn_fairseq.tools.evaluation.__main__ import main
+from tn_fairseq.tools.evaluation.lexical import lexical_report as report
+from tn_fairseq.tools.evaluation.lexical.lexical_report import CSV, FILES, JSON, TABLES, TEXT
+
+SENTENCES = [
+    ("The elections , it is .", "elections", {"poll": 9, "vote": 2, "tree": 0}),
+    ("the total is due .", "total", {"sum": 6, "whole": 0, "price": 0, "cat": 1, "sum total": 9}),
+    ("the unknowable is due .", "unknowable", {"sum": 6}),
+    ("they shouted .", "shouted", {"cry": 9, "howl": 7, "bark": 0}),
+]
+PAIRS = {"cries": [("she cries .", "she cry ."), ("he barks .", "he bark .")], "dogs": [("the dogs .", "a dogs .")]}
+
+
+@pytest.fixture(scope="module")
+def world(english, tmp_path_factory) -> dict[str, Path]:
+    """All data sets, a synonym table, and three seeds of BERT."""
+    folder = tmp_path_factory.mktemp("world")
+    content = swords_content(SENTENCES, {"elections": "election", "shouted": "shout"})
+    rows = {"total": ["sum", "price"], "elections": ["polls", "election"]}
+    (folder / "pairs.txt").write_text("dog\tcat\t7\ntotal\tsum\t9\ndog\tprice\t1\nbark\tunknowable\t1\nbark\thowl\t8\n")
+    for seed in (1, 2, 3):
+        save_model(folder / f"seed{seed}" / "model.pt", english, "bert", seed, updates=9)
+    return {
+        "data": english,
+        "swords": write_swords(folder / "swords-v0_dev.json.gz", content),
+        "synonym-table": write_table(folder / "mine.safetensors", load_dictionary(english / "dict.txt"), rows),
+        "word-pairs": folder / "pairs.txt",
+        "blimp": write_blimp(folder / "BLiMP.zip", PAIRS),
+        "seeds": folder,
+    }
+
+
+@pytest.fixture
+def run(world, tmp_path, monkeypatch, capsys):
+    """Run the command with all data unless ``without``; return what it printed and its files."""
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
+
+    draw = report.draw_measures
+
+    def run(*words: object, without: tuple[str, ...] = (), plots: bool = False, **changed: object) -> tuple[str, Path]:
+        # plots take seconds
+        monkeypatch.setattr(report, "draw_measures", draw if plots else lambda rows, *paths: None)
+        options = {name: path for name, path in world.items() if name not in ("seeds", *without)}
+        options |= {name.replace("_", "-"): value for name, value in changed.items()}
+        options.setdefault("output", tmp_path / "report")
+        flags = [word for name, value in options.items() for word in (f"--{name}", value)]
+        main([str(word) for word in ("lexical", *words, *flags)])
+        return capsys.readouterr().out, Path(options["output"])
+
+    return run
+
+
+def rows_of(folder: Path) -> dict[tuple[str, ...], dict]:
+    rows = json.loads((folder / JSON).read_text())["checkpoints"]
+    return {tuple(row[key] for key in ("checkpoint", "data", "measure", "part")): row for row in rows}
+
+
+def test_all_measures_of_all_families(run, checkpoints):
+    printed, folder = run(
+        *(f"{family}={path}" for family, path in checkpoints.items()), "--baseline", "bert", plots=True
+    )
+    assert {path.name for path in folder.iterdir()} == set(FILES)
+    text = (folder / TEXT).read_text()
+    assert printed.startswith(text) and all(len(line) <= 120 for line in text.splitlines())
+    assert all(f"{folder / name}" in printed for name in FILES)
+    rows = rows_of(folder)
+    of_bert = {key[1:] for key in rows if key[0] == "bert"}
+    swords = {("swords-v0_dev", name, "") for name in ("leniency", "rejected", "lemmas", "GAP")}
+    swords |= {("swords-v0_dev", name, "mine") for name in ("row", "row acceptable", "row rejected")}
+    words = {("pairs", "Spearman", ""), ("word embeddings", "mean cosine", "")}
+    blimp = {("BLiMP", "accuracy", ""), ("BLiMP", "accuracy by phenomenon", "binding")}
+    blimp |= {("BLiMP", "accuracy by paradigm", name) for name in PAIRS}
+    assert of_bert == {key[1:] for key in rows if key[0] == "roberta"} == swords | words | blimp
+    assert {key[1:] for key in rows if key[0] == "electra"} == of_bert | {("swords-v0_dev", "RTD AUC", "")}
+    items = {key[2:]: row["items"] for key, row in rows.items()}
+    assert items["leniency", ""] == items["row", "mine"] == items["Spearman", ""] - 1 == items["accuracy", ""] == 3
+    for key, row in rows.items():
+        assert row["low"] is None or row["low"] <= row["value"] <= row["high"], key
+        other = rows.get(("bert", *key[1:]))
+        assert (row["difference"] is None) == (key[0] == "bert" or other is None), key
+        if row["difference"] is not None:
+            assert row["difference"] == pytest.approx(row["value"] - other["value"]), key
+    with open(folder / CSV, newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [float(row["value"]) for row in read] == pytest.approx([row["value"] for row in rows.values()], abs=1e-6)
+    assert "3 of 4 targets are one piece; 10 of their 10 judged substitutes" not in printed
+    assert "3 of 4 targets are one piece; 10 of their 11 judged substitutes" in printed
+    assert "pairs: 4 of 5 pairs are two one-piece words" in printed
+    assert "3 pairs of 2 paradigms, at most 100 of each" in printed
+
+
+def test_only_tables(run):
+    printed, folder = run(without=("word-pairs", "blimp"))
+    assert {path.name for path in folder.iterdir()} == {TABLES, JSON, TEXT}
+    by_lemma, by_spelling = json.loads((folder / JSON).read_text())["synonym_tables"]
+    # polls for elections is judged by its lemma; sum and price for total
+    expected = {"judged": 3, "acceptable": 2, "doubtful": 0, "rejected": 1, "held": 2, "all_acceptable": 4}
+    assert by_lemma.items() >= expected.items()
+    assert by_spelling.items() >= {"match": "spelling", "judged": 2, "acceptable": 1, "held": 1}.items()
+    assert by_lemma["acceptable_percent"] == pytest.approx(200 / 3) and by_lemma["held_percent"] == 50
+    expected = {"targets": 4, "one_piece_targets": 3, "rows": 2, "rows_crossing": 1, "own_word_percent": 25}
+    assert by_lemma.items() >= expected.items()
+    lines = [line.split() for line in printed.splitlines()]
+    assert ["mine", "3", "66.7", "0.0", "33.3", "50.0", "2", "50.0", "4", "25.0", "0.0"] in lines
+    assert ["by", "spelling", "2", "50.0", "0.0", "50.0", "25.0"] in lines
+
+
+def test_seeds_are_averaged(run, world, tmp_path):
+    without = ("synonym-table", "blimp")
+    seeds = [world["seeds"] / f"seed{seed}" / "model.pt" for seed in (1, 2, 3)]
+    _, alone = run(*seeds, without=without, output=tmp_path / "alone")
+    pattern = world["seeds"] / "seed[23]" / "model.pt"
+    printed, folder = run(f"one={seeds[0]}", f"two={pattern}", "--baseline", "one", without=without)
+    alone, rows = rows_of(alone), rows_of(folder)
+    assert {key[0] for key in alone} == {"seed1-model", "seed2-model", "seed3-model"}
+    for key in {key[1:] for key in rows}:
+        one, two, three = (alone[f"seed{seed}-model", *key]["value"] for seed in (1, 2, 3))
+        assert rows["one", *key]["value"] == pytest.approx(one) and rows["one", *key]["seed_sd"] is None
+        assert rows["two", *key]["value"] == pytest.approx((two + three) / 2)
+        assert rows["two", *key]["seed_sd"] == pytest.approx(abs(two - three) / 2**0.5)
+        assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one)
+        assert (rows["two", *key]["seeds"], rows["two", *key]["updates"]) == (2, 9)
+    assert "  minus one" in printed and "RTD AUC" not in printed
+
+
+def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
+    """Though it has several targets."""
+    context, judged = "the sum total is due .", {"whole": 9, "price": 0}
+    content = swords_content([(context, word, judged) for word in ("sum", "total")])
+    swords = write_swords(tmp_path / "one.json", content)
+    _, folder = run(checkpoints["bert"], without=("word-pairs", "blimp", "synonym-table"), swords=swords)
+    rows = rows_of(folder).values()
+    assert {row["items"] for row in rows} == {2} and {row["low"] for row in rows} == {row["high"] for row in rows} == {
+        None
+    }
+
+
+def test_a_report_replaces_an_earlier_one(run, checkpoints):
+    _, folder = run(checkpoints["bert"])
+    (folder / "notes").write_text("mine")
+    run(without=("word-pairs", "blimp"))
+    assert {path.name for path in folder.iterdir()} == {TABLES, JSON, TEXT, "notes"}
+
+
+def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints, tmp_path):
+    bert = checkpoints["bert"]
+
+    def refusal(*words: object, **options: object) -> str:
+        message = refused(run, *words, **options)
+        assert not (tmp_path / "report").exists()
+        return message
+
+    others = write_data_bin(tmp_path / "others")
+    foreign = save_model(tmp_path / "foreign.pt", others, "bert")
+    table = write_table(tmp_path / "t.safetensors", load_dictionary(others / "dict.txt"), {})
+    no_words = swords_content([("the unknowable is due .", "unknowable", {"sum": 6})])
+    save_model(tmp_path / "newer" / "model.pt", world["data"], "bert", 4, updates=8)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "pairs.txt").write_text("unknowable\tcat\t1\ndog\tcat\t1\n")
+    torch.save([1], tmp_path / "list.pt")
+
+    # nothing to measure
+    assert "nothing to measure; give checkpoints" in refusal(without=("synonym-table",))
+    assert "--synonym-table needs --swords" in refusal(without=("swords",))
+    without = ("swords", "word-pairs", "blimp", "synonym-table")
+    assert "give --swords, --word-pairs or --blimp" in refusal(bert, without=without)
+    assert "--word-pairs and --blimp measure checkpoints" in refusal()
+    # data
+    assert "none.json: No such file" in refusal(bert, swords=tmp_path / "none.json")
+    swords = write_swords(tmp_path / "n.json", no_words)
+    assert "none of its targets is one piece" in refusal(bert, swords=swords)
+    assert "none of its targets is one piece" in refusal(swords=swords, without=("word-pairs", "blimp"))
+    assert "not a zip file" in refusal(bert, blimp=table)
+    assert "line 1: not UTF-8" in refusal(bert, word_pairs=world["swords"])
+    assert "1 of 2 pairs are two one-piece words in the vocabulary" in refusal(
+        bert, word_pairs=tmp_path / "other" / "pairs.txt"
+    )
+    twice = ["--word-pairs", world["word-pairs"], tmp_path / "other" / "pairs.txt"]
+    assert "two files are named pairs" in refusal(bert, *twice, without=("word-pairs",))
+    (tmp_path / "pairs.json").write_bytes(b"{}")
+    assert "two files are named pairs" in refusal(bert, swords=tmp_path / "pairs.json")
+    assert "two files are named pairs" in refusal(bert, blimp=tmp_path / "pairs.zip")
+    assert "others/tokenizer" in refusal(foreign, data=others, without=("synonym-table",))
+    assert "dict.txt" in refusal(bert, data=tmp_path / "nowhere")
+    # tables and checkpoints
+    assert "the table of another dictionary" in refusal(bert, synonym_table=table)
+    assert "the model of another dictionary" in refusal(foreign)
+    assert "no such checkpoint" in refusal(tmp_path / "none*.pt")
+    assert "list.pt: holds no model" in refusal(tmp_path / "list.pt")
+    assert "two checkpoints are named a" in refusal(f"a={bert}", f"a={bert}")
+    assert "--baseline z: not among the checkpoints, which are named a" in refusal(f"a={bert}", "--baseline", "z")
+    (tmp_path / "newer" / "other.pt").write_bytes((world["seeds"] / "seed1" / "model.pt").read_bytes())
+    found = refusal(f"a={tmp_path / 'newer' / '*.pt'}")
+    assert "a: checkpoints of 8 and 9 updates are not seeds" in found
+    (tmp_path / "file").write_text("in the way")
+    assert "give a --output you can write to" in refusal(bert, output=tmp_path / "file")
+    words = f"lexical {bert} --data {world['data']} --output {tmp_path / 'report'} -- --bf16".split()
+    assert "lexical takes no flags for fairseq-train" in refused(main, words)
+
+
+def test_a_path_with_an_equals_sign_is_not_a_name(run, world, tmp_path):
+    path = save_model(tmp_path / "lr=1" / "model_1.pt", world["data"], "bert")
+    _, folder = run(path.parent / "model*.pt", without=("synonym-table", "blimp", "swords"))
+    assert {key[0] for key in rows_of(folder)} == {"lr=1-model_1"}
+
+
+def test_a_sentence_that_is_too_long_names_the_checkpoint(run, checkpoints, world, tmp_path):
+    long = write_blimp(tmp_path / "long.zip", {"x": [("dog " * 40, "cat " * 3)]})
+    message = refused(run, checkpoints["bert"], blimp=long)
+    assert "bert.pt: a sentence of 42 tokens is longer than the 32" in message
+    assert not (tmp_path / "report").exists()

@@ -1,0 +1,191 @@
+"""The command as a user runs it: relations to the command squad, between its runs, and between its files."""
+
+import csv
+import json
+from pathlib import Path
+from shutil import copy, copytree
+
+import pytest
+
+from tn_fairseq.tools.evaluation import bootstrap
+from tn_fairseq.tools.evaluation.__main__ import main
+from tn_fairseq.tools.evaluation.robustness import attacked_predictions, robustness_report
+from tn_fairseq.tools.evaluation.robustness.robustness_report import CSV, FILES, JSON, PREDICTIONS, TEXT
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run the command; return what it printed, the rows by attack, data, checkpoint and score, and what it read."""
+    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
+    draw, predict_chunk = robustness_report.draw_robustness, attacked_predictions.predict_chunk
+
+    def run(*words: object, plots: bool = False, output: str = "report", **options: object):
+        predicted: list[str] = []
+
+        def counted(run, predictor, texts, folder):
+            predicted.extend(f"{run}: {' | '.join(one)}" for one in texts)
+            return predict_chunk(run, predictor, texts, folder)
+
+        monkeypatch.setattr(attacked_predictions, "predict_chunk", counted)
+        # plots take seconds
+        monkeypatch.setattr(robustness_report, "draw_robustness", draw if plots else lambda rows, *paths: None)
+        flags = ["--output", tmp_path / output]
+        for name, value in options.items():
+            flags += [f"--{name}", *(value if isinstance(value, list) else [value])]
+        main([str(word) for word in ("robustness", *words, *flags)])
+        rows = json.loads((tmp_path / output / JSON).read_text())["scores"]
+        by_key = {(row["attack"], row["data"], row["checkpoint"], row["score"]): row for row in rows}
+        assert len(by_key) == len(rows)
+        return capsys.readouterr(), by_key, predicted
+
+    return run
+
+
+@pytest.fixture
+def run_squad(run, squad):
+    """Run the command for the questions of original.json and files of attacked ones."""
+
+    def run_squad(*attacked: str | Path, scores: str | Path = squad / "scores", **options: object):
+        return run(scores, original=squad / "original.json", attacked=[squad / name for name in attacked], **options)
+
+    return run_squad
+
+
+def result(folder: Path, name: str, seed: int) -> dict[str, float]:
+    return json.loads((folder / "scores" / name / "SQuAD" / f"seed{seed}" / "result.json").read_text())["valid"]
+
+
+def test_an_unchanged_file_has_the_scores_of_fine_tuning_and_no_drop(squad, run_squad):
+    _, rows, predicted = run_squad("original.json")
+    assert len(predicted) == len(set(predicted)) == 3 * 30  # each question once for each run
+    for name, seeds in {"plain": (1, 2), "corrected": (1,)}.items():
+        for score in ("EM", "F1"):
+            row = rows["original", "SQuAD", name, score]
+            found = [result(squad, name, seed)[score] for seed in seeds]
+            assert row["original"] == row["attacked"] == pytest.approx(sum(found) / len(found))
+            assert 0 < row["original"] < 100
+            assert row["drop"] == row["drop_low"] == row["drop_high"] == 0
+            assert (row["seeds"], row["examples"], row["total"]) == (len(seeds), 30, 30)
+    plain = [result(squad, "plain", seed)["F1"] for seed in (1, 2)]
+    assert rows["original", "SQuAD", "plain", "F1"]["original_seed_sd"] == pytest.approx(
+        abs(plain[0] - plain[1]) / 2**0.5
+    )
+
+
+def test_only_what_is_missing_is_predicted(squad, run_squad):
+    """More attacks and seeds are added to a report, in another order than in a single command."""
+    path = squad / "scores/corrected/SQuAD/seed1/checkpoints/checkpoint_last.pt"
+    _, single, predicted = run_squad("half.json", scores=f"corrected={path}")
+    assert len(predicted) == 15 + 15 and len(single) == 2
+    _, half, predicted = run_squad("half.json")
+    assert len(predicted) == 2 * 30 and single == {key: row for key, row in half.items() if key[2] == "corrected"}
+    printed, rows, predicted = run_squad("distractors.json", "half.json")
+    assert len(predicted) == 3 * 30  # the rest of the original and of the distractors
+    assert "plain SQuAD seed 2: 30 predicted" in printed.err.splitlines()
+    again, same, predicted = run_squad("distractors.json", "half.json")
+    assert predicted == [] and again.out == printed.out and same == rows
+    _, fresh, predicted = run_squad("half.json", "distractors.json", output="fresh")
+    assert len(predicted) == 3 * 60 and fresh == rows
+    assert {key: row for key, row in rows.items() if key[0] == "half"} == half
+
+
+def test_an_interrupted_command_resumes(run_squad, tmp_path, monkeypatch):
+    _, whole, predicted = run_squad("distractors.json", output="whole")
+    monkeypatch.setattr(attacked_predictions, "CHUNK", 14)
+    predict_chunk, done = attacked_predictions.Predictor.predict, []
+
+    def interrupted(self, *words):
+        if len(done) == 6:
+            raise KeyboardInterrupt
+        done.append(predict_chunk(self, *words))
+        return done[-1]
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(SystemExit, match="error: interrupted; run the same command again"),
+    ):
+        patch.setattr(attacked_predictions.Predictor, "predict", interrupted)
+        run_squad("distractors.json")
+    assert [path.name for path in (tmp_path / "report").iterdir()] == [PREDICTIONS]
+    _, rows, rest = run_squad("distractors.json")
+    assert len(rest) == len(predicted) - 60 - 14 and set(rest) < set(predicted)
+    assert rows == whole
+
+
+def test_another_checkpoint_with_the_same_name_is_predicted_again(squad, run_squad, tmp_path):
+    copytree(squad / "scores/plain/SQuAD/seed1", tmp_path / "scores/plain/SQuAD/seed1")
+    _, before, _ = run_squad("half.json", scores=tmp_path / "scores")
+    other, path = (f"scores/plain/SQuAD/{seed}/checkpoints/checkpoint_last.pt" for seed in ("seed2", "seed1"))
+    copy(squad / other, tmp_path / path)
+    _, after, predicted = run_squad("half.json", scores=tmp_path / "scores")
+    assert len(predicted) == 30 and after != before
+
+
+def test_files_agree_and_differences_are_those_of_the_values(squad, run_squad, tmp_path):
+    printed, rows, _ = run_squad("distractors.json", "half.json", baseline="plain", plots=True, paper=[])
+    folder = tmp_path / "report"
+    assert {path.name for path in folder.iterdir()} == {*FILES, PREDICTIONS}
+    text = (folder / TEXT).read_text()
+    assert printed.out.startswith(text) and all(len(line) <= 120 for line in text.splitlines())
+    assert all(f"{folder / name}" in printed.out for name in FILES)
+    assert "distractors: SQuAD, 30 of 30 questions" in text and "half: SQuAD, 15 of 30 questions" in text
+    assert "from the paper (not ours)" in text
+    with open(folder / CSV, newline="") as file:
+        for line, row in zip(csv.DictReader(file), rows.values(), strict=True):
+            drop = pytest.approx(row["drop"], abs=1e-6)
+            assert line["checkpoint"] == row["checkpoint"] and float(line["drop"]) == drop
+    for (attack, data, name, score), row in rows.items():
+        assert row["drop"] == pytest.approx(row["original"] - row["attacked"])
+        plain = rows[attack, data, "plain", score]
+        for key in ("original", "attacked", "drop"):
+            assert row[f"{key}_low"] <= row[key] <= row[f"{key}_high"]
+            if name == "plain":
+                assert row["baseline"] is None and row[f"{key}_difference"] is None
+            else:
+                assert row[f"{key}_difference"] == pytest.approx(row[key] - plain[key])
+    attacks = json.loads((folder / JSON).read_text())["attacks"]
+    assert [one["settings"] for one in attacks] == [{"placement": "end"}, None]
+    assert len({one["sha256"] for one in attacks}) == 2 and attacks[1]["file"] == str(squad / "half.json")
+
+
+def test_glue_is_scored_on_the_changed_rows(glue, run):
+    printed, rows, predicted = run(
+        glue / "scores", original=glue / "original", attacked=[glue / "swapped"], baseline="plain"
+    )
+    assert {key[1] for key in rows} == {"SST-2", "MNLI mismatched"} and {key[3] for key in rows} == {"accuracy"}
+    assert len(predicted) == 2 * (2 * 4 + 3)
+    assert (
+        "swapped: SST-2, 4 of 20 examples" in printed.out
+        and "swapped: MNLI mismatched, 3 of 16 examples" in printed.out
+    )
+    for (_, data, name, _), row in rows.items():
+        task, changed, file = ("SST-2", [0, 3, 4, 17], "valid") if data == "SST-2" else ("MNLI", [1, 2, 15], "valid1")
+        tsv = {"valid": "dev.tsv", "valid1": "dev_mismatched.tsv"}[file]
+        written = (glue / "scores" / name / task / "seed1" / f"{file}.tsv").read_text().splitlines()[1:]
+        gold = (glue / "original" / task / tsv).read_text().splitlines()[1:]
+        right = [written[number].split("\t")[1] == gold[number].split("\t")[-1] for number in changed]
+        assert row["original"] == pytest.approx(100 * sum(right) / len(right))
+        assert row["drop"] == pytest.approx(row["original"] - row["attacked"])
+        assert (row["baseline"] is None) == ((data, name) != ("SST-2", "corrected"))
+
+
+def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
+    """With the dev data as AdvGLUE's file, the accuracies are those of fine-tuning; its numbers are the Hub's."""
+    number = {"entailment": 0, "neutral": 1, "contradiction": 2, "0": 0, "1": 1}
+    content = {
+        "sst2": [{"idx": n, "label": number[y], "sentence": a} for n, (a, y) in enumerate(glue_rows["SST-2/dev.tsv"])],
+        "rte": [{"sentence1": "noun1", "sentence2": "noun2", "label": 0}],
+    }
+    for key, file in {"mnli": "MNLI/dev_matched.tsv", "mnli-mm": "MNLI/dev_mismatched.tsv"}.items():
+        content[key] = [{"premise": a, "hypothesis": b, "label": number[y]} for a, b, y in glue_rows[file]]
+    (tmp_path / "dev.json").write_text(json.dumps(content))
+    printed, rows, _ = run(glue / "scores", attacked=[tmp_path / "dev.json"], baseline="plain")
+    assert "dev: MNLI, 16 examples" in printed.out and "accuracy drop" not in printed.out
+    assert {key[1] for key in rows} == {"SST-2", "MNLI", "MNLI mismatched"}  # there is no run on RTE
+    for (_, data, name, _), row in rows.items():
+        split = "valid1" if data == "MNLI mismatched" else "valid"
+        path = glue / "scores" / name / data.split()[0] / "seed1" / "result.json"
+        assert row["attacked"] == pytest.approx(json.loads(path.read_text())[split]["accuracy"])
+        assert row["original"] is row["drop"] is row["drop_difference"] is None
+        assert (row["attacked_difference"] is None) == ((data, name) != ("SST-2", "corrected"))

@@ -1,0 +1,105 @@
+"""SQuAD: the format of its files, and the data set on the Hub."""
+
+import json
+
+import pytest
+from preprocessed import offline, refused, serve_hub, write
+
+from tn_fairseq.tools.formats.squad import SquadExample, examples_from_hub, read_squad, squad_json
+
+
+def content(**question) -> dict:
+    """A file of two paragraphs with a question each; arguments change keys of the second question, None deletes one."""
+    first = {"id": "1", "question": "the cat?", "answers": [{"text": "cat", "answer_start": 4}]}
+    second = {"id": "2", "question": "the mat?", "answers": [{"text": "the", "answer_start": 0}], **question}
+    second = {key: value for key, value in second.items() if value is not None}
+    paragraphs = [{"context": "the cat sat", "qas": [first]}, {"context": "the mat, the cat", "qas": [second]}]
+    return {"version": "1.1", "data": [{"title": "Cats", "paragraphs": paragraphs}]}
+
+
+def answer(text: str, start: object) -> dict:
+    return content(answers=[{"text": text, "answer_start": start}])
+
+
+@pytest.fixture
+def read(tmp_path):
+    return lambda content: read_squad(write(tmp_path / "a.json", content))
+
+
+def test_reading(read):
+    assert read(content(extra=1, is_impossible=False)) == [
+        SquadExample("1", "the cat?", "the cat sat", (("cat", 4),), "Cats"),
+        SquadExample("2", "the mat?", "the mat, the cat", (("the", 0),), "Cats"),
+    ]
+    assert read(b"\xef\xbb\xbf" + json.dumps(content()).encode()) == read(content())
+
+
+def test_each_question_has_the_title_of_its_article(read):
+    one, two = content()["data"][0], content(id="4")["data"][0]
+    del two["title"]
+    two["paragraphs"][0]["qas"][0]["id"] = "3"
+    assert [example.title for example in read({"data": [one, two]})] == ["Cats", "Cats", "", ""]
+
+
+@pytest.mark.parametrize("answers", [None, []])
+def test_answers_may_be_missing(read, answers):
+    assert [len(example.answers) for example in read(content(answers=answers))] == [1, 0]
+
+
+@pytest.mark.parametrize(("start", "found"), [(0, 0), (9, 9), (1, 0), (5, 9), (99, 9), (-3, 0), (10**30, 9)])
+def test_an_answer_is_moved_to_the_nearest_match(read, caplog, start, found):
+    assert read(answer("the", start))[1].answers == (("the", found),)
+    assert caplog.text.count("a.json: 1 answers do not start at answer_start") == (start != found)
+
+
+def test_occurrences_may_overlap(read):
+    aaa = {"id": "1", "question": "a", "answers": [{"text": "aa", "answer_start": 7}]}
+    assert read({"data": [{"paragraphs": [{"context": "aaa b", "qas": [aaa]}]}]})[0].answers == (("aa", 1),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (b'{"data":\n ?', "a.json, line 2: not valid JSON"),
+        ([], "a.json: data: must be a list"),
+        ({"data": []}, "a.json: contains no questions"),
+        ({"data": [{}]}, "data[0].paragraphs: must be a list"),
+        ({"data": [{"paragraphs": []}, {"paragraphs": [1]}]}, "data[1].paragraphs[0].context: must be a string"),
+        ({"data": [{"paragraphs": [{"context": "a"}]}]}, "data[0].paragraphs[0].qas: must be a list"),
+        ({"data": [{"paragraphs": [{"context": "a", "qas": [1]}]}]}, "paragraphs[0].qas[0].id: must be a string"),
+        (content(id=None), "data[0].paragraphs[1].qas[0].id: must be a string"),
+        (content(id=2), "id: must be a string"),
+        (content(id="1"), "data[0].paragraphs[1].qas[0].id: '1' is already data[0].paragraphs[0].qas[0].id"),
+        (content(question=None), "data[0].paragraphs[1].qas[0].question: must be a string"),
+        (content(question="\ud83d"), "question: holds half a surrogate pair"),
+        (content(is_impossible=True, answers=[]), "qas[0].is_impossible: SQuAD 2.0 is not supported"),
+        (content(answers={}), "answers: must be a list"),
+        (content(answers=["the"]), "answers[0].text: must be a string"),
+        (content(answers=[{"text": "the"}]), "paragraphs[1].qas[0].answers[0].answer_start: must be an integer"),
+        (answer("the", True), "answer_start: must be an integer;"),
+        (answer(" ", 3), "answers[0]: blank"),
+        (answer("a\ndog", 0), r"answers[0]: 'a\ndog' is not in the context"),
+    ],
+)
+def test_files_that_are_refused(read, wrong, message):
+    assert message in refused(read, wrong)
+
+
+def test_the_json_is_in_squads_format(read):
+    one, two = read(content())
+    examples = [SquadExample(name, one.question, one.context, one.answers) for name in "12"]
+    examples += [SquadExample("3", two.question, two.context, ())]
+    data = squad_json(examples)
+    assert [len(paragraph["qas"]) for paragraph in data["data"][0]["paragraphs"]] == [2, 1]
+    assert data["version"] == "1.1" and read(data) == examples
+
+
+def test_examples_from_the_hub(monkeypatch, caplog):
+    row = {"id": "1", "title": "Cats", "context": "the cat", "question": "who?"}
+    row["answers"] = {"text": ["cat", "the", "the"], "answer_start": [4, 1, 2]}
+    asked = serve_hub(monkeypatch, lambda *_: [row])
+    assert examples_from_hub("train") == [SquadExample("1", "who?", "the cat", (("cat", 4), ("the", 0), ("the", 0)))]
+    assert asked == [("rajpurkar/squad", "train")]
+    assert "rajpurkar/squad, train: 2 answers do not start" in caplog.text
+    serve_hub(monkeypatch, offline)
+    assert "Couldn't reach the Hub; use local files" in refused(examples_from_hub, "train")

@@ -1,0 +1,230 @@
+"""The train-tokenizer command: its files, which are always the same, and its errors."""
+
+import random
+import subprocess
+import sys
+
+import pytest
+from preprocessed import contents, refused, write
+from tokenizer_folders import SPECIAL
+from tokenizers import Tokenizer
+
+from tn_fairseq.tokenizers import load_tokenizer
+
+KINDS = ["wordpiece", "sentencepiece"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Made-up words with many equal frequencies, the hardest case for reproducible files."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abdeiklmnoprstuÉß", k=rng.randint(2, 6))) for _ in range(300)]
+    lines = [" ".join(rng.choices(words, k=8)).capitalize() + ", 汉字 [MASK]." for _ in range(400)]
+    return write(tmp_path_factory.mktemp("corpus") / "corpus.txt", "\n".join(lines))
+
+
+def flags(corpus, output, kind="wordpiece", size=200):
+    return ["--input", str(corpus), "--type", kind, "--vocab-size", str(size), "--output", str(output)]
+
+
+def train(*args, more=()):
+    """Run the command; returns the folder."""
+    train_tokenizer.main([*flags(*args), *more])
+    return args[1]
+
+
+def pieces(folder):
+    return (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def test_wordpiece_files(corpus, tmp_path, capsys):
+    out = train(corpus, tmp_path / "out")
+    assert sorted(contents(out)) == ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert pieces(out)[:5] == SPECIAL
+    assert (len(pieces(out)), len(set(pieces(out)))) == (200, 200)
+    printed = capsys.readouterr().out
+    assert "WordPiece of tokenizer.json, 200 pieces, uncased" in printed
+    assert f"wrote vocab.txt, tokenizer.json, tokenizer_config.json to {out}" in printed
+    tokenizer = load_tokenizer(out)
+    dictionary = tokenizer.dictionary()
+    assert len(dictionary) + 1 == 200
+    # no unknown pieces, and no literal special token is learned
+    ids, _ = tokenizer.encode_chunk(corpus.read_text(encoding="utf-8").split("\n"))
+    assert (tokenizer.lookup_table(dictionary)[ids] != dictionary.unk()).all()
+    assert not any(piece.startswith(("##[", "##]", "##汉")) for piece in pieces(out))
+
+
+def test_casing(corpus, tmp_path):
+    uncased = train(corpus, tmp_path / "uncased")
+    cased = train(corpus, tmp_path / "cased", more=["--cased"])
+    assert not any("É" in piece or piece[:1].isupper() for piece in pieces(uncased)[5:])
+    assert any("É" in piece for piece in pieces(cased))
+    assert "uncased" in load_tokenizer(uncased / "vocab.txt").description
+    assert " cased" in load_tokenizer(cased / "vocab.txt").description
+
+
+@pytest.mark.parametrize("cased", [False, True])
+def test_transformers_reads_wordpiece(corpus, tmp_path, cased):
+    transformers = pytest.importorskip("transformers")
+    train(corpus, tmp_path, more=["--cased"] * cased)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    assert len(theirs) == 200
+    assert theirs.mask_token == "[MASK]"
+    lines = [*corpus.read_text(encoding="utf-8").replace("[MASK]", "").split("\n"), "Ünknown ☃ wörds"]
+    for ours in (load_tokenizer(tmp_path), load_tokenizer(tmp_path / "vocab.txt")):
+        for line in lines:
+            assert ours.encode_chunk([line])[0].tolist() == theirs(line, add_special_tokens=False)["input_ids"]
+
+
+def test_sentencepiece_files(corpus, tmp_path, capsys):
+    train(corpus, tmp_path, "sentencepiece", 100)
+    assert sorted(contents(tmp_path)) == ["sentencepiece.model", "sentencepiece.vocab"]
+    listed = [line.split("\t")[0] for line in (tmp_path / "sentencepiece.vocab").read_text().split("\n")[:-1]]
+    assert listed[:5] == ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    dictionary = load_tokenizer(tmp_path).dictionary()
+    assert dictionary.symbols[4:] == listed[5:]
+    assert len(dictionary) + 1 == 100
+    assert "SentencePiece of sentencepiece.model, 100 pieces" in capsys.readouterr().out
+
+
+def test_the_same_input_gives_the_same_files(corpus, tmp_path):
+    for kind in KINDS:
+        train(corpus, tmp_path / "one" / kind, kind, 100)
+    # Another process has different seeds for its hash tables.
+    again = [flags(corpus, tmp_path / "two" / kind, kind, 100) for kind in KINDS]
+    program = f"from {train_tokenizer.__name__} import main\nfor flags in {again!r}: main(flags)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_another_kind_in_the_same_folder_replaces_the_first(corpus, tmp_path):
+    for kind, name in (("wordpiece", "WordPiece"), ("sentencepiece", "SentencePiece"), ("wordpiece", "WordPiece")):
+        assert name in load_tokenizer(train(corpus, tmp_path, kind, 100)).description
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("content", "size", "message"),
+    [
+        (None, 200, "No such file"),
+        (b"\n \n", 200, "no line with text"),
+        ("汉字\n".encode() + b"\xff", 200, "not UTF-8 at byte 7"),
+        (b"the cat", -1, "--vocab-size -1"),
+    ],
+)
+def test_wrong_input_gets_one_line(tmp_path, kind, content, size, message):
+    path = tmp_path / "corpus.txt"
+    if content is not None:
+        write(path, content)
+    assert message in refused(train, path, tmp_path / "out", kind, size)
+    assert not (tmp_path / "out").exists()
+
+
+@every_kind
+def test_the_sizes_in_the_errors_are_the_limits(corpus, tmp_path, kind):
+    for size, problem in ((6, "is too small for this corpus; its characters need "), (90_000, "is too large")):
+        message = refused(train, corpus, tmp_path, kind, size)
+        assert f"--vocab-size {size} {problem}" in message
+        limit = int("".join(filter(str.isdigit, message.split(";")[1])))
+        assert len(load_tokenizer(train(corpus, tmp_path, kind, limit)).dictionary()) + 1 == limit
+
+
+CHINESE = [chr(0x4E00 + number) for number in range(1500)]
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    """The first character occurs 1,500 times and the last one once; and a, three times, of which two begin a word."""
+    lines = ["".join(CHINESE[: 1500 - number]) for number in range(1500)]
+    return write(tmp_path_factory.mktemp("chinese") / "corpus.txt", "\n".join(["a aa", *lines]))
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "left"),
+    [
+        (1005, [], (501, 125_250 + 3, CHINESE[1000], 500)),  # the 1,000 most frequent ones
+        (1006, [], (500, 124_750 + 3, CHINESE[1001], 499)),  # one more fits
+        (1506, [], (1, 1, CHINESE[1499], 1)),
+        (1507, [], None),  # a is two pieces
+        (1507, ["--character-coverage", "1"], None),
+        (445, ["--character-coverage", "0.5"], (1061, 1060 * 1061 // 2 + 3, CHINESE[440], 1060)),
+    ],
+)
+def test_what_is_left_out_is_printed(chinese, tmp_path, capsys, size, more, left):
+    train(chinese, tmp_path, "wordpiece", size, more=more)
+    printed = capsys.readouterr().out
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    lines = chinese.read_text(encoding="utf-8").split("\n")
+    unknown = sum(e.tokens.count("[UNK]") for e in tokenizer.encode_batch(lines, add_special_tokens=False))
+    assert tokenizer.get_vocab_size() == size
+    if left is None:
+        assert unknown == 0 and "left out" not in printed
+        return
+    characters, times, example, count = left
+    assert abs(unknown - times) <= 1  # aa is one unknown word of two characters
+    share = times / (1500 * 1501 // 2 + 3)
+    assert (
+        f"left out: {characters:,} character{'s' * (characters > 1)}, unknown, {share:.3%} of the text, such as "
+        f"{example!r} ({count:,} times); keep more with --character-coverage" in printed
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "more", "message"),
+    [
+        (1508, [], "too large for this corpus; it has 1507 pieces; reduce it"),
+        (9999, [], "too large for this corpus; it has 1507 pieces; reduce it"),
+        (1004, [], "too small for this corpus; its characters need 1005; increase it, or give a smaller --character-"),
+        (1506, ["--character-coverage", "1"], "too small for this corpus; its characters need 1507"),
+        (446, ["--character-coverage", "0.5"], "has 445 pieces; reduce it, or give a larger --character-coverage"),
+    ],
+)
+def test_the_number_of_pieces_of_a_large_alphabet(chinese, tmp_path, size, more, message):
+    assert message in refused(train, chinese, tmp_path, "wordpiece", size, more=more)
+
+
+def test_frequent_characters_are_pieces_up_to_half_of_the_vocabulary(chinese, tmp_path):
+    rng = random.Random(1)
+    words = ["".join(rng.choices("bcdefghijk", k=8)) for _ in range(3000)]
+    corpus = write(tmp_path / "corpus.txt", chinese.read_text(encoding="utf-8") + "\n" + " ".join(words * 2))
+    for size, expected in ((2600, 1300 - 5 - 2 * 10), (6000, 1496)):  # 1,496 occur at least 5 times
+        kept = set(pieces(train(corpus, tmp_path / str(size), "wordpiece", size)))
+        assert len(kept) == size
+        assert [character in kept for character in CHINESE] == [number < expected for number in range(1500)]
+
+
+def test_the_character_coverage_of_sentencepiece(tmp_path, capsys):
+    corpus = write(tmp_path / "corpus.txt", ("the cat sat on the mat " * 40 + "\n") * 20 + "the 汉 e\u0301\n")
+    train(corpus, tmp_path / "default", "sentencepiece", 17)
+    assert "left out: 2 characters, unknown, 0.015% of the text, such as " in capsys.readouterr().out
+    train(corpus, tmp_path / "all", "sentencepiece", 19, more=["--character-coverage", "1"])
+    assert "left out" not in capsys.readouterr().out
+    kept = load_tokenizer(tmp_path / "all").pieces
+    assert {"汉", "é"} <= set(kept) and "汉" not in load_tokenizer(tmp_path / "default").pieces
+
+
+@pytest.mark.parametrize("share", ["0", "1.5", "x", "nan"])
+def test_a_character_coverage_that_is_no_share(corpus, tmp_path, share, capsys):
+    with pytest.raises(SystemExit):
+        train(corpus, tmp_path, more=["--character-coverage", share])
+    assert f"--character-coverage: must be above 0 and at most 1, not {share}" in capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written(corpus, tmp_path):
+    assert "--output" in refused(train, corpus, corpus / "out")
+
+
+def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert "holds a model, which needs its own tokenizer; give another folder" in refused(train, corpus, tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["config.json"]
+    (tmp_path / "config.json").rename(tmp_path / "old.model")
+    assert "holds old.model, another tokenizer; give another" in refused(train, corpus, tmp_path, "sentencepiece", 100)
+    assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["old.model"]
+
+
+def test_cased_is_only_for_wordpiece(corpus, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        train(corpus, tmp_path, "sentencepiece", 100, more=["--cased"])
+    assert "--cased is only for wordpiece" in capsys.readouterr().err

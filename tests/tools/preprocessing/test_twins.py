@@ -1,0 +1,188 @@
+"""Text with twins: merging them gives the original text, and the objectives that merge them train as on it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers import FAMILIES, prepare_training, write_split
+from preprocessed import contents, refused
+from scipy.stats import binom
+
+from tn_fairseq.commands.data_twins import main
+from tn_fairseq.commands.look_analysis import main as analysis
+from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.core.synonym_table import load_synonym_table
+from tn_fairseq.data import load_sentences
+from tn_fairseq.objectives.mlm_merged_synonyms import first_of_group
+from tn_fairseq.tools.preprocessing import twins
+
+
+@pytest.fixture(scope="module")
+def twin_bin(data_bin, tmp_path_factory) -> Path:
+    destdir = tmp_path_factory.mktemp("twins") / "twin-bin"
+    main(["--data", str(data_bin), "--destdir", str(destdir), "--share", "0.5", "--seed", "3"])
+    return destdir
+
+
+def tokens(folder: Path, split: str = "train") -> np.ndarray:
+    sentences = load_sentences(folder / split, "binarize")
+    return np.concatenate([sentences[index].numpy() for index in range(len(sentences))])
+
+
+def table_of(folder: Path) -> torch.Tensor:
+    return load_synonym_table(folder / twins.TABLE, load_dictionary(folder / "dict.txt")).synonyms
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_merging_the_twins_gives_the_original_text(twin_bin, data_bin, split):
+    original = tokens(data_bin, split)
+    merged = first_of_group(table_of(twin_bin)).numpy()
+    assert (tokens(twin_bin, split) != original).any()
+    assert (merged[tokens(twin_bin, split)] == original).all()
+    assert (tokens(twin_bin / "oracle", split) == original).all()
+    old, new = load_dictionary(data_bin / "dict.txt"), load_dictionary(twin_bin / "dict.txt")
+    assert new.symbols[: len(old) - 1] == old.symbols[:-1] and new.symbols[-1] == old.symbols[-1]
+    assert (twin_bin / "oracle" / "dict.txt").read_bytes() == (twin_bin / "dict.txt").read_bytes()
+
+
+def test_the_share_of_the_tokens_has_a_twin_which_replaces_half_of_them(twin_bin, data_bin):
+    report = json.loads((twin_bin / twins.REPORT).read_text())
+    original, changed = tokens(data_bin), tokens(twin_bin)
+    has_twin = (table_of(twin_bin)[original] >= 0).any(dim=1).numpy()
+    words = (original != load_dictionary(data_bin / "dict.txt").eos()).sum()
+    assert 0.47 < has_twin.sum() / words <= 0.5
+    counts = {"tokens": len(original), "with_twin": has_twin.sum(), "replaced": (changed != original).sum()}
+    assert report["splits"]["train"] == counts
+    low, high = binom.interval(0.999, counts["with_twin"], 0.5)
+    assert low < counts["replaced"] < high
+    (ids, replaced), occurring = np.unique(original[changed != original], return_counts=True), np.bincount(original)
+    assert len(ids) == report["words"]
+    low, high = binom.interval(1 - 1e-6, occurring[ids], 0.5)
+    assert ((low <= replaced) & (replaced <= high)).all()
+
+
+@pytest.mark.parametrize("occurrences", [0, 0.2, 1])
+def test_twins_replace_this_share_of_the_occurrences(data_bin, tmp_path, occurrences):
+    flags = ["--share", "0.5", "--occurrences", str(occurrences)]
+    main(["--data", str(data_bin), "--destdir", str(tmp_path / "twins"), *flags])
+    original, changed = tokens(data_bin), tokens(tmp_path / "twins")
+    with_twin = (table_of(tmp_path / "twins")[original] >= 0).any(dim=1).sum().item()
+    low, high = binom.interval(0.999, with_twin, occurrences) if 0 < occurrences < 1 else [occurrences * with_twin] * 2
+    assert with_twin > 100 and low <= (changed != original).sum() <= high
+
+
+def test_each_split_is_drawn_by_itself(data_bin, tmp_path):
+    shutil.copytree(data_bin, tmp_path / "same")
+    for suffix in ("bin", "idx"):
+        shutil.copy(data_bin / f"train.{suffix}", tmp_path / "same" / f"valid.{suffix}")
+    main(["--data", str(tmp_path / "same"), "--destdir", str(tmp_path / "twins"), "--share", "0.5"])
+    train, valid = (tokens(tmp_path / "twins", split) for split in ("train", "valid"))
+    assert train.shape == valid.shape and (train != valid).mean() > 0.1
+
+
+def test_the_table_is_exact(twin_bin):
+    table, dictionary = table_of(twin_bin), load_dictionary(twin_bin / "dict.txt")
+    assert table.shape[1] == 1
+    for word, (twin,) in enumerate(table.tolist()):
+        if twin >= 0:
+            assert table[twin] == word
+            assert dictionary[max(word, twin)] == f"{dictionary[min(word, twin)]}~"
+    assert (table >= 0).sum() == 2 * json.loads((twin_bin / twins.REPORT).read_text())["words"]
+    assert not load_synonym_table(twin_bin / twins.TABLE, dictionary).continues_word.any()
+
+
+def test_a_share_of_zero_changes_no_byte(data_bin, tmp_path):
+    twins.write_twins(data_bin, tmp_path / "none", share=0, occurrences=0.5, min_count=1, seed=1)
+    for name in ("dict.txt", "train.bin", "train.idx", "valid.bin", "valid.idx"):
+        assert (tmp_path / "none" / name).read_bytes() == (data_bin / name).read_bytes(), name
+        assert (tmp_path / "none" / "oracle" / name).read_bytes() == (data_bin / name).read_bytes(), name
+
+
+def test_the_seed_decides_the_bytes_and_the_size_of_the_parts_does_not(twin_bin, data_bin, tmp_path, monkeypatch):
+    monkeypatch.setattr(twins, "SENTENCES", 7)
+    for seed in (3, 4):
+        twins.write_twins(data_bin, tmp_path / str(seed), share=0.5, occurrences=0.5, min_count=10, seed=seed)
+    assert contents(tmp_path / "3") == contents(twin_bin)
+    assert (tmp_path / "4" / "train.bin").read_bytes() != (twin_bin / "train.bin").read_bytes()
+
+
+def test_training_on_merged_twins_is_training_on_the_original_text(twin_bin, tmp_path):
+    """With merged inputs only, the loss is another one, but what the model reads is the same."""
+    words = [*FAMILIES["bert"].replace("masked_lm", "electra").split(), "--synonym-table", twin_bin / twins.TABLE]
+    weights = {}
+    for name, data, *flags in (
+        ("oracle", twin_bin / "oracle", "--criterion", "mlm"),
+        ("both", twin_bin, "--criterion", "mlm_merged_synonyms"),
+        ("targets", twin_bin, "--criterion", "mlm_merged_synonyms", "--merged", "targets"),
+        ("inputs", twin_bin, "--criterion", "mlm_merged_synonyms", "--merged", "inputs"),
+    ):
+        prepare_training(data, tmp_path / name, *words, *flags, "--max-update", 2)()
+        state = torch.load(tmp_path / name / "checkpoint_last.pt", weights_only=False)["model"]
+        weights[name] = state["embeddings.word_embeddings.weight"]
+    assert torch.equal(weights["both"], weights["oracle"])
+    of_twins = table_of(twin_bin)[:, 0].le(torch.arange(len(weights["both"]))) & table_of(twin_bin)[:, 0].ge(0)
+    assert not torch.equal(weights["targets"][of_twins], weights["oracle"][of_twins])
+    assert not torch.equal(weights["inputs"], weights["targets"])
+
+
+def test_equal_rows_of_a_pair_have_the_same_merged_scores_on_both_texts(twin_bin, tmp_path):
+    flags = ["--task", "electra", "--arch", "bert_tiny", "--criterion", "mlm", "--max-update", 1]
+    prepare_training(twin_bin, tmp_path / "save", *flags)()
+    path, first = tmp_path / "save" / "checkpoint_last.pt", first_of_group(table_of(twin_bin))
+    state = load_checkpoint(path)
+    for name in ("embeddings.word_embeddings.weight", "masked_lm_head.bias"):
+        state["model"][name] = state["model"][name][first]
+    save_checkpoint(state, path)
+    rows = {}
+    for data in (twin_bin, twin_bin / "oracle"):
+        flags = ["--path", path, "--synonym-table", twin_bin / twins.TABLE, "--output", tmp_path / "report"]
+        analysis([str(word) for word in (data, *flags, "--mask-seeds", 1)])
+        (rows[data.name],) = json.loads((tmp_path / "report" / "false_negatives.json").read_text())
+    on_twins, on_words = rows[twin_bin.name], rows["oracle"]
+    assert on_twins["merged_loss"] == pytest.approx(on_words["merged_loss"], rel=1e-6)
+    assert on_twins["merged_accuracy"] == on_words["merged_accuracy"]
+    assert on_twins["loss"] > on_twins["merged_loss"] + 0.3 and on_twins["with_synonyms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (["--share", "1.5"], "--share must be between 0 and 1"),
+        (["--occurrences", "-1"], "--occurrences must be between 0 and 1"),
+        (["--seed", "-1"], "--seed must be non-negative"),
+        (["--share", "1", "--min-count", "30"], "--share 1.0: the words of"),
+        (["--min-count", "10000000"], "--share 0.5: the words of"),
+        (["--share", "1e-9", "--min-count", "1"], "--share 1e-09: the words of"),
+        (["--data", "nothing"], "nothing"),
+        (["--destdir", "."], ".: exists"),
+    ],
+)
+def test_wrong_input_gets_one_line_and_nothing_is_written(data_bin, tmp_path, monkeypatch, flags, error):
+    monkeypatch.chdir(tmp_path)
+    message = refused(main, ["--data", str(data_bin), "--destdir", "out", "--share", "0.5", *flags])
+    assert message.startswith(f"error: {error}")
+    assert ("are too frequent to reach this share (0.000)" in message) == ("1e-9" in flags)
+    assert ("are only 0" in message) == (flags[-1] in ("30", "10000000"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_train_or_dictionary_is_refused(data_bin, tmp_path):
+    for missing in ("dict.txt", "train.idx"):
+        folder = shutil.copytree(data_bin, tmp_path / missing, ignore=shutil.ignore_patterns(missing))
+        assert missing in refused(twins.write_twins, folder, tmp_path / "out", 0.5, 0.5, min_count=1, seed=1)
+
+
+def test_empty_lines_are_no_text(data_bin, tmp_path):
+    shutil.copy(data_bin / "dict.txt", tmp_path)
+    write_split(tmp_path, "train", load_dictionary(tmp_path / "dict.txt"), [[]] * 3)
+    message = refused(twins.write_twins, tmp_path, tmp_path / "out", 0.5, 0.5, min_count=1, seed=1)
+    assert message == f"{tmp_path / 'train.bin'}: contains only empty lines; binarize a text"
+
+
+def test_a_table_without_groups_cannot_be_merged():
+    assert first_of_group(torch.tensor([[2, -1], [-1, -1], [0, -1]])).tolist() == [0, 1, 0]
+    assert "needs a table of groups" in refused(first_of_group, torch.tensor([[1], [2], [-1]]))

@@ -1,0 +1,120 @@
+"""`tn-fairseq look doctor`: a line for each check, also if torch or fairseq is missing or damaged."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import PLUGIN, run_command
+
+from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.fairseq_patches import replacing
+from tn_fairseq.tools import doctor
+
+
+def lines(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, tuple[str, str]]:
+    """The mark and the text of each check, by its name."""
+    try:
+        doctor.main([str(word) for word in words])
+        found = 0
+    except SystemExit as stop:
+        found = stop.code
+    assert found == code
+    printed = capsys.readouterr()
+    assert not printed.err
+    split = [(line[:8].strip(), line[8:22].strip(), line[22:].strip()) for line in printed.out.splitlines()]
+    return {name: (mark, text) for mark, name, text in split}
+
+
+@pytest.fixture(autouse=True)
+def no_other_packages(monkeypatch, tmp_path):
+    """Leave out what the machine of the test may lack; each has a test of its own."""
+    monkeypatch.setattr(doctor, "_command", lambda: "bin/fairseq-train")
+    monkeypatch.setattr(doctor, "_wordnet", lambda: "3.0")
+    monkeypatch.setattr(doctor, "_torchaudio", lambda: "not installed, and not needed")
+    monkeypatch.chdir(tmp_path)
+
+
+def write_checkpoint(path: Path, symbols: int) -> Path:
+    embeddings = {"embeddings.word_embeddings.weight": torch.zeros(symbols, 2)}
+    torch.save({"cfg": {"model": {"_name": "bert_tiny"}}, "model": embeddings}, path)
+    return path
+
+
+def test_a_complete_installation(capsys, tmp_path):
+    found = lines(capsys)
+    assert found["torch"] == ("ok", f"{torch.__version__}, on the CPU") or torch.cuda.is_available()
+    assert f"--user-dir {PLUGIN}" in found["tn_fairseq"][1] and "replaces 1" in found["tn_fairseq"][1]
+    assert str(tmp_path) in found["output"][1] and "threads" in found["cores"][1]
+    assert {mark for mark, _ in found.values()} <= {"ok", "-"}
+    assert {distribution for distribution, _ in doctor.EXTRAS.values()} <= set(found)
+
+
+def test_the_extras_are_those_of_setup():
+    setup = (PLUGIN.parent / "setup.py").read_text(encoding="utf-8")
+    assert sorted(re.findall(r'^        "(\w+)": ', setup, flags=re.MULTILINE)) == sorted(
+        {*doctor.EXTRAS, "fairseq", "hf"}
+    )
+
+
+def test_files_that_fit_together_and_files_that_do_not(capsys, data_bin, synonym_table, tmp_path):
+    size = len(load_dictionary(data_bin / "dict.txt"))
+    fitting = write_checkpoint(tmp_path / "fitting.pt", size)
+    found = lines(capsys, "--data", data_bin, "--checkpoint", fitting, "--synonym-table", synonym_table)
+    assert f"{data_bin}: dictionary of {size} symbols" in found["data"][1] and "train, valid" in found["data"][1]
+    assert "bert_tiny" in found["checkpoint"][1] and found["together"][1].endswith("have the same dictionary")
+    other = write_checkpoint(tmp_path / "other.pt", size + 1)
+    found = lines(capsys, "--data", data_bin, "--checkpoint", other, code=1)
+    assert found["together"][0] == "FAILED" and f"{data_bin} and {other} have different" in found["together"][1]
+    found = lines(capsys, "--data", tmp_path / "nowhere", "--synonym-table", tmp_path, code=1)
+    assert "not a folder; name one that" in found["data"][1] and "is a folder" in found["synonym table"][1]
+    assert found["together"][0] == "FAILED"
+
+
+@pytest.mark.parametrize(
+    "missing, needing", [("torch", {"torch", "fairseq", "tn_fairseq", "cores"}), ("fairseq", set())]
+)
+def test_a_package_that_cannot_be_imported(missing, needing, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    found = lines(capsys, code=1)
+    assert {name for name, (mark, _) in found.items() if mark == "FAILED"} >= needing | {missing, "tn_fairseq"}
+    assert "cannot be imported" in found[missing][1] and "pip install" in found[missing][1]
+    assert found["tn_fairseq"][1] == "not checked, because it needs fairseq"
+    assert found["output"][0] == "ok"
+
+
+def test_another_python_two_fairseqs_and_a_function_replaced_again(capsys, monkeypatch):
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 14, 1))
+    assert "3.14.1: fairseq needs 3.11 to 3.13" in lines(capsys, code=1)["Python"][1]
+    monkeypatch.undo()
+    monkeypatch.setattr(doctor, "version_of", lambda name: "1" if name in ("ve-fairseq", "fairseq") else None)
+    with pytest.raises(
+        doctor.InputError, match="ve-fairseq and fairseq are installed into the same folder; pip uninst"
+    ):
+        doctor._fairseq()
+    owner, name, _ = replacing.REPLACED[0]
+    monkeypatch.setattr(owner, name, lambda: None)
+    with pytest.raises(doctor.InputError, match=f"another package replaces .*{name} of fairseq"):
+        doctor._plugin()
+
+
+def test_an_environment_that_is_not_active(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(doctor.InputError, match="is not on PATH; activate this one: source "):
+        doctor._command()
+
+
+def test_the_command_with_a_damaged_torch(tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("raise OSError('libtorch_cpu.so: cannot open shared object file')\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{PLUGIN.parent}")
+    run = run_command(sys.executable, "-m", "tn_fairseq", "doctor", cwd=tmp_path, fresh=True)
+    assert run.code == 1 and "Traceback" not in run.output
+    assert "FAILED  torch          cannot be imported (OSError: libtorch_cpu.so: " in run.stdout
+    assert "ok      output" in run.stdout
+
+
+def test_a_command_that_does_not_exist():
+    run = run_command(sys.executable, "-m", "tn_fairseq", "docter")
+    assert run.error().startswith("error: 'docter' is not a command; give doctor")

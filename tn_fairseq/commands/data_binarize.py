@@ -1,0 +1,88 @@
+"""Convert text into the files that fairseq reads: dict.txt, train.bin, train.idx, valid.bin ...
+
+The text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents; or JSON Lines, CSV, TSV,
+Parquet or Arrow, where each record is one document. It may be compressed: gzip, xz, bzip2 or Zstandard. The content of
+a file decides how it is read, not its name. FILE can also be a folder, a pattern such as 'corpus/*.jsonl.zst', a data
+set that the library datasets has saved, or an address such as s3://bucket/corpus or
+hf://datasets/NAME/train.parquet.
+
+The tokenizer is a folder saved by train-tokenizer or Hugging Face, a BERT vocab.txt, a SentencePiece .model, or GPT-2's
+encoder.json with its vocab.bpe in the same folder. Its files are copied to DATA_BIN/tokenizer.
+
+    tn-fairseq data binarize --train train.txt --valid valid.txt --tokenizer vocab.txt \\
+        --destdir data-bin
+    fairseq-train data-bin --task masked_lm ...
+
+With --text-only, the pieces are written as text, which fairseq itself can binarize:
+
+    fairseq-preprocess --only-source --srcdict text/dict.txt --trainpref text/train.txt --validpref text/valid.txt \\
+        --destdir data-bin
+
+With --shards N, fairseq-train reads one part of the text per epoch: fairseq-train data-bin/shard0:data-bin/shard1 ...
+With --dask, the workers of a Dask cluster do the work; they need tn_fairseq, but not the files.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+
+from ..core.dictionary import load_dictionary
+from ..core.errors import one_line_errors
+from ..tools.preprocessing.binarization import SplitCounts, binarize, shard_names
+from ..tools.reporting.layout import align
+from .arguments import positive
+from .binarizing import add_reading_options, binarizing_parser, cells, percent, reading, start
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = binarizing_parser("binarize", __doc__, "DATA_BIN")
+    for split, use in (("train", "train"), ("valid", "validate"), ("test", "test")):
+        parser.add_argument(f"--{split}", nargs="+", required=split != "test", metavar="FILE", help=f"text to {use} on")
+    engine = parser.add_mutually_exclusive_group()
+    engine.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
+    text = "use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786"
+    engine.add_argument("--dask", metavar="ADDRESS", help=text)
+    add_reading_options(parser)
+    parser.add_argument("--shards", type=positive, metavar="N", help="split the training text into this many folders")
+    parser.add_argument("--text-only", action="store_true", help="write pieces as text instead of .bin and .idx")
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Binarize, and print what was written and what was dropped."""
+    args, tokenizer, began = start(get_parser(), argv)
+    splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
+    how = {"workers": args.workers, "dask": args.dask, "text_only": args.text_only, "shards": args.shards}
+    how["reading"] = reading(args)
+    counts = binarize(splits, tokenizer, args.destdir, dict_path=args.dict, **how)
+    seconds = time.perf_counter() - began
+    folders = [args.destdir / name for name in shard_names(args.shards)]
+    size = len(load_dictionary(folders[0] / "dict.txt"))
+    print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
+    print(*_table(counts), sep="\n")
+    if args.skip_bad_records:
+        print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
+    kinds = ("txt",) if args.text_only else ("bin", "idx")
+    names = ", ".join(f"{split}.{kind}" for split in splits for kind in kinds)
+    if args.shards is None:
+        print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {seconds:.1f} s")
+        return
+    tokens = counts["train"].shard_tokens
+    print(
+        f"wrote {args.shards} shards of {min(tokens):,} to {max(tokens):,} training tokens in {seconds:.1f} s, each "
+        f"with dict.txt, {names} and tokenizer/; fairseq-train reads one per epoch:"
+    )
+    print(*folders, sep=os.pathsep)
+
+
+def _table(counts: dict[str, SplitCounts]) -> list[str]:
+    """One row for each split; the last three columns count the lines that were dropped, by reason."""
+    rows = [[""] * 5 + ["dropped lines:", "", ""]]
+    rows += [["split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends"]]
+    for split, n in counts.items():
+        dropped = (n.nothing_kept, n.repeated_blanks, n.outer_blanks)
+        rows.append(cells(split, n.documents, n.sentences, n.tokens, percent(n.unknown, n.pieces), *dropped))
+    return align(rows)

@@ -1,0 +1,30 @@
+"""Fine-tune and score checkpoints on GLUE as in the paper: every checkpoint on every task with every seed.
+
+    tn-fairseq evaluate glue CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data GLUE_BIN --output DIR
+
+After an interruption, run the same command again to resume. Finished runs are not repeated, so you can add seeds, tasks
+and checkpoints later.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from ..core.errors import one_line_errors
+from .fine_tuning import fine_tuning_parser, parse_with_flags, print_report
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = fine_tuning_parser("glue", __doc__)
+    parser.add_argument("--tasks", default="all", metavar="T,T", help="(default: all in --data)")
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Fine-tune, and print the table."""
+    options = parse_with_flags(get_parser(), argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.evaluation.glue_scores import evaluate_glue
+
+    print_report(lambda: evaluate_glue(options))

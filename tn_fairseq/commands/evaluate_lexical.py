@@ -1,0 +1,43 @@
+"""Measure what synonym tables and checkpoints know about words: substitutes, word similarities and minimal pairs.
+
+    tn-fairseq evaluate lexical [CHECKPOINT.pt ...] [NAME='SEEDS*.pt' ...] --data DATA_BIN --output DIR
+
+Nothing is trained.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..core.errors import one_line_errors
+from .arguments import command_parser, positive
+from .fine_tuning import add_comparison_options, print_report
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = command_parser("evaluate lexical", __doc__)
+    add = parser.add_argument
+    text = "checkpoints; with a name, a quoted pattern of its seeds"
+    add("checkpoints", nargs="*", metavar="[NAME=]CKPT", help=text)
+    add("--data", type=Path, required=True, metavar="DATA_BIN", help="output of tn-fairseq data binarize")
+    add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
+    add_comparison_options(parser)
+    add("--swords", type=Path, metavar="FILE", help="such as swords-v1.1_dev.json.gz")
+    text = "output of tn-fairseq synonyms build, to compare with --swords"
+    add("--synonym-table", nargs="+", type=Path, default=[], metavar="TABLE", help=text)
+    add("--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help="such as SimLex-999.txt")
+    add("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
+    text = "of each of BLiMP's files (default: %(default)s)"
+    add("--blimp-pairs", type=positive, default=100, metavar="N", help=text)
+    return parser
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, write the report, and print its tables."""
+    options = get_parser().parse_args(argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.evaluation.lexical.lexical_report import write_report
+
+    print_report(lambda: write_report(options))

@@ -1,0 +1,262 @@
+"""Reading with one-line errors, and writing files and folders completely or not at all.
+
+Temporary files have fixed hidden names. If a command is killed, the next one that writes to the same place deletes
+them. A lock keeps it from deleting the files of a command that is still running.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from .errors import InputError, first_line
+
+# in a folder that a command fills
+LOCK, STAGING = ".tn_fairseq-lock", ".tn_fairseq-unfinished"
+
+
+def read_bytes(path: str | Path, remedy: str) -> bytes:
+    """The content of a file; raises InputError if it cannot be read, with ``remedy``, which says how to fix that."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; {remedy}") from None
+
+
+def sha256(path: str | Path) -> str:
+    """The SHA-256 of a file, in hexadecimal; raises InputError if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a file that you can read") from None
+
+
+def read_text(path: str | Path, remedy: str, encoding: str = "utf-8") -> str:
+    """The text of a file, with its line endings; the encoding utf-8-sig drops a byte order mark.
+
+    Raises InputError as ``read_bytes`` does, and if the file is not UTF-8, with the line number.
+    """
+    content = read_bytes(path, remedy)
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        start = error.start + len(content) - len(error.object)  # error.object lacks the byte order mark
+        line = content.count(b"\n", 0, start) + 1
+        raise InputError(f"{path}, line {line}: not UTF-8 (byte {start}); convert it to UTF-8, or {remedy}") from None
+
+
+def read_json(path: str | Path, remedy: str, encoding: str = "utf-8") -> Any:
+    """The content of a JSON file; raises InputError as ``read_text`` does, and if it is not valid JSON."""
+    text = read_text(path, remedy, encoding)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}); {remedy}") from None
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, or thousands of nested brackets
+        raise InputError(f"{path}: not valid JSON ({first_line(error)}); {remedy}") from None
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value that ``json`` has read."""
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")
+
+
+def read_json_object(path: str | Path, remedy: str, encoding: str = "utf-8") -> dict[str, Any]:
+    """The object in a JSON file; raises InputError as ``read_json`` does, and if it is not an object."""
+    content = read_json(path, remedy, encoding)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: a JSON {json_type(content)}, not an object; {remedy}")
+    return content
+
+
+@contextmanager
+def write_atomically(path: str | Path, advice: str = "name another place with --output") -> Iterator[Path]:
+    """Yield a temporary path next to ``path`` to write a file or folder to, and rename it at the end.
+
+    The old file or folder stays in place until then, and if writing fails. Waits for another process that is writing to
+    the same path. Raises InputError with the ``advice`` if it cannot be written.
+    """
+    path = Path(path).absolute()  # "." has no name
+    with _one_line(path, advice):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.tmp")
+        with _locked(path.with_name(f".{path.name}.lock")), replacing(path, temporary, advice):
+            yield temporary
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as UTF-8, completely or not at all; raises InputError if it cannot be written."""
+    with write_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replacing(path: Path, temporary: Path, advice: str) -> Iterator[Path]:
+    """Yield ``temporary`` to write a file or folder to, and rename it to ``path`` at the end.
+
+    Raises InputError with the ``advice`` if that fails. Deletes what is at ``temporary`` before and after.
+    """
+    with _one_line(path, advice):
+        _remove(temporary)
+        try:
+            yield temporary
+            sync(temporary)
+            os.replace(temporary, path)
+        finally:
+            _remove(temporary)
+
+
+@contextmanager
+def write_folder(folder: Path, flag: str) -> Iterator[Path]:
+    """Yield a staging folder inside ``folder`` to write files to; ``publish`` moves them into ``folder``.
+
+    Deletes the staging folder at the end, and ``folder`` as well if it is new and empty. Raises InputError that names
+    ``flag`` if ``folder`` cannot be written or another process is writing to it.
+    """
+    staging = folder / STAGING
+    is_new = not folder.exists()
+    refusal = f"{folder}: another run is writing there; wait for it, or give another {flag}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder / LOCK, refusal):
+            _remove(staging)
+            staging.mkdir()
+            try:
+                yield staging
+            finally:
+                _remove(staging)
+    except OSError as error:
+        place = Path(error.filename or folder)
+        theirs, ours = place.absolute(), folder.absolute()
+        if not (theirs.is_relative_to(ours) or ours.is_relative_to(theirs)):
+            raise
+        raise InputError(f"{place}: {error.strerror}; give a {flag} you can write to, with enough room") from None
+    finally:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def publish(staging: Path, folder: Path, last: str, old: Iterable[Path] = ()) -> None:
+    """Move everything in ``staging`` into ``folder``, and ``last`` at the end, because it marks a complete folder.
+
+    First discards the old ``last`` and then the paths in ``old``, so that no reader sees a mix of old and new.
+    """
+    new = sorted(path.name for path in staging.iterdir() if path.name != last)
+    sync(staging)  # before old files are deleted, because the disk may be full or the machine may crash
+    discard([folder / last, *old, *(folder / name for name in new)], staging)
+    folder.mkdir(exist_ok=True)
+    for name in new:
+        os.replace(staging / name, folder / name)
+    _sync_one(folder)
+    os.replace(staging / last, folder / last)
+
+
+def discard(paths: Iterable[Path], staging: Path) -> None:
+    """Move the files and folders that exist into ``staging``, which is deleted later.
+
+    A move is atomic, whereas a folder that is being deleted is incomplete for a while.
+    """
+    trash = Path(tempfile.mkdtemp(dir=staging))
+    for number, path in enumerate(paths):
+        with suppress(FileNotFoundError):
+            os.replace(path, trash / str(number))
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or a folder with everything in it, to the disk."""
+    for inner in path.rglob("*") if path.is_dir() else ():
+        _sync_one(inner)
+    _sync_one(path)
+
+
+def _sync_one(path: Path) -> None:
+    """Flush a file, or a folder's list of entries, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not path.is_dir():  # not every file system supports this for folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(path: Path, refusal: str | None = None) -> Iterator[None]:
+    """Lock the file ``path`` for this process; the system unlocks it if the process is killed.
+
+    If another process has locked it, raises InputError with ``refusal`` if that is given, and waits otherwise.
+    """
+    with ExitStack() as stack:
+        while True:
+            file = stack.enter_context(open(path, "w"))
+            try:
+                # not flock, because workers would inherit it
+                fcntl.lockf(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    raise InputError(refusal) from None
+                break  # a file system without locks
+            # A process that has just ended may have deleted the file; the next process would then lock a new one.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(path), os.fstat(file.fileno())):
+                    break
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _one_line(path: Path, advice: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        # torch wraps an OSError in a RuntimeError
+        cause = error if isinstance(error, OSError) else error.__context__
+        reason = getattr(cause, "strerror", None) or first_line(error)
+        raise InputError(f"{path}: cannot be written ({reason}); {advice}") from None
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink()
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str]) -> None:
+    """Write a safetensors file with the default permissions; safetensors would let only the owner read it."""
+    path.touch()
+    mode = path.stat().st_mode  # follows the umask, which cannot be read without setting it
+    save_file(tensors, path, metadata)
+    path.chmod(mode)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is valid Unicode; JSON can hold half a surrogate pair, which no tokenizer accepts."""
+    return text == text.encode(errors="replace").decode()
+
+
+def member(parent: Any, key: str, kind: type, place: str, remedy: str) -> Any:
+    """A member of a JSON object; raises InputError, with its ``place`` and the ``remedy``, if it is of another kind."""
+    value = parent.get(key) if isinstance(parent, dict) else None
+    if type(value) is not kind:
+        expected = {str: "a string", list: "a list", int: "an integer", dict: "an object"}[kind]
+        raise InputError(f"{place}{key}: must be {expected}; {remedy}")
+    if isinstance(value, str) and not is_unicode(value):
+        raise InputError(f"{place}{key}: holds half a surrogate pair; {remedy}")
+    return value

@@ -1,0 +1,273 @@
+"""Swap words of an English text for WordNet synonyms.
+
+The paper's section "Robustness Evaluation" attacks SQuAD with SwapSynWordNet (Wang et al. 2021, TextFlint). This is our
+own implementation of the published description.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import product
+from typing import NamedTuple
+
+from ...core.vocabulary import STOP_WORDS, match_case
+from ...synonyms.acceptance import judged_synonyms
+from ...synonyms.contrasts import entry
+from ...synonyms.inflection import Relation, inflect, lemmas, readings, relation
+from ...synonyms.swords import Target, verdict
+from ...synonyms.wordnet import process_reader
+from .tagging import Word, tag
+
+INFLECTIONS = ("keep", "any")
+SENSES = ("all", "first")
+ARTICLES = ("a", "an")
+
+# tags of words that can be swapped -> part of speech for LemmInflect and for WordNet, and the form for LemmInflect
+_SWAPPED = {
+    **{form: ("NOUN", "n", form) for form in ("NN", "NNS")},
+    **{form: ("VERB", "v", form) for form in ("VB", "VBZ", "VBG", "VBD", "VBN")},
+    "VBP": ("VERB", "v", "VB"),  # looks like VB
+    **{form: ("ADJ", "a", form) for form in ("JJ", "JJR", "JJS")},
+    **{form: ("ADV", "r", form) for form in ("RB", "RBR", "RBS")},
+}
+_LEMMA = re.compile(r"[a-z]{2,}(-[a-z]+)*")  # no phrase (_), name, abbreviation or number
+# Words with more senses are mostly light verbs (make, take, hold). In SWORDS, people accept 7% of their synonyms, and
+# 14% of them as synonyms of other words, but 27% of the rest.
+_MOST_SENSES = 15
+# Lemmas with forms such as bigger, happier and simpler. LemmInflect also has forms such as adulter and orotunder.
+_COMPARED = re.compile(r"[^aeiouy]*[aeiouy]+[^aeiouy]*(e|y|le|ow)?")
+_LONGEST_PHRASE = 4  # words
+# The text around a word, unless the word is part of something like km/h, AT&T or $2-a-day.
+_BEFORE, _AFTER = re.compile(r"[\s(\[{\"“‘'—]?"), re.compile(r"[\s.,;:?!)\]}\"”’'—]?")
+# an hour, but a unit, a European, a one-way street
+_VOWEL = re.compile(r"hour|hono|heir|(?!eu|ewe|onc?e\b|uni(?![mnd])|u[kr][aeiou]|us[aeu]|ut[ei]|ubi)[aeiou]")
+
+
+@dataclass(frozen=True)
+class Swapping:
+    """How many words are swapped, and for what.
+
+    int(``share`` x words) words are swapped, but at least one and at most ``most``. With the ``inflection`` "keep", a
+    synonym gets the form of the word, and *a* before it becomes *an* if necessary; with "any", it is WordNet's lemma.
+    ``senses`` are those of the word, with its part of speech, whose synonyms count: "all", or only the "first".
+    """
+
+    share: float = 0.1
+    most: int = 10
+    inflection: str = "keep"
+    senses: str = "all"
+    seed: int = 1
+
+
+class Text(NamedTuple):
+    """A text to attack: a unique name, and the ranges of characters that must not change."""
+
+    name: str
+    text: str
+    protected: tuple[tuple[int, int], ...] = ()
+
+
+class Candidate(NamedTuple):
+    """A word that can be swapped, its synonyms in alphabetical order, and the article before it (*a*, *an*)."""
+
+    word: Word
+    synonyms: tuple[str, ...]
+    article: Word | None
+
+
+class Swap(NamedTuple):
+    """A change of a text: from ``start`` on, ``old`` becomes ``new``. An article may change with the word after it."""
+
+    start: int
+    old: str
+    new: str
+
+    @property
+    def end(self) -> int:
+        """The end of ``old`` in the text before the swap."""
+        return self.start + len(self.old)
+
+    @property
+    def is_article(self) -> bool:
+        """Whether an article changes."""
+        return self.old.lower() in ARTICLES
+
+
+def choose_swaps(swapping: Swapping, text: Text) -> list[Swap]:
+    """The swaps of a text, in order; none if no word can be swapped.
+
+    Which words are swapped for what depends only on the seed, the text and its name. A larger share makes the same
+    swaps, and more.
+    """
+    words, found = candidates(text.text, swapping.inflection, swapping.senses)
+    open_to_swaps = [candidate for candidate in found if not _is_protected(candidate.word, text)]
+    count = min(max(int(swapping.share * words), 1), swapping.most)
+    first = sorted(open_to_swaps, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
+    swaps: list[Swap] = []
+    for candidate in sorted(first, key=lambda candidate: candidate.word.start):
+        swaps += _swap(candidate, text, swapping)
+    return swaps
+
+
+def apply_swaps(text: str, swaps: Sequence[Swap]) -> str:
+    """The text with its swaps, which are in order."""
+    parts, end = [], 0
+    for swap in swaps:
+        parts += [text[end : swap.start], swap.new]
+        end = swap.end
+    return "".join([*parts, text[end:]])
+
+
+def moved(offset: int, swaps: Sequence[Swap]) -> int:
+    """Where a character that is not part of a swap is after the swaps."""
+    return offset + sum(len(swap.new) - len(swap.old) for swap in swaps if swap.start < offset)
+
+
+def occurrences(text: str, answers: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """The ranges of characters where an answer occurs and does not begin or end inside a word, ignoring case."""
+    patterns = (rf"(?<!\w){re.escape(answer)}(?!\w)" for answer in set(answers))
+    return tuple(sorted(match.span() for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE)))
+
+
+def changed_sentences(text: str, swaps: Sequence[Swap]) -> list[tuple[str, str]]:
+    """The sentences of a text that its swaps change, before and after."""
+    starts = [0, *(word.start for word in tag(text) if word.begins_sentence)]
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(text)]):
+        inside = [swap._replace(start=swap.start - start) for swap in swaps if start <= swap.start < end]
+        if inside:
+            found.append((text[start:end].strip(), apply_swaps(text[start:end], inside).strip()))
+    return found
+
+
+def judge_swaps(targets: Iterable[Target], inflection: str, senses: str) -> tuple[int, int, Counter[str]]:
+    """How people judge the swaps of SWORDS's targets, by lemma; see ``judged_synonyms``.
+
+    Returns the number of targets that can be swapped, that of their swaps, and how many of these have which verdict.
+    """
+    found = swaps = 0
+    verdicts: Counter[str] = Counter()
+    for target in targets:
+        words = candidates(target.context, inflection, senses)[1]
+        for synonyms in (word.synonyms for word in words if word.word.start == target.start):
+            found += 1
+            swaps += len(synonyms)
+            judged = judged_synonyms(target, range(len(synonyms)), dict(enumerate(synonyms)))
+            verdicts.update(verdict(substitute.score) for substitute in judged.values())
+    return found, swaps, verdicts
+
+
+@lru_cache(maxsize=64)  # the questions about a context follow each other
+def candidates(text: str, inflection: str, senses: str) -> tuple[int, tuple[Candidate, ...]]:
+    """The number of words of a text, and the words that can be swapped, in order.
+
+    Left out are names, numbers, stop words, words of more than 15 senses, words in phrases of WordNet (*oil painting*,
+    *carried out*), verbs before a particle, and words that are written together with others (*km/h*).
+    """
+    words = tag(text)
+    in_phrases = set(_in_phrases(words))
+    names = {word.text for word in words if word.tag.startswith("NNP") and not word.begins_sentence}
+    found = []
+    for index, word in enumerate(words):
+        after = words[index + 1].tag if index + 1 < len(words) else ""
+        if (
+            index in in_phrases
+            or (word.text[0].isupper() and not word.begins_sentence)
+            or word.text in names  # it begins this sentence, but it is capitalized inside of another one
+            or (word.tag.startswith("VB") and after == "RP")
+            or not _BEFORE.fullmatch(text[max(word.start - 1, 0) : word.start])
+            or not _AFTER.fullmatch(text[word.end : word.end + 1])
+        ):
+            continue
+        others = _synonyms(word.text.lower(), word.tag, inflection, senses)
+        if after == "POS":  # people's, but not humans's
+            others = tuple(other for other in others if other.endswith("s") == word.text.lower().endswith("s"))
+        if others:
+            has_article = index and words[index - 1].text.lower() in ARTICLES
+            found.append(Candidate(word, others, words[index - 1] if has_article else None))
+    return sum(any(map(str.isalnum, word.text)) for word in words), tuple(found)
+
+
+@cache
+def _synonyms(word: str, penn: str, inflection: str, senses: str) -> tuple[str, ...]:
+    """The one-word synonyms of a lowercase word with a tag of the Penn Treebank, in alphabetical order."""
+    reader = process_reader()
+    found = entry(reader, word)
+    if penn not in _SWAPPED or word in STOP_WORDS or found.is_name or found.is_number:
+        return ()
+    part_of_speech, letter, form = _SWAPPED[penn]
+    bases = {reading.lemma for reading in readings(word) if reading[1:] == (part_of_speech, form)}
+    if bases & STOP_WORDS:
+        return ()
+    names: set[str] = set()
+    for base in bases:
+        synsets = reader.synsets(base, letter)  # also those of words with such a form (found)
+        synsets = [synset for synset in synsets if base in map(str.lower, synset.lemma_names())]
+        if len(synsets) <= _MOST_SENSES:
+            names.update(
+                name for synset in synsets[: 1 if senses == "first" else None] for name in synset.lemma_names()
+            )
+    names = {
+        name
+        for name in names
+        if _LEMMA.fullmatch(name)
+        and name not in STOP_WORDS
+        and not entry(reader, name).is_number
+        and len(reader.synsets(name, letter)) <= _MOST_SENSES
+    }
+    if inflection == "keep":
+        if form in ("JJR", "JJS", "RBR", "RBS"):
+            names = {name for name in names if _COMPARED.fullmatch(name)}
+        names = {spelling for name in names for spelling in inflect(name, part_of_speech, form)[:1]}
+    return tuple(sorted(name for name in names if relation(word, name) != Relation.OWN_WORD))
+
+
+def _in_phrases(words: Sequence[Word]) -> Iterator[int]:
+    """The indices of the words that are part of a phrase of WordNet, such as *prime ministers*."""
+    phrases = _phrases()
+    for start in range(len(words)):
+        for length in range(2, _LONGEST_PHRASE + 1):
+            part = [word.text.lower() for word in words[start : start + length]]
+            if len(part) < length or not part[-1][0].isalnum():
+                break
+            firsts, lasts = lemmas(part[0]) | {part[0]}, lemmas(part[-1]) | {part[-1]}
+            if any("_".join([first, *part[1:-1], last]) in phrases for first, last in product(firsts, lasts)):
+                yield from range(start, start + length)
+
+
+@cache
+def _phrases() -> frozenset[str]:
+    return frozenset(name.lower() for name in process_reader().all_lemma_names() if "_" in name)
+
+
+def _swap(candidate: Candidate, text: Text, swapping: Swapping) -> Iterator[Swap]:
+    """The swap of a word and, if necessary, of the article before it."""
+    word, synonyms, article = candidate
+    if swapping.inflection == "any":
+        article = None
+    if article and _is_protected(article, text):
+        synonyms = tuple(other for other in synonyms if article_of(other) == article.text.lower())
+        article = None
+    if not synonyms:
+        return
+    new = synonyms[drawn(swapping.seed, text.name, word.start, "synonym") % len(synonyms)]
+    if article and article_of(new) != article.text.lower():
+        yield Swap(article.start, article.text, match_case(article_of(new), like=article.text))
+    yield Swap(word.start, word.text, match_case(new, like=word.text))
+
+
+def article_of(word: str) -> str:
+    """*a* or *an*, as fits a lowercase word."""
+    return "an" if _VOWEL.match(word) else "a"
+
+
+def _is_protected(word: Word, text: Text) -> bool:
+    return any(word.start < end and start < word.end for start, end in text.protected)
+
+
+def drawn(seed: int, *names: object) -> int:
+    """A number that looks random and depends only on the arguments, not on the platform or the version of Python."""
+    return int.from_bytes(hashlib.sha256("\0".join(map(str, (seed, *names))).encode()).digest()[:8], "big")

@@ -1,0 +1,239 @@
+"""Check an installation, and whether data, a checkpoint and a synonym table fit together: one line for each check.
+
+Nothing is imported before its check, so that this also runs if
+torch or fairseq is missing or damaged.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from functools import partial
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.errors import InputError, first_line
+from ..core.packages import version_of
+
+REINSTALL = "install this package again: pip install '.[fairseq]' in a clone of its repository"
+FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")  # all of them install the package fairseq
+FILES = ("data", "checkpoint", "synonym table", "together")
+NEEDS = {"fairseq": "torch", "tn_fairseq": "fairseq", "torchaudio": "torch", "cores": "tn_fairseq"}
+# extra -> the distribution that it adds, and what for
+EXTRAS = {
+    "dask": ("distributed", "--dask, to prepare text on a cluster"),
+    "hub": ("datasets", "GLUE and SQuAD from the hub, and data sets as text"),
+    "parquet": ("pyarrow", "Parquet files"),
+    "plot": ("matplotlib", "plots"),
+    "sentences": ("sentencex", "--split-sentences"),
+    "tensorboard": ("tensorboardX", "fairseq's --tensorboard-logdir"),
+    "test": ("pytest", "make test"),
+    "transformers": ("transformers", "the tokenizers and models of transformers"),
+    "zstd": ("backports.zstd", "text compressed with zstd"),
+}
+
+
+class Dictionary(NamedTuple):
+    """The dictionary that a file belongs to; the fingerprint is None if the file does not record it."""
+
+    size: int
+    fingerprint: str | None
+
+    def __str__(self) -> str:
+        return f"dictionary of {self.size:,} symbols, fingerprint {self.fingerprint[:12] if self.fingerprint else '-'}"
+
+
+def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | None) -> bool:
+    """Print all checks, and return whether all succeeded."""
+    failed: set[str] = set()
+    for name, check in checks(data, checkpoint, synonym_table):
+        try:
+            needed = NEEDS.get(name, "tn_fairseq" if name in FILES else name)
+            if needed in failed:
+                raise InputError(f"not checked, because it needs {needed}")
+            with warnings.catch_warnings(), redirect_stderr(StringIO()):
+                warnings.simplefilter("ignore")
+                mark, text = "ok", check()
+        except InputError as error:
+            mark, text = "FAILED", str(error)
+        except Exception as error:  # a broken installation can raise anything
+            mark, text = "FAILED", f"{type(error).__name__}: {first_line(error)}; {REINSTALL}"
+        if mark == "FAILED":
+            failed.add(name)
+        print(f"{mark:7} {name:14} {text}", flush=True)
+    for extra, (distribution, purpose) in EXTRAS.items():
+        if distribution == "backports.zstd" and sys.version_info >= (3, 14):
+            continue  # it is in the standard library
+        version = version_of(distribution)
+        how = version or f"pip install '.[{extra}]'"
+        print(f"{'ok' if version else '-':7} {distribution:14} {how}, for {purpose}", flush=True)
+    return not failed
+
+
+def checks(*paths: Path | None) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The name of each essential check, also of the files in FILES, and a function that returns what it found, or raises InputError."""
+    yield "Python", _python
+    yield "torch", _torch
+    yield "fairseq", _fairseq
+    yield "tn_fairseq", _plugin
+    yield "torchaudio", _torchaudio
+    yield "WordNet", _wordnet
+    yield "fairseq-train", _command
+    yield "output", _output
+    yield "cores", _cores
+    found: dict[Path, Dictionary] = {}
+    for name, path, read in zip(FILES, paths, (_data, _checkpoint, _table)):
+        if path is not None:
+            yield name, partial(_read, path, read, found)
+    if sum(path is not None for path in paths) > 1:
+        yield "together", lambda: _together(found)
+
+
+def _import(name: str, remedy: str) -> None:
+    """Import a module; raises InputError with the remedy if that fails, however it fails."""
+    try:
+        import_module(name)
+    except Exception as error:
+        raise InputError(f"cannot be imported ({type(error).__name__}: {first_line(error)}); {remedy}") from None
+
+
+def _python() -> str:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if not (3, 11) <= sys.version_info < (3, 14):
+        raise InputError(f"{version}: fairseq needs 3.11 to 3.13; make the environment again with one of them")
+    return f"{version} in {sys.prefix}"
+
+
+def _torch() -> str:
+    _import("torch", "pip install --force-reinstall torch")
+    import torch
+
+    devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return f"{torch.__version__}, on {', '.join(devices) or 'the CPU'}"
+
+
+def _fairseq() -> str:
+    found = [name for name in FAIRSEQS if version_of(name)]
+    again = f"pip uninstall --yes {' '.join(found)}; pip install --no-deps ve-fairseq==0.12.3" if found else REINSTALL
+    _import("fairseq", again)
+    if len(found) > 1:
+        raise InputError(f"{' and '.join(found)} are installed into the same folder; {again}")
+    return ", ".join(f"{version_of(name)} ({name})" for name in found) or "not installed by pip"
+
+
+def _plugin() -> str:
+    for part in ("fairseq_patches", "criterions", "models", "optim", "tasks"):
+        _import(f"tn_fairseq.{part}", REINSTALL)
+    from ..fairseq_patches.replacing import REPLACED
+
+    other = [f"{owner.__name__}.{name}" for owner, name, ours in REPLACED if getattr(owner, name) is not ours]
+    if other:
+        raise InputError(f"another package replaces {', '.join(other)} of fairseq; use this package without it")
+    folder = Path(__file__).absolute().parents[1]
+    version = version_of("tn_fairseq") or "not installed by pip"
+    return f"{version}, replaces {len(REPLACED)} functions of fairseq; --user-dir {folder}"
+
+
+def _torchaudio() -> str:
+    if not version_of("torchaudio"):
+        return "not installed, and not needed"
+    _import("torchaudio", "pip uninstall torchaudio, because transformers cannot import its models with it")
+    return f"{version_of('torchaudio')}, not needed"
+
+
+def _wordnet() -> str:
+    from ..synonyms.wordnet import FETCH, find_wordnet, wordnet_version
+
+    reader = find_wordnet()
+    if reader is None:
+        raise InputError(f"not found; get it with {FETCH}")
+    return f"{wordnet_version(reader).removeprefix('WordNet ')} in {reader.root}"
+
+
+def _command() -> str:
+    found = shutil.which("fairseq-train")
+    here = Path(sys.executable).parent
+    if found is None or Path(found).parent.resolve() != here.resolve():
+        where = f"is {found}, of another environment" if found else "is not on PATH"
+        raise InputError(f"{where}; activate this one: source {here / 'activate'}")
+    return found
+
+
+def _output() -> str:
+    try:
+        tempfile.TemporaryFile(dir=".").close()
+    except OSError as error:
+        raise InputError(f"{Path.cwd()}: {error.strerror}; work in a folder that you can write to") from None
+    return f"{Path.cwd()} can be written to, {shutil.disk_usage('.').free / 1e9:,.0f} GB free"
+
+
+def _cores() -> str:
+    import torch
+
+    from ..fairseq_patches.bf16 import has_fast_bf16
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    bf16 = "on this CPU, --cpu --bf16 is faster" if has_fast_bf16() else "--bf16 is slower on this CPU"
+    return f"{cores}, torch uses {torch.get_num_threads()} threads; {bf16}"
+
+
+def _read(path: Path, read: Callable[[Path], tuple[Dictionary, str]], found: dict[Path, Dictionary]) -> str:
+    dictionary, details = read(path)
+    found[path] = dictionary
+    return f"{path}: {dictionary}; {details}"
+
+
+def _data(path: Path) -> tuple[Dictionary, str]:
+    from ..core.configuration import check_data_folder
+    from ..core.dictionary import fingerprint, load_dictionary
+
+    if not path.is_dir():
+        raise InputError(f"{path}: not a folder; name one that tn-fairseq data binarize wrote")
+    check_data_folder(path)
+    dictionary = load_dictionary(path / "dict.txt")
+    splits = sorted(file.stem for file in path.glob("*.idx"))
+    if not splits:
+        raise InputError(f"{path}: has no text; run tn-fairseq data binarize again")
+    return Dictionary(len(dictionary), fingerprint(dictionary)), ", ".join(splits)
+
+
+def _checkpoint(path: Path) -> tuple[Dictionary, str]:
+    from ..core.checkpoints import load_checkpoint, registered_name, updates_of, word_embeddings
+
+    state = load_checkpoint(path)
+    embeddings, fingerprint = word_embeddings(state), state["model"].get("dictionary_fingerprint")
+    if embeddings is None:
+        raise InputError(f"{path}: not a model of this package, nor RoBERTa; name another checkpoint")
+    updates = updates_of(state)
+    known = "unknown" if updates is None else updates
+    details = f"{registered_name(state['cfg']['model'], 'arch')}, {known} updates"
+    recorded = None if fingerprint is None else bytes(fingerprint.tolist()).hex()
+    return Dictionary(len(embeddings), recorded), details
+
+
+def _table(path: Path) -> tuple[Dictionary, str]:
+    from ..core.synonym_table import read_description
+
+    description = read_description(path)
+    size, fingerprint = int(description["dictionary_size"]), description["dictionary_fingerprint"]
+    return Dictionary(size, fingerprint), description.get("source", "source unknown")
+
+
+def _together(found: dict[Path, Dictionary]) -> str:
+    """Compare the dictionaries of all files with the first."""
+    if len(found) < 2:
+        raise InputError("not compared, because a file above cannot be read")
+    first, *others = found
+    for other in others:
+        known = {found[path].fingerprint for path in (first, other)} - {None}
+        if found[first].size != found[other].size or len(known) > 1:
+            raise InputError(
+                f"{first} and {other} have different dictionaries; make data with the tokenizer of the checkpoint, and "
+                "the table from the dict.txt of the data"
+            )
+    return f"{' and '.join(map(str, found))} have the same dictionary"

@@ -1,0 +1,1 @@
+"""Convert raw text into the files that fairseq-train reads."""

@@ -1,0 +1,157 @@
+"""Text with exact synonyms: some words get a twin, a new symbol that replaces the word in a part of its occurrences.
+
+A word and its twin mean the same, and no context can tell which of them stood there. So the synonym table is exact, and
+every prediction of the other one is a false negative. The original text with the same dictionary is the oracle: a model
+that is trained on it never sees a false negative of this kind.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+
+from ...core.dictionary import MASK, load_dictionary, without_mask
+from ...core.errors import InputError
+from ...core.files import write_atomically
+from ...core.synonym_table import rows_to_table, save_synonym_table
+from ...core.vocabulary import whole_words
+from ...data import load_sentences
+from .writers import BinaryWriter
+
+SENTENCES = 1 << 14  # read at a time
+SUFFIX = "~"  # of a twin's symbol; no tokenizer makes a word that ends with it
+TABLE, ORACLE, REPORT = "synonyms.safetensors", "oracle", "twins.json"
+
+
+class TwinCounts(NamedTuple):
+    """Counts of a split: its tokens with each ``</s>``, those that have a twin, and those that the twin replaced."""
+
+    tokens: int
+    with_twin: int
+    replaced: int
+
+
+def write_twins(
+    data_bin: Path, destdir: Path, share: float, occurrences: float, min_count: int, seed: int
+) -> dict[str, TwinCounts]:
+    """Write a binarized text with twins, the original text with the same dictionary, the table, and what was done.
+
+    ``share`` is the share of the training text's tokens, without ``</s>``, that have a twin. Words are drawn at random
+    from the whole words that occur at least ``min_count`` times. ``occurrences`` is the share of a word's occurrences
+    that its twin replaces, drawn at random. Those that the next token continues count, too, because a twin is exact
+    there as well. All files are read in parts. Writes everything or nothing. Raises InputError for invalid data, a
+    share that the words do not reach, and a ``destdir`` that exists.
+    """
+    if destdir.exists():
+        raise InputError(f"{destdir}: exists; delete it, or give another --destdir")
+    dictionary = load_dictionary(data_bin / "dict.txt")
+    splits = sorted(path.stem for path in data_bin.glob("*.idx"))
+    if "train" not in splits:
+        raise InputError(f"{data_bin}: has no train.idx; give a folder that tn-fairseq data binarize wrote")
+    try:
+        words = sorted(whole_words(dictionary))
+    except InputError:
+        raise InputError(
+            f"{data_bin / 'dict.txt'}: contains numbers (GPT-2 BPE), which do not tell where words begin; binarize the "
+            f"text with tn-fairseq data binarize and another tokenizer, such as RoBERTa's tokenizer.json"
+        ) from None
+    sentences = {split: load_sentences(data_bin / split, "binarize", dictionary) for split in splits}
+    counts = np.zeros(len(dictionary), dtype=np.int64)  # how often each symbol occurs
+    for ids, _ in read_parts(sentences["train"]):
+        counts += np.bincount(ids, minlength=len(dictionary))
+    tokens = int(sentences["train"].sizes.sum() - len(sentences["train"]))
+    if not tokens:
+        raise InputError(f"{data_bin / 'train.bin'}: contains only empty lines; binarize a text")
+    chosen = choose_words(counts, words, share * tokens, min_count, np.random.default_rng([seed, 0]))
+    reached = sum(counts[word] for word in chosen) / tokens
+    if share and (not chosen or reached < share - 0.01):
+        frequent = sum(counts[word] for word in words if counts[word] >= min_count) / tokens
+        reason = f"are only {frequent:.2f} of its tokens; reduce --share or --min-count"
+        if frequent >= share:
+            reason = f"are too frequent to reach this share ({reached:.3f}); give more text, or another --share"
+        raise InputError(
+            f"--share {share}: the words of {data_bin / 'train.bin'} that occur at least {min_count} times {reason}"
+        )
+
+    extended, twins = add_twins(dictionary, chosen)
+    found = {}
+    with write_atomically(destdir, "give another --destdir") as folder:
+        oracle = folder / ORACLE
+        oracle.mkdir(parents=True)
+        for number, split in enumerate(splits):
+            rng = np.random.default_rng([seed, 1, number])
+            found[split] = _write_split(sentences[split], split, folder, extended, twins, occurrences, rng)
+        for place in (folder, oracle):
+            if (data_bin / "tokenizer").is_dir():
+                shutil.copytree(data_bin / "tokenizer", place / "tokenizer")
+            without_mask(extended).save(str(place / "dict.txt"))
+        pairs = {word: [int(twins[word])] for word in chosen}
+        pairs |= {twin: [word] for word, (twin,) in pairs.items()}
+        settings = {"share": share, "occurrences": occurrences, "min_count": min_count, "seed": seed}
+        description = {"source": "twins", "options": json.dumps(settings)}
+        table = rows_to_table(extended, pairs)
+        save_synonym_table(folder / TABLE, table, extended, description, continuations=[False] * len(extended))
+        report = {**settings, "words": len(chosen), "splits": {split: n._asdict() for split, n in found.items()}}
+        (folder / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def read_parts(sentences: MMapIndexedDataset) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield some sentences at a time: (tokens,) indices and (sentences,) lengths."""
+    for start in range(0, len(sentences), SENTENCES):
+        part = [sentences[index].numpy() for index in range(start, min(start + SENTENCES, len(sentences)))]
+        yield np.concatenate(part), np.array(list(map(len, part)))
+
+
+def choose_words(
+    counts: np.ndarray, words: Sequence[int], tokens: float, min_count: int, rng: np.random.Generator
+) -> list[int]:
+    """Words in random order, each if it does not take the sum of their counts above ``tokens``; in the order of ids."""
+    frequent = [word for word in words if counts[word] >= max(min_count, 1)]
+    chosen, left = [], tokens
+    for word in rng.permutation(frequent).astype(int).tolist():
+        if counts[word] <= left:
+            chosen.append(word)
+            left -= counts[word]
+    return sorted(chosen)
+
+
+def add_twins(dictionary: Dictionary, words: Sequence[int]) -> tuple[Dictionary, np.ndarray]:
+    """A copy of the dictionary with the words' twins before ``<mask>``, and each symbol's twin, or itself: (V,)."""
+    suffix = SUFFIX
+    while any(dictionary[word] + suffix in dictionary.indices for word in words):
+        suffix += SUFFIX
+    extended = without_mask(dictionary)
+    twins = np.arange(len(dictionary))
+    for word in words:
+        twins[word] = extended.add_symbol(dictionary[word] + suffix)
+    extended.add_symbol(MASK)
+    return extended, twins
+
+
+def _write_split(
+    sentences: MMapIndexedDataset,
+    split: str,
+    folder: Path,
+    dictionary: Dictionary,
+    twins: np.ndarray,
+    occurrences: float,
+    rng: np.random.Generator,
+) -> TwinCounts:
+    """Write a split with twins to ``folder``, and as it is to the oracle's folder."""
+    with_twins, original = (BinaryWriter(place / split, dictionary) for place in (folder, folder / ORACLE))
+    tokens = with_twin = replaced = 0
+    for ids, lengths in read_parts(sentences):
+        has_twin = twins[ids] != ids
+        swapped = has_twin & (rng.random(len(ids)) < occurrences)
+        with_twins.append(np.where(swapped, twins[ids], ids), lengths)
+        original.append(ids, lengths)
+        tokens, with_twin, replaced = tokens + len(ids), with_twin + has_twin.sum(), replaced + swapped.sum()
+    with_twins.close()
+    original.close()
+    return TwinCounts(tokens, int(with_twin), int(replaced))

@@ -1,0 +1,470 @@
+"""The figures of a study: what its logs and measures say about each run, and paired comparisons with the baseline."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, Dict, List, Optional, Tuple
+
+from ...core.errors import InputError
+from ...core.files import read_json, read_json_object
+from ..reporting.paper import AVERAGE
+from ..reporting.statistics import (
+    detectable_difference,
+    holm,
+    is_equivalent,
+    mean_interval,
+    paired_p,
+    summarize,
+)
+from ..reporting.training_log import read_records
+from .measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
+from .plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm
+from .progress import wall
+from .runner import read_record
+
+RECOVERED = "share of the oracle's gain"
+HELD_OUT = "masked language modeling on held-out text"
+ELSEWHERE = "masked language modeling on text from another source"
+IN_TRAINING = "masked language modeling during training"
+FALSE_NEGATIVES = "false negatives on held-out text"
+DETECTION = "replaced token detection on held-out text"
+WORDS = "words, without fine-tuning"
+FINE_TUNING = "fine-tuning"
+COST = "cost"
+TO_REACH = "updates to reach an accuracy of"
+# column of the analysis -> group, name, unit, and whether more is better (1), worse (-1) or neither (0)
+RATES = {
+    "accuracy": (HELD_OUT, "accuracy", "%", 1),
+    "loss": (HELD_OUT, "loss", "bits", -1),
+    "merged_accuracy": (HELD_OUT, "accuracy if synonyms are right", "%", 1),
+    "merged_loss": (HELD_OUT, "loss if synonyms are right", "bits", -1),
+    "prediction_rate": (FALSE_NEGATIVES, "wrong predictions that are synonyms", "%", 0),
+    "sequence_rate": (FALSE_NEGATIVES, "sequences with such a prediction", "%", 0),
+    "mistaken_rate": (FALSE_NEGATIVES, "hidden words with synonyms that are mistaken for one", "%", 0),
+    "synonym_probability": (FALSE_NEGATIVES, "probability of the hidden word's synonyms", "%", 0),
+    "pair_cosine": (FALSE_NEGATIVES, "mean cosine of a word and its synonym", "", 0),
+    "other_cosine": (FALSE_NEGATIVES, "mean cosine of all words with a synonym", "", 0),
+    "detection_recall": (DETECTION, "replaced tokens found", "%", 1),
+    "detection_precision": (DETECTION, "replaced ones of those called replaced", "%", 1),
+    "detection_auc": (DETECTION, "area under the ROC curve", "%", 1),
+    "synonyms_detected": (DETECTION, "synonyms called replaced", "%", 0),
+}
+# lexical measure -> the same without the group; all others are details, which stay in their own table
+LEXICAL = {
+    "leniency": ("acceptable substitutes (leniency)", "", 0),
+    "rejected": ("rejected substitutes", "", -1),
+    "GAP": ("ranking of substitutes (GAP)", "%", 1),
+    "RTD AUC": ("discriminator on substitutes (RTD AUC)", "%", 1),
+    "Spearman": ("similarity of words (Spearman)", "", 1),
+    "mean cosine": ("mean cosine of all pairs of words", "", 0),
+    "accuracy": ("grammatical sentences preferred", "%", 1),
+}
+
+# what ``of_start`` returns
+OF_START = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
+
+Key = Tuple[str, str, str, int]  # group, name, unit, and whether more is better
+Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
+Curve = Dict[str, List[float]]
+
+
+def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """Everything that the report shows, as JSON."""
+    seconds = sum(one["seconds"] for one in read_record(folder) if not one["command"].startswith("fairseq-train"))
+    machines = [machine, *(study["machine"] for study in earlier)]  # an earlier study may have joined several
+    processors = dict.fromkeys(name for one in machines for name in one["processor"].split("; "))
+    return {
+        "plan": asdict(plan) | {"sources": list(plan.sources)},  # not the paths of this machine
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine | {"processor": "; ".join(processors)},
+        "other_hours": seconds / 3600 + sum(study["other_hours"] for study in earlier),
+        "starts": {
+            name: of_start(name, start, folder, [study["starts"][name] for study in earlier if name in study["starts"]])
+            for name, start in plan.starts.items()
+        },
+    }
+
+
+def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
+    """The study.json of another folder.
+
+    Raises InputError if it is not one, has none of the plan's starts, or has trained a run of the plan in another way.
+    """
+    hint = "give the study.json of another folder"
+    study = read_json_object(path, hint)
+    try:
+        theirs = {name: start for name, start in study["plan"]["starts"].items() if name in plan.starts}
+        is_study = {"other_hours", "machine"} <= study.keys()
+        is_study &= all(study["starts"][name].keys() >= OF_START for name in theirs)
+        trained = [name for name in theirs if finished_of(study["starts"][name], runs_of(name, plan.starts[name]))]
+        differing = [
+            key
+            for name in trained
+            for key in _differences(name, plan.starts[name], theirs[name], study["starts"][name])
+        ]
+    except (KeyError, TypeError, AttributeError):
+        is_study = False
+    if not is_study:
+        raise InputError(f"{path}: is not the study.json of a study; {hint}")
+    if not theirs:
+        raise InputError(f"{path}: has none of the plan's starts {', '.join(plan.starts)}; use the same plan")
+    if differing:
+        raise InputError(f"{path}: starts.{differing[0]}: differs from that of the plan; use the same plan")
+    return study
+
+
+def _differences(name: str, start: Start, there: Dict[str, Any], of_start: Dict[str, Any]) -> List[str]:
+    """What makes the runs of a start, or what was measured of them, different from those of another study.
+
+    ``there`` is the other plan's start, and ``of_start`` are its results.
+    """
+    arms = [arm for arm in start.arms if arm in there["arms"]]
+    found = [f"{name}.{key}" for key in ("data", "train", "updates", "baseline") if getattr(start, key) != there[key]]
+    if _prepared_differently(start.prepare, there["prepare"]):
+        found.append(f"{name}.prepare")
+    tuned = [row["measure"] for row in of_start["comparisons"] if row["group"] == FINE_TUNING]
+    on_squad = [measure.startswith("SQuAD") for measure in tuned]
+    is_known = {"glue": not all(on_squad), "squad": any(on_squad), "robustness": any(on_squad)}
+    for measure in [one for one in start.measures if one in there["measures"] and is_known.get(one, True)]:
+        if start.measures[measure].flags != there["measures"][measure]["flags"]:
+            found.append(f"{name}.measures.{measure}.flags")
+        if _prepared_differently(start.measures[measure].prepare, there["measures"][measure]["prepare"]):
+            found.append(f"{name}.measures.{measure}.prepare")
+    return found + [
+        f"{name}.arms.{arm}"
+        for arm in arms
+        if start.arms[arm].flags != there["arms"][arm]["flags"]
+        or start.arms[arm].updates != there["arms"][arm].get("updates")
+    ]
+
+
+def _prepared_differently(steps: Sequence[Step], there: Sequence[Dict[str, str]]) -> bool:
+    """Whether any output of both is from different commands."""
+    commands = {step["output"]: step["command"] for step in there}
+    return any(step.command != commands.get(step.output, step.command) for step in steps)
+
+
+def finished_of(study: Dict[str, Any], runs: Sequence[Run]) -> List[Run]:
+    """Those of the runs that are finished in a start of an earlier study."""
+    finished = {(run["arm"], run["seed"]) for run in study["runs"] if run["state"] == "finished"}
+    return [run for run in runs if (run.arm, run.seed) in finished]
+
+
+def _of_runs(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Run, Dict[str, Any]]:
+    """The rows of an earlier study that are about one of the runs."""
+    by_key = {(row["arm"], row["seed"]): row for row in rows}
+    return {run: by_key[run.arm, run.seed] for run in runs if (run.arm, run.seed) in by_key}
+
+
+@dataclass
+class Found:
+    """What is known about a start, before it is compared: of this folder, and then also of earlier studies."""
+
+    about: Dict[Run, Dict[str, Any]]
+    curves: Dict[Run, Curve]  # of finished runs
+    rates: List[Dict[str, Any]]
+    elsewhere: List[Dict[str, Any]]
+    scores: List[Tuple[Key, Run, float]]  # of fine-tuning
+    words: List[Dict[str, Any]]
+    costs: List[Dict[str, Any]]
+    speeds: Dict[str, float]
+
+
+def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """The runs of a start with their curves, the rates over training, and the comparisons with the baseline.
+
+    A run that is not finished in ``folder`` is taken from the first of the ``earlier`` studies that has it.
+    """
+    runs = runs_of(name, start)
+    finished = [run for run in runs if is_finished(folder, run)]
+    speeds, costs = cost_rows(name, start, folder)
+    found = Found(
+        about={run: about_run(run, folder) for run in runs},
+        curves={run: read_curve(folder / run.folder / LOG) for run in finished},
+        rates=[row for run in finished for row in read_rates(folder, run)],
+        elsewhere=[row for run in finished for row in read_rates(folder, run, "elsewhere")],
+        scores=[(key, run, value) for run in finished for key, value in fine_tuned(folder, run)],
+        words=lexical_rows(name, start, folder),
+        costs=costs,
+        speeds=speeds,
+    )
+    for study in earlier:
+        add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
+    logs = start.measures.get("logs", Measure())  # may leave an arm out
+    found.curves = {run: curve for run, curve in found.curves.items() if run.arm in (logs.arms or start.arms)}
+    # an earlier study may have measured other arms, too
+    words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (found.words, found.costs))
+    comparisons = compare_all(found, start)
+    correct(comparisons + words)
+    comparisons += words + costs
+    # in the order of the plan, also if some arms are from earlier studies
+    comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
+    return {
+        "runs": list(found.about.values()),
+        "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in found.curves.items()],
+        "rates": found.rates,
+        "elsewhere": found.elsewhere,
+        "comparisons": comparisons,
+        "tokens_per_second": found.speeds,
+    }
+
+
+def add_earlier(found: Found, study: Dict[str, Any], runs: Sequence[Run]) -> None:
+    """Add the ``runs`` of a start of an earlier study that are not there yet."""
+    new = [run for run in runs if run not in found.curves]
+    found.about |= _of_runs(study["runs"], new)
+    found.curves |= _of_runs(study["curves"], new)
+    by_key = {(run.arm, run.seed): run for run in runs}
+    for rows, key in ((found.rates, "rates"), (found.elsewhere, "elsewhere")):
+        rows += [row for row in study.get(key, []) if by_key.get((row["arm"], row["seed"])) in new]
+    for row in study["comparisons"]:
+        key = (row["group"], row["measure"], row["unit"], row["better"])
+        of_arm = row["values"] if row["group"] == FINE_TUNING else {}
+        of_runs = {by_key.get((row["arm"], int(seed))): value for seed, value in of_arm.items()}
+        found.scores += [(key, run, value) for run, value in of_runs.items() if run is not None]
+    # these intervals are from comparisons of all runs of a study, so only arms can be joined
+    for rows, group in ((found.words, WORDS), (found.costs, COST)):
+        known = {row["arm"] for row in rows}
+        rows += [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
+    found.speeds = study["tokens_per_second"] | found.speeds
+
+
+def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
+    """The comparisons of all figures that each run has of its own."""
+    measured: Dict[Key, Values] = {}
+
+    def add(key: Key, arm: str, seed: int, value: Optional[float]) -> None:
+        if value is not None:
+            measured.setdefault(key, {}).setdefault(arm, {}).setdefault(seed, value)
+
+    for row in found.rates:
+        if row["updates"] == updates_of_arm(start, row["arm"]):
+            for column, key in RATES.items():
+                add(key, row["arm"], row["seed"], row.get(column))
+    for row in found.elsewhere:
+        for column in ("accuracy", "loss"):
+            _, title, unit, better = RATES[column]
+            add((ELSEWHERE, f"{title} on other text", unit, better), row["arm"], row["seed"], row[column])
+    for key, values in recovered(found.rates, start).items():
+        measured[key] = values
+    logs = start.measures.get("logs")
+    for run, curve in found.curves.items() if logs else ():
+        for key, value in of_curve(curve, logs):
+            add(key, run.arm, run.seed, value)
+    for key, run, value in found.scores:
+        add(key, run.arm, run.seed, value)
+    for key, values in measured.items():
+        if key[1].startswith(TO_REACH):  # an arm whose seeds do not all reach a level has no mean
+            for arm in [arm for arm in values if len(values[arm]) < sum(run.arm == arm for run in found.curves)]:
+                del values[arm]
+    return [
+        row
+        for key, values in measured.items()
+        for row in compared(key, values, start.baseline, start.margins.get(key[1], start.margins.get(key[0])))
+    ]
+
+
+def about_run(run: Run, folder: Path) -> Dict[str, Any]:
+    """The state of a run, and its hours so far, over all sittings."""
+    path = folder / run.folder / STATE
+    state = read_json_object(path, RESTART) if path.exists() else {}
+    return {
+        "arm": run.arm,
+        "seed": run.seed,
+        "state": state.get("state", "left"),
+        "error": state.get("error"),
+        "hours": wall(folder / run.folder / LOG) / 3600,
+    }
+
+
+def read_curve(log: Path) -> Curve:
+    """The accuracy and the loss of each interval of a training log, measured before the model saw the text."""
+    # fairseq's masked_lm logs no accuracy
+    records = [record for record in read_records(log, "train_inner") if "mlm_accuracy" in record]
+    columns = {"updates": "num_updates", "accuracy": "mlm_accuracy", "loss": "nll_loss"}
+    return {name: [float(record[column]) for record in records] for name, column in columns.items()}
+
+
+def smoothed(curve: Curve, window: int, column: str = "accuracy") -> Tuple[List[float], List[float]]:
+    """The mean of a column over the last ``window`` updates, at each point that has so many before it."""
+    updates, values = curve["updates"], curve[column]
+    points = [(at, [v for u, v in zip(updates, values) if at - window < u <= at]) for at in updates if at >= window]
+    return [at for at, _ in points], [fmean(of_window) for _, of_window in points]
+
+
+def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[float]) -> Optional[float]:
+    """When a curve first reaches a level, interpolated between its points; None if it never does."""
+    for number, (at, value) in enumerate(zip(updates, values)):
+        if value >= level:
+            if number == 0:
+                return at
+            before, earlier = values[number - 1], updates[number - 1]
+            return earlier + (at - earlier) * (level - before) / (value - before)
+    return None
+
+
+def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]]:
+    """The figures of a training log: the end of its curve, its mean, and the updates to reach each level."""
+    updates, accuracies = smoothed(curve, measure.window)
+    if not updates:
+        return []
+    found = [
+        ((IN_TRAINING, f"accuracy of the last {measure.window} updates", "%", 1), accuracies[-1]),
+        ((IN_TRAINING, "mean accuracy of all updates", "%", 1), fmean(curve["accuracy"])),
+        (
+            (IN_TRAINING, f"loss of the last {measure.window} updates", "bits", -1),
+            smoothed(curve, measure.window, "loss")[1][-1],
+        ),
+    ]
+    for level in measure.levels:
+        key = (IN_TRAINING, f"{TO_REACH} {level:g}%", "updates", -1)
+        found.append((key, updates_to_reach(level, updates, accuracies)))
+    return found
+
+
+def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str, Any]]:
+    """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
+    path = result_of(folder, place_of_run(run, measure), measure)
+    rows = read_json(path, RESTART) if path else []
+    return [
+        {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row.get(column) for column in RATES}}
+        for row in rows
+        if row["table"] == rows[0]["table"]
+    ]
+
+
+def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
+    """The share of the distance from the baseline to the oracle that each run goes, in percent, at each checkpoint."""
+    found: Dict[Key, Values] = {}
+    for column in ("merged_accuracy", "merged_loss") if start.oracle else ():
+        for updates in sorted({row["updates"] for row in rates}):
+            values: Values = {}
+            for row in rates:
+                if row["updates"] == updates and row.get(column) is not None:
+                    values.setdefault(row["arm"], {})[row["seed"]] = row[column]
+            plain, oracle = (values.get(arm, {}) for arm in (start.baseline, start.oracle))
+            shares = {
+                arm: {
+                    seed: 100 * ((value - plain[seed]) / (oracle[seed] - plain[seed]))
+                    for seed, value in of_arm.items()
+                    if seed in plain and plain[seed] != oracle.get(seed, plain[seed])
+                }
+                for arm, of_arm in values.items()
+            }
+            key = (RECOVERED, f"of the {RATES[column][1]}, after {updates:,} updates", "%", 1)
+            found[key] = {arm: of_arm for arm, of_arm in shares.items() if of_arm}
+    return found
+
+
+def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
+    """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, GLUE's average over tasks, and attacks.
+
+    An attack has the scores on attacked examples, and how much lower they are than on the same examples before.
+    """
+    found = []
+    for measure in ("glue", "squad"):
+        path = result_of(folder, place_of_run(run, measure), measure)
+        scores: Dict[str, List[float]] = {}
+        for row in read_json(path, RESTART) if path else []:
+            metrics = row["valid"] if measure == "squad" else dict([next(iter(row["valid"].items()))])
+            for metric, value in metrics.items():
+                scores.setdefault(f"SQuAD {metric}" if measure == "squad" else row["task"], []).append(value)
+        means = {task: fmean(values) for task, values in scores.items()}
+        if measure == "glue" and means:
+            means[AVERAGE] = fmean(means.values())
+        found += [((FINE_TUNING, task, "%", 1), value) for task, value in means.items()]
+    path = result_of(folder, place_of_run(run, "robustness"), "robustness")
+    for row in read_json_object(path, RESTART)["scores"] if path else []:
+        title = f"{row['data']} {row['score']} under {row['attack']}"
+        found.append(((FINE_TUNING, title, "%", 1), row["attacked"]))
+        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), row["drop"]))
+    return found
+
+
+def correct(rows: List[Dict[str, Any]]) -> None:
+    """Add Holm's p values, over all arms and measures of a group."""
+    families: Dict[str, List[Dict[str, Any]]] = {}
+    for row in rows:
+        if row.get("p") is not None:  # words of a study of an older version have none
+            families.setdefault(row["group"], []).append(row)
+    for family in families.values():
+        for row, p in zip(family, holm([row["p"] for row in family])):
+            row["holm"] = p
+
+
+def compared(key: Key, values: Values, baseline: str, margin: Optional[float] = None) -> List[Dict[str, Any]]:
+    """A row for each arm of a measure: its mean, and the difference from the baseline over the seeds of both.
+
+    ``p`` is that of a paired t test. ``equivalent`` says whether the difference is smaller than the ``margin`` by two
+    one-sided tests; None without a margin, or if the spread is unknown.
+    The smallest detectable difference is computed from the standard deviation that all arms share.
+    """
+    rows, spreads = [], []
+    for arm, of_arm in values.items():
+        seeds = sorted(of_arm.keys() & values.get(baseline, {}).keys())
+        row = {**_about(key), "arm": arm, "seeds": len(of_arm), "value": fmean(of_arm.values())}
+        row |= {"values": of_arm, "pairs": 0, "difference": None, "low": None, "high": None}
+        row |= {"p": None, "holm": None, "margin": margin, "equivalent": None}
+        if arm != baseline and seeds:
+            differences = [of_arm[seed] - values[baseline][seed] for seed in seeds]
+            found = summarize(differences)
+            # a few pairs may agree by chance, which does not mean that there is no spread
+            low, high = mean_interval(differences) if found.sd else (None, None)
+            row |= {"pairs": found.n, "difference": found.mean, "low": low, "high": high}
+            if low is not None:
+                row["p"] = paired_p(differences)
+                row["equivalent"] = None if margin is None else is_equivalent(differences, margin)
+            if found.n > 1:
+                spreads.append((found.n - 1, found.sd))
+        rows.append(row)
+    freedom = sum(n for n, _ in spreads)
+    sd = math.sqrt(sum(n * sd**2 for n, sd in spreads) / freedom) if freedom else None
+    for row in rows:
+        # if all pairs agree, the spread is unknown
+        row["detectable"] = detectable_difference(row["pairs"], sd) if sd and row["difference"] is not None else None
+    return rows
+
+
+def _about(key: Key) -> Dict[str, Any]:
+    return dict(zip(("group", "measure", "unit", "better"), key, strict=True)) | {"interval": "seeds"}
+
+
+def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
+    """The lexical measures in LEXICAL, whose intervals resample items and seeds."""
+    path = result_of(folder, place(name, "lexical"), "lexical")
+    rows = []
+    for row in read_json_object(path, RESTART)["checkpoints"] if path else []:
+        if row["measure"] not in LEXICAL:
+            continue
+        title, unit, better = LEXICAL[row["measure"]]
+        title = title if row["data"] == "word embeddings" else f"{row['data']}: {title}"
+        low, high = row["difference_low"], row["difference_high"]
+        # a normal approximation: 1.96 and 0.84 standard errors
+        detectable = None if low is None else (high - low) / (2 * 1.96) * (1.96 + 0.84)
+        rows.append(
+            {"group": WORDS, "measure": title, "unit": unit, "better": better}
+            | {"interval": "items and seeds", "arm": row["checkpoint"]}
+            | {"seeds": row["seeds"], "value": row["value"], "values": None, "pairs": row["seeds"]}
+            | {"difference": row["difference"], "low": low, "high": high, "detectable": detectable}
+            | {"p": row.get("difference_p"), "holm": None}
+        )
+    return rows
+
+
+def cost_rows(name: str, start: Start, folder: Path) -> Tuple[Dict[str, float], List[Dict[str, Any]]]:
+    """The median tokens per second of each arm, and the time of an update compared with the baseline's."""
+    path = folder / place(name, "cost") / RESULTS["cost"]
+    if not path.exists():
+        return {}, []
+    speeds = read_json_object(path, RESTART)["tokens_per_second"]
+    times: Values = {
+        arm: {number: 100 * plain / own for number, (own, plain) in enumerate(zip(of_arm, speeds[start.baseline]))}
+        for arm, of_arm in speeds.items()
+    }
+    rows = compared((COST, f"time of an update, that of {start.baseline} = 100", "%", -1), times, start.baseline)
+    for row in rows:
+        row["interval"] = "rounds"
+    return {arm: median(of_arm) for arm, of_arm in speeds.items()}, rows

@@ -1,0 +1,61 @@
+"""How long a study still takes, from the runs that are finished, and from the plan before there are any."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Optional
+
+from ..reporting.training_log import read_records
+from .measures import BY_RUN, LOG, is_finished, log_of, place_of_run
+from .plan import Plan, Run, updates_of_arm
+from .runner import read_record
+
+
+def hours_left(
+    plan: Plan, runs: Iterable[Run], folder: Path, parallel: int, known: Mapping[str, Sequence[float]]
+) -> Optional[float]:
+    """The hours that the unfinished ``runs`` still take, ``parallel`` at a time, with the measures of each of them.
+
+    ``known`` has the hours of runs of each start on other machines; the plan's estimate is used if there are none.
+    None if a start has neither.
+    """
+    runs = list(runs)
+    seconds = {one["log"]: one["seconds"] for one in read_record(folder)}
+    mean: dict[str, float] = {}
+    for name in {run.start for run in runs}:
+        of_start = [run for run in runs if run.start == name and is_finished(folder, run)]
+        hours = [hours_of(run, folder, seconds) for run in of_start] or known.get(name) or []
+        estimate = sum(hours) / len(hours) if hours else plan.starts[name].hours
+        if estimate is None:
+            return None
+        mean[name] = estimate
+    left = [run for run in runs if not is_finished(folder, run)]
+    return sum(mean[run.start] * (1 - share_done(plan, run, folder)) for run in left) / parallel
+
+
+def hours_of(run: Run, folder: Path, seconds: Mapping[str, float]) -> float:
+    """The hours of a finished run and of its own measures; ``seconds`` are those of each command by its log."""
+    measuring = sum(seconds.get(str(log_of(place_of_run(run, measure))), 0) for measure in BY_RUN)
+    return (wall(folder / run.folder / LOG) + measuring) / 3600
+
+
+def wall(log: Path) -> float:
+    """The seconds that a run trained so far, as fairseq counts them over all sittings."""
+    records = read_records(log, "train_inner") if log.exists() else []
+    return max((float(record["wall"]) for record in records), default=0)
+
+
+def share_done(plan: Plan, run: Run, folder: Path) -> float:
+    """The share of its updates that a run has made."""
+    log = folder / run.folder / LOG
+    records = read_records(log, "train_inner") if log.exists() else []
+    return int(records[-1]["num_updates"]) / updates_of_arm(plan.starts[run.start], run.arm) if records else 0
+
+
+def clock(hours: Optional[float]) -> str:
+    """Hours in words."""
+    if hours is None:
+        return "an unknown time"
+    minutes = round(60 * hours)
+    if minutes < 1:
+        return "less than a minute"
+    return f"about {minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"about {minutes} min"

@@ -1,0 +1,251 @@
+"""A study: train the same model with several objectives and several seeds, measure all of them, and write a report."""
+
+import json
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Dict, List, Optional
+
+import torch
+
+import tn_fairseq
+
+from ...core.errors import InputError
+from ...core.files import read_json_object, write_text
+from .figures import finished_of, read_earlier
+from .measures import (
+    LAST,
+    LOG,
+    RESTART,
+    STATE,
+    forget_measures,
+    is_finished,
+    keep_weights,
+    measure_run,
+    measure_together,
+    prepare_measures,
+    updates_in,
+)
+from .plan import Plan, Run, Start, hint, read_plan, runs_of, training_command, updates_of_arm
+from .progress import clock, hours_left
+from .runner import Runner, last_line, locked, say
+from .study_report import write_report
+
+SECONDS = 30  # between two updates of the line that says how much time is left
+PLUGIN = Path(tn_fairseq.__file__).resolve().parent
+PLANS = PLUGIN.parent / "examples" / "study" / "plans"  # in a clone
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What to run of a plan, and where."""
+
+    plan: Path  # of a YAML file, or the name of one in PLANS
+    output: Path
+    source: Sequence[tuple[str, str]] = ()  # names and paths
+    start: Sequence[str] | None = None  # only these
+    earlier: Sequence[Path] = ()  # study.json of other folders, whose runs are not repeated
+    parallel: int | None = None  # runs at the same time, by default the plan's number
+    no_training: bool = False
+    dry_run: bool = False
+
+
+def run_study(args: StudyOptions) -> None:
+    """Train, measure and report what is left; raises InputError if anything fails, and SystemExit if interrupted."""
+    path = args.plan if args.plan.suffix else PLANS / f"{args.plan}.yaml"
+    plan = read_plan(path, dict(args.source))
+    for name in args.start or []:
+        if name not in plan.starts:
+            raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
+    earlier = [read_earlier(path, plan) for path in args.earlier]
+    runs, known = {}, {}
+    for name in args.start or plan.starts:
+        there = [study["starts"][name] for study in earlier if name in study["starts"]]
+        known[name] = [run["hours"] for study in there for run in study["runs"] if run["state"] == "finished"]
+        wanted = runs_of(name, plan.starts[name])
+        done = {run for study in there for run in finished_of(study, wanted)}
+        here = {run for run in wanted if is_finished(args.output, run)}
+        left = [run for run in wanted if run not in done or run in here]
+        if here or left and not args.no_training:
+            runs[name] = left
+    if args.dry_run:
+        runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
+        print("\n".join(remaining_commands(runner, plan, runs)) or f"nothing is left to do in {args.output}")
+        return
+    with locked(args.output) as lock:
+        runner = Runner(args.output, PLUGIN, plan.threads, lock)
+        try:
+            with runner.interruptible():
+                if runs:
+                    link_sources(plan, path, args.output, [plan.starts[name] for name in runs])
+                failed = carry_out(plan, runs, runner, args.parallel or plan.parallel, not args.no_training, known)
+                write_report(plan, path, args.output, machine(), earlier)
+        except KeyboardInterrupt:
+            runner.stop()
+            sys.exit("error: interrupted; run the same command again to go on")
+    if failed:
+        raise InputError(f"{failed[0]}{f' (and {len(failed) - 1} more)' if failed[1:] else ''}; run again to retry")
+
+
+def carry_out(
+    plan: Plan, runs: Dict[str, List[Run]], runner: Runner, parallel: int, training: bool, known: Dict[str, List[float]]
+) -> List[str]:
+    """Prepare, train and measure what is left of each start; return what failed."""
+    failed = []
+
+    def left() -> str:
+        return clock(hours_left(plan, chain(*runs.values()), runner.folder, parallel, known))
+
+    for name, of_start in runs.items():
+        for run in of_start:  # before hours of training
+            check_settings(runner, plan.starts[name], run)
+    count = sum(not is_finished(runner.folder, run) for run in chain(*runs.values()))
+    if training and count:
+        print(f"{count} runs are left, which take {left()} with {parallel} at a time", flush=True)
+    for name, of_start in runs.items():
+        start = plan.starts[name]
+        runner.prepare(name, start.prepare)
+        prepare_measures(name, start, runner)
+        failed += train_all(start, of_start, runner, parallel, training, left)
+        failed += measure_together(name, start, runner)
+    return failed
+
+
+def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) -> None:
+    """Link each source that the starts use as sources/NAME, so that commands need no paths of this machine.
+
+    A link of an earlier sitting is used if the source is not given now. Raises InputError if a source, or a file of it
+    that a command reads, is missing.
+    """
+    used = str(starts)
+    for name, place in plan.sources.items():
+        link = folder / "sources" / name
+        if not re.search(rf"sources/{re.escape(name)}(?![\w.-])", used):
+            continue
+        if place is None:
+            if not link.exists():
+                raise InputError(f"{path}: sources.{name}: is missing; give --source {name}=PATH{hint(plan, name)}")
+            continue
+        if not Path(place).exists():
+            raise InputError(f"{path}: sources.{name}: {place} does not exist; give --source {name}=PATH")
+        link.parent.mkdir(exist_ok=True)
+        if link.is_symlink():
+            link.unlink()
+        elif link.exists():
+            raise InputError(f"{link}: not a link, as in a folder that was copied; delete it")
+        link.symlink_to(place)
+    steps = [step for start in starts for one in (start, *start.measures.values()) for step in one.prepare]
+    commands = [step.command for step in steps if not (folder / step.output).exists()]
+    commands += [measure.flags for start in starts for measure in start.measures.values()]
+    for file in re.findall(r"\bsources/[\w./-]+", " ".join(commands)):
+        if not (folder / file).exists():
+            name = file.removeprefix("sources/")
+            raise InputError(f"{(folder / file).resolve()}: is missing{hint(plan, name)}")
+
+
+# Training
+
+
+def check_settings(runner: Runner, start: Start, run: Run) -> None:
+    """Raises InputError if the folder of a run was trained with another command."""
+    path = runner.folder / run.folder / STATE
+    if not path.exists():
+        return
+    before, now = read_json_object(path, RESTART).get("command"), runner.shown(training_command(start, run, PLUGIN))
+    if before != now:
+        raise InputError(
+            f"{runner.folder / run.folder}: was trained with another command; give another --output, or delete the "
+            f"folder to train it again (see {STATE} in it)"
+        )
+
+
+def train_all(
+    start: Start, runs: Sequence[Run], runner: Runner, parallel: int, training: bool, left: Callable[[], str]
+) -> List[str]:
+    """Train and measure all runs, ``parallel`` at a time, and show what is ``left``; return what failed."""
+    failed, done = [], sum(is_finished(runner.folder, run) for run in runs)
+    print(f"{done} of {len(runs)} runs of {runs[0].start} are finished", flush=True)
+    with ThreadPoolExecutor(parallel) as pool:
+        futures = {pool.submit(train_and_measure, start, run, runner, training): run for run in runs}
+        try:
+            while futures:
+                if sys.stdout.isatty():
+                    say(f"[{done}/{len(runs)}] {left()} left in all", end="")
+                for future in wait(futures, SECONDS, FIRST_COMPLETED).done:
+                    run = futures.pop(future)
+                    messages, is_new = future.result()
+                    failed += messages
+                    done += is_new
+                    for message in ([f"{run} is finished; {left()} left in all"] if is_new else []) + messages:
+                        say(f"[{done}/{len(runs)}] {message}")
+        except KeyboardInterrupt:
+            runner.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return failed
+
+
+def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) -> tuple[list[str], bool]:
+    """Train one run unless it is finished, and measure it; return what failed, and whether it finished now."""
+    is_new = not is_finished(runner.folder, run)
+    try:
+        if is_new:
+            message = train(start, run, runner, training)
+            if message or not is_finished(runner.folder, run):
+                return [message] if message else [], False
+        return measure_run(start, run, runner), is_new
+    except (InputError, OSError) as error:  # such as a full disk; the other runs go on
+        return [f"{run}: {error}"], False
+
+
+def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[str]:
+    """Train or resume a run, and keep only the weights of its checkpoints; return what failed."""
+    words, folder = training_command(start, run, PLUGIN), runner.folder / run.folder
+    state = {"command": runner.shown(words)}
+    if training and not (folder / STATE).exists():
+        forget_measures(runner.folder, run)
+    if updates_in(folder / LAST) < updates_of_arm(start, run.arm):  # else, it was killed after its last update
+        if not training:
+            return None
+        write_state(folder, {**state, "state": "started"})
+        code = runner.run(words, run.folder / LOG)
+        if code:
+            error = last_line(folder / LOG)
+            write_state(folder, {**state, "state": "failed", "exit_code": code, "error": error})
+            return f"{run} failed with exit code {code}: {error} (see {folder / LOG})"
+    keep_weights(folder)
+    write_state(folder, {**state, "state": "finished"})
+    return None
+
+
+def write_state(folder: Path, state: dict) -> None:
+    write_text(folder / STATE, json.dumps({**state, "written": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=2) + "\n")
+
+
+def remaining_commands(runner: Runner, plan: Plan, runs: Dict[str, List[Run]]) -> List[str]:
+    """The commands of preparation and training that are left."""
+    lines = []
+    for name, of_start in runs.items():
+        start = plan.starts[name]
+        lines += [step.command.strip() for step in start.prepare if not (runner.folder / step.output).exists()]
+        left = [run for run in of_start if not is_finished(runner.folder, run)]
+        lines += [runner.shown(training_command(start, run, PLUGIN)) for run in left]
+    return lines
+
+
+def machine() -> dict[str, str]:
+    """The processor with its number of cores and the GPU, as the system gives them, and its and Python's versions."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []  # only on Linux
+    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+    processor = f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        processor += f", {torch.cuda.get_device_name()}"
+    return {"processor": processor, "system": platform.platform(), "python": f"Python {platform.python_version()}"}

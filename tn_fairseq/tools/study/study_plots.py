@@ -1,0 +1,243 @@
+"""The plots of a study, as SVG."""
+
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Dict, List, Optional, Tuple
+
+from ...core.errors import InputError
+from ..reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
+from .figures import (
+    HELD_OUT,
+    RATES,
+    smoothed,
+)
+from .plan import Plan, Start
+from .statements import GROUPS, Row, by_measure, titled
+
+PLOTS = "plots"  # the folder
+WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a phone
+CLOSE = 1.4  # doses up to this factor apart have one label
+
+
+def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, List[Any]], Dict[str, List[Any]]]:
+    """For each arm, its points (dose, difference, low, high) in all starts with an oracle, by dose.
+
+    The dose is the share of the baseline's wrong predictions that are synonyms, in percent. The second dictionary has
+    the starts that are apart: they train another model than the first one, or begin with other weights, because an
+    earlier start has the same text.
+    """
+    measure = RATES[column][1]
+    found: Dict[str, List[Any]] = {}
+    apart: Dict[str, List[Any]] = {}
+    texts = set()
+    models = [_model(start) for start in plan.starts.values() if start.oracle]
+    for name, start in plan.starts.items():
+        rows = results["starts"][name]["comparisons"]
+        dose = dose_of(start, rows)
+        for row in rows if start.oracle and dose is not None else ():
+            if row["measure"] == measure and row["group"] == HELD_OUT and row["difference"] is not None:
+                is_apart = start.data in texts or _model(start) != models[0]
+                points = (apart if is_apart else found).setdefault(row["arm"], [])
+                points.append((dose, row["difference"], row["low"], row["high"]))
+        texts.add(start.data)
+    found = {arm: sorted(points) for arm, points in found.items() if len(points) + len(apart.get(arm, [])) > 1}
+    return found, {arm: sorted(points) for arm, points in apart.items() if arm in found}
+
+
+def _model(start: Start) -> Tuple[List[str], int]:
+    """How a start trains, without the files of its weights and synonyms."""
+    return [word for word in shlex.split(start.train) if not word.endswith((".pt", ".safetensors"))], start.updates
+
+
+def dose_of(start: Start, rows: Sequence[Row]) -> Optional[float]:
+    measure = RATES["prediction_rate"][1]
+    return next((row["value"] for row in rows if (row["measure"], row["arm"]) == (measure, start.baseline)), None)
+
+
+def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, str]:
+    """Draw the gain of each arm against the dose of synonyms, with the starts without an oracle as dotted lines.
+
+    Returns the caption by file name without a suffix.
+    """
+    (folder / PLOTS).mkdir(exist_ok=True)
+    panels = {column: doses(plan, results, column) for column in ("merged_accuracy", "merged_loss")}
+    if not all(joined for joined, _ in panels.values()):
+        return {}
+    others = {
+        name: dose
+        for name, start in plan.starts.items()
+        if not start.oracle and (dose := dose_of(start, results["starts"][name]["comparisons"]))
+    }
+    try:
+        with drawing((WIDTH, 6), folder / PLOTS / "doses.svg") as figure:
+            for axis, (column, (joined, apart)) in zip(figure.subplots(2, 1, sharex=True), panels.items()):
+                axis.axhline(0, color=INK, linewidth=0.8)
+                for place, (arm, points) in enumerate(joined.items()):
+                    color = COLORS[place % len(COLORS)]
+                    label = arm if column == "merged_accuracy" else None
+                    axis.errorbar(*_spread(points), color=color, marker="o", markersize=4, label=label)
+                    if arm in apart:
+                        axis.errorbar(*_spread(apart[arm]), color=color, fmt="s", markersize=4, fillstyle="none")
+                for dose in others.values():
+                    axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
+                for names, dose in labels(others):
+                    place = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "top"}
+                    beside = {"xytext": (1.5, 0), "textcoords": "offset points"}  # not on the dotted line
+                    axis.annotate(names, (dose, 1), **place, **beside, fontsize=7)
+                _, title, unit, _ = RATES[column]
+                axis.set_title(titled(title, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
+            axis.set_xscale("log")
+            low, high = axis.get_xlim()
+            axis.set_xticks([dose for dose in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= dose <= high])
+            axis.xaxis.set_major_formatter("{x:g}")
+            axis.xaxis.set_minor_formatter("")
+            axis.set_xlabel("wrong predictions of the baseline that are synonyms (%)", fontsize=8.5)
+            figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    except InputError:  # no matplotlib, as the plots of the starts say
+        return {}
+    return {
+        "doses": (
+            "What each arm gains over the baseline if more words have synonyms. Dotted: starts on English as it is. "
+            "Hollow squares: another model, or other weights at the start."
+        )
+    }
+
+
+def labels(doses: Dict[str, float]) -> List[Tuple[str, float]]:
+    """The names at each dose, and its place; those too close for labels of their own share one, at the last of them."""
+    found: List[Tuple[str, float]] = []
+    for name, dose in sorted(doses.items(), key=lambda item: item[1]):
+        if found and dose < CLOSE * found[-1][1]:
+            found[-1] = f"{found[-1][0]}, {name}", dose
+        else:
+            found.append((name, dose))
+    return found
+
+
+def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], List[List[float]]]:
+    """The doses, the differences, and how far their intervals reach down and up."""
+    x, y, lows, highs = zip(*points)
+    return x, y, [[0 if end is None else abs(end - at) for at, end in zip(y, ends)] for ends in (lows, highs)]
+
+
+def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) -> Dict[str, str]:
+    """Draw the plots of a start as SVG; returns their captions by file name without a suffix."""
+    (folder / PLOTS).mkdir(exist_ok=True)
+    drawn: Dict[str, str] = {}
+
+    def file(plot: str, caption: str) -> Path:
+        drawn[f"{name}.{plot}"] = caption
+        return folder / PLOTS / f"{name}.{plot}.svg"
+
+    try:
+        curves = mean_curves(start, of_start)
+        if curves:
+            caption = "Masked-LM accuracy during training, a mean over the seeds."
+            with drawing((WIDTH, 3.6), file("accuracy", caption)) as figure:
+                draw_lines(figure, start, curves, "accuracy (%)")
+            differences = paired_curves(start, of_start)
+            if differences:
+                caption = f"The same accuracy minus that of {start.baseline} with the same seed: same text, same masks."
+                with drawing((WIDTH, 3.6), file("difference", caption)) as figure:
+                    draw_lines(figure, start, differences, f"accuracy minus {start.baseline} (points)", zero=True)
+        if of_start["rates"]:
+            caption = "Wrong predictions that are synonyms of the hidden word, with the same table for all arms."
+            with drawing((WIDTH, 3.6), file("rates", caption)) as figure:
+                draw_lines(figure, start, mean_rates(start, of_start), "of the wrong predictions (%)", points=True)
+        for group in GROUPS:
+            rows = [row for row in of_start["comparisons"] if row["group"] == group and row["low"] is not None]
+            if not rows:
+                continue
+            measures, arms = by_measure(rows), len({row["arm"] for row in rows})
+            caption = f"Differences from {start.baseline} with 95% intervals: {group}."
+            size = (WIDTH, len(measures) * (0.75 + 0.19 * arms))
+            with drawing(size, file(f"forest{GROUPS.index(group)}", caption)) as figure:
+                draw_forest(figure, start, measures)
+    except InputError as error:  # no matplotlib
+        print(f"no plots are written: {error}", file=sys.stderr)
+        return {}
+    return drawn
+
+
+def look(start: Start, arm: str) -> Dict[str, Any]:
+    if arm == start.baseline:
+        return {"color": INK, "linestyle": "-"}  # like the line of zero in plots of differences
+    place = [other for other in start.arms if other != start.baseline].index(arm)
+    return {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place // len(COLORS) % len(DASHES)]}
+
+
+def mean_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+    """Smoothed accuracies by arm, averaged over seeds."""
+    found: Dict[str, List[Any]] = {}
+    for curve in of_start["curves"]:
+        found.setdefault(curve["arm"], []).append(smoothed(curve, window_of(start)))
+    return {arm: average(curves) for arm, curves in found.items() if curves[0][0]}
+
+
+def paired_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+    """Smoothed differences from the baseline's accuracy with the same seed, averaged over seeds."""
+    curves = {(curve["arm"], curve["seed"]): smoothed(curve, window_of(start)) for curve in of_start["curves"]}
+    found: Dict[str, List[Any]] = {}
+    for (arm, seed), curve in curves.items():
+        plain = dict(zip(*curves.get((start.baseline, seed), ((), ()))))
+        both = [(updates, value - plain[updates]) for updates, value in zip(*curve) if updates in plain]
+        if arm != start.baseline and both:
+            found.setdefault(arm, []).append(tuple(zip(*both)))
+    return {arm: average(of_arm) for arm, of_arm in found.items()}
+
+
+def window_of(start: Start) -> int:
+    return start.measures["logs"].window if "logs" in start.measures else 10 * start.log_every
+
+
+def mean_rates(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+    found: Dict[str, Dict[int, List[float]]] = {}
+    for row in of_start["rates"]:
+        found.setdefault(row["arm"], {}).setdefault(row["updates"], []).append(row["prediction_rate"])
+    return {
+        arm: (sorted(of_arm), [fmean(of_arm[updates]) for updates in sorted(of_arm)]) for arm, of_arm in found.items()
+    }
+
+
+def average(curves: Sequence[Any]) -> Any:
+    """The mean of curves over the updates that all of them have."""
+    found = [dict(zip(*curve)) for curve in curves]
+    shared = [updates for updates in found[0] if all(updates in one for one in found)]
+    return shared, [fmean(one[updates] for one in found) for updates in shared]
+
+
+def draw_lines(
+    figure, start: Start, curves: Dict[str, Any], label: str, zero: bool = False, points: bool = False
+) -> None:
+    axis = figure.subplots()
+    if zero:
+        axis.axhline(0, color=INK, linewidth=0.8)
+    for arm, (updates, values) in curves.items():
+        axis.plot(updates, values, label=arm, linewidth=1.4, marker="o" if points else "", **look(start, arm))
+    axis.set_xlabel("updates")
+    axis.set_ylabel(label)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.xaxis.get_major_locator().set_params(integer=True, nbins=6)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+
+
+def draw_forest(figure, start: Start, measures: Dict[str, Dict[str, Row]]) -> None:
+    """A panel for each measure with a line for each arm."""
+    panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
+    for axis, (measure, of_arm) in zip(panels, measures.items()):
+        axis.axvline(0, color=INK, linewidth=0.8)
+        for place, (arm, row) in enumerate(of_arm.items()):
+            color = look(start, arm)["color"]
+            axis.hlines(place, row["low"], row["high"], color=color, linewidth=1.4, **OVER_AXIS)
+            axis.plot([row["difference"]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
+        axis.set_yticks(range(len(of_arm)), of_arm)
+        axis.set_ylim(len(of_arm) - 0.5, -0.5)
+        unit = next(iter(of_arm.values()))["unit"]
+        title = textwrap.fill(titled(measure, {"%": "points"}.get(unit, unit)), 44)
+        axis.set_title(title, fontsize=8.5, loc="left")
+        axis.tick_params(labelsize=8)
+        axis.locator_params(axis="x", nbins=5)

@@ -1,0 +1,126 @@
+"""The report of a study: study.json, plots, summary.md and index.html."""
+
+import html
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Dict
+
+from ...core.files import write_text
+from .figures import collect
+from .paper_tables import NOTE, PAPER, at_a_glance, glance, paper_tables
+from .plan import Plan
+from .runner import RECORD
+from .statements import (
+    GROUPS,
+    NOTES,
+    begun,
+    by_measure,
+    failures,
+    hours,
+    lengths,
+    planned,
+    power,
+    progress,
+    sentence,
+    short,
+    statements,
+    titled,
+)
+from .study_page import page
+from .study_plots import PLOTS, draw_doses, draw_start
+
+JSON, PAGE, SUMMARY, DISCUSSION = "study.json", "index.html", "summary.md", "discussion.txt"
+
+
+def write_report(
+    plan: Plan, path: Path, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]] = ()
+) -> None:
+    """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
+    results = collect(plan, folder, machine, earlier)
+    write_text(folder / JSON, json.dumps(results, separators=(",", ":"), ensure_ascii=False) + "\n")
+    if path.resolve() != (folder / "plan.yaml").resolve():
+        shutil.copyfile(path, folder / "plan.yaml")
+    shared = draw_doses(plan, results, folder)
+    plots = {"": shared} | {
+        name: draw_start(name, plan.starts[name], of_start, folder) for name, of_start in results["starts"].items()
+    }
+    discussion = folder / DISCUSSION
+    remarks = discussion.read_text(encoding="utf-8").strip().split("\n\n") if discussion.exists() else []
+    write_text(folder / SUMMARY, "\n".join(summary(plan, results, plots, remarks)) + "\n")
+    template = Path(__file__).with_name("study_page.html").read_text(encoding="utf-8")
+    body = "\n".join(page(plan, results, plots, remarks, folder))
+    write_text(folder / PAGE, template.replace("{{title}}", html.escape(plan.title)).replace("{{body}}", body))
+    for name, what in (
+        (PAGE, "the report"),
+        (SUMMARY, "the same in short"),
+        (JSON, "all figures"),
+        (RECORD, "commands"),
+    ):
+        print(f"  {folder / name}  {what}")
+
+
+def summary(
+    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], remarks: Sequence[str]
+) -> Iterator[str]:
+    """The report in short, as Markdown."""
+    yield f"# {plan.title}"
+    yield ""
+    yield plan.question.strip()
+    yield ""
+    yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
+    yield f"`{PAGE}` has all figures and plots; study.py writes it next to this file."
+    if remarks:
+        yield from ("", remarks[0])
+    header, rows = at_a_glance(plan, results)
+    known = {row[0].partition(":")[0] for row in rows}
+    yield from ("", glance(results), "")
+    yield from (f"- `{name}`: {start.about}" for name, start in plan.starts.items() if name in known)
+    yield from ("", *markdown(header, rows))
+    if not_begun := planned(results):
+        yield from ("", not_begun)
+    if remarks[1:]:
+        yield from ("", "## Discussion", "", "\n\n".join(remarks[1:]))
+    for plot, caption in plots[""].items():
+        yield from ("", f"![{caption}]({PLOTS}/{plot}.svg)")
+    for name, start in plan.starts.items():
+        of_start = results["starts"][name]
+        if not begun(of_start):
+            continue
+        yield from ("", f"## {name}: {start.about}", "")
+        yield f"{progress(of_start)}, of {lengths(start)}."
+        yield (
+            f"The column of `{start.baseline}` shows means. The other columns show differences from it, with 95% "
+            "intervals. A difference is in bold if its interval excludes zero."
+        )
+        for group in GROUPS:
+            rows = [row for row in of_start["comparisons"] if row["group"] == group]
+            if not rows:
+                continue
+            yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
+            arms = list(dict.fromkeys(row["arm"] for row in rows))
+            lines = [
+                [titled(measure, next(iter(of_arm.values()))["unit"]), *(short(of_arm.get(arm)) for arm in arms)]
+                for measure, of_arm in by_measure(rows).items()
+            ]
+            yield from markdown(["", *arms], lines)
+        for title, lines in (
+            ("What is clear, and what is not", statements(start, of_start)),
+            ("What this study could have seen with a probability of 80%", power(of_start)),
+            ("Failed runs", failures(of_start)),
+        ):
+            if lines:
+                yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
+        if caption := plots[name].get(f"{name}.difference"):  # the other plots show what is in the tables
+            yield from ("", f"![{caption}]({PLOTS}/{name}.difference.svg)")
+    yield from ("", f"## {PAPER}", "", NOTE)
+    for of_paper in paper_tables(plan, results):
+        yield from ("", f"### {of_paper.title}", "", *markdown(of_paper.header, of_paper.rows), "", of_paper.note)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table; the numbers are on the right."""
+    yield f"| {' | '.join(header)} |"
+    yield "| --- " + "| ---: " * (len(header) - 1) + "|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
