@@ -5,7 +5,6 @@ Also the data before and after attacks.
 
 import json
 import random
-from argparse import Namespace
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -15,8 +14,7 @@ from omegaconf import DictConfig
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.tools.evaluation import glue_scores, squad_scores
-from tn_fairseq.tools.evaluation.__main__ import get_parser
-from tn_fairseq.tools.evaluation.finetuning import SETTINGS, Pretrained, Run
+from tn_fairseq.tools.evaluation.finetuning import SETTINGS, FineTuningOptions, Pretrained, Run
 from tn_fairseq.tools.formats.glue import TASKS
 from tn_fairseq.tools.formats.squad import SquadExample, squad_json
 
@@ -39,8 +37,7 @@ def random_questions(count: int, seed: int) -> list[SquadExample]:
 
 def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: int = 1) -> Run:
     """Write a finished run with its checkpoint, and the scores and predictions of the data's splits."""
-    words = ["--data", str(data), "--output", str(output), "--seeds", str(seed), "--max-update", "8"]
-    options = Namespace(**vars(get_parser().parse_args(["squad", "model.pt", *words])), more_flags=())
+    options = FineTuningOptions(["model.pt"], data, output, seeds=[seed], max_update=8)
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
     if task == "SQuAD":
         (run,), score = squad_scores.squad_runs(options, [model]), squad_scores.score

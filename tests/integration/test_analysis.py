@@ -3,7 +3,6 @@
 import csv
 import json
 import subprocess
-import sys
 import urllib.request
 from collections import Counter
 from statistics import fmean
@@ -32,7 +31,7 @@ RATES = {
 
 
 def analysis(*words, **options):
-    return run_command(sys.executable, "-m", "tn_fairseq.tools.analysis", *words, **options)
+    return run_command("tn-fairseq", "look", "analysis", *words, **options)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)

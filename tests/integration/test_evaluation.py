@@ -3,12 +3,12 @@
 import json
 import random
 import re
-import sys
 
 import pytest
 from helpers import PLUGIN, WORDS, run_command, train_here, write_squad, write_tsv
 
-from tn_fairseq.tools.preprocessing.__main__ import main
+from tn_fairseq.__main__ import main
+from tn_fairseq.tools.reporting.comparison import read_report
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "good", "bad"]
 pytestmark = pytest.mark.xdist_group("evaluation")  # the tests share training runs
@@ -16,11 +16,11 @@ SHORT = ["--batch-size", 8, "--max-update", 12]
 
 
 def preprocess(*words):
-    main(list(map(str, words)))
+    main(["data", *map(str, words)])
 
 
 def evaluation(*words):
-    return run_command(sys.executable, "-m", "tn_fairseq.tools.evaluation", *words)
+    return run_command("tn-fairseq", "evaluate", *words)
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +83,25 @@ def glue(world, checkpoints):
 def test_glue_fine_tunes_scores_and_compares(world, glue):
     run = glue
     assert "SST-2" in run.stdout and "STS-B" in run.stdout and "electra" in run.stdout and "paper" in run.stdout
-    assert (world / "scores" / "glue.txt").read_text() == run.stdout
+    text = (world / "scores" / "glue.txt").read_text()
+    assert run.stdout.startswith(text) and max(map(len, text.splitlines())) <= 120
+    listed = [line.split()[0] for line in run.stdout.removeprefix(text).splitlines() if line]
+    assert listed == [str(world / "scores" / f"glue.{suffix}") for suffix in ("csv", "json", "png", "svg", "txt")]
+    rows = read_report(world / "scores" / "glue.json", "")
+    assert [(row.data, row.measure, row.name) for row in rows] == [
+        (data, measure, name)
+        for data, measure in (("SST-2", "accuracy"), ("STS-B", "spearman"), ("SST-2, STS-B", "average"))
+        for name in ("electra", "bert")
+    ]
+    for electra, bert in zip(rows[::2], rows[1::2]):
+        assert electra.difference == pytest.approx(electra.value - bert.value) and electra.baseline == "bert"
     lines = [line for line in run.stderr.splitlines() if line.startswith("[")]
     assert [line.split()[0] for line in lines] == [f"[{number}/4]" for number in range(1, 5)]
     assert lines[0].startswith("[1/4] electra SST-2 seed 1: accuracy ")
     warned = [line.partition(": ") for line in run.stderr.splitlines() if "pre-training reached" in line]
     assert [folder for folder, _, _ in warned] == [str(world / "scores/bert/STS-B/seed1")]
     assert all(warning.startswith("fine-tuning on sequences of more than 16 tokens") for _, _, warning in warned)
-    results = json.loads((world / "scores" / "glue.json").read_text())
+    results = json.loads((world / "scores" / "glue.json").read_text())["runs"]
     assert [(result["checkpoint"], result["task"], result["seed"]) for result in results] == [
         (checkpoint, task, 1) for task in ("SST-2", "STS-B") for checkpoint in ("electra", "bert")
     ]
@@ -162,12 +173,13 @@ def test_squad_fine_tunes_and_scores(world, checkpoints):
     attacked = ["--original", world / "squad.json", "--attacked", world / "squad.json"]
     run = evaluation("robustness", world / "squad-scores", *attacked, "--output", world / "robust")
     assert run.code == 0, run.output
-    rows = json.loads((world / "robust" / "robustness.json").read_text())["scores"]
+    rows = read_report(world / "robust" / "robustness.json", "")
     for row in rows:
-        folder = world / "squad-scores" / row["checkpoint"] / "SQuAD" / "seed3"
-        expected = json.loads((folder / "result.json").read_text())["valid"][row["score"]]
-        assert row["original"] == row["attacked"] == pytest.approx(expected) and row["drop"] == 0
-    assert len(rows) == 4
+        score, kind = row.measure.split()
+        folder = world / "squad-scores" / row.name / "SQuAD" / "seed3"
+        expected = json.loads((folder / "result.json").read_text())["valid"][score]
+        assert row.value == (0 if kind == "drop" else pytest.approx(expected))
+    assert len(rows) == 2 * 2 * 3
 
 
 def test_fine_tuning_learns(world, checkpoints):
@@ -175,7 +187,7 @@ def test_fine_tuning_learns(world, checkpoints):
     words = ["glue", checkpoints[1], "--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1"]
     run = evaluation(*words, "--batch-size", 8, "--epochs", 12, "--lr", 1e-3, "--output", world / "learned")
     assert run.code == 0, run.output
-    (result,) = json.loads((world / "learned" / "glue.json").read_text())
+    (result,) = json.loads((world / "learned" / "glue.json").read_text())["runs"]
     assert result["valid"]["accuracy"] > 90 and result["updates"] == 120
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..tokenizers.base import Tokenizer
 from ..tokenizers.pretrained import load_pretrained
 from ..tools.preprocessing.text import Reading
+from ..tools.reporting.layout import percent
 from .arguments import command_parser
 
 
@@ -51,6 +52,6 @@ def cells(*values: str | int) -> list[str]:
     return [value if isinstance(value, str) else f"{value:,}" for value in values]
 
 
-def percent(part: int, whole: int) -> str:
+def percentage(part: int, whole: int) -> str:
     """A share with three digits."""
-    return f"{100 * part / max(whole, 1):.3f}%"
+    return f"{percent(part, whole) or 0:.3f}%"

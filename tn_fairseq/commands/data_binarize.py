@@ -32,7 +32,7 @@ from ..core.errors import one_line_errors
 from ..tools.preprocessing.binarization import SplitCounts, binarize, shard_names
 from ..tools.reporting.layout import align
 from .arguments import positive
-from .binarizing import add_reading_options, binarizing_parser, cells, percent, reading, start
+from .binarizing import add_reading_options, binarizing_parser, cells, percentage, reading, start
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -84,5 +84,5 @@ def _table(counts: dict[str, SplitCounts]) -> list[str]:
     rows += [["split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends"]]
     for split, n in counts.items():
         dropped = (n.nothing_kept, n.repeated_blanks, n.outer_blanks)
-        rows.append(cells(split, n.documents, n.sentences, n.tokens, percent(n.unknown, n.pieces), *dropped))
+        rows.append(cells(split, n.documents, n.sentences, n.tokens, percentage(n.unknown, n.pieces), *dropped))
     return align(rows)

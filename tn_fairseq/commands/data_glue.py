@@ -20,7 +20,7 @@ from ..core.errors import one_line_errors
 from ..tools.formats.glue import TASKS, Examples, GlueTask, choose_tasks, examples_from_hub, read_task
 from ..tools.preprocessing.glue_data import SplitCounts, binarize_task
 from ..tools.reporting.layout import align
-from .binarizing import binarizing_parser, cells, percent, start
+from .binarizing import binarizing_parser, cells, percentage, start
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -69,7 +69,7 @@ def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, SplitC
     """One row for each split."""
     rows = [["split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels"]]
     for split, n in counts.items():
-        lost = (percent(n.unknown, n.pieces), n.truncated, n.empty, splits[split].broken_rows)
+        lost = (percentage(n.unknown, n.pieces), n.truncated, n.empty, splits[split].broken_rows)
         rows.append(cells(split, n.examples, n.tokens, *lost, _labels(task, splits[split].labels)))
     return align(rows, left=(0, len(rows[0]) - 1))
 

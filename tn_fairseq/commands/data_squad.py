@@ -18,7 +18,7 @@ from ..core.errors import InputError, one_line_errors
 from ..tools.formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
 from ..tools.preprocessing.squad_data import SquadCounts, binarize_squad
 from ..tools.reporting.layout import align
-from .binarizing import binarizing_parser, cells, percent, start
+from .binarizing import binarizing_parser, cells, percentage, start
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -66,7 +66,7 @@ def _table(counts: dict[str, SquadCounts]) -> list[str]:
     titles = ("questions", "cut", "windows", "per question", "unknown", "in no window", "inside tokens")
     rows = [[""] * 6 + ["answers:", ""], ["split", *titles]]
     for split, n in counts.items():
-        ratio, unknown = f"{n.windows / n.questions:.3f}", percent(n.unknown, n.pieces)
+        ratio, unknown = f"{n.windows / n.questions:.3f}", percentage(n.unknown, n.pieces)
         lost = (n.answers_in_no_window, n.answers_inside_tokens)
         rows.append(cells(split, n.questions, n.questions_cut, n.windows, ratio, unknown, *lost))
     return align(rows)

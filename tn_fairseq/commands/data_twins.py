@@ -16,7 +16,7 @@ from ..core.errors import InputError, one_line_errors
 from ..tools.preprocessing.twins import ORACLE, REPORT, TABLE, write_twins
 from ..tools.reporting.layout import align
 from .arguments import command_parser, positive
-from .binarizing import cells, percent
+from .binarizing import cells, percentage
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -47,6 +47,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     counts = write_twins(args.data, args.destdir, args.share, args.occurrences, args.min_count, args.seed)
     rows = [["split", "tokens", "with a twin", "replaced by it"]]
     for split, n in counts.items():
-        rows.append(cells(split, n.tokens, percent(n.with_twin, n.tokens), percent(n.replaced, n.tokens)))
+        rows.append(cells(split, n.tokens, percentage(n.with_twin, n.tokens), percentage(n.replaced, n.tokens)))
     print(*align(rows), sep="\n")
     print(f"wrote the text with twins to {args.destdir}, with {ORACLE}/, {TABLE} and {REPORT}")

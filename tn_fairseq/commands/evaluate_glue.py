@@ -23,8 +23,10 @@ def get_parser() -> argparse.ArgumentParser:
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Fine-tune, and print the table."""
-    options = parse_with_flags(get_parser(), argv)
+    options = vars(parse_with_flags(get_parser(), argv))
     # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.evaluation.finetuning import FineTuningOptions
     from ..tools.evaluation.glue_scores import evaluate_glue
 
-    print_report(lambda: evaluate_glue(options))
+    tasks = options.pop("tasks")
+    print_report(lambda: evaluate_glue(FineTuningOptions(**options), tasks))

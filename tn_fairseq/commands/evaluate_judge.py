@@ -32,4 +32,4 @@ def main(argv: Sequence[str] | None = None) -> None:
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..tools.evaluation.lexical.judged_corrections import judge_report
 
-    print_report(lambda: judge_report(options))
+    print_report(lambda: judge_report(**vars(options)))

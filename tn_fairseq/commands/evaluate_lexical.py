@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, write the report, and print its tables."""
     options = get_parser().parse_args(argv)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluation.lexical.lexical_report import write_report
+    from ..tools.evaluation.lexical.lexical_measures import LexicalOptions
+    from ..tools.evaluation.lexical.lexical_report import evaluate_lexical
 
-    print_report(lambda: write_report(options))
+    print_report(lambda: evaluate_lexical(LexicalOptions(**vars(options))))

@@ -32,6 +32,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Predict, write the report, and print its tables."""
     options = get_parser().parse_args(argv)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluation.robustness.robustness_report import write_report
+    from ..tools.evaluation.robustness.robustness_report import RobustnessOptions, evaluate_robustness
 
-    print_report(lambda: write_report(options))
+    print_report(lambda: evaluate_robustness(RobustnessOptions(**vars(options))))

@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Fine-tune, and print the table."""
     options = parse_with_flags(get_parser(), argv)
     # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.evaluation.finetuning import FineTuningOptions
     from ..tools.evaluation.squad_scores import evaluate_squad
 
-    print_report(lambda: evaluate_squad(options))
+    print_report(lambda: evaluate_squad(FineTuningOptions(**vars(options))))

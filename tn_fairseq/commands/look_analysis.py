@@ -34,10 +34,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("give --path or --model, or both")
     logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.analysis.rates_report import write_report
+    from ..tools.analysis.rates_report import AnalysisOptions, analyze
 
     try:
-        print(write_report(options))
+        print(analyze(AnalysisOptions(**vars(options))))
     except KeyboardInterrupt:
         sys.exit(f"error: interrupted; nothing was written to {options.output}")
 

@@ -13,7 +13,9 @@ from tn_fairseq.core.synonym_table import PADDING
 from tn_fairseq.models.loading import Checkpoint
 from tn_fairseq.tools.analysis import counting
 from tn_fairseq.tools.analysis.counting import (
+    CountingOptions,
     Details,
+    Tables,
     count,
     count_checkpoint,
     count_detected,
@@ -24,6 +26,7 @@ from tn_fairseq.tools.analysis.predictions import Detection, Judgment, Predictio
 from tn_fairseq.tools.analysis.rates import Counts
 
 V = 8
+NONE = torch.zeros(V, dtype=torch.bool)
 TABLE = torch.full((V, 1), PADDING, dtype=torch.int32)
 TABLE[4], TABLE[5] = 5, 4
 OTHER = torch.full((V, 1), PADDING, dtype=torch.int32)
@@ -110,11 +113,10 @@ def count_made(monkeypatch):
         monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
         monkeypatch.setattr(counting, "predict", predict)
-        options = {"data_bin": None, "split": "valid", "max_sequences": None, "detection": False}
-        options = Namespace(**options, mask_seeds=len(made), prediction_mode=mode, teacher="good.pt")
+        options = CountingOptions(Path("data-bin"), mask_seeds=len(made), prediction_mode=mode)
         details = Details(tables, max_cases=10)
         found = count_checkpoint(
-            Checkpoint(Path("checkpoint.pt"), 1), options, tables, None, details, tqdm(disable=True), teacher
+            Checkpoint(Path("checkpoint.pt"), 1), options, Tables(tables, NONE), details, tqdm(disable=True), teacher
         )
         if teacher:
             return [[one[-4:] for one in of_table] for of_table, _ in found]
@@ -159,4 +161,4 @@ def test_a_teacher_that_diverged_is_refused(count_made):
     nan = torch.full((4,), torch.nan)
     made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=Judgment(nan, nan))
     with pytest.raises(InputError, match="^--teacher good.pt: its probabilities are NaN because its training diverged"):
-        count_made({1: [made]}, {"table": TABLE}, teacher=Teacher(torch.nn.Module()))
+        count_made({1: [made]}, {"table": TABLE}, teacher=Teacher(torch.nn.Module(), name="good.pt"))

@@ -7,9 +7,14 @@ import pytest
 from scipy import stats
 
 from tn_fairseq.tools.evaluation import bootstrap
-from tn_fairseq.tools.evaluation.bootstrap import estimate, mean, rank_correlation, significant
+from tn_fairseq.tools.evaluation.bootstrap import Measure, compare_items, estimate, mean, rank_correlation
 
 NORMAL = np.random.default_rng(5).normal(3.0, 2.0, (1, 400))
+
+
+def with_gold(values: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """The values of the items with the same gold value for each seed: (seeds, items), (items,) -> (seeds, items, 2)."""
+    return np.stack([np.broadcast_to(gold, values.shape), values], axis=2)
 
 
 def test_values_without_spread_have_no_interval():
@@ -37,9 +42,11 @@ def test_clusters_of_one_item_change_nothing():
     """Also not in the last bit, whatever the names of the clusters."""
     seeds, gold = np.concatenate([NORMAL - 1, NORMAL[:, ::-1]]), np.linspace(0, 1, 400)
     names = [f"{number:b}"[::-1] for number in range(1, 401)]
-    for statistic, more in ((mean, {}), (rank_correlation, {"gold": gold})):
-        plain = estimate([NORMAL, seeds], statistic, 0, **more)
-        assert estimate([NORMAL, seeds], statistic, 0, **more, clusters=names) == plain
+    for statistic, groups in (
+        (mean, [NORMAL, seeds]),
+        (rank_correlation, [with_gold(NORMAL, gold), with_gold(seeds, gold)]),
+    ):
+        assert estimate(groups, statistic, 0, names) == estimate(groups, statistic, 0)
 
 
 def test_copies_of_items_in_one_cluster_change_nothing():
@@ -64,7 +71,7 @@ def test_larger_clusters_count_more():
 def test_a_single_cluster_has_no_interval():
     one, other = estimate([NORMAL, NORMAL + 1], mean, 0, clusters=[1] * 400)
     assert one == (NORMAL.mean(), *[None] * 7) and other.difference == pytest.approx(1)
-    assert other.low is other.high is other.difference_low is other.difference_high is other.difference_p is None
+    assert other.low is other.high is other.difference_low is other.difference_high is other.p is None
 
 
 def test_the_intervals_of_clustered_items_cover_the_truth_in_95_percent_of_simulations(monkeypatch):
@@ -87,18 +94,10 @@ def test_the_p_values_of_differences_are_uniform_without_a_difference(monkeypatc
     samples = np.random.default_rng(4).normal(size=(500, 1, 200))
     found = estimate([np.zeros((1, 200)), *samples], mean, baseline=0)[1:]
     for level in (0.05, 0.3):
-        assert np.mean([one.difference_p < level for one in found]) == pytest.approx(level, abs=0.03)
+        assert np.mean([one.p < level for one in found]) == pytest.approx(level, abs=0.03)
     # as far from zero as the end of an interval; 200 resamples estimate the spread with an error of 5%
     _, far = estimate([np.zeros((1, 400)), NORMAL - NORMAL.mean() + 1.96 / 20 * NORMAL.std()], mean, baseline=0)
-    assert far.difference_p == pytest.approx(0.05, abs=0.02)
-
-
-def test_which_differences_are_significant():
-    assert significant({"a": None}) == ""
-    # three tests: 3 * 0.01 and 2 * 0.03
-    found = significant({"a": 0.03, "b": 0.01, "c": 0.5, "d": None})
-    assert found == "After Holm's correction, 1 of 3 differences are significant: b."
-    assert significant({"a": 0.06}) == "After Holm's correction, 0 of 1 differences are significant."
+    assert far.p == pytest.approx(0.05, abs=0.02)
 
 
 def test_differences_are_paired():
@@ -125,14 +124,33 @@ def test_seeds_are_averaged_and_their_spread_widens_the_interval():
 def test_rank_correlation_is_scipys():
     values = np.random.default_rng(1).integers(0, 9, (3, 50)).astype(float)  # with ties
     expected = [stats.spearmanr(values[0], row).statistic for row in values[1:]]
-    assert rank_correlation(values) == pytest.approx(expected)
-    assert np.isnan(rank_correlation(np.array([[1.0, 2, 3], [5, 5, 5]]))).tolist() == [True]
+    assert rank_correlation(with_gold(values[1:], values[0])) == pytest.approx(expected)
+    assert np.isnan(rank_correlation(with_gold(np.array([[5.0, 5, 5]]), np.array([1.0, 2, 3])))).tolist() == [True]
 
 
 def test_the_interval_of_a_correlation_covers_what_it_was_drawn_from():
     rng = np.random.default_rng(2)
     gold = rng.normal(size=500)
     values = (gold + rng.normal(size=500))[None]
-    (found,) = estimate([values], rank_correlation, gold=gold)
+    (found,) = estimate([with_gold(values, gold)], rank_correlation)
     assert found.value == pytest.approx(stats.spearmanr(gold, values[0]).statistic)
     assert found.low < 0.69 < found.high and 0.06 < found.high - found.low < 0.14
+
+
+def test_all_values_of_an_item_are_resampled_together():
+    """Two values of each item that differ by 1 have a difference without spread."""
+    drop = Measure(
+        "SQuAD under swap", "EM drop", unit="%", statistic=lambda values: mean(values[..., 0] - values[..., 1])
+    )
+    (row,) = compare_items(drop, {"a": np.stack([NORMAL, NORMAL - 1], axis=2)})
+    assert (row.value, row.low, row.high) == pytest.approx((1, 1, 1))
+    assert (row.name, row.data, row.measure, row.unit, row.items) == ("a", "SQuAD under swap", "EM drop", "%", 400)
+
+
+def test_a_new_measure_is_one_function():
+    """Of the values of the items; its rows have intervals and differences as all others."""
+    median = Measure("data", "median", statistic=lambda values: np.median(values, axis=1))
+    plain, other = compare_items(median, {"plain": NORMAL, "other": NORMAL + 1}, "plain")
+    assert plain.value == np.median(NORMAL) and plain.baseline is plain.difference is None
+    assert (other.difference, other.difference_low, other.difference_high) == pytest.approx((1, 1, 1))
+    assert plain.low < plain.value < plain.high and other.baseline == "plain" and other.holm is None

@@ -1,11 +1,11 @@
 """Fine-tuning on SQuAD, up to the training."""
 
 import json
-from argparse import Namespace
 
 import pytest
 
 from tn_fairseq.core.errors import InputError
+from tn_fairseq.tools.evaluation.finetuning import FineTuningOptions
 from tn_fairseq.tools.evaluation.squad_scores import squad_runs
 
 
@@ -14,4 +14,4 @@ def test_questions_to_score_need_answers_before_the_training(tmp_path):
     paragraphs = [{"context": "the city", "qas": [question]}]
     (tmp_path / "valid.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     with pytest.raises(InputError, match="valid.json: question q has no answers"):
-        squad_runs(Namespace(data=tmp_path), [])
+        squad_runs(FineTuningOptions([], tmp_path, tmp_path / "scores"), [])

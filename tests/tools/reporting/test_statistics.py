@@ -7,14 +7,14 @@ import pytest
 from scipy import stats
 
 from tn_fairseq.tools.reporting.statistics import (
-    Comparison,
+    Difference,
     Summary,
     compare,
+    compare_paired,
     detectable_difference,
     holm,
     is_equivalent,
     mean_interval,
-    paired_p,
     power,
     seeds_needed,
     summarize,
@@ -43,8 +43,10 @@ def test_interval_of_a_mean_matches_a_t_test():
 def test_interval_matches_welchs_t_test(theirs):
     ours = np.random.default_rng(2).normal(81, 1, 5).tolist()
     found = compare(ours, theirs)
-    expected = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    test = stats.ttest_ind(ours, theirs, equal_var=False)
+    expected = test.confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert found.p == pytest.approx(test.pvalue, rel=1e-9)
     assert found.difference == pytest.approx(np.mean(ours) - np.mean(theirs))
     other = compare(theirs, ours)
     assert (other.low, other.high) == pytest.approx((-found.high, -found.low), rel=1e-12)
@@ -66,7 +68,7 @@ def test_pooled_standard_deviation_is_weighted_by_degrees_of_freedom():
     ],
 )
 def test_a_single_seed_or_no_spread_at_all_gives_only_a_difference(ours, theirs, difference):
-    assert compare(ours, theirs) == Comparison(difference)
+    assert compare(ours, theirs) == Difference(difference)
 
 
 def test_seeds_needed_as_published():
@@ -114,12 +116,20 @@ def test_holm_makes_a_false_claim_in_at_most_five_percent_of_families():
     assert 0.035 < claims < 0.06 < np.mean(p_values.min(axis=1) < 0.05)
 
 
+def test_paired_differences_are_those_of_a_t_test():
+    differences = [0.1, -0.2, 0.3, 0.0]
+    test = stats.ttest_1samp(differences, 0)
+    found, interval = compare_paired(differences), test.confidence_interval(0.95)
+    assert (found.difference, found.low, found.high) == pytest.approx((0.05, interval.low, interval.high))
+    assert found.p == pytest.approx(2 * stats.t.sf(0.05 / stats.sem(differences), 3)) == test.pvalue
+    assert compare_paired([1.5]) == compare_paired([1.5, 1.5]) == Difference(1.5)
+
+
 def test_equivalence_is_a_90_percent_interval_within_the_margin():
     differences = [0.1, -0.2, 0.3, 0.0]
     mean, error = np.mean(differences), stats.sem(differences)
     end = abs(mean) + stats.t.ppf(0.95, 3) * error
     assert is_equivalent(differences, end + 1e-6) and not is_equivalent(differences, end - 1e-6)
-    assert paired_p(differences) == pytest.approx(2 * stats.t.sf(mean / error, 3))
     # a true difference as large as the margin is called equivalent in 5% of the cases
     found = [is_equivalent(one, 1.0) for one in np.random.default_rng(2).normal(1.0, 0.2, (2000, 5))]
     assert np.mean(found) == pytest.approx(0.05, abs=0.02)

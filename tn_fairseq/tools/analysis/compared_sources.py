@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ...core.synonym_table import PADDING
-from ..reporting.layout import WIDTH, align, shorten
-from .rates import Row, percent
+from ..reporting.layout import WIDTH, align, percent, shorten
+from .rates import Row
 
 NAME_WIDTH = 23  # two names fit on a line
 
@@ -51,11 +51,12 @@ def source_rows(
         for name, sets in (("words", words), ("pairs", pairs)):
             common = np.intersect1d(sets[table], sets[other], assume_unique=True)
             row |= {name: len(sets[table]), f"other_{name}": len(sets[other]), f"common_{name}": len(common)}
-        row["pair_overlap"] = percent(row["common_pairs"], row["pairs"] + row["other_pairs"] - row["common_pairs"])
+        in_either = row["pairs"] + row["other_pairs"] - row["common_pairs"]
+        row["pair_overlap"] = percent(row["common_pairs"], in_either) or 0.0
         row |= {"masked": masked, "mismatches": mismatches}
         counts = {"fired": fired[i, i], "other_fired": fired[j, j], "common_fired": fired[i, j]}
         row |= {name: count.item() for name, count in counts.items()}
-        row |= {f"{name}_rate": percent(count.item(), mismatches) for name, count in counts.items()}
+        row |= {f"{name}_rate": percent(count.item(), mismatches) or 0.0 for name, count in counts.items()}
         rows.append(row)
     return rows
 
@@ -73,7 +74,7 @@ def sources_table(rows: Sequence[Row]) -> str:
     for row in rows:
         table, other = shorten(row["table"], width), shorten(row["other"], width)
         if row["table"] == row["other"]:
-            share = percent(row["words"], row["dictionary_size"])
+            share = percent(row["words"], row["dictionary_size"]) or 0.0
             cells = [table, f"{row['words']:,}", f"{share:.1f}", f"{row['pairs']:,}", f"{row['fired']:,}"]
             coverage.append([*cells, f"{row['fired_rate']:.3f}", row["source_version"] or row["source"] or "-"])
         else:

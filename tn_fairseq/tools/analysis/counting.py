@@ -1,8 +1,8 @@
 """Count the false negatives of one checkpoint for every masking and every table."""
 
 import math
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,29 @@ from .cases import CaseCollector, TeacherCollector
 from .pairs import pair_cosines
 from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, load_split, predict
 from .rates import Counts
+
+
+@dataclass(frozen=True)
+class CountingOptions:
+    """How the masked words of a split are predicted and counted."""
+
+    data_bin: Path
+    split: str = "valid"
+    mask_seeds: int = 5
+    max_sequences: int | None = None  # of the split; None for all
+    prediction_mode: str = "argmax"  # or a "sample" from the softmax
+    detection: bool = False  # also measure ELECTRA's discriminator
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Synonym tables of one dictionary by name, each int32 (V, columns), and its symbols that continue a word.
+
+    ``continues_word`` is (V) boolean.
+    """
+
+    synonyms: Mapping[str, Tensor]
+    continues_word: Tensor
 
 
 class Details:
@@ -119,7 +142,7 @@ def input_groups(loaded: Loaded, tables: Mapping[str, Tensor]) -> Tensor | None:
 
 
 def load_teacher(
-    teacher: Checkpoint, checkpoints: Sequence[Checkpoint], options: Namespace, tables: Mapping[str, Tensor]
+    teacher: Checkpoint, checkpoints: Sequence[Checkpoint], options: CountingOptions, tables: Mapping[str, Tensor]
 ) -> Teacher:
     """Load the model that judges the checkpoints' predictions.
 
@@ -138,58 +161,73 @@ def load_teacher(
                 f"--teacher {teacher.path}: has {limit} trained positions, but {checkpoint.path} reads texts of "
                 f"{longest} tokens; give a teacher that was trained on texts of this length"
             )
-    return Teacher(loaded.model, input_groups(loaded, tables))
+    return Teacher(loaded.model, input_groups(loaded, tables), str(teacher.path))
 
 
 def count_checkpoint(
     checkpoint: Checkpoint,
-    options: Namespace,
-    tables: Mapping[str, Tensor],
-    continues_word: Tensor,
+    options: CountingOptions,
+    tables: Tables,
     details: Details | None,
     progress: tqdm,
     teacher: Teacher | None = None,
 ) -> list[tuple[Sequence[Counts], dict[str, float | None]]]:
     """The counts of each masking and the cosines, for each table; adds to ``details`` unless it is None.
 
-    ``options`` are the command's, and ``continues_word``, (V) boolean, says which symbols continue a word. A
-    ``teacher`` judges the predictions; raises InputError if its probabilities are NaN.
+    A ``teacher`` judges the predictions; raises InputError if its probabilities are NaN.
     """
     loaded = load_any(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
     is_sample = options.prediction_mode == "sample"
-    first = input_groups(loaded, tables)
+    first = input_groups(loaded, tables.synonyms)
     progress.reset(total=options.mask_seeds * sum(map(len, batches)))
-    seeds: list[list[Counts]] = []
+    seeds = []
     for seed in range(1, options.mask_seeds + 1):
-        found, scores = [], []
-        for batch in predict(
-            loaded, dataset, batches, seed, is_sample, continues_word, first, options.detection, teacher
-        ):
-            masked = batch.masked
-            fired = torch.stack([false_negatives(masked.predictions, masked.words, table) for table in tables.values()])
-            counts = [count(masked, *pair) for pair in zip(fired, tables.values(), strict=True)]
-            if batch.detection is not None:
-                detected = [count_detected(masked, batch.detection, table) for table in tables.values()]
-                counts = [one._replace(**of_table) for one, (of_table, _) in zip(counts, detected, strict=True)]
-                scores.append([logits for _, logits in detected])
-            if batch.judgment is not None:
-                if batch.judgment.of_golds.isnan().any():
-                    raise InputError(
-                        f"--teacher {options.teacher}: its probabilities are NaN because its training diverged; give "
-                        "an earlier checkpoint"
-                    )
-                judged = count_judged(masked, batch.judgment)
-                counts = [one._replace(**judged) for one in counts]
-            found.append(counts)
-            if details is not None:
-                details.add(batch, fired)
-            progress.update(len(batch.sequence_ids))
-        of_seed = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
-        right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(of_seed)
-        seeds.append([one._replace(detections_ranked_right=pairs) for one, pairs in zip(of_seed, right, strict=True)])
+        predicted = predict(
+            loaded, dataset, batches, seed, is_sample, tables.continues_word, first, options.detection, teacher
+        )
+        seeds.append(_count_masking(_checked(predicted, progress, teacher), tables.synonyms, details))
     embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:
         details.word_embeddings = embeddings
-    return [(of_table, pair_cosines(embeddings, table)) for of_table, table in zip(zip(*seeds), tables.values())]
+    return [
+        (of_table, pair_cosines(embeddings, table)) for of_table, table in zip(zip(*seeds), tables.synonyms.values())
+    ]
+
+
+def _checked(predicted: Iterable[Predictions], progress: tqdm, teacher: Teacher | None) -> Iterator[Predictions]:
+    """The same batches; raises InputError if the teacher's probabilities are NaN, and shows how many are counted."""
+    for batch in predicted:
+        if teacher is not None and batch.judgment is not None and batch.judgment.of_golds.isnan().any():
+            raise InputError(
+                f"--teacher {teacher.name}: its probabilities are NaN because its training diverged; give an earlier "
+                "checkpoint"
+            )
+        yield batch
+        progress.update(len(batch.sequence_ids))
+
+
+def _count_masking(
+    predicted: Iterable[Predictions], tables: Mapping[str, Tensor], details: Details | None
+) -> list[Counts]:
+    """The counts of all batches of one masking for each table."""
+    found: list[list[Counts]] = []
+    scores: list[list[tuple[Tensor, Tensor]]] = []  # of the discriminator
+    for batch in predicted:
+        masked = batch.masked
+        fired = torch.stack([false_negatives(masked.predictions, masked.words, table) for table in tables.values()])
+        counts = [count(masked, *pair) for pair in zip(fired, tables.values(), strict=True)]
+        if batch.detection is not None:
+            detected = [count_detected(masked, batch.detection, table) for table in tables.values()]
+            counts = [one._replace(**of_table) for one, (of_table, _) in zip(counts, detected, strict=True)]
+            scores.append([logits for _, logits in detected])
+        if batch.judgment is not None:
+            judged = count_judged(masked, batch.judgment)
+            counts = [one._replace(**judged) for one in counts]
+        found.append(counts)
+        if details is not None:
+            details.add(batch, fired)
+    of_masking = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
+    right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(of_masking)
+    return [one._replace(detections_ranked_right=pairs) for one, pairs in zip(of_masking, right, strict=True)]

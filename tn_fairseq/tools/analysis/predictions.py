@@ -34,6 +34,7 @@ class Teacher(NamedTuple):
 
     model: BaseFairseqModel
     first_of_group: Tensor | None = None  # (V), replaces the symbols of its input, as in ``predict``
+    name: str = ""
 
 
 class Judgment(NamedTuple):

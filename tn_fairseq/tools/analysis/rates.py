@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from ..reporting.layout import WIDTH, align, cell, shorten
+from ..reporting.layout import WIDTH, align, cell, percent, shorten
 from ..reporting.paper import HEADING, RATES_NOTE, TABLE_2
 from ..reporting.statistics import mean_interval
 
@@ -144,13 +144,8 @@ def by_mask_seed(seeds: Sequence[Counts], detects: bool = False, has_teacher: bo
 
 
 def _rate(rate: str, part: float, whole: int) -> float:
-    """The share in percent; of a loss, the mean in bits."""
-    return float(percent(part, whole)) / (100 if rate in ("loss", "merged_loss") else 1)
-
-
-def percent(part: float, whole: int) -> float:
-    """100 * part / whole, or 0 if ``whole`` is 0."""
-    return 100 * part / whole if whole else 0.0
+    """The share in percent, or 0 if ``whole`` is 0; of a loss, the mean in bits."""
+    return (percent(part, whole) or 0.0) / (100 if rate in ("loss", "merged_loss") else 1)
 
 
 def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:

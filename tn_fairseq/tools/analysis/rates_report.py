@@ -1,8 +1,8 @@
 """The report: runs the analysis, and writes all files together at the end."""
 
 import json
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,10 @@ from ..reporting.training_log import loss_points
 from .case_page import Case, TeacherCase, case_page, cases_json
 from .cases import TeacherCollector
 from .compared_sources import source_rows, sources_table
-from .counting import Details, count_checkpoint, load_teacher
+from .counting import CountingOptions, Details, Tables, count_checkpoint, load_teacher
 from .pairs import COLUMNS, pair_rows
 from .parts_of_speech import part_of_speech_in
+from .predictions import Teacher
 from .rate_plots import draw_training
 from .rates import Row, by_mask_seed, rate_row, rates_table
 
@@ -46,60 +47,61 @@ FILES = {
 }
 
 
-def write_report(options: Namespace) -> str:
-    """Analyze the checkpoints, write FILES to the output, and return the text to print; ``options`` are the command's.
+@dataclass(frozen=True)
+class AnalysisOptions(CountingOptions):
+    """What to analyze with which synonym tables, how, and the folder of the report."""
+
+    synonym_table: Sequence[Path] = ()  # at least one
+    output: Path = Path()
+    path: Sequence[str] = ()  # checkpoints of fairseq-train, or patterns
+    model: Sequence[str] = ()  # folders of transformers, or patterns
+    training_log: Sequence[Path] = ()
+    max_cases: int = 200  # corrections and near misses per table, and cases of the teacher
+    teacher: Path | None = None  # another model, which judges the wrong predictions
+    encoder_json: Path | None = None  # GPT-2's, for a dictionary of numbers
+    paper: bool = False  # show the paper's Table 2, too
+
+
+@dataclass(frozen=True)
+class Words:
+    """A dictionary's symbols as a reader sees them."""
+
+    forms: Sequence[str]  # in a text, with the space before a word
+    labels: Sequence[str]  # alone
+    is_content: Tensor  # (V) boolean: whole words, but no stop words
+
+
+def analyze(options: AnalysisOptions) -> str:
+    """Analyze the checkpoints, write FILES to the output, and return the text to print.
 
     Cases, pairs and the comparison of tables are for the checkpoint trained longest. Raises InputError before anything
     runs for a table, a checkpoint or a teacher that does not fit the data, and for an output that cannot be written.
     """
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
-    forms = surface_forms(dictionary, options.encoder_json)
+    words = read_words(dictionary, options.encoder_json)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     loaded = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
-    tables = {name: table.synonyms for name, table in loaded.items()}
+    tables = Tables({name: one.synonyms for name, one in loaded.items()}, next(iter(loaded.values())).continues_word)
     descriptions = {name: table.description for name, table in loaded.items()}
-    continuations = next(iter(loaded.values())).continues_word
-    checkpoints = find_checkpoints(options.path, dictionary)
-    checkpoints += find_folders(options.model, dictionary, options.data_bin)
-    for checkpoint in checkpoints if options.detection else ():
-        if checkpoint.path.is_dir() or not issubclass(load_ours(checkpoint.path)[1], ElectraModel):
-            raise InputError(f"--detection: {checkpoint.path} has no discriminator; leave the option out")
+    checkpoints = find_all(options, dictionary)
     logs = options.training_log
     curves = [{"name": name, "points": loss_points(log)} for name, log in zip(table_names(logs), logs)]
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)
     teacher = of_teacher = None
     if options.teacher is not None:
         found = find_teacher(options.teacher, dictionary, options.data_bin)
-        teacher = load_teacher(found, checkpoints, options, tables)
-        is_word = content_words(dictionary, options.encoder_json)
-        of_teacher = TeacherCollector(str(options.teacher), tables, is_word, options.max_cases)
-    details = Details(tables, options.max_cases, of_teacher)
+        teacher = load_teacher(found, checkpoints, options, tables.synonyms)
+        of_teacher = TeacherCollector(str(options.teacher), tables.synonyms, words.is_content, options.max_cases)
+    details = Details(tables.synonyms, options.max_cases, of_teacher)
 
     with report_folder(options.output, FILES) as folder:
-        rates: list[Row] = []
-        by_seed: list[dict[str, list[float]]] = []
-        for number, checkpoint in enumerate(checkpoints, start=1):
-            title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
-            with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
-                of_checkpoint = details if checkpoint is shown else None
-                counted = count_checkpoint(checkpoint, options, tables, continuations, of_checkpoint, progress, teacher)
-            about = str(checkpoint.path), checkpoint.updates
-            rates += [
-                rate_row(*about, table, counts, options.detection, teacher is not None) | cosines
-                for table, (counts, cosines) in zip(tables, counted)
-            ]
-            by_seed += [by_mask_seed(counts, options.detection, teacher is not None) for counts, _ in counted]
-        write_csv(rates, folder / RATES_CSV)
-        write_json([{**row, "by_mask_seed": values} for row, values in zip(rates, by_seed)], folder / RATES_JSON)
-        draw_if_possible(draw_training, rates, [folder / name for name in PLOTS])
-
+        rates = write_rates(checkpoints, options, tables, {shown: details}, teacher, folder)
         of_shown = [row for row in rates if row["checkpoint"] == str(shown.path)]
         totals = of_shown[0]["masked"], of_shown[0]["mismatches"]
-        sources = source_rows(tables, descriptions, details.fired, *totals)
+        sources = source_rows(tables.synonyms, descriptions, details.fired, *totals)
         write_csv(sources, folder / SOURCES)
-
-        pairs, cases = pairs_and_cases(details, tables, descriptions, dictionary, forms, options.encoder_json)
+        pairs, cases = pairs_and_cases(details, tables.synonyms, descriptions, words)
         write_csv(pairs, folder / PAIRS, COLUMNS)
         named = None if teacher is None else str(options.teacher)
         page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves, named)
@@ -108,6 +110,47 @@ def write_report(options: Namespace) -> str:
     compared = f"synonym tables, and how often they fire for {shown.path}"
     blocks = [rates_table(rates, options.paper), f"{compared}\n{sources_table(sources)}"]
     return "\n\n".join([*blocks, "\n".join(list_files(options.output, FILES))])
+
+
+def find_all(options: AnalysisOptions, dictionary: Dictionary) -> list[Checkpoint]:
+    """The checkpoints and folders; raises InputError as their functions do, and for one without a discriminator."""
+    checkpoints = find_checkpoints(options.path, dictionary)
+    checkpoints += find_folders(options.model, dictionary, options.data_bin)
+    for checkpoint in checkpoints if options.detection else ():
+        if checkpoint.path.is_dir() or not issubclass(load_ours(checkpoint.path)[1], ElectraModel):
+            raise InputError(f"--detection: {checkpoint.path} has no discriminator; leave the option out")
+    return checkpoints
+
+
+def write_rates(
+    checkpoints: Sequence[Checkpoint],
+    options: CountingOptions,
+    tables: Tables,
+    details: Mapping[Checkpoint, Details],
+    teacher: Teacher | None,
+    folder: Path,
+) -> list[Row]:
+    """Count the false negatives of all checkpoints, write their rates and the plots, and return the rows.
+
+    Adds to the ``details`` of a checkpoint that has them.
+    """
+    rates: list[Row] = []
+    by_seed: list[dict[str, list[float]]] = []
+    has_teacher = teacher is not None
+    for number, checkpoint in enumerate(checkpoints, start=1):
+        title = f"{checkpoint.path.name} ({number}/{len(checkpoints)})"
+        with tqdm(desc=title, unit=" sequences", leave=False, disable=None) as progress:
+            counted = count_checkpoint(checkpoint, options, tables, details.get(checkpoint), progress, teacher)
+        about = str(checkpoint.path), checkpoint.updates
+        rates += [
+            rate_row(*about, table, counts, options.detection, has_teacher) | cosines
+            for table, (counts, cosines) in zip(tables.synonyms, counted)
+        ]
+        by_seed += [by_mask_seed(counts, options.detection, has_teacher) for counts, _ in counted]
+    write_csv(rates, folder / RATES_CSV)
+    write_json([{**row, "by_mask_seed": values} for row, values in zip(rates, by_seed)], folder / RATES_JSON)
+    draw_if_possible(draw_training, rates, [folder / name for name in PLOTS])
+    return rates
 
 
 def find_teacher(path: Path, dictionary: Dictionary, data_bin: Path) -> Checkpoint:
@@ -122,32 +165,33 @@ def content_words(dictionary: Dictionary, encoder_json: Path | None) -> Tensor:
     return torch.tensor([index in content for index in range(len(dictionary))])
 
 
-def pairs_and_cases(
-    details: Details,
-    tables: Mapping[str, Tensor],
-    descriptions: Mapping[str, Mapping[str, str]],
-    dictionary: Dictionary,
-    forms: Sequence[str],
-    encoder_json: Path | None,
-) -> tuple[list[dict[str, Any]], list[Case | TeacherCase]]:
-    """The rows of the most frequent pairs, and the cases of all tables; ``forms`` are the dictionary's."""
+def read_words(dictionary: Dictionary, encoder_json: Path | None) -> Words:
+    """The words of a dictionary; ``encoder_json`` is GPT-2's, for a dictionary of numbers."""
+    forms = surface_forms(dictionary, encoder_json)
     labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
+    return Words(forms, labels, content_words(dictionary, encoder_json))
+
+
+def pairs_and_cases(
+    details: Details, tables: Mapping[str, Tensor], descriptions: Mapping[str, Mapping[str, str]], words: Words
+) -> tuple[list[dict[str, Any]], list[Case | TeacherCase]]:
+    """The rows of the most frequent pairs, and the cases of all tables; ``descriptions`` are theirs."""
     languages = {
         name: json.loads(description.get("options", "{}")).get("lang", "eng")
         for name, description in descriptions.items()
     }
     # inflections are known only for English
     of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
-    is_word = content_words(dictionary, encoder_json)
-    pairs = pair_rows(details.wrong, tables, details.word_embeddings, is_word, labels, of_pairs)
+    pairs = pair_rows(details.wrong, tables, details.word_embeddings, words.is_content, words.labels, of_pairs)
     parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
     cases: list[Case | TeacherCase] = []
     for collector in details.collectors:
         language = languages[collector.name]
         inflection = relation if language == "eng" else _unknown
-        cases += collector.cases(forms, labels, parts_of_speech[language], inflection)
+        cases += collector.cases(words.forms, words.labels, parts_of_speech[language], inflection)
     if details.of_teacher is not None:
-        cases += details.of_teacher.cases(forms, labels, next(iter(parts_of_speech.values())), of_pairs)
+        part_of_speech = next(iter(parts_of_speech.values()))
+        cases += details.of_teacher.cases(words.forms, words.labels, part_of_speech, of_pairs)
     return pairs, cases
 
 

@@ -6,26 +6,28 @@ measure varies more than if all items were independent. Each resample also draws
 checkpoint that has several, and averages over them.
 """
 
-import textwrap
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from ..reporting.layout import WIDTH
-from ..reporting.statistics import CONFIDENCE, holm
+from ..reporting.comparison import Comparison
+from ..reporting.statistics import CONFIDENCE
 
 RESAMPLES = 1000
-# the measure of each seed from its values, (seeds, items) -> (seeds,)
+# the measure of each seed from its values, (seeds, items) or, with several values of an item, (seeds, items, values) ->
+# (seeds,)
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 
 class Estimate(NamedTuple):
     """A measure averaged over seeds, its standard deviation over seeds, and its difference from the baseline.
 
-    ``low`` and ``high`` are the ends of 95% intervals. ``difference_p`` is the two-sided p value of a normal
-    distribution with the standard deviation of the resampled differences. None where it is undefined.
+    ``low`` and ``high`` are the ends of 95% intervals. ``p`` is the two-sided p value of a normal distribution with the
+    standard deviation of the resampled differences. None where it is undefined.
     """
 
     value: float | None
@@ -35,7 +37,7 @@ class Estimate(NamedTuple):
     difference: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
-    difference_p: float | None = None
+    p: float | None = None
 
 
 def mean(values: np.ndarray) -> np.ndarray:
@@ -44,46 +46,79 @@ def mean(values: np.ndarray) -> np.ndarray:
 
 
 def rank_correlation(values: np.ndarray) -> np.ndarray:
-    """Spearman's correlation of the first row with each other row: (1 + seeds, items) -> (seeds,); NaN if constant."""
+    """Spearman's correlation of the two values of the items: (seeds, items, 2) -> (seeds,); NaN if one is constant."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.corrcoef(stats.rankdata(values, axis=1))[0, 1:]
+        return np.array([np.corrcoef(ranks, rowvar=False)[0, 1] for ranks in stats.rankdata(values, axis=1)])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured of a checkpoint, as in ``Comparison``, and how it follows from the values of the items."""
+
+    data: str
+    name: str
+    part: str = ""
+    unit: str = ""
+    statistic: Statistic = mean
+    detail: bool = False
+
+
+def compare_items(
+    measure: Measure,
+    groups: Mapping[str, np.ndarray],
+    baseline: str | None = None,
+    clusters: Sequence[Hashable] | None = None,
+) -> list[Comparison]:
+    """A row for each checkpoint: the measure with its interval, and its paired difference from the baseline.
+
+    ``groups`` are the values by the checkpoint's name, and ``clusters`` as in ``estimate``. Items that are NaN for the
+    first checkpoint are left out for all; there are no rows without items. There is no difference without a
+    ``baseline``, or if it is not in the groups.
+    """
+    names = list(groups)
+    first = groups[names[0]]
+    defined = ~np.isnan(first).any(axis=tuple(axis for axis in range(first.ndim) if axis != 1))
+    if not defined.any():
+        return []
+    of_baseline = names.index(baseline) if baseline in names else None
+    kept = None if clusters is None else list(compress(clusters, defined))
+    estimates = estimate([values[:, defined] for values in groups.values()], measure.statistic, of_baseline, kept)
+    return [
+        Comparison(
+            name=name,
+            data=measure.data,
+            measure=measure.name,
+            part=measure.part,
+            unit=measure.unit,
+            detail=measure.detail,
+            seeds=len(groups[name]),
+            items=int(defined.sum()),
+            baseline=None if of_baseline in (None, number) else baseline,
+            **found._asdict(),
+        )
+        for number, (name, found) in enumerate(zip(names, estimates))
+    ]
 
 
 def estimate(
     groups: Sequence[np.ndarray],
     statistic: Statistic,
     baseline: int | None = None,
-    gold: np.ndarray | None = None,
     clusters: Sequence[Hashable] | None = None,
 ) -> list[Estimate]:
     """Estimate a measure for each checkpoint, and its difference from the checkpoint number ``baseline``.
 
-    ``groups`` are the values of each checkpoint, (seeds, items). ``gold``, (items,), is the first row for the statistic
-    if it is given. ``clusters`` names the cluster of each item, (items,); by default, each item is one. The baseline
-    has no difference, and a single cluster no intervals. The resamples are always the same.
+    ``groups`` are the values of each checkpoint, (seeds, items) or (seeds, items, values). ``clusters`` names the
+    cluster of each item, (items,); by default, each item is one. The baseline has no difference, and a single cluster
+    no intervals. The resamples are always the same.
     """
-    of_item = range(groups[0].shape[1]) if clusters is None else clusters
-    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(of_item))}
-    of_cluster = np.array([numbers[cluster] for cluster in of_item])
-    order, sizes = np.argsort(of_cluster, kind="stable"), np.bincount(of_cluster)
-    starts = np.cumsum(sizes) - sizes  # of the clusters in the order
-
-    def members(drawn: np.ndarray) -> np.ndarray:
-        """The items of the clusters that are drawn."""
-        lengths = sizes[drawn]
-        shifts = starts[drawn] - np.cumsum(lengths) + lengths
-        return order[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
-
-    def measure(chosen: Any) -> list[np.ndarray]:
-        first = [] if gold is None else [gold[None, chosen]]
-        return [statistic(np.concatenate([*first, values[:, chosen]])) for values in groups]
-
-    random, of_seeds = np.random.default_rng(1), np.random.default_rng(2)
-    found = measure(slice(None))
+    of_seeds = np.random.default_rng(2)
+    found = [statistic(values) for values in groups]
     resampled = np.full((len(groups), RESAMPLES), np.nan)
-    for number in range(RESAMPLES if len(sizes) > 1 else 0):
-        for group, values in enumerate(measure(members(random.integers(len(sizes), size=len(sizes))))):
-            resampled[group, number] = values[of_seeds.integers(len(values), size=len(values))].mean()
+    for number, chosen in enumerate(_resamples(range(groups[0].shape[1]) if clusters is None else clusters)):
+        for group, values in enumerate(groups):
+            of_group = statistic(values[:, chosen])
+            resampled[group, number] = of_group[of_seeds.integers(len(of_group), size=len(of_group))].mean()
     estimates = []
     for group, values in enumerate(found):
         seed_sd = np.std(values, ddof=1) if len(values) > 1 else np.nan
@@ -92,18 +127,22 @@ def estimate(
             difference = values.mean() - found[baseline].mean()
             differences = resampled[group] - resampled[baseline]
             row += [difference, *_interval(differences), _p_value(difference, differences)]
-        estimates.append(Estimate(*(None if np.isnan(number) else number for number in row)))
+        estimates.append(Estimate(*(None if np.isnan(number) else float(number) for number in row)))
     return estimates
 
 
-def significant(p_values: Mapping[str, float | None]) -> str:
-    """For a terminal of 120 columns: which of the named differences remain after Holm's correction for all of them."""
-    tested = {name: p for name, p in p_values.items() if p is not None}
-    if not tested:
-        return ""
-    names = [name for name, p in zip(tested, holm(list(tested.values()))) if p < 1 - CONFIDENCE]
-    found = f"After Holm's correction, {len(names)} of {len(tested)} differences are significant"
-    return "\n".join(textwrap.wrap(f"{found}{': ' if names else ''}{'; '.join(names)}.", WIDTH))
+def _resamples(of_item: Sequence[Hashable]) -> Iterator[np.ndarray]:
+    """The items of the drawn clusters by resample, from the cluster of each item; no resamples for a single cluster."""
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(of_item))}
+    of_cluster = np.array([numbers[cluster] for cluster in of_item])
+    order, sizes = np.argsort(of_cluster, kind="stable"), np.bincount(of_cluster)
+    starts = np.cumsum(sizes) - sizes  # of the clusters in the order
+    random = np.random.default_rng(1)
+    for _ in range(RESAMPLES if len(sizes) > 1 else 0):
+        drawn = random.integers(len(sizes), size=len(sizes))
+        lengths = sizes[drawn]
+        shifts = starts[drawn] - np.cumsum(lengths) + lengths
+        yield order[np.arange(lengths.sum()) + np.repeat(shifts, lengths)]
 
 
 def _interval(resampled: np.ndarray) -> tuple[float, float]:

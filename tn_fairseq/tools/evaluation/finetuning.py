@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +41,24 @@ _FIXED = {
     *("--batch-size", "--max-sentences", "--update-freq", "--max-update", "--max-epoch", "--stop-time-hours", "--seed"),
     *("--stop-min-lr", "--train-subset"),
 }
+
+
+@dataclass(frozen=True)
+class FineTuningOptions:
+    """Which checkpoints to fine-tune on which data, how, and the folder of the runs and the report."""
+
+    checkpoints: Sequence[str]  # CHECKPOINT.pt or NAME=CHECKPOINT.pt
+    data: Path
+    output: Path
+    baseline: str | None = None
+    paper: bool = False  # show the paper's numbers, too
+    seeds: Sequence[int] = (1, 2, 3)
+    epochs: int | None = None  # by default, the task's
+    max_update: int | None = None
+    batch_size: int = 32
+    lr: float | None = None  # by default, the model's
+    keep_checkpoints: bool = False
+    more_flags: tuple[str, ...] = ()  # for fairseq-train
 
 
 @dataclass(frozen=True)
@@ -197,7 +214,7 @@ def _with_values(flags: Sequence[str]) -> list[str]:
 
 
 def plan(
-    options: Namespace,
+    options: FineTuningOptions,
     models: Sequence[Pretrained],
     task: str,
     data: Path,
@@ -301,7 +318,9 @@ def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
         raise InputError(f"--baseline {baseline}: not among the checkpoints, which are named {', '.join(names)}")
 
 
-def run_all(options: Namespace, runs: Sequence[Run], score: Callable[[Run], dict[str, Any]]) -> list[dict[str, Any]]:
+def run_all(
+    options: FineTuningOptions, runs: Sequence[Run], score: Callable[[Run], dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Train and score the runs that are not finished; return the results of all runs in order.
 
     Shows a progress bar over all updates on a terminal; otherwise prints a line to standard error per finished run.
@@ -333,11 +352,9 @@ def run_all(options: Namespace, runs: Sequence[Run], score: Callable[[Run], dict
     return [results[run] for run in runs]
 
 
-def write_report(path: Path, runs: Sequence[Run], results: Sequence[dict[str, Any]], table: str) -> None:
-    """Write all runs with their results to ``path``.json, and the table to ``path``.txt."""
-    everything = [
+def records(runs: Sequence[Run], results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The result of each run, with its checkpoint, task and seed."""
+    return [
         {"checkpoint": run.model.name, "task": run.task, "seed": run.seed, **result}
         for run, result in zip(runs, results)
     ]
-    write_text(path.with_suffix(".json"), json.dumps(everything, indent=2) + "\n")
-    write_text(path.with_suffix(".txt"), table + "\n")

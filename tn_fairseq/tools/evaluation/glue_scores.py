@@ -1,6 +1,5 @@
 """Fine-tuning on GLUE: every checkpoint, task and seed, and the table of results."""
 
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,39 +11,47 @@ from ...core.errors import InputError
 from ...core.files import write_text
 from ...data import load_sentences
 from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
+from ..reporting.comparison import report_files, write_report
 from ..reporting.paper import AVERAGE, GLUE_NOTE, GLUE_ROWS, GLUE_TASKS
-from .finetuning import Pretrained, Run, plan, read_checkpoints, run_all, write_report
+from ..reporting.report_folder import list_files, report_folder
+from .finetuning import FineTuningOptions, Pretrained, Run, plan, read_checkpoints, records, run_all
 from .metrics import metric
 from .predictor import Predictor
-from .score_tables import score_table
+from .score_tables import Score, score_rows, scores_text
 
+NAME = "glue"
+FILES = report_files(NAME)
 HEAD = "sentence_classification_head"
 # file names of test splits that gluebenchmark.com requires
 SUBMISSIONS = {("MNLI", "test"): "MNLI-m.tsv", ("MNLI", "test1"): "MNLI-mm.tsv"}
 
 
-def evaluate_glue(options: Namespace) -> str:
-    """Finish all runs, write ``glue.json`` and ``glue.txt``, and return the table.
+def evaluate_glue(options: FineTuningOptions, tasks: str = "all") -> str:
+    """Finish all runs on some tasks, such as ``RTE,MRPC``, write FILES, and return the text to print.
 
-    ``options`` are the command's. Raises InputError for invalid checkpoints, tasks, data and flags.
+    Raises InputError for invalid checkpoints, tasks, data and flags, and for an output that cannot be written.
     """
     models = read_checkpoints(options.checkpoints, options.baseline)
     there = {name for name in TASKS if (options.data / name / "input0" / "dict.txt").exists()}
     remedy = "create it with tn-fairseq data glue"
-    chosen = choose_tasks(options.tasks.split(","), there, f"--data {options.data}", remedy)
+    chosen = choose_tasks(tasks.split(","), there, f"--data {options.data}", remedy)
     runs = [run for task in chosen for run in glue_runs(options, models, task)]
     results = run_all(options, runs, score)
-    scores: dict[str, dict[str, list[float]]] = {}
+    scores: dict[str, dict[Score, list[float]]] = {}
     for run, result in zip(runs, results):
-        main = TASKS[run.task].metrics[0]
-        scores.setdefault(run.model.name, {}).setdefault(run.task, []).append(result["valid"][main])
-    paper = GLUE_ROWS if options.paper else None
-    table = score_table(scores, (*GLUE_TASKS, AVERAGE), options.baseline, paper, GLUE_NOTE)
-    write_report(options.output / "glue", runs, results, table)
-    return table
+        name = TASKS[run.task].metrics[0]
+        scores.setdefault(run.model.name, {}).setdefault((run.task, name), []).append(result["valid"][name])
+    rows = score_rows(scores, [(task, TASKS[task].metrics[0]) for task in GLUE_TASKS], options.baseline, averages=True)
+    columns = [task for task in GLUE_TASKS if any(task == run.task for run in runs)]
+    if len(columns) == len(GLUE_TASKS):  # the paper averages over all tasks
+        columns.append(AVERAGE)
+    text = scores_text(rows, columns, GLUE_ROWS if options.paper else None, GLUE_NOTE)
+    with report_folder(options.output, FILES) as folder:
+        write_report(folder, NAME, rows, text, runs=records(runs, results))
+    return "\n".join([text, "", *list_files(options.output, FILES)])
 
 
-def glue_runs(options: Namespace, models: Sequence[Pretrained], task: GlueTask) -> list[Run]:
+def glue_runs(options: FineTuningOptions, models: Sequence[Pretrained], task: GlueTask) -> list[Run]:
     """The runs on a task, with fairseq's task and criterion; raises InputError if any split is damaged."""
     folder = options.data / task.name
     flags = ["--task", "sentence_prediction", "--init-token", "0"]

@@ -1,90 +1,90 @@
-"""Tables of scores: each checkpoint with its spread over seeds, and compared with a baseline."""
+"""Scores over the seeds of fine-tuning: each checkpoint with its spread, and compared with a baseline."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
+from ..reporting.comparison import Comparison, comparison_lines, corrected, significant
 from ..reporting.layout import align, cell
 from ..reporting.paper import AVERAGE, HEADING
-from ..reporting.statistics import Comparison, compare, summarize
+from ..reporting.statistics import Difference, compare, mean_interval, summarize
 
-# checkpoint -> task or metric -> the scores of its seeds
-Results = Mapping[str, Mapping[str, Sequence[float]]]
+Score = tuple[str, str]  # the data, such as MRPC, and the metric
+# checkpoint -> score -> those of its seeds
+Results = Mapping[str, Mapping[Score, Sequence[float]]]
 
-# for each line: its label, the key of the value, and the format
-SUMMARY = (
-    ("  n", "n", "d"),
-    ("  mean", "mean", ".2f"),
-    ("  sd", "sd", ".2f"),
-    ("  median", "median", ".2f"),
-    ("  best of n", "best", ".2f"),
-)
-COMPARISON = (
-    ("    difference", "difference", "+.2f"),
-    ("    95% from", "low", "+.2f"),
-    ("    95% to", "high", "+.2f"),
-    ("    seeds for 1.0", "seeds_needed", ",d"),
-)
-LEGEND = """\
-95%: Welch's interval of the difference. It covers fine-tuning seeds only: other pre-training seeds would add to it.
-seeds for 1.0: seeds per side for a two-sided 5% t test to detect a true difference of 1.0 with power 0.8.
-Both are missing if the spread is unknown: one side has a single seed, or the seeds agree on both sides (sd 0)."""
+NOTE = """\
+±: half the width of a 95% interval: Student's of a mean, and Welch's of a difference, whose p value is that of Welch's
+t test. They cover fine-tuning seeds only: other pre-training seeds would add to them. They are missing if the spread is
+unknown: one side has a single seed, or the seeds agree on both sides (sd 0)."""
 
 
-def score_table(
-    results: Results,
-    order: Sequence[str],
-    baseline: str | None = None,
-    paper: Mapping[str, Mapping[str, float]] | None = None,
-    paper_note: str = "",
-) -> str:
-    """The table of scores in percent, for a terminal of 120 columns; undefined values are dashes.
+def score_rows(
+    results: Results, order: Sequence[Score], baseline: str | None = None, averages: bool = False
+) -> list[Comparison]:
+    """A row for each score and each checkpoint that has it, in percent, in the ``order`` of the scores.
 
-    ``order`` is the order of all columns, with AVERAGE at the end if there shall be an average over tasks. Its spread
-    is that of the averages of the seeds, and undefined if the tasks have different numbers of seeds; its best is the
-    average of the best of each task. It is compared over the tasks that the baseline also has.
+    With ``averages``, also of the average over the tasks of each checkpoint, and over those that it shares with the
+    baseline. Its spread is that of the averages of the seeds, and undefined if the tasks have different numbers of
+    seeds; its best is the average of the best of each task.
     """
-    tasks = [task for task in order if any(task in scores for scores in results.values())]
-    columns = [name for name in order if name in (*tasks, AVERAGE)]
-    lines: list[str | list[str]] = []  # a string is a line by itself, a list has one cell for each column
-    for checkpoint, scores in results.items():
-        groups = [[task for task in tasks if task in scores and column in (task, AVERAGE)] for column in columns]
-        summaries = [_summary([scores[task] for task in group]) for group in groups]
-        lines += [checkpoint + _over(columns, groups, tasks), ["", *columns]]
-        lines += [[label, *(cell(one.get(key), form) for one in summaries)] for label, key, form in SUMMARY]
-        if baseline is not None and baseline != checkpoint:
-            theirs = results[baseline]
-            groups = [[task for task in group if task in theirs] for group in groups]
-            compared = [
-                _comparison([scores[task] for task in group], [theirs[task] for task in group]) for group in groups
-            ]
-            lines.append(f"  compared with {baseline}" + _over(columns, groups, tasks))
-            lines += [[label, *(cell(one.get(key), form) for one in compared)] for label, key, form in COMPARISON]
-        lines.append("")
-    if baseline is not None:
-        lines += [*LEGEND.splitlines(), ""]
-    if paper:
-        lines += [HEADING, ["", *columns]]
-        # the paper averages over all tasks
-        shown = columns if len(columns) == len(order) else tasks
-        for name, values in paper.items():
-            lines.append([f"  {name}", *(cell(values[n] if n in shown else None, ".1f") for n in columns)])
-        lines += [*paper_note.splitlines(), ""]
-    return "\n".join(align(lines)).rstrip("\n")
+    scores = [score for score in order if any(score in of_checkpoint for of_checkpoint in results.values())]
+    rows = []
+    for score in scores:
+        rows += _compared(score, [score], results, baseline)
+    for group in _groups(results, scores, baseline) if averages else ():
+        rows += _compared((", ".join(data for data, _ in group), AVERAGE), group, results, baseline)
+    return corrected(rows)
 
 
-def _summary(scores: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """Summarize the average over tasks; ``scores`` has a row of seeds for each task."""
+def _groups(results: Results, scores: Sequence[Score], baseline: str | None) -> list[tuple[Score, ...]]:
+    """The scores to average over: those of each checkpoint, and those that it has in common with the baseline."""
+    found = []
+    for of_checkpoint in results.values():
+        group = tuple(score for score in scores if score in of_checkpoint)
+        found += [group] if baseline is None else [group, tuple(one for one in group if one in results[baseline])]
+    return [group for group in dict.fromkeys(found) if group]
+
+
+def _compared(about: Score, group: Sequence[Score], results: Results, baseline: str | None) -> list[Comparison]:
+    """The rows of the average over a group of scores, for the checkpoints that have all of them."""
+    having = {name: [scores[one] for one in group] for name, scores in results.items() if scores.keys() >= {*group}}
+    rows = []
+    for name, scores in having.items():
+        row = _row(name, about, scores)
+        if baseline in having and baseline != name:
+            found = _difference(scores, having[baseline])
+            ends = {"difference_low": found.low, "difference_high": found.high}
+            more = {"difference": found.difference, **ends, "p": found.p, "seeds_needed": found.seeds_needed}
+            row = replace(row, baseline=baseline, **more)
+        rows.append(row)
+    return rows
+
+
+def _row(name: str, about: Score, scores: Sequence[Sequence[float]]) -> Comparison:
+    """The average without a comparison; ``scores`` has a row of seeds for each task."""
     averages = _averages(scores)
-    found = vars(summarize(averages)) if averages else {}
-    return found | {"mean": fmean(map(fmean, scores)), "best": fmean(map(max, scores))} if scores else {}
+    row = Comparison(
+        name=name,
+        data=about[0],
+        measure=about[1],
+        unit="%",
+        seeds=None,
+        value=fmean(map(fmean, scores)),
+        best=fmean(map(max, scores)),
+    )
+    if not averages:
+        return row
+    found, (low, high) = summarize(averages), mean_interval(averages)
+    seed_sd = found.sd if found.n > 1 else None
+    return replace(row, seeds=found.n, low=low, high=high, seed_sd=seed_sd, median=found.median)
 
 
-def _comparison(scores: Sequence[Sequence[float]], baseline: Sequence[Sequence[float]]) -> dict[str, Any]:
+def _difference(scores: Sequence[Sequence[float]], baseline: Sequence[Sequence[float]]) -> Difference:
     ours, theirs = _averages(scores), _averages(baseline)
     if ours and theirs:
-        return vars(compare(ours, theirs))
-    return vars(Comparison(fmean(map(fmean, scores)) - fmean(map(fmean, baseline)))) if scores else {}
+        return compare(ours, theirs)
+    return Difference(fmean(map(fmean, scores)) - fmean(map(fmean, baseline)))
 
 
 def _averages(scores: Sequence[Sequence[float]]) -> list[float]:
@@ -92,8 +92,17 @@ def _averages(scores: Sequence[Sequence[float]]) -> list[float]:
     return [fmean(seed) for seed in zip(*scores)] if len({len(task) for task in scores}) == 1 else []
 
 
-def _over(columns: Sequence[str], groups: Sequence[list[str]], tasks: list[str]) -> str:
-    """The tasks that the average is over, unless it is over all."""
-    if AVERAGE not in columns or groups[-1] == tasks:
-        return ""
-    return f" (average over {', '.join(groups[-1]) or 'no task'})"
+def scores_text(
+    rows: Sequence[Comparison],
+    columns: Sequence[str] = (),
+    paper: Mapping[str, Mapping[str, float]] | None = None,
+    paper_note: str = "",
+) -> str:
+    """The rows for a terminal of 120 columns, and the ``columns`` of the paper's numbers below them."""
+    blocks = [[*comparison_lines(rows), "", *NOTE.splitlines(), *significant(rows)]]
+    if paper:
+        lines = [["", *columns]]
+        for name, values in paper.items():
+            lines.append([f"  {name}", *(cell(values[column], ".1f") for column in columns)])
+        blocks.append([HEADING, *align(lines), *paper_note.splitlines()])
+    return "\n\n".join(map("\n".join, blocks))

@@ -1,7 +1,6 @@
 """Fine-tuning on SQuAD: every checkpoint and seed, and the table of results."""
 
 import json
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,36 +12,41 @@ from ...core.files import write_text
 from ...data import load_sentences
 from ...tasks.squad import HEAD
 from ..formats.squad import SPLITS, SquadExample, read_labeled_squad, read_squad
+from ..reporting.comparison import report_files, write_report
 from ..reporting.paper import SCORES_NOTE, SQUAD_METRICS, SQUAD_ROWS
+from ..reporting.report_folder import list_files, report_folder
 from .answers import best_answers
-from .finetuning import Pretrained, Run, plan, read_checkpoints, run_all, write_report
+from .finetuning import FineTuningOptions, Pretrained, Run, plan, read_checkpoints, records, run_all
 from .predictor import Predictor
-from .score_tables import score_table
+from .score_tables import Score, score_rows, scores_text
 from .squad_score import squad_score
 
 SQUAD = "SQuAD"  # the task's name in results
 EPOCHS = 2
+NAME = "squad"
+FILES = report_files(NAME)
 
 
-def evaluate_squad(options: Namespace) -> str:
-    """Finish all runs, write ``squad.json`` and ``squad.txt``, and return the table.
+def evaluate_squad(options: FineTuningOptions) -> str:
+    """Finish all runs, write FILES, and return the text to print.
 
-    ``options`` are the command's. Raises InputError for invalid checkpoints, data and flags.
+    Raises InputError for invalid checkpoints, data and flags, and for an output that cannot be written.
     """
     models = read_checkpoints(options.checkpoints, options.baseline)
     runs = squad_runs(options, models)
     results = run_all(options, runs, score)
-    scores: dict[str, dict[str, list[float]]] = {}
+    scores: dict[str, dict[Score, list[float]]] = {}
     for run, result in zip(runs, results):
         for name in SQUAD_METRICS:
-            scores.setdefault(run.model.name, {}).setdefault(name, []).append(result["valid"][name])
-    paper = SQUAD_ROWS if options.paper else None
-    table = score_table(scores, SQUAD_METRICS, options.baseline, paper, SCORES_NOTE)
-    write_report(options.output / "squad", runs, results, table)
-    return table
+            scores.setdefault(run.model.name, {}).setdefault((SQUAD, name), []).append(result["valid"][name])
+    rows = score_rows(scores, [(SQUAD, name) for name in SQUAD_METRICS], options.baseline)
+    text = scores_text(rows, SQUAD_METRICS, SQUAD_ROWS if options.paper else None, SCORES_NOTE)
+    with report_folder(options.output, FILES) as folder:
+        write_report(folder, NAME, rows, text, runs=records(runs, results))
+    return "\n".join([text, "", *list_files(options.output, FILES)])
 
 
-def squad_runs(options: Namespace, models: Sequence[Pretrained]) -> list[Run]:
+def squad_runs(options: FineTuningOptions, models: Sequence[Pretrained]) -> list[Run]:
     """The runs, with our task and criterion; raises InputError if a split is damaged, or valid lacks an answer."""
     data = options.data
     read_labeled_squad(data / "valid.json")  # before hours of training

@@ -43,6 +43,11 @@ def cell(value: float | None, form: str, low: float | None = None, high: float |
     return f"{value:{form}}{half}"
 
 
+def percent(part: float, whole: float) -> float | None:
+    """100 * part / whole, or None if ``whole`` is 0."""
+    return 100 * part / whole if whole else None
+
+
 def table_names(paths: Sequence[Path]) -> list[str]:
     """Names of synonym tables: the file names without their suffix, or the full paths if two names are the same."""
     names = [path.stem for path in paths]

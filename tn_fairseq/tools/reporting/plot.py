@@ -2,13 +2,12 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.packages import require
-from .layout import shorten
 
 # safe for color blindness (Okabe and Ito; the last two are Tol's); 8 colors and 7 markers distinguish 56 tables
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
@@ -38,18 +37,6 @@ STYLE = {
 }
 
 
-class Point(NamedTuple):
-    """A value with its interval, None if there is none, in the panel and the line where it is drawn."""
-
-    panel: str
-    line: str
-    value: float
-    low: float | None
-    high: float | None
-    shift: float = 0.0  # downwards, in lines
-    is_hollow: bool = False
-
-
 @contextmanager
 def drawing(size: tuple[float, float], *paths: Path) -> Iterator[Any]:
     """Yield a figure of a size in inches, and save it to each path, as .png or .svg by its suffix.
@@ -71,30 +58,3 @@ def drawing(size: tuple[float, float], *paths: Path) -> Iterator[Any]:
         for path in paths:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(path, format=path.suffix.removeprefix("."), metadata=metadata)
-
-
-def draw_panels(points: Sequence[Point], columns: int, width: float, legend: str, *paths: Path) -> None:
-    """Draw panels that share their lines, in a figure of a width in inches, to each path by its suffix.
-
-    The same points give the same bytes. Raises InputError if matplotlib is missing.
-    """
-    panels = list(dict.fromkeys(point.panel for point in points))
-    lines = list(dict.fromkeys(point.line for point in points))
-    height = -(-len(panels) // columns)
-    with drawing((width, 0.6 + height * (0.9 + 0.3 * len(lines))), *paths) as figure:
-        axes = figure.subplots(height, columns, sharey=True, squeeze=False).flat
-        for panel, axis in zip(panels, axes):
-            for point in (point for point in points if point.panel == panel):
-                number = lines.index(point.line)
-                color, place = COLORS[number % len(COLORS)], number + point.shift
-                if point.low is not None:
-                    axis.hlines(place, point.low, point.high, color=color, linewidth=1.4, **OVER_AXIS)
-                fill = "white" if point.is_hollow else color
-                axis.plot([point.value], [place], "o", color=color, markerfacecolor=fill, markersize=5, **OVER_AXIS)
-            axis.set_title(shorten(panel, 150 // columns), fontsize=8)
-            axis.set_yticks(range(len(lines)), [shorten(line, 30) for line in lines])
-            axis.set_ylim(len(lines) - 0.5, -0.5)
-            axis.tick_params(labelsize=7.5)
-        for axis in axes:  # the panels that are left in the last line
-            axis.set_visible(False)
-        figure.supxlabel(legend, fontsize=7.5)

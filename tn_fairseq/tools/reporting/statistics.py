@@ -23,15 +23,16 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A difference of means, its 95% interval, and the seeds per side needed to detect a true difference of 1.0.
+class Difference:
+    """A difference of means, its 95% interval and p value, and the seeds per side to detect a true difference of 1.0.
 
-    All but the difference are None if one side has a single seed, or if the seeds agree on both sides.
+    All but the difference are None if the spread is unknown: for a single seed, or if the seeds agree.
     """
 
     difference: float
     low: float | None = None
     high: float | None = None
+    p: float | None = None
     seeds_needed: int | None = None
 
 
@@ -52,9 +53,13 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     return float(low), float(high)
 
 
-def paired_p(differences: Sequence[float]) -> float:
-    """The two-sided p value of a t test that at least two paired differences have a mean of zero."""
-    return float(stats.ttest_1samp(differences, 0).pvalue)
+def compare_paired(differences: Sequence[float]) -> Difference:
+    """The mean of at least one paired difference, with Student's interval and p value, without ``seeds_needed``."""
+    found = summarize(differences)
+    # a few pairs may agree by chance, which does not mean that there is no spread
+    if found.n < 2 or found.sd == 0:
+        return Difference(found.mean)
+    return Difference(found.mean, *mean_interval(differences), float(stats.ttest_1samp(differences, 0).pvalue))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -73,19 +78,21 @@ def is_equivalent(differences: Sequence[float], margin: float) -> bool:
     return bool(max(above, below) < 1 - CONFIDENCE)
 
 
-def compare(values: Sequence[float], baseline: Sequence[float]) -> Comparison:
-    """Compare the means of two independent samples by Welch's interval, which assumes no common variance."""
+def compare(values: Sequence[float], baseline: Sequence[float]) -> Difference:
+    """Compare the means of two independent samples by Welch's t test, which assumes no common variance."""
     ours, theirs = summarize(values), summarize(baseline)
     difference = ours.mean - theirs.mean
     # a few seeds may agree by chance, which does not mean that there is no spread
     if min(ours.n, theirs.n) < 2 or ours.sd == theirs.sd == 0:
-        return Comparison(difference)
+        return Difference(difference)
     variances = ours.sd**2 / ours.n, theirs.sd**2 / theirs.n
+    error = math.sqrt(sum(variances))
     freedom = sum(variances) ** 2 / (variances[0] ** 2 / (ours.n - 1) + variances[1] ** 2 / (theirs.n - 1))
-    low, high = stats.t.interval(CONFIDENCE, freedom, difference, math.sqrt(sum(variances)))
+    low, high = stats.t.interval(CONFIDENCE, freedom, difference, error)
+    p = 2 * stats.t.sf(abs(difference) / error, freedom)
     squares = (ours.n - 1) * ours.sd**2 + (theirs.n - 1) * theirs.sd**2
     pooled_sd = math.sqrt(squares / (ours.n + theirs.n - 2))
-    return Comparison(difference, float(low), float(high), seeds_needed(pooled_sd))
+    return Difference(difference, float(low), float(high), float(p), seeds_needed(pooled_sd))
 
 
 def seeds_needed(sd: float, difference: float = DIFFERENCE) -> int:

@@ -10,15 +10,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...core.errors import InputError
 from ...core.files import read_json, read_json_object
-from ..reporting.paper import AVERAGE
-from ..reporting.statistics import (
-    detectable_difference,
-    holm,
-    is_equivalent,
-    mean_interval,
-    paired_p,
-    summarize,
-)
+from ..reporting.comparison import DROP, ORIGINAL, UNDER, Comparison, read_report
+from ..reporting.paper import AVERAGE, SQUAD_METRICS
+from ..reporting.statistics import compare_paired, detectable_difference, holm, is_equivalent, summarize
 from ..reporting.training_log import read_records
 from .measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
 from .plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm
@@ -364,24 +358,22 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
 
     An attack has the scores on attacked examples, and how much lower they are than on the same examples before.
     """
-    found = []
-    for measure in ("glue", "squad"):
-        path = result_of(folder, place_of_run(run, measure), measure)
-        scores: Dict[str, List[float]] = {}
-        for row in read_json(path, RESTART) if path else []:
-            metrics = row["valid"] if measure == "squad" else dict([next(iter(row["valid"].items()))])
-            for metric, value in metrics.items():
-                scores.setdefault(f"SQuAD {metric}" if measure == "squad" else row["task"], []).append(value)
-        means = {task: fmean(values) for task, values in scores.items()}
-        if measure == "glue" and means:
-            means[AVERAGE] = fmean(means.values())
-        found += [((FINE_TUNING, task, "%", 1), value) for task, value in means.items()]
-    path = result_of(folder, place_of_run(run, "robustness"), "robustness")
-    for row in read_json_object(path, RESTART)["scores"] if path else []:
-        title = f"{row['data']} {row['score']} under {row['attack']}"
-        found.append(((FINE_TUNING, title, "%", 1), row["attacked"]))
-        found.append(((FINE_TUNING, f"{title}, drop", "%", -1), row["drop"]))
-    return found
+    paths = [result_of(folder, place_of_run(run, measure), measure) for measure in ("glue", "squad", "robustness")]
+    rows = [row for path in paths if path for row in read_report(path, RESTART)]
+    keys = [_score_key(row) for row in rows]
+    return [(key, row.value) for key, row in zip(keys, rows) if key is not None and row.value is not None]
+
+
+def _score_key(row: Comparison) -> Optional[Key]:
+    """What a score of fine-tuning is called; None for the score before an attack."""
+    data, _, attack = row.data.partition(UNDER)
+    if attack:
+        score, _, kind = row.measure.rpartition(" ")
+        title, is_drop = f"{data} {score}{UNDER}{attack}", kind == DROP
+        return None if kind == ORIGINAL else (FINE_TUNING, title + ", drop" * is_drop, "%", -1 if is_drop else 1)
+    if row.measure in SQUAD_METRICS:
+        return FINE_TUNING, f"{data} {row.measure}", "%", 1
+    return FINE_TUNING, AVERAGE if row.measure == AVERAGE else data, "%", 1
 
 
 def correct(rows: List[Dict[str, Any]]) -> None:
@@ -410,15 +402,13 @@ def compared(key: Key, values: Values, baseline: str, margin: Optional[float] = 
         row |= {"p": None, "holm": None, "margin": margin, "equivalent": None}
         if arm != baseline and seeds:
             differences = [of_arm[seed] - values[baseline][seed] for seed in seeds]
-            found = summarize(differences)
-            # a few pairs may agree by chance, which does not mean that there is no spread
-            low, high = mean_interval(differences) if found.sd else (None, None)
-            row |= {"pairs": found.n, "difference": found.mean, "low": low, "high": high}
-            if low is not None:
-                row["p"] = paired_p(differences)
-                row["equivalent"] = None if margin is None else is_equivalent(differences, margin)
-            if found.n > 1:
-                spreads.append((found.n - 1, found.sd))
+            found = compare_paired(differences)
+            row |= {"pairs": len(seeds), "difference": found.difference, "low": found.low, "high": found.high}
+            row["p"] = found.p
+            if found.low is not None and margin is not None:
+                row["equivalent"] = is_equivalent(differences, margin)
+            if len(seeds) > 1:
+                spreads.append((len(seeds) - 1, summarize(differences).sd))
         rows.append(row)
     freedom = sum(n for n, _ in spreads)
     sd = math.sqrt(sum(n * sd**2 for n, sd in spreads) / freedom) if freedom else None
@@ -436,20 +426,20 @@ def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
     """The lexical measures in LEXICAL, whose intervals resample items and seeds."""
     path = result_of(folder, place(name, "lexical"), "lexical")
     rows = []
-    for row in read_json_object(path, RESTART)["checkpoints"] if path else []:
-        if row["measure"] not in LEXICAL:
+    for row in read_report(path, RESTART) if path else []:
+        if row.measure not in LEXICAL:
             continue
-        title, unit, better = LEXICAL[row["measure"]]
-        title = title if row["data"] == "word embeddings" else f"{row['data']}: {title}"
-        low, high = row["difference_low"], row["difference_high"]
+        title, unit, better = LEXICAL[row.measure]
+        title = title if row.data == "word embeddings" else f"{row.data}: {title}"
+        low, high = row.difference_low, row.difference_high
         # a normal approximation: 1.96 and 0.84 standard errors
-        detectable = None if low is None else (high - low) / (2 * 1.96) * (1.96 + 0.84)
+        detectable = None if low is None or high is None else (high - low) / (2 * 1.96) * (1.96 + 0.84)
         rows.append(
             {"group": WORDS, "measure": title, "unit": unit, "better": better}
-            | {"interval": "items and seeds", "arm": row["checkpoint"]}
-            | {"seeds": row["seeds"], "value": row["value"], "values": None, "pairs": row["seeds"]}
-            | {"difference": row["difference"], "low": low, "high": high, "detectable": detectable}
-            | {"p": row.get("difference_p"), "holm": None}
+            | {"interval": "items and seeds", "arm": row.name}
+            | {"seeds": row.seeds, "value": row.value, "values": None, "pairs": row.seeds}
+            | {"difference": row.difference, "low": low, "high": high, "detectable": detectable}
+            | {"p": row.p, "holm": None}
         )
     return rows
 

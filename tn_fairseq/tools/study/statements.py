@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..reporting.comparison import decimals
 from .figures import (
     COST,
     DETECTION,
@@ -128,22 +129,12 @@ def _in_order(rows: Sequence[Row], key: str) -> List[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def digits(row: Row) -> int:
-    """Decimal places: updates are integers, and losses and small shares need more."""
-    if row["unit"] == "updates":
-        return 0
-    value = abs(row["value"])
-    if row["unit"] == "%" and 0 < value < 0.01:
-        return 5
-    return 2 if value >= 1 and row["unit"] != "bits" else 3
-
-
 def number(row: Row, key: str, signed: bool = False) -> str:
     value = row[key]
     if value is None:
         return "-"
     zero = "z" if key == "difference" else ""  # +0.00, not -0.00, but the end of an interval keeps its sign
-    return f"{value:{'+' if signed else ''}{zero},.{digits(row)}f}".replace("-", "\u2212")
+    return f"{value:{'+' if signed else ''}{zero},.{decimals(row['unit'], row['value'])}f}".replace("-", "\u2212")
 
 
 def titled(measure: str, unit: str) -> str:
@@ -222,7 +213,7 @@ def short(row: Optional[Row]) -> str:
         return number(row, "value")
     text = number(row, "difference", signed=True)
     if row["low"] is not None:
-        text += f" ± {(row['high'] - row['low']) / 2:,.{digits(row)}f}"
+        text += f" ± {(row['high'] - row['low']) / 2:,.{decimals(row['unit'], row['value'])}f}"
     return f"**{text}**" if clear(row) else text
 
 

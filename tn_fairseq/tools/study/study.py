@@ -36,7 +36,7 @@ from .measures import (
 from .plan import Plan, Run, Start, hint, read_plan, runs_of, training_command, updates_of_arm
 from .progress import clock, hours_left
 from .runner import Runner, last_line, locked, say
-from .study_report import write_report
+from .study_report import write_study
 
 SECONDS = 30  # between two updates of the line that says how much time is left
 PLUGIN = Path(tn_fairseq.__file__).resolve().parent
@@ -86,7 +86,7 @@ def run_study(args: StudyOptions) -> None:
                 if runs:
                     link_sources(plan, path, args.output, [plan.starts[name] for name in runs])
                 failed = carry_out(plan, runs, runner, args.parallel or plan.parallel, not args.no_training, known)
-                write_report(plan, path, args.output, machine(), earlier)
+                write_study(plan, path, args.output, machine(), earlier)
         except KeyboardInterrupt:
             runner.stop()
             sys.exit("error: interrupted; run the same command again to go on")

@@ -34,7 +34,7 @@ from .study_plots import PLOTS, draw_doses, draw_start
 JSON, PAGE, SUMMARY, DISCUSSION = "study.json", "index.html", "summary.md", "discussion.txt"
 
 
-def write_report(
+def write_study(
     plan: Plan, path: Path, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]] = ()
 ) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""

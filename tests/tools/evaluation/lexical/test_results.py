@@ -5,28 +5,16 @@ import pytest
 
 from tn_fairseq.synonyms.acceptance import Crossings, TableQuality
 from tn_fairseq.tools.evaluation import bootstrap
-from tn_fairseq.tools.evaluation.lexical.results import (
-    ABBREVIATIONS,
-    ACCURACY,
-    MEAN_COSINE,
-    SPEARMAN,
-    Key,
-    Measured,
-    checkpoint_rows,
-    checkpoints_text,
-    table_rows,
-    tables_text,
-)
+from tn_fairseq.tools.evaluation.bootstrap import Measure, rank_correlation
+from tn_fairseq.tools.evaluation.lexical.results import Measured, checkpoint_rows, table_rows, tables_text
 
-LENIENCY, AUC, COSINES = Key("swords", "leniency"), Key("swords", "RTD AUC"), Key("pairs", SPEARMAN)
-GOLD = {COSINES: np.array([1.0, 2, 3, 4])}
+LENIENCY, AUC = Measure("swords", "leniency"), Measure("swords", "RTD AUC", unit="%")
+COSINES = Measure("pairs", "Spearman", statistic=rank_correlation)
 
 
 def measured(name: str, *leniency: list[float], updates: int | None = 5, **more: np.ndarray) -> Measured:
     values = {LENIENCY: np.array(leniency)}
-    return Measured(
-        name, updates, values | {Key("swords", key.replace("_", " ")): array for key, array in more.items()}
-    )
+    return Measured(name, updates, values | ({AUC: more["auc"]} if more else {}))
 
 
 @pytest.fixture(autouse=True)
@@ -35,11 +23,11 @@ def few_resamples(monkeypatch):
 
 
 def test_undefined_items_are_left_out():
-    (row,) = checkpoint_rows([measured("a", [1.0, np.nan, 3.0])], {})
-    assert (row["value"], row["items"], row["seeds"], row["updates"]) == (2, 2, 1, 5)
-    assert 1 <= row["low"] <= row["high"] <= 3
-    assert row["seed_sd"] is row["baseline"] is row["difference"] is None
-    assert checkpoint_rows([measured("a", [np.nan, np.nan])], {}) == []
+    (row,) = checkpoint_rows([measured("a", [1.0, np.nan, 3.0])])
+    assert (row.value, row.items, row.seeds, row.updates) == (2, 2, 1, 5)
+    assert 1 <= row.low <= row.high <= 3
+    assert row.seed_sd is row.baseline is row.difference is None
+    assert checkpoint_rows([measured("a", [np.nan, np.nan])]) == []
 
 
 def test_items_in_one_context_are_resampled_together():
@@ -48,64 +36,34 @@ def test_items_in_one_context_are_resampled_together():
     once = measured("a", [*leniency, np.nan])
     twice = measured("a", [*np.repeat(leniency, 2), np.nan])
     contexts = [f"context {number}" for number in range(21)]
-    (row,) = checkpoint_rows([once], {}, contexts={"swords": contexts})
-    (plain,) = checkpoint_rows([once], {})
-    (double,) = checkpoint_rows([twice], {}, contexts={"swords": np.repeat(contexts, 2)[:41].tolist()})
-    assert row == plain and double["items"] == 2 * row["items"]
-    assert (double["low"], double["high"]) == pytest.approx((row["low"], row["high"]))
-    (other,) = checkpoint_rows([twice], {}, contexts={"other data": contexts})
-    assert other["high"] - other["low"] < 0.9 * (row["high"] - row["low"])
+    (row,) = checkpoint_rows([once], contexts={"swords": contexts})
+    (plain,) = checkpoint_rows([once])
+    (double,) = checkpoint_rows([twice], contexts={"swords": np.repeat(contexts, 2)[:41].tolist()})
+    assert row == plain and double.items == 2 * row.items
+    assert (double.low, double.high) == pytest.approx((row.low, row.high))
+    (other,) = checkpoint_rows([twice], contexts={"other data": contexts})
+    assert other.high - other.low < 0.9 * (row.high - row.low)
 
 
 def test_a_checkpoint_is_compared_only_if_the_baseline_has_the_measure():
-    electra = measured("e", [1.0, 2.0], RTD_AUC=np.array([[60.0, 80.0]]))
-    rows = checkpoint_rows([measured("a", [3.0, 5.0]), electra], {}, "a")
-    assert [(row["checkpoint"], row["measure"], row["baseline"]) for row in rows] == [
+    electra = measured("e", [1.0, 2.0], auc=np.array([[60.0, 80.0]]))
+    rows = checkpoint_rows([measured("a", [3.0, 5.0]), electra], "a")
+    assert [(row.name, row.measure, row.baseline) for row in rows] == [
         ("a", "leniency", None),
         ("e", "leniency", "a"),
         ("e", "RTD AUC", None),
     ]
-    assert rows[1]["difference"] == -2.5
+    assert rows[1].difference == -2.5 and rows[1].holm == rows[1].p
 
 
 def test_word_pairs_are_correlated_with_the_gold_similarities():
     cosines = np.array([[0.1, 0.2, 0.4, 0.3], [0.9, 0.8, 0.2, 0.1]])
-    (row,) = checkpoint_rows([Measured("a", None, {COSINES: cosines})], GOLD)
-    assert row["value"] == pytest.approx((0.8 - 1) / 2) and row["seeds"] == 2
+    values = np.stack([np.broadcast_to([1.0, 2, 3, 4], cosines.shape), cosines], axis=2)
+    (row,) = checkpoint_rows([Measured("a", None, {COSINES: values})])
+    assert row.value == pytest.approx((0.8 - 1) / 2) and row.seeds == 2 and row.items == 4
 
 
-def test_the_layout_of_values_and_differences():
-    rows = [
-        {"checkpoint": name, "updates": updates, "seeds": 3, **LENIENCY._asdict(), "value": value}
-        | {"low": 1.0, "high": 1.5, "baseline": baseline, "difference": 0.25, "difference_low": -0.5}
-        | {"difference_high": 0.7, "difference_p": None if baseline is None else 0.04}
-        for name, updates, value, baseline in (("plain", None, 1.2, None), ("hard", 12000, 1.45, "plain"))
-    ]
-    lines = [line.split("  ") for line in checkpoints_text(rows, {"swords": "two left out"}).splitlines()]
-    lines = [[cell.strip() for cell in line if cell.strip()] for line in lines]
-    assert lines[:5] == [
-        ["swords"],
-        ["updates", "seeds", "leniency"],
-        ["plain", "-", "3", "1.200 ± 0.250"],
-        ["hard", "12,000", "3", "1.450 ± 0.250"],
-        ["minus plain", "+0.250 ± 0.600"],
-    ]
-    assert ["two left out"] in lines
-    found = "After Holm's correction, 1 of 1 differences are significant: hard, swords: leniency."
-    assert lines[-1] == [found]
-
-
-def test_everything_fits_in_120_columns():
-    keys = [Key("swords-v1.1_dev", measure) for measure in ("leniency", "rejected", "lemmas", "GAP", "RTD AUC")]
-    keys += [Key("swords-v1.1_dev", f"row{of}", "t" * 80) for of in ("", " acceptable", " rejected")]
-    keys += [Key(name * 9, SPEARMAN) for name in ("simlex", "wordsim", "men")] + [Key("word embeddings", MEAN_COSINE)]
-    keys += [Key("BLiMP", ACCURACY), *(Key("BLiMP", f"{ACCURACY} by phenomenon", part) for part in ABBREVIATIONS)]
-    values = {key: np.array([[100.0, 0.0]]) for key in keys}
-    names = "checkpoints/with/a/very/long/path/and/name.pt", "another-checkpoint-with-a-name-that-is-too-long"
-    rows = checkpoint_rows([Measured(name, 1_000_000, values) for name in names], {}, names[0])
-    text = checkpoints_text(rows, {"swords-v1.1_dev": "", "BLiMP": ""})
-    assert max(map(len, text.splitlines())) <= 120
-    assert all(f" {short} " in text.replace("\n", " ") for short in ABBREVIATIONS.values())
+def test_the_table_of_the_synonym_tables_fits_in_120_columns():
     quality = TableQuality(10_000, 100_000, 30_000, 30_000, 40_000, 5_000, 50_000)
     found = Crossings(30_000, 1_000_000, 3_000, 10_000, 200_000)
     text = tables_text(table_rows("t" * 80, {"lemma": quality, "spelling": quality}, found, 20_000))

@@ -36,7 +36,7 @@ def test_lengths_are_those_of_the_data(squad, tmp_path, capsys):
     run = replace(run, data=replace(run.data, folder=copytree(squad / "bin", tmp_path / "bin")))
     (run.data.folder / "lengths.json").unlink()
     (long,) = predict([run], {"SQuAD": texts}, tmp_path / "long")
-    assert f"{run.data.folder}: has no lengths.json, so the default lengths of" in capsys.readouterr().err
+    assert f"{run.data.folder}: has no lengths.json, so the default lengths are used" in capsys.readouterr().err
     same = {one: short[one] == long[one] for one in texts}
     assert all(same[one] for one in texts if len(one[1].split()) < 10) and not all(same.values())
     (run.data.folder / "lengths.json").write_text('{"max_length": "24"}')

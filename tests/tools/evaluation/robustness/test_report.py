@@ -7,18 +7,21 @@ from shutil import copy, copytree
 
 import pytest
 
+from tn_fairseq.commands.evaluate_robustness import main
 from tn_fairseq.tools.evaluation import bootstrap
-from tn_fairseq.tools.evaluation.__main__ import main
-from tn_fairseq.tools.evaluation.robustness import attacked_predictions, robustness_report
-from tn_fairseq.tools.evaluation.robustness.robustness_report import CSV, FILES, JSON, PREDICTIONS, TEXT
+from tn_fairseq.tools.evaluation.robustness import attacked_predictions
+from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES, PREDICTIONS
+from tn_fairseq.tools.reporting import comparison
+
+CSV, JSON, TEXT = (f"robustness.{suffix}" for suffix in ("csv", "json", "txt"))
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Run the command; return what it printed, the rows by attack, data, checkpoint and score, and what it read."""
+    """Run the command; return what it printed, the rows by data, checkpoint and measure, and what it read."""
     monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
-    draw, predict_chunk = robustness_report.draw_robustness, attacked_predictions.predict_chunk
+    draw, predict_chunk = comparison.draw_comparisons, attacked_predictions.predict_chunk
 
     def run(*words: object, plots: bool = False, output: str = "report", **options: object):
         predicted: list[str] = []
@@ -29,13 +32,13 @@ def run(tmp_path, monkeypatch, capsys):
 
         monkeypatch.setattr(attacked_predictions, "predict_chunk", counted)
         # plots take seconds
-        monkeypatch.setattr(robustness_report, "draw_robustness", draw if plots else lambda rows, *paths: None)
+        monkeypatch.setattr(comparison, "draw_comparisons", draw if plots else lambda rows, *paths: None)
         flags = ["--output", tmp_path / output]
         for name, value in options.items():
             flags += [f"--{name}", *(value if isinstance(value, list) else [value])]
-        main([str(word) for word in ("robustness", *words, *flags)])
-        rows = json.loads((tmp_path / output / JSON).read_text())["scores"]
-        by_key = {(row["attack"], row["data"], row["checkpoint"], row["score"]): row for row in rows}
+        main([str(word) for word in (*words, *flags)])
+        rows = json.loads((tmp_path / output / JSON).read_text())["comparisons"]
+        by_key = {(row["data"], row["name"], row["measure"]): row for row in rows}
         assert len(by_key) == len(rows)
         return capsys.readouterr(), by_key, predicted
 
@@ -61,25 +64,26 @@ def test_an_unchanged_file_has_the_scores_of_fine_tuning_and_no_drop(squad, run_
     assert len(predicted) == len(set(predicted)) == 3 * 30  # each question once for each run
     for name, seeds in {"plain": (1, 2), "corrected": (1,)}.items():
         for score in ("EM", "F1"):
-            row = rows["original", "SQuAD", name, score]
+            original, attacked, drop = (
+                rows["SQuAD under original", name, f"{score} {kind}"] for kind in ("original", "attacked", "drop")
+            )
             found = [result(squad, name, seed)[score] for seed in seeds]
-            assert row["original"] == row["attacked"] == pytest.approx(sum(found) / len(found))
-            assert 0 < row["original"] < 100
-            assert row["drop"] == row["drop_low"] == row["drop_high"] == 0
-            assert (row["seeds"], row["examples"], row["total"]) == (len(seeds), 30, 30)
+            assert original["value"] == attacked["value"] == pytest.approx(sum(found) / len(found))
+            assert 0 < original["value"] < 100
+            assert drop["value"] == drop["low"] == drop["high"] == 0
+            assert (drop["seeds"], drop["items"]) == (len(seeds), 30)
     plain = [result(squad, "plain", seed)["F1"] for seed in (1, 2)]
-    assert rows["original", "SQuAD", "plain", "F1"]["original_seed_sd"] == pytest.approx(
-        abs(plain[0] - plain[1]) / 2**0.5
-    )
+    sd = rows["SQuAD under original", "plain", "F1 original"]["seed_sd"]
+    assert sd == pytest.approx(abs(plain[0] - plain[1]) / 2**0.5)
 
 
 def test_only_what_is_missing_is_predicted(squad, run_squad):
     """More attacks and seeds are added to a report, in another order than in a single command."""
     path = squad / "scores/corrected/SQuAD/seed1/checkpoints/checkpoint_last.pt"
     _, single, predicted = run_squad("half.json", scores=f"corrected={path}")
-    assert len(predicted) == 15 + 15 and len(single) == 2
+    assert len(predicted) == 15 + 15 and len(single) == 6
     _, half, predicted = run_squad("half.json")
-    assert len(predicted) == 2 * 30 and single == {key: row for key, row in half.items() if key[2] == "corrected"}
+    assert len(predicted) == 2 * 30 and single == {key: row for key, row in half.items() if key[1] == "corrected"}
     printed, rows, predicted = run_squad("distractors.json", "half.json")
     assert len(predicted) == 3 * 30  # the rest of the original and of the distractors
     assert "plain SQuAD seed 2: 30 predicted" in printed.err.splitlines()
@@ -87,7 +91,7 @@ def test_only_what_is_missing_is_predicted(squad, run_squad):
     assert predicted == [] and again.out == printed.out and same == rows
     _, fresh, predicted = run_squad("half.json", "distractors.json", output="fresh")
     assert len(predicted) == 3 * 60 and fresh == rows
-    assert {key: row for key, row in rows.items() if key[0] == "half"} == half
+    assert {key: row for key, row in rows.items() if key[0] == "SQuAD under half"} == half
 
 
 def test_an_interrupted_command_resumes(run_squad, tmp_path, monkeypatch):
@@ -133,19 +137,20 @@ def test_files_agree_and_differences_are_those_of_the_values(squad, run_squad, t
     assert "from the paper (not ours)" in text
     with open(folder / CSV, newline="") as file:
         for line, row in zip(csv.DictReader(file), rows.values(), strict=True):
-            drop = pytest.approx(row["drop"], abs=1e-6)
-            assert line["checkpoint"] == row["checkpoint"] and float(line["drop"]) == drop
-    for (attack, data, name, score), row in rows.items():
-        assert row["drop"] == pytest.approx(row["original"] - row["attacked"])
-        plain = rows[attack, data, "plain", score]
-        for key in ("original", "attacked", "drop"):
-            assert row[f"{key}_low"] <= row[key] <= row[f"{key}_high"]
-            if name == "plain":
-                assert row["baseline"] is None and row[f"{key}_difference"] is None
-            else:
-                assert row[f"{key}_difference"] == pytest.approx(row[key] - plain[key])
+            assert line["name"] == row["name"] and float(line["value"]) == pytest.approx(row["value"], abs=1e-6)
+    for (data, name, measure), row in rows.items():
+        score, kind = measure.split()
+        if kind == "drop":
+            original, attacked = (rows[data, name, f"{score} {side}"]["value"] for side in ("original", "attacked"))
+            assert row["value"] == pytest.approx(original - attacked)
+        assert row["low"] <= row["value"] <= row["high"]
+        if name == "plain":
+            assert row["baseline"] is None and row["difference"] is None
+        else:
+            assert row["difference"] == pytest.approx(row["value"] - rows[data, "plain", measure]["value"])
     attacks = json.loads((folder / JSON).read_text())["attacks"]
     assert [one["settings"] for one in attacks] == [{"placement": "end"}, None]
+    assert [(one["examples"], one["total"]) for one in attacks] == [(30, 30), (15, 30)]
     assert len({one["sha256"] for one in attacks}) == 2 and attacks[1]["file"] == str(squad / "half.json")
 
 
@@ -153,21 +158,23 @@ def test_glue_is_scored_on_the_changed_rows(glue, run):
     printed, rows, predicted = run(
         glue / "scores", original=glue / "original", attacked=[glue / "swapped"], baseline="plain"
     )
-    assert {key[1] for key in rows} == {"SST-2", "MNLI mismatched"} and {key[3] for key in rows} == {"accuracy"}
+    assert {key[0] for key in rows} == {"SST-2 under swapped", "MNLI mismatched under swapped"}
+    assert {key[2] for key in rows} == {"accuracy original", "accuracy attacked", "accuracy drop"}
     assert len(predicted) == 2 * (2 * 4 + 3)
     assert (
         "swapped: SST-2, 4 of 20 examples" in printed.out
         and "swapped: MNLI mismatched, 3 of 16 examples" in printed.out
     )
-    for (_, data, name, _), row in rows.items():
-        task, changed, file = ("SST-2", [0, 3, 4, 17], "valid") if data == "SST-2" else ("MNLI", [1, 2, 15], "valid1")
+    for (data, name, measure), row in rows.items():
+        is_sst = data == "SST-2 under swapped"
+        task, changed, file = ("SST-2", [0, 3, 4, 17], "valid") if is_sst else ("MNLI", [1, 2, 15], "valid1")
         tsv = {"valid": "dev.tsv", "valid1": "dev_mismatched.tsv"}[file]
         written = (glue / "scores" / name / task / "seed1" / f"{file}.tsv").read_text().splitlines()[1:]
         gold = (glue / "original" / task / tsv).read_text().splitlines()[1:]
         right = [written[number].split("\t")[1] == gold[number].split("\t")[-1] for number in changed]
-        assert row["original"] == pytest.approx(100 * sum(right) / len(right))
-        assert row["drop"] == pytest.approx(row["original"] - row["attacked"])
-        assert (row["baseline"] is None) == ((data, name) != ("SST-2", "corrected"))
+        if measure == "accuracy original":
+            assert row["value"] == pytest.approx(100 * sum(right) / len(right))
+        assert (row["baseline"] is None) == (not is_sst or name != "corrected")
 
 
 def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
@@ -182,10 +189,11 @@ def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
     (tmp_path / "dev.json").write_text(json.dumps(content))
     printed, rows, _ = run(glue / "scores", attacked=[tmp_path / "dev.json"], baseline="plain")
     assert "dev: MNLI, 16 examples" in printed.out and "accuracy drop" not in printed.out
-    assert {key[1] for key in rows} == {"SST-2", "MNLI", "MNLI mismatched"}  # there is no run on RTE
-    for (_, data, name, _), row in rows.items():
-        split = "valid1" if data == "MNLI mismatched" else "valid"
+    # there is no run on RTE
+    assert {key[0] for key in rows} == {f"{data} under dev" for data in ("SST-2", "MNLI", "MNLI mismatched")}
+    for (data, name, measure), row in rows.items():
+        split = "valid1" if data.startswith("MNLI mismatched") else "valid"
         path = glue / "scores" / name / data.split()[0] / "seed1" / "result.json"
-        assert row["attacked"] == pytest.approx(json.loads(path.read_text())[split]["accuracy"])
-        assert row["original"] is row["drop"] is row["drop_difference"] is None
-        assert (row["attacked_difference"] is None) == ((data, name) != ("SST-2", "corrected"))
+        assert row["value"] == pytest.approx(json.loads(path.read_text())[split]["accuracy"])
+        assert measure == "accuracy attacked"
+        assert (row["difference"] is None) == ((data, name) != ("SST-2 under dev", "corrected"))

@@ -8,7 +8,9 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from tn_fairseq.tools.evaluation import bootstrap
 from tn_fairseq.tools.evaluation.robustness.attacks import Attack, Example
-from tn_fairseq.tools.evaluation.robustness.robustness_report import attack_rows, text
+from tn_fairseq.tools.evaluation.robustness.robustness_report import robustness_text
+from tn_fairseq.tools.evaluation.robustness.scores import attack_rows
+from tn_fairseq.tools.reporting.comparison import Comparison, corrected
 
 CONTEXTS = ["a tom b", "c runs", "in may", "x y"]
 GOLDS = [("tom",), ("runs",), ("may", "in May"), ("y",)]
@@ -30,21 +32,35 @@ PLAIN = predictions(["Tom", "runs", "in may", "x y"], ["tom", "z", "c", "x y"])
 CORRECTED = predictions(["tom", "runs", "z", "z"], ["the tom", "z", "May!", "z"])
 
 
+def rows_of(
+    attack: Attack, groups: dict[str, list[dict]], baseline: str | None = None
+) -> dict[tuple[str, str], Comparison]:
+    """The rows by checkpoint and measure."""
+    return {(row.name, row.measure): row for row in attack_rows(attack, groups, baseline)}
+
+
+def of(
+    rows: dict[tuple[str, str], Comparison], name: str, score: str = "EM", field: str = "value"
+) -> list[float | None]:
+    """A field of the original and the attacked score, and of the drop."""
+    return [getattr(rows[name, f"{score} {kind}"], field) for kind in ("original", "attacked", "drop")]
+
+
 def test_scores_and_drops():
-    plain, corrected, plain_f1, _ = attack_rows(attack_of(), {"plain": [PLAIN], "corrected": [CORRECTED]}, "plain")
-    assert (plain["original"], plain["attacked"], plain["drop"]) == (75, 25, 50)
-    assert (corrected["original"], corrected["attacked"], corrected["drop"]) == (50, 50, 0)
-    assert (plain_f1["original"], plain_f1["attacked"]) == pytest.approx((100 * (3 + 2 / 3) / 4, 100 * (1 + 2 / 3) / 4))
-    differences = [corrected[f"{key}_difference"] for key in ("original", "attacked", "drop")]
-    assert differences == [-25, 25, -50] and corrected["baseline"] == "plain"
-    assert plain["drop_difference"] is plain["baseline"] is plain["drop_seed_sd"] is None
-    assert (plain["examples"], plain["total"], plain["seeds"], plain["score"]) == (4, 5, 1, "EM")
+    rows = rows_of(attack_of(), {"plain": [PLAIN], "corrected": [CORRECTED]}, "plain")
+    assert of(rows, "plain") == [75, 25, 50] and of(rows, "corrected") == [50, 50, 0]
+    assert of(rows, "plain", "F1")[:2] == pytest.approx((100 * (3 + 2 / 3) / 4, 100 * (1 + 2 / 3) / 4))
+    assert of(rows, "corrected", field="difference") == [-25, 25, -50]
+    assert of(rows, "corrected", field="baseline") == ["plain"] * 3
+    assert of(rows, "plain", field="difference") == of(rows, "plain", field="seed_sd") == [None] * 3
+    row = rows["plain", "EM drop"]
+    assert (row.data, row.items, row.seeds, row.unit) == ("SQuAD under swap", 4, 1, "%")
 
 
 def test_seeds_are_averaged():
-    em, _ = attack_rows(attack_of(), {"both": [PLAIN, CORRECTED]})
-    assert (em["original"], em["attacked"], em["drop"], em["seeds"]) == (62.5, 37.5, 25, 2)
-    assert em["drop_seed_sd"] == pytest.approx(50 / 2**0.5) and em["attacked_seed_sd"] == pytest.approx(25 / 2**0.5)
+    rows = rows_of(attack_of(), {"both": [PLAIN, CORRECTED]})
+    assert of(rows, "both") == [62.5, 37.5, 25] and rows["both", "EM drop"].seeds == 2
+    assert of(rows, "both", field="seed_sd")[1:] == pytest.approx([25 / 2**0.5, 50 / 2**0.5])
 
 
 def test_intervals_are_paired(monkeypatch):
@@ -57,11 +73,15 @@ def test_intervals_are_paired(monkeypatch):
     for name in ("plain", "other"):
         right = (rng.random(500) < 0.5) | lost  # what is lost was right
         groups[name] = [predictions(*(np.where(one, "y", "z").tolist() for one in (right, right & ~lost)), attack)]
-    plain, other, *_ = attack_rows(attack, groups, "plain")
-    assert other["drop_difference_low"] == other["drop_difference_high"] == 0
-    assert other["attacked_difference_high"] - other["attacked_difference_low"] > 8
+    rows = rows_of(attack, groups, "plain")
+    drop, attacked = rows["other", "EM drop"], rows["other", "EM attacked"]
+    assert drop.difference_low == drop.difference_high == 0
+    assert attacked.difference_high - attacked.difference_low > 8
     # the drop varies less than the two scores
-    assert plain["drop_high"] - plain["drop_low"] < 6 < plain["original_high"] - plain["original_low"]
+    original, _, drop = (
+        high - low for low, high in zip(of(rows, "plain", field="low"), of(rows, "plain", field="high"))
+    )
+    assert drop < 6 < original
 
 
 @pytest.mark.parametrize(("task", "place"), [("SQuAD", 1), ("QNLI", 1), ("MNLI", 0), ("RTE", 0)])
@@ -69,7 +89,7 @@ def test_examples_with_one_context_are_resampled_together(task, place, monkeypat
     """More questions on the same contexts, answered alike, narrow no interval, though each is attacked differently."""
     monkeypatch.setattr(bootstrap, "RESAMPLES", 100)
     right = np.random.default_rng(1).random((2, 100)) < [[0.8], [0.5]]
-    rows = []
+    found = []
     for questions in (1, 3):
         sides = []
         for attack in ("", " z{}"):
@@ -77,10 +97,11 @@ def test_examples_with_one_context_are_resampled_together(task, place, monkeypat
             sides.append([Example(text if place else text[::-1], ("y",)) for text in texts])
         answers = ["y" if one else "z" for side in right for one in np.tile(side, questions)]
         attack = attack_of(*sides, data=task)
-        found = predictions(answers[: 100 * questions], answers[100 * questions :], attack)
-        row, *_ = attack_rows(attack, {"plain": [found]})
-        rows.append([row[key] for key in ("original", "attacked", "drop", "drop_low", "drop_high")])
-    assert rows[1] == pytest.approx(rows[0]) and rows[0][4] - rows[0][3] > 15
+        rows = rows_of(attack, {"plain": [predictions(answers[: 100 * questions], answers[100 * questions :], attack)]})
+        score = "EM" if task == "SQuAD" else "accuracy"
+        drop = rows["plain", f"{score} drop"]
+        found.append([*of(rows, "plain", score), drop.low, drop.high])
+    assert found[1] == pytest.approx(found[0]) and found[0][4] - found[0][3] > 15
 
 
 def test_metrics_of_all_examples_together(monkeypatch):
@@ -92,46 +113,56 @@ def test_metrics_of_all_examples_together(monkeypatch):
     for task, names in (("MRPC", ["accuracy", "f1"]), ("CoLA", ["matthews"])):
         attack = attack_of(*sides, data=task)
         plain, same = (predictions(list(one), list(other), attack) for one, other in ((before, after), (before,) * 2))
-        found = attack_rows(attack, {"plain": [plain, plain], "same": [same]}, "same")
-        assert [row["score"] for row in found[::2]] == names
-        row, of_same = found[-2:]
+        rows = rows_of(attack, {"plain": [plain, plain], "same": [same]}, "same")
+        assert [measure for name, measure in rows if name == "same" and "drop" in measure] == [
+            f"{n} drop" for n in names
+        ]
         score = f1_score if task == "MRPC" else matthews_corrcoef
         one, other = (100 * score(golds.astype(int), classes.astype(int)) for classes in (before, after))
-        assert (row["original"], row["attacked"], row["drop"]) == pytest.approx((one, other, one - other))
-        assert row["original_difference"] == of_same["drop"] == 0
-        assert row["drop_difference"] == pytest.approx(one - other)
-        assert row["drop_low"] < row["drop"] < row["drop_high"] and of_same["drop_low"] == of_same["drop_high"] == 0
-    alone, *_ = attack_rows(attack_of(None, sides[0], data="CoLA"), {"same": [same]})
-    assert alone["original"] is alone["drop"] is None and alone["attacked"] == pytest.approx(one)
+        assert of(rows, "plain", names[-1]) == pytest.approx((one, other, one - other))
+        drop, of_same = rows["plain", f"{names[-1]} drop"], rows["same", f"{names[-1]} drop"]
+        assert rows["plain", f"{names[-1]} original"].difference == of_same.value == 0
+        assert drop.difference == pytest.approx(one - other)
+        assert drop.low < drop.value < drop.high and of_same.low == of_same.high == 0
+    alone = rows_of(attack_of(None, sides[0], data="CoLA"), {"same": [same]})
+    assert list(alone) == [("same", "matthews attacked")]
+    assert alone["same", "matthews attacked"].value == pytest.approx(one)
 
 
-def test_what_is_undefined_is_none():
-    alone, *_ = attack_rows(attack_of(None), {"plain": [PLAIN], "other": [CORRECTED]}, "other")
-    assert alone["original"] is alone["drop"] is alone["drop_low"] is None and alone["attacked"] == 25
-    assert alone["attacked_low"] < 25 < alone["attacked_high"] and alone["attacked_difference"] == -25
-    single, _ = attack_rows(attack_of(ORIGINALS[:1], ATTACKED[:1]), {"plain": [PLAIN]})
-    assert single["drop"] == 0 and single["drop_low"] is single["drop_high"] is None
-    compared, _ = attack_rows(attack_of(), {"other": [PLAIN]}, "plain")  # the baseline has no run here
-    assert compared["baseline"] is None and compared["drop_difference"] is None
+def test_what_is_undefined_is_none_or_left_out():
+    alone = rows_of(attack_of(None), {"plain": [PLAIN], "other": [CORRECTED]}, "other")
+    assert {measure for _, measure in alone} == {"EM attacked", "F1 attacked"}
+    row = alone["plain", "EM attacked"]
+    assert row.value == 25 and row.low < 25 < row.high and row.difference == -25
+    single = rows_of(attack_of(ORIGINALS[:1], ATTACKED[:1]), {"plain": [PLAIN]})["plain", "EM drop"]
+    assert single.value == 0 and single.low is single.high is None
+    compared = rows_of(attack_of(), {"other": [PLAIN]}, "plain")["other", "EM drop"]  # the baseline has no run here
+    assert compared.baseline is None and compared.difference is None
 
 
 def test_the_table():
-    rows = attack_rows(attack_of(), {"plain": [PLAIN], "corrected": [CORRECTED, PLAIN]}, "plain")
-    lines = text(rows, show_paper=True).splitlines()
-    assert lines[0] == "swap: SQuAD, 4 of 5 questions"
-    assert lines[1].split() == "seeds EM original EM attacked EM drop F1 original F1 attacked F1 drop".split()
-    assert lines[2].startswith("plain") and "75.00 ± " in lines[2] and "50.00 ± " in lines[2]
-    assert lines[3].split()[:3] == ["corrected", "2", "62.50"] and lines[4].split()[:2] == ["sd", "17.68"]
-    assert lines[5].startswith("  minus plain") and "-12.50 ± " in lines[5] and "+12.50 ± " in lines[5]
-    half = (rows[1]["drop_difference_high"] - rows[1]["drop_difference_low"]) / 2
-    assert f"-25.00 ± {half:.2f}" in lines[5]
+    rows = corrected(attack_rows(attack_of(), {"plain": [PLAIN], "corrected": [CORRECTED, PLAIN]}, "plain"))
+    lines = robustness_text([attack_of()], rows, show_paper=True).splitlines()
+    assert lines[0].split() == "seeds items value sd difference p Holm".split()
+    titles = [
+        f"SQuAD under swap: {score} {kind} (%)" for score in ("EM", "F1") for kind in ("original", "attacked", "drop")
+    ]
+    assert [line for line in lines if line.startswith("SQuAD under")] == titles
+    assert lines[1] == titles[0] and lines[2].startswith("  plain") and "75.00 ± " in lines[2]
+    assert lines[3].split()[:4] == ["corrected", "2", "4", "62.50"] and "17.68" in lines[3] and "-12.50 ± " in lines[3]
+    drop = next(row for row in rows if (row.name, row.measure) == ("corrected", "EM drop"))
+    assert f"-25.00 ± {(drop.difference_high - drop.difference_low) / 2:.2f}" in lines[9]
+    assert "swap: SQuAD, 4 of 5 questions" in lines
     paper = lines[lines.index("from the paper (not ours): SQuAD") :]
     assert paper[2].split() == "AddSentenceDiverse, ELECTRA-small 293 80.55 25.60 54.95 85.10 26.43 58.67".split()
     assert len(paper) == 1 + 1 + 6 + 2 and "differences below about 7 EM" in paper[-1]
-    alone = text(attack_rows(attack_of(), {"plain": [PLAIN]}))
-    assert "paper" not in alone and "minus plain" not in alone
+    alone = robustness_text([attack_of()], attack_rows(attack_of(), {"plain": [PLAIN]}))
+    assert "paper" not in alone and "from the baseline" not in alone
+    assert max(map(len, lines)) <= 120
 
 
-def test_columns_without_originals():
-    lines = text(attack_rows(attack_of(None, total=4, data="RTE"), {"plain": [PLAIN]})).splitlines()
-    assert lines[0] == "swap: RTE, 4 examples" and lines[1].split() == "seeds accuracy attacked".split()
+def test_lines_without_originals():
+    attack = attack_of(None, total=4, data="RTE")
+    text = robustness_text([attack], attack_rows(attack, {"plain": [PLAIN]}))
+    assert "swap: RTE, 4 examples" in text.splitlines() and "RTE under swap: accuracy attacked (%)" in text
+    assert "original (%)" not in text

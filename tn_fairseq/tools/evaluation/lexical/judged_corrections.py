@@ -1,7 +1,7 @@
 """How well a judge of corrections agrees with people: the synonyms of a table in the sentences of SWORDS."""
 
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,8 +17,7 @@ from ....objectives.judge import judge_scores
 from ....synonyms.acceptance import judged_synonyms, table_quality
 from ....synonyms.swords import VERDICTS, Target, read_swords
 from ....tokenizers import load_tokenizer
-from ...reporting.layout import align, cell, table_names
-from .results import percent
+from ...reporting.layout import align, cell, percent, table_names
 from .scoring import Place, batches, max_length
 from .substitution import MAX_CONTEXT, Question, find_questions
 
@@ -32,26 +31,29 @@ kept                 synonyms, judged by people at a target of SWORDS, with at l
 % of all acceptable  percentage of all acceptable one-piece substitutes that are kept"""
 
 
-def judge_report(options: Namespace) -> str:
+def judge_report(
+    checkpoint: Path, data: Path, swords: Path, synonym_table: Sequence[Path], encoder_json: Path | None = None
+) -> str:
     """For each table, how many synonyms the judge keeps at each threshold, and what people say about them, as text.
 
-    ``options`` are the command's. Raises InputError for files that are invalid or do not fit the dictionary of the
-    data, and for a table without synonyms that people have judged.
+    ``checkpoint`` is the judge, ``data`` a folder with dict.txt and the tokenizer, and ``encoder_json`` GPT-2's, for a
+    dictionary of numbers. Raises InputError for files that are invalid or do not fit the dictionary, and for a table
+    without synonyms that people have judged.
     """
-    check_data_folder(options.data)
-    dictionary = load_dictionary(options.data / "dict.txt")
-    words = whole_words(dictionary, options.encoder_json)
-    targets = read_swords(options.swords)
-    paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
+    check_data_folder(data)
+    dictionary = load_dictionary(data / "dict.txt")
+    words = whole_words(dictionary, encoder_json)
+    targets = read_swords(swords)
+    paths = dict(zip(table_names(synonym_table), synonym_table))
     tables = {name: load_synonym_table(path, dictionary).synonyms for name, path in paths.items()}
-    tokenizer = load_tokenizer(options.data / "tokenizer")
+    tokenizer = load_tokenizer(data / "tokenizer")
     questions = find_questions(targets, tokenizer, tokenizer.lookup_table(dictionary), words)
-    judge = load(check_masked_lm(options.checkpoint, dictionary), options.data)
+    judge = load(check_masked_lm(checkpoint, dictionary), data)
     lines: list[str | list[str]] = []
     for name, table in tables.items():
         scores = score_synonyms(judge, questions, table, words)
         if not scores:
-            raise InputError(f"{options.swords}: people have judged no synonym of {name}; give another table or data")
+            raise InputError(f"{swords}: people have judged no synonym of {name}; give another table or data")
         lines += [name, list(HEADINGS), *threshold_lines(scores, table, targets, words), ""]
     return "\n".join([*align(lines), *LEGEND.splitlines()])
 

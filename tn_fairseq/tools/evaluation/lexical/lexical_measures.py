@@ -1,7 +1,7 @@
 """What is measured of a checkpoint with each kind of data: substitutes, word similarities and minimal pairs."""
 
-from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,110 +16,147 @@ from ....objectives import functional
 from ....objectives.mlm_soft_reg import input_word_embeddings
 from ....synonyms.swords import Target
 from ....tokenizers import load_tokenizer
+from ..bootstrap import Measure, rank_correlation
 from .blimp import by_group, prefers_good, read_blimp
-from .results import ACCURACY, MEAN_COSINE, SPEARMAN, Key
-from .substitution import find_questions, measure_substitutes
+from .substitution import GAP, ROW_MEASURES, RTD_AUC, find_questions, measure_substitutes
 from .word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
 
+SPEARMAN, MEAN_COSINE, ACCURACY = "Spearman", "mean cosine", "accuracy"
+BY_PARADIGM = " by paradigm"  # of BLiMP; too many to print
 NO_TARGET = "none of its targets is one piece in the vocabulary"
 OTHER_DATA = "give the data of a model whose vocabulary has English words"
-# the measure of a model by key, (items,) each
-Measure = Callable[[Loaded], dict[Key, np.ndarray]]
+SWORDS_LEGEND = """\
+leniency   mean over targets of log(summed probability of the acceptable substitutes / probability of the target)
+rejected   the same for the rejected substitutes
+lemmas     leniency if substitutes are not inflected as the target is
+GAP        generalized average precision of the ranking of all judged substitutes
+RTD AUC    how well ELECTRA's discriminator tells acceptable from rejected substitutes; 50 is chance"""
+ROW_LEGEND = """\
+row        probability of the target's row in a synonym table; acceptable, rejected: of its synonyms so judged"""
+WORDS_LEGEND = """\
+Spearman   correlation of people's similarity of two words with the cosine of their input embeddings
+mean cosine  of all pairs of whole words; near 1 if the embeddings have collapsed"""
+BLIMP_LEGEND = """\
+accuracy   pairs whose good sentence has the higher pseudo-log-likelihood; 50 is chance"""
+
+
+@dataclass(frozen=True)
+class LexicalOptions:
+    """What to measure of which checkpoints and synonym tables, and the folder of the report."""
+
+    data: Path  # with dict.txt and the tokenizer
+    output: Path
+    checkpoints: Sequence[str] = ()  # files, or NAME=PATTERN of the seeds of one checkpoint
+    baseline: str | None = None
+    encoder_json: Path | None = None  # GPT-2's, for a dictionary of numbers
+    swords: Path | None = None
+    synonym_table: Sequence[Path] = ()
+    word_pairs: Sequence[Path] = ()
+    blimp: Path | None = None
+    blimp_pairs: int = 100  # of each of BLiMP's files
 
 
 class Part(NamedTuple):
-    """What is measured with one kind of data."""
+    """What is measured with one kind of data: of a model, (items, ...) by measure."""
 
-    measure: Measure
-    gold: dict[Key, np.ndarray]  # similarities of word pairs, (items,)
+    measure: Callable[[Loaded], dict[Measure, np.ndarray]]
+    notes: list[str]  # what the measures mean, and what is left out
     contexts: dict[str, list[str]]  # of each item, by data
-    notes: dict[str, str]  # what is left out, by data
 
 
-def parts_of(
-    options: Namespace,
-    targets: Sequence[Target],
-    dictionary: Dictionary,
-    words: Mapping[int, str],
-    tables: Mapping[str, Tensor],
-) -> list[Part]:
-    """What to measure of the checkpoints; none if there are none."""
+@dataclass(frozen=True)
+class Words:
+    """What the parts need to read texts: the dictionary, its whole words, and SWORDS's targets."""
+
+    dictionary: Dictionary
+    words: Mapping[int, str]
+    targets: Sequence[Target]
+
+
+def parts_of(options: LexicalOptions, vocabulary: Words, tables: Mapping[str, Tensor]) -> list[Part]:
+    """What to measure of the checkpoints; none if there are none.
+
+    ``tables`` are synonym tables, int32 (V, columns). Raises InputError for data that fits no word of the vocabulary.
+    """
     parts: list[Part] = []
     if not options.checkpoints:
         return parts
     if options.swords is not None:
-        parts.append(_substitutes(options, targets, dictionary, words, tables))
+        parts.append(_substitutes(options.swords, options.data, vocabulary, tables))
     if options.word_pairs:
-        parts.append(_similarities(options, words))
+        parts.append(_similarities(options.word_pairs, vocabulary))
     if options.blimp is not None:
-        parts.append(_minimal_pairs(options, dictionary))
+        parts.append(_minimal_pairs(options.blimp, options.blimp_pairs, options.data, vocabulary))
     return parts
 
 
-def _substitutes(
-    options: Namespace,
-    targets: Sequence[Target],
-    dictionary: Dictionary,
-    words: Mapping[int, str],
-    tables: Mapping[str, Tensor],
-) -> Part:
-    data, tokenizer = swords_name(options.swords), load_tokenizer(options.data / "tokenizer")
-    questions = find_questions(targets, tokenizer, tokenizer.lookup_table(dictionary), words)
+def _substitutes(swords: Path, data_bin: Path, vocabulary: Words, tables: Mapping[str, Tensor]) -> Part:
+    data, tokenizer = swords_name(swords), load_tokenizer(data_bin / "tokenizer")
+    words, targets = vocabulary.words, vocabulary.targets
+    questions = find_questions(targets, tokenizer, tokenizer.lookup_table(vocabulary.dictionary), words)
     if not questions:
-        raise InputError(f"{options.swords}: {NO_TARGET} of {options.data}; {OTHER_DATA}")
+        raise InputError(f"{swords}: {NO_TARGET} of {data_bin}; {OTHER_DATA}")
     judged = sum(len(question.target.substitutes) for question in questions)
     used = sum(len(question.scores) for question in questions)
     note = (
-        f"{len(questions):,} of {len(targets):,} targets are one piece; {used:,} of their {judged:,} judged "
-        "substitutes are one piece in the form of\nthe target. All others are left out."
+        f"{data}: {len(questions):,} of {len(targets):,} targets are one piece; {used:,} of their {judged:,} judged\n"
+        "substitutes are one piece in the form of the target. All others are left out. Targets in one context are\n"
+        "resampled together."
     )
+    in_percent = (GAP, RTD_AUC, *ROW_MEASURES)
 
-    def measure(loaded: Loaded) -> dict[Key, np.ndarray]:
+    def measure(loaded: Loaded) -> dict[Measure, np.ndarray]:
         found = measure_substitutes(loaded, questions, tables, words)
-        return {Key(data, measure, table): values for (measure, table), values in found.items()}
-
-    return Part(measure, {}, {data: [question.target.context for question in questions]}, {data: note})
-
-
-def _similarities(options: Namespace, words: Mapping[int, str]) -> Part:
-    find = word_finder(words)
-    pairs: dict[Key, Tensor] = {}
-    gold: dict[Key, np.ndarray] = {}
-    notes: dict[str, str] = {}
-    for path in options.word_pairs:
-        rated = read_word_pairs(path)
-        key = Key(path.stem, SPEARMAN)
-        pairs[key], gold[key] = one_piece_pairs(rated, find)
-        share = f"{len(pairs[key]):,} of {len(rated):,} pairs are two one-piece words"
-        if len(pairs[key]) < 2:
-            raise InputError(f"{path}: {share} in the vocabulary; {OTHER_DATA}")
-        notes[path.stem] = f"{path.stem}: {share}; the others are left out."
-
-    def measure(loaded: Loaded) -> dict[Key, np.ndarray]:
-        embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
-        found = {
-            key: 1 - functional.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()  # cosines
-            for key, ids in pairs.items()
+        return {
+            Measure(data, name, table, "%" if name in in_percent else ""): values
+            for (name, table), values in found.items()
         }
-        found[Key("word embeddings", MEAN_COSINE)] = np.array([mean_cosine(embeddings[list(words)])])
-        return found
 
-    return Part(measure, gold, {}, notes)
+    legend = [SWORDS_LEGEND, *([ROW_LEGEND] if tables else []), note]
+    return Part(measure, legend, {data: [question.target.context for question in questions]})
 
 
-def _minimal_pairs(options: Namespace, dictionary: Dictionary) -> Part:
-    stem, tokenizer = options.blimp.stem, load_tokenizer(options.data / "tokenizer")
-    lookup = tokenizer.lookup_table(dictionary)
-    pairs = read_blimp(options.blimp, options.blimp_pairs)
+def _similarities(paths: Sequence[Path], vocabulary: Words) -> Part:
+    find = word_finder(vocabulary.words)
+    pairs: dict[Measure, tuple[Tensor, np.ndarray]] = {}
+    notes = [WORDS_LEGEND]
+    for path in paths:
+        rated = read_word_pairs(path)
+        ids, gold = one_piece_pairs(rated, find)
+        share = f"{len(ids):,} of {len(rated):,} pairs are two one-piece words"
+        if len(ids) < 2:
+            raise InputError(f"{path}: {share} in the vocabulary; {OTHER_DATA}")
+        pairs[Measure(path.stem, SPEARMAN, statistic=rank_correlation)] = ids, gold
+        notes.append(f"{path.stem}: {share}; the others are left out.")
+
+    def measure(loaded: Loaded) -> dict[Measure, np.ndarray]:
+        embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
+        found = {}
+        for one, (ids, gold) in pairs.items():
+            cosines = 1 - functional.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()
+            found[one] = np.stack([gold, cosines], axis=1)
+        of_all = mean_cosine(embeddings[list(vocabulary.words)])
+        return found | {Measure("word embeddings", MEAN_COSINE): np.array([of_all])}
+
+    return Part(measure, notes, {})
+
+
+def _minimal_pairs(blimp: Path, pairs_per_file: int, data_bin: Path, vocabulary: Words) -> Part:
+    tokenizer = load_tokenizer(data_bin / "tokenizer")
+    lookup = tokenizer.lookup_table(vocabulary.dictionary)
+    pairs = read_blimp(blimp, pairs_per_file)
     members = by_group(pairs)
-    files = sum(kind == " by paradigm" for kind, _ in members)
-    note = f"{len(pairs):,} pairs of {files} paradigms, at most {options.blimp_pairs:,} of each."
+    files = sum(kind == BY_PARADIGM for kind, _ in members)
+    note = f"{len(pairs):,} pairs of {files} paradigms, at most {pairs_per_file:,} of each."
 
-    def measure(loaded: Loaded) -> dict[Key, np.ndarray]:
+    def measure(loaded: Loaded) -> dict[Measure, np.ndarray]:
         found = prefers_good(loaded, pairs, tokenizer, lookup)
-        return {Key(stem, ACCURACY + kind, part): found[numbers] for (kind, part), numbers in members.items()}
+        return {
+            Measure(blimp.stem, ACCURACY + kind, part, "%", detail=bool(kind)): found[numbers]
+            for (kind, part), numbers in members.items()
+        }
 
-    return Part(measure, {}, {}, {stem: note})
+    return Part(measure, [BLIMP_LEGEND, f"{blimp.stem}: {note}"], {})
 
 
 def swords_name(path: Path) -> str:

@@ -1,11 +1,11 @@
 """The report: reads the data, measures tables and checkpoints, and writes all files together at the end."""
 
-from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from fairseq.data import Dictionary
+from torch import Tensor
 
 from ....core.configuration import check_data_folder
 from ....core.dictionary import load_dictionary
@@ -15,75 +15,66 @@ from ....core.vocabulary import whole_words
 from ....models.loading import Checkpoint, find_checkpoints, load
 from ....synonyms.acceptance import crossings, table_quality
 from ....synonyms.swords import read_swords
-from ...reporting.layout import table_names, write_csv, write_json
-from ...reporting.report_folder import draw_if_possible, list_files, report_folder
+from ...reporting.comparison import comparison_lines, report_files, significant, write_report
+from ...reporting.layout import table_names, write_csv
+from ...reporting.report_folder import list_files, report_folder
 from ..finetuning import check_baseline, default_name, split_name
-from .lexical_measures import NO_TARGET, OTHER_DATA, Measure, parts_of, swords_name
-from .results import (
-    Measured,
-    checkpoint_rows,
-    checkpoints_text,
-    draw_measures,
-    table_rows,
-    tables_text,
+from .lexical_measures import (
+    BY_PARADIGM,
+    NO_TARGET,
+    OTHER_DATA,
+    LexicalOptions,
+    Part,
+    Words,
+    parts_of,
+    swords_name,
 )
+from .results import Measured, Row, checkpoint_rows, table_rows, tables_text
 
-CSV, JSON, TABLES, TEXT = "lexical.csv", "lexical.json", "synonym_tables.csv", "lexical.txt"
-PLOTS = ("lexical.png", "lexical.svg")
-FILES = {
-    CSV: "each measure of each checkpoint, with intervals and differences",
-    JSON: "the same measures, and those of the synonym tables",
-    TABLES: "the measures of the synonym tables",
-    PLOTS[0]: "the measures with their intervals",
-    PLOTS[1]: "the measures with their intervals",
-    TEXT: "what the command prints",
-}
+NAME, TABLES = "lexical", "synonym_tables.csv"
+FILES = {TABLES: "the measures of the synonym tables", **report_files(NAME)}
+INTERVALS = """\
+±: half the width of the 95% bootstrap interval over targets, word pairs or pairs of sentences; differences are paired.
+Several checkpoints with one name are seeds, which are resampled too. With one seed, the interval does not cover the
+spread over seeds, and with few seeds it is too narrow."""
 
 
-def write_report(options: Namespace) -> str:
+def evaluate_lexical(options: LexicalOptions) -> str:
     """Measure the tables and the checkpoints, write FILES to the output, and return the text to print.
 
-    ``options`` are the command's. Raises InputError before anything runs for data, a table or a checkpoint that is
-    invalid or does not fit the dictionary, and for an output that cannot be written.
+    Raises InputError before anything runs for data, a table or a checkpoint that is invalid or does not fit the
+    dictionary, and for an output that cannot be written.
     """
     _check(options)
     check_data_folder(options.data)
     dictionary = load_dictionary(options.data / "dict.txt")
-    words = whole_words(dictionary, options.encoder_json)
+    targets = [] if options.swords is None else read_swords(options.swords)
+    vocabulary = Words(dictionary, whole_words(dictionary, options.encoder_json), targets)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     tables = {name: load_synonym_table(path, dictionary).synonyms for name, path in paths.items()}
-    targets = [] if options.swords is None else read_swords(options.swords)
-    of_tables = []
-    for name, table in tables.items():
-        matches = {"lemma": True, "spelling": False}
-        qualities = {match: table_quality(table, targets, words, by_lemma) for match, by_lemma in matches.items()}
-        of_tables += table_rows(name, qualities, crossings(table, words), len(targets))
-        if not of_tables[-1]["one_piece_targets"]:
-            raise InputError(f"{options.swords}: {NO_TARGET} of {options.data}; {OTHER_DATA}")
-    parts = parts_of(options, targets, dictionary, words, tables)
+    of_tables = rows_of_tables(tables, vocabulary)
+    if not all(row["one_piece_targets"] for row in of_tables):
+        raise InputError(f"{options.swords}: {NO_TARGET} of {options.data}; {OTHER_DATA}")
+    parts = parts_of(options, vocabulary, tables)
     groups = find_groups(options.checkpoints, dictionary, options.baseline)
 
     with report_folder(options.output, FILES) as folder:
-        measures = [part.measure for part in parts]
-        measured = [measure_group(name, group, measures, options.data) for name, group in groups.items()]
-        gold = {key: values for part in parts for key, values in part.gold.items()}
+        measured = [measure_group(name, group, parts, options.data) for name, group in groups.items()]
         contexts = {data: of_items for part in parts for data, of_items in part.contexts.items()}
-        notes = {data: note for part in parts for data, note in part.notes.items()}
-        rows = checkpoint_rows(measured, gold, options.baseline, contexts)
+        rows = checkpoint_rows(measured, options.baseline, contexts)
         blocks = [tables_text(of_tables)] if of_tables else []
-        blocks += [checkpoints_text(rows, notes)] if rows else []
+        if rows:
+            shown = [row for row in rows if not row.measure.endswith(BY_PARADIGM)]
+            notes = [note for part in parts for note in part.notes]
+            blocks += ["\n".join(comparison_lines(shown)), "\n".join([*notes, INTERVALS, *significant(rows)])]
         text = "\n\n".join(blocks)
-        write_json({"checkpoints": rows, "synonym_tables": of_tables}, folder / JSON)
-        (folder / TEXT).write_text(text + "\n", encoding="utf-8")
+        write_report(folder, NAME, rows, text, synonym_tables=of_tables)
         if of_tables:
             write_csv(of_tables, folder / TABLES)
-        if rows:
-            write_csv(rows, folder / CSV)
-            draw_if_possible(draw_measures, rows, [folder / name for name in PLOTS])
     return "\n".join([text, "", *list_files(options.output, FILES)])
 
 
-def _check(options: Namespace) -> None:
+def _check(options: LexicalOptions) -> None:
     """Raises InputError if there is nothing to measure, or nothing to measure it with."""
     if not options.checkpoints and not options.synonym_table:
         raise InputError("nothing to measure; give checkpoints, or --synonym-table with --swords")
@@ -99,6 +90,18 @@ def _check(options: Namespace) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two files are named {name}; rename one, because results have these names")
+
+
+def rows_of_tables(tables: Mapping[str, Tensor], vocabulary: Words) -> list[Row]:
+    """The rows of each synonym table, int32 (V, columns), with synonyms matched by lemma and by spelling."""
+    rows = []
+    for name, table in tables.items():
+        qualities = {
+            match: table_quality(table, vocabulary.targets, vocabulary.words, by_lemma)
+            for match, by_lemma in (("lemma", True), ("spelling", False))
+        }
+        rows += table_rows(name, qualities, crossings(table, vocabulary.words), len(vocabulary.targets))
+    return rows
 
 
 def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str | None) -> dict[str, list[Checkpoint]]:
@@ -128,13 +131,13 @@ def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str 
     return groups
 
 
-def measure_group(name: str, group: Sequence[Checkpoint], measures: Sequence[Measure], data: Path) -> Measured:
+def measure_group(name: str, group: Sequence[Checkpoint], parts: Sequence[Part], data: Path) -> Measured:
     """Measure all seeds of a checkpoint, loaded one at a time."""
     seeds = []
     for checkpoint in group:
         loaded = load(checkpoint, data)
         try:
-            seeds.append({key: values for measure in measures for key, values in measure(loaded).items()})
+            seeds.append({one: values for part in parts for one, values in part.measure(loaded).items()})
         except InputError as error:
             raise InputError(f"{checkpoint.path}: {error}") from None
-    return Measured(name, group[0].updates, {key: np.stack([seed[key] for seed in seeds]) for key in seeds[0]})
+    return Measured(name, group[0].updates, {one: np.stack([seed[one] for seed in seeds]) for one in seeds[0]})

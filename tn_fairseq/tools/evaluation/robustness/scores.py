@@ -1,13 +1,14 @@
 """The scores of a task before and after an attack, and the drop, each with its interval."""
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ...formats.glue import TASKS
+from ...reporting.comparison import ATTACKED, DROP, ORIGINAL, UNDER, Comparison
 from ...reporting.paper import SQUAD_METRICS
-from ..bootstrap import Estimate, Statistic, estimate, mean
+from ..bootstrap import Measure, Statistic, compare_items, mean
 from ..metrics import metric
 from ..squad_score import best_score, exact_match, f1
 from ..squad_scores import SQUAD
@@ -19,90 +20,78 @@ MEANS: dict[str, Score] = {"EM": exact_match, "F1": f1, "accuracy": operator.eq}
 # which of the texts others share, if it is not the first
 CONTEXT = {SQUAD: 1, "QNLI": 1}
 Predictions = Mapping[tuple[str, ...], str]  # by texts
-MEASURES = ("original", "attacked", "drop")
 
 
-def score_estimates(
-    attack: Attack, groups: Sequence[Sequence[Predictions]], baseline: int | None
-) -> dict[str, dict[str, list[Estimate]]]:
-    """The estimates of each score of the attacked task, by MEASURES, for each group of seeds, in percent.
+def attack_rows(
+    attack: Attack, groups: Mapping[str, Sequence[Predictions]], baseline: str | None = None
+) -> list[Comparison]:
+    """The rows of each score of a task: on the original and the attacked examples, and the drop, in percent.
 
-    Data without originals has only "attacked".
+    ``groups`` has the predictions of each seed of each checkpoint. Data without originals has only the attacked ones.
+    Intervals are None for a single context, and differences without a ``baseline`` or if it has no run on the task.
     """
     # before the attack, which may change the context of each question in another way
     place = CONTEXT.get(attack.task, 0)
     contexts = [example.texts[place] for example in attack.originals or attack.attacked]
     names = SQUAD_METRICS if attack.task == SQUAD else TASKS[attack.task].metrics
-    return {
-        name: _means(MEANS[name], attack, groups, baseline, contexts)
-        if name in MEANS
-        else _metrics(name, attack, groups, baseline, contexts)
-        for name in names
-    }
+    rows: list[Comparison] = []
+    for name in names:
+        values_of = _scores_of_examples if name in MEANS else _classes_of_examples
+        values = {of: values_of(name, attack, predictions) for of, predictions in groups.items()}
+        for kind, statistic in _statistics(name):
+            if kind == ATTACKED or attack.originals is not None:
+                measure = Measure(f"{attack.data}{UNDER}{attack.name}", f"{name} {kind}", "", "%", statistic)
+                # all with the same resamples, so that differences of drops are those of the scores
+                rows += compare_items(measure, values, baseline, contexts)
+    return rows
 
 
-def _means(
-    score: Score, attack: Attack, groups: Sequence[Sequence[Predictions]], baseline: int | None, contexts: Sequence[str]
-) -> dict[str, list[Estimate]]:
-    """The estimates of a score that is a mean over examples, by the name of a measure."""
+def _statistics(name: str) -> Iterator[tuple[str, Statistic]]:
+    """How each measure of a score follows from the values of the examples."""
+    if name in MEANS:
+        yield ORIGINAL, lambda values: mean(values[..., 0])
+        yield ATTACKED, lambda values: mean(values[..., 1])
+        yield DROP, lambda values: mean(values[..., 0] - values[..., 1])
+    else:
+        yield ORIGINAL, lambda classes: _metric(name, classes, 0)
+        yield ATTACKED, lambda classes: _metric(name, classes, 1)
+        yield DROP, lambda classes: _metric(name, classes, 0) - _metric(name, classes, 1)
 
-    def values(examples: Sequence[Example]) -> list[np.ndarray]:
-        """The score of each example in percent for each seed of each group: (seeds, examples)."""
-        return [
-            np.array(
-                [[100.0 * best_score(score, found[one.texts], one.golds) for one in examples] for found in predictions]
-            )
-            for predictions in groups
+
+def _pairs(attack: Attack) -> list[tuple[Example, Example]]:
+    """Each example before and after the attack; data without originals has the attacked one twice."""
+    return list(zip(attack.originals or attack.attacked, attack.attacked, strict=True))
+
+
+def _scores_of_examples(name: str, attack: Attack, predictions: Sequence[Predictions]) -> np.ndarray:
+    """The score of each example in percent, before and after the attack: (seeds, examples, 2)."""
+    score = MEANS[name]
+    return np.array(
+        [
+            [[100.0 * best_score(score, found[one.texts], one.golds) for one in pair] for pair in _pairs(attack)]
+            for found in predictions
         ]
-
-    measures = {"attacked": values(attack.attacked)}
-    if attack.originals is not None:
-        measures["original"] = values(attack.originals)
-        measures["drop"] = [
-            before - after for before, after in zip(measures["original"], measures["attacked"], strict=True)
-        ]
-    # all with the same resamples, so that differences of drops are those of the scores
-    return {key: estimate(of_groups, mean, baseline, clusters=contexts) for key, of_groups in measures.items()}
+    )
 
 
-def _metrics(
-    name: str, attack: Attack, groups: Sequence[Sequence[Predictions]], baseline: int | None, contexts: Sequence[str]
-) -> dict[str, list[Estimate]]:
-    """The estimates of a metric of all examples together, such as F1, by the name of a measure.
+def _classes_of_examples(name: str, attack: Attack, predictions: Sequence[Predictions]) -> np.ndarray:
+    """For a metric of all examples together, such as F1: (seeds, examples, 3) with the classes 0 and 1.
 
-    Each item is the class before the attack plus twice the class after it.
+    They are the predicted ones before and after the attack, and the correct one.
     """
     positive = TASKS[attack.task].labels[1]
-    before = attack.originals or attack.attacked
-    classes = [
-        np.array(
+    return np.array(
+        [
             [
-                [
-                    (found[one.texts] == positive) + 2 * (found[other.texts] == positive)
-                    for one, other in zip(before, attack.attacked, strict=True)
-                ]
-                for found in predictions
+                [found[one.texts] == positive, found[other.texts] == positive, other.golds[0] == positive]
+                for one, other in _pairs(attack)
             ]
-        )
-        for predictions in groups
-    ]
-    gold = np.array([3 * (one.golds[0] == positive) for one in attack.attacked])
-
-    def original(items: np.ndarray) -> np.ndarray:
-        return _metric(name, items % 2)
-
-    def attacked(items: np.ndarray) -> np.ndarray:
-        return _metric(name, items // 2)
-
-    def drop(items: np.ndarray) -> np.ndarray:
-        return original(items) - attacked(items)
-
-    measures: dict[str, Statistic] = {"attacked": attacked}
-    if attack.originals is not None:
-        measures |= {"original": original, "drop": drop}
-    return {key: estimate(classes, measure, baseline, gold, contexts) for key, measure in measures.items()}
+            for found in predictions
+        ],
+        dtype=int,
+    )
 
 
-def _metric(name: str, classes: np.ndarray) -> np.ndarray:
-    """A metric in percent of each row after the first, which has the targets: (1 + seeds, examples) -> (seeds,)."""
-    return np.array([metric(name, predictions, classes[0]) for predictions in classes[1:]])
+def _metric(name: str, classes: np.ndarray, side: int) -> np.ndarray:
+    """A metric in percent of the predictions before (0) or after (1) the attack: (seeds, examples, 3) -> (seeds,)."""
+    return np.array([metric(name, of_seed[:, side], of_seed[:, 2]) for of_seed in classes])
