@@ -16,14 +16,15 @@ from tn_fairseq.huggingface.masked_lm import find_folders, load_folder
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models.loading import Checkpoint, load
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
-from tn_fairseq.tools.analysis.predictions import batches_of, load_split, predict
+from tn_fairseq.tools.analysis.predictions import batches_of, load_split, masked_batches, predict
 from tn_fairseq.tools.analysis.rates import TEACHER
 
 
 def predictions(loaded, data_bin):
     dataset = load_split(loaded, data_bin, "valid")
     none = torch.zeros(len(loaded.task.dictionary), dtype=torch.bool)
-    return [batch.masked for batch in predict(loaded, dataset, batches_of(loaded, dataset, 64), 1, False, none)]
+    batches = masked_batches(dataset, batches_of(loaded, dataset, 64), 1)
+    return [batch.masked for batch in predict(loaded, batches, False, none)]
 
 
 def test_predictions_are_those_of_the_imported_checkpoint(released, wordpiece_bin, tmp_path):

@@ -101,8 +101,8 @@ def count_made(monkeypatch):
     def count_made(made, tables, mode="argmax", teacher=None):
         asked = []
 
-        def predict(loaded, dataset, batches, seed, sample, continues_word, first_of_group, detects, given):
-            assert given is teacher
+        def predict(loaded, seed, sample, continues_word, first_of_group, detects, given):
+            assert given is teacher and continues_word is NONE
             asked.append((seed, sample))
             return made[seed]
 
@@ -112,6 +112,7 @@ def count_made(monkeypatch):
         monkeypatch.setattr(counting, "load", lambda checkpoint, data_bin: Namespace(model=model, criterion={}))
         monkeypatch.setattr(counting, "load_split", lambda loaded, data_bin, split: None)
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
+        monkeypatch.setattr(counting, "masked_batches", lambda dataset, batches, seed: seed)
         monkeypatch.setattr(counting, "predict", predict)
         options = CountingOptions(Path("data-bin"), mask_seeds=len(made), prediction_mode=mode)
         details = Details(tables, max_cases=10)

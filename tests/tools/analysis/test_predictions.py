@@ -14,6 +14,7 @@ from tn_fairseq.tools.analysis.predictions import (
     batches_of,
     judge,
     load_split,
+    masked_batches,
     predict,
 )
 
@@ -40,7 +41,7 @@ def predicting(loaded, data_bin):
         batches = batches_of(one, dataset, max_sequences)
 
         def predictions(seed: int, sample: bool = False, continues_word: torch.Tensor = NONE) -> list[Predictions]:
-            return list(predict(one, dataset, batches, seed, sample, continues_word))
+            return list(predict(one, masked_batches(dataset, batches, seed), sample, continues_word))
 
         return one.task, predictions
 
@@ -107,11 +108,11 @@ def test_a_teacher_reads_the_same_masked_text(loaded, data_bin, family):
     batches, vocabulary = batches_of(one, dataset, 16), len(one.task.source_dictionary)
     for first in (None, torch.arange(vocabulary) // 2 * 2):
         teacher = Teacher(one.model, first)
-        for batch in predict(one, dataset, batches, 2, True, NONE, first, family == "electra", teacher):
+        for batch in predict(one, masked_batches(dataset, batches, 2), True, NONE, first, family == "electra", teacher):
             lprobs = batch.masked.logits.log_softmax(dim=1)
             for found, symbols in zip(batch.judgment, (batch.masked.targets, batch.masked.predictions)):
                 torch.testing.assert_close(found, lprobs.gather(1, symbols.unsqueeze(1)).squeeze(1))
-    (batch, *_) = predict(one, dataset, batches, 2, True, NONE)
+    (batch, *_) = predict(one, masked_batches(dataset, batches, 2), True, NONE)
     assert batch.judgment is None
 
 

@@ -23,7 +23,7 @@ def test_an_answer_by_hand(start, end, may_start, text):
     """Tokens outside the context have very high logits."""
     logits = [np.array([*[99] * PREFIX, *side, 99], dtype=np.float32) for side in (start, end)]
     flags = np.array([flag == "1" for flag in may_start])
-    assert best_answers(*([one] for one in logits), [0], [PREFIX], [4], OFFSETS, flags, [CONTEXT]) == [text]
+    assert best_answers([np.stack(logits, axis=1)], [0], [PREFIX], [4], OFFSETS, flags, [CONTEXT]) == [text]
 
 
 def test_the_limit_is_thirty_tokens():
@@ -31,14 +31,16 @@ def test_the_limit_is_thirty_tokens():
     offsets = np.array([[i, i + 1] for i in range(31)])
     start, end = np.zeros(31), np.zeros(31)
     start[0], end[29], end[30] = 9, 1, 2
-    (text,) = best_answers([start], [end], [0], [0], [31], offsets, np.ones(31, dtype=bool), [context])
+    (text,) = best_answers(
+        [np.stack([start, end], axis=1)], [0], [0], [31], offsets, np.ones(31, dtype=bool), [context]
+    )
     assert text == "x" * 30
 
 
 def test_a_question_without_a_span():
     nothing = np.zeros((0, 2)), np.zeros(0, dtype=bool)
-    assert best_answers([], [], [], [], [], *nothing, [CONTEXT]) == [""]
-    assert best_answers([np.ones(5)], [np.ones(5)], [0], [PREFIX], [0], *nothing, ["  "]) == [""]  # a blank context
+    assert best_answers([], [], [], [], *nothing, [CONTEXT]) == [""]
+    assert best_answers([np.ones((5, 2))], [0], [PREFIX], [0], *nothing, ["  "]) == [""]  # a blank context
 
 
 @pytest.mark.parametrize("max_answer_length", [1, 2, 5, 30])
@@ -69,7 +71,8 @@ def test_the_result_matches_a_search_over_all_spans(max_answer_length):
     expected = [best.get(question, (0, ""))[1] for question in range(questions)]
     assert len(set(expected)) > 1
 
+    both = list(np.moveaxis(logits, 0, 2))
     found = best_answers(
-        *logits, example, context_start, lengths, offsets, is_max_context, [context] * questions, max_answer_length
+        both, example, context_start, lengths, offsets, is_max_context, [context] * questions, max_answer_length
     )
     assert found == expected

@@ -20,7 +20,7 @@ from ...objectives.mlm_merged_synonyms import first_of_group
 from ...objectives.mlm_soft_reg import input_word_embeddings
 from .cases import CaseCollector, TeacherCollector
 from .pairs import pair_cosines
-from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, load_split, predict
+from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, load_split, masked_batches, predict
 from .rates import Counts
 
 
@@ -184,9 +184,8 @@ def count_checkpoint(
     progress.reset(total=options.mask_seeds * sum(map(len, batches)))
     seeds = []
     for seed in range(1, options.mask_seeds + 1):
-        predicted = predict(
-            loaded, dataset, batches, seed, is_sample, tables.continues_word, first, options.detection, teacher
-        )
+        masked = masked_batches(dataset, batches, seed)
+        predicted = predict(loaded, masked, is_sample, tables.continues_word, first, options.detection, teacher)
         seeds.append(_count_masking(_checked(predicted, progress, teacher), tables.synonyms, details))
     embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:

@@ -105,30 +105,32 @@ def _read(model: BaseFairseqModel, net_input: Mapping[str, Any], first_of_group:
     return model(**utils.apply_to_sample(lambda tensor: tensor.to(device), net_input))
 
 
+def masked_batches(dataset: FairseqDataset, batches: Iterable[Sequence[int]], seed: int) -> Iterator[Mapping[str, Any]]:
+    """The batches of a split with one masking; 1 is that of validation during training, other seeds give others."""
+    dataset.set_epoch(seed)
+    utils.set_torch_seed(seed)  # for samples of predictions
+    for members in batches:
+        yield dataset.collater([dataset[index] for index in members])
+
+
 @torch.no_grad()
 def predict(
     loaded: Loaded,
-    dataset: FairseqDataset,
-    batches: Iterable[Sequence[int]],
-    seed: int,
+    batches: Iterable[Mapping[str, Any]],
     sample: bool,
     continues_word: Tensor,
     first_of_group: Tensor | None = None,
     detects: bool = False,
     teacher: Teacher | None = None,
 ) -> Iterator[Predictions]:
-    """Yield the predictions for one masking by batch: the most likely tokens, or samples from the softmax.
+    """Yield the predictions for each of ``masked_batches``: the most likely tokens, or samples from the softmax.
 
-    Seed 1 gives the masking of validation during training; other seeds give other maskings. ``continues_word``, (V)
-    boolean, says which symbols continue a word. ``first_of_group``, (V), replaces the symbols of the model's input, as
-    in training with ``mlm_merged_synonyms``. With ``detects``, ELECTRA's discriminator reads the text, too. A
-    ``teacher`` judges the predictions.
+    ``continues_word``, (V) boolean, says which symbols continue a word. ``first_of_group``, (V), replaces the symbols
+    of the model's input, as in training with ``mlm_merged_synonyms``. With ``detects``, ELECTRA's discriminator reads
+    the text, too. A ``teacher`` judges the predictions.
     """
-    dataset.set_epoch(seed)
-    utils.set_torch_seed(seed)  # for the samples
     temperature = loaded.criterion.get("generator_temperature", 1.0)
-    for members in batches:
-        batch = dataset.collater([dataset[index] for index in members])
+    for batch in batches:
         target_tokens = batch["target"]
         padding = loaded.task.source_dictionary.pad()
         masked_tokens = target_tokens.ne(padding)

@@ -7,8 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 
 def best_answers(
-    start_logits: Sequence[np.ndarray],
-    end_logits: Sequence[np.ndarray],
+    logits: Sequence[np.ndarray],
     example: np.ndarray,
     context_start: np.ndarray,
     lengths: Sequence[int],
@@ -19,9 +18,10 @@ def best_answers(
 ) -> list[str]:
     """The text of the best span of each question over all of its windows: one answer for each of ``contexts``.
 
-    For each window: logits over the positions of the model's input, the index of its ``example``, the position
-    ``context_start`` of its first context token, and the number of its context tokens (``lengths``). For the T context
-    tokens of all windows, concatenated: their ``offsets`` in the context, (T, 2), and ``is_max_context``, (T,) bool.
+    For each window: logits of start and end over the positions of the model's input, (positions, 2), the index of its
+    ``example``, the position ``context_start`` of its first context token, and the number of its context tokens
+    (``lengths``). For the T context tokens of all windows, concatenated: their ``offsets`` in the context, (T, 2), and
+    ``is_max_context``, (T,) bool.
 
     A span has at most ``max_answer_length`` tokens, and its first token must have ``is_max_context``. Its score is the
     sum of its start and end logits. Ties go to the earlier window, then the earlier start, then the shorter span. The
@@ -34,9 +34,8 @@ def best_answers(
         if not length:
             continue
         here, tokens = slice(first, first + length), slice(end - length, end)
-        start, stop, score = best_span(
-            start_logits[window][here], end_logits[window][here], is_max_context[tokens], max_answer_length
-        )
+        starts, ends_here = logits[window][here].T
+        start, stop, score = best_span(starts, ends_here, is_max_context[tokens], max_answer_length)
         if score > best_scores[question]:
             best_scores[question] = score
             begin_end = offsets[tokens]

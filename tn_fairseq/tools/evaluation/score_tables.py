@@ -54,9 +54,15 @@ def _compared(about: Score, group: Sequence[Score], results: Results, baseline: 
         row = _row(name, about, scores)
         if baseline in having and baseline != name:
             found = _difference(scores, having[baseline])
-            ends = {"difference_low": found.low, "difference_high": found.high}
-            more = {"difference": found.difference, **ends, "p": found.p, "seeds_needed": found.seeds_needed}
-            row = replace(row, baseline=baseline, **more)
+            row = replace(
+                row,
+                baseline=baseline,
+                difference=found.difference,
+                difference_low=found.low,
+                difference_high=found.high,
+                p=found.p,
+                seeds_needed=found.seeds_needed,
+            )
         rows.append(row)
     return rows
 

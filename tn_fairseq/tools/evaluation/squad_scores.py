@@ -83,8 +83,7 @@ def predict_answers(predictor: Predictor, data: Path, split: str, examples: Sequ
     # a row ends with </s>
     lengths = [len(row) - 1 - start for row, start in zip(logits, windows["context_start"])]
     return best_answers(
-        [row[:, 0] for row in logits],
-        [row[:, 1] for row in logits],
+        logits,
         windows["example"],
         windows["context_start"],
         lengths,

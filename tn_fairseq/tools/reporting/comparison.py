@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -168,11 +168,10 @@ def write_report(folder: Path, name: str, rows: Sequence[Comparison], text: str,
 
 def read_report(path: Path, remedy: str) -> list[Comparison]:
     """The rows in the JSON file of a report; raises InputError, with what to do, for any other file."""
-    rows = read_json_object(path, remedy).get(ROWS)
-    known = {field.name for field in fields(Comparison)}
+    rows: Any = read_json_object(path, remedy).get(ROWS)
     try:
-        return [Comparison(**{key: value for key, value in row.items() if key in known}) for row in rows]
-    except (TypeError, AttributeError):
+        return [Comparison(**row) for row in rows]
+    except TypeError:
         raise InputError(f"{path}: not a report of this version; {remedy}") from None
 
 

@@ -28,7 +28,7 @@ def list_files(output: Path, files: Mapping[str, str]) -> list[str]:
     return [f"  {output / name}  {what}" for name, what in files.items() if (output / name).exists()]
 
 
-def draw_if_possible(draw: Callable[..., None], rows: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> None:
+def draw_if_possible(draw: Callable[..., None], rows: Sequence[Any], paths: Sequence[Path]) -> None:
     """Draw the rows to the paths; without matplotlib, say on standard error that they are not written."""
     try:
         draw(rows, *paths)
