@@ -768,11 +768,12 @@ def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modu
 def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
     folder = tmp_path / "measures" / "s" / "glue" / "a.b" / "seed3"
     folder.mkdir(parents=True)
+    scores = (("RTE", "accuracy", 55.0), ("CoLA", "matthews", 10.0), ("CoLA, RTE", "average", 32.5))
     rows = [
-        {"checkpoint": "a.b.seed3", "task": task, "seed": seed, "valid": {"accuracy": score, "F1": 0}}
-        for task, seed, score in (("RTE", 1, 50), ("RTE", 2, 60), ("CoLA", 1, 5), ("CoLA", 2, 15))
+        {"name": "a.b.seed3", "data": data, "measure": measure, "seeds": 2, "value": value}
+        for data, measure, value in scores
     ]
-    (folder / "glue.json").write_text(json.dumps(rows))
+    (folder / "glue.json").write_text(json.dumps({"comparisons": rows}))
     assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3)) == []  # its command failed
     (folder / "command.txt").touch()
     found = modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3))
