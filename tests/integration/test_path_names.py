@@ -170,7 +170,7 @@ def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, mon
     words = ["glue", names.argument(imported), f"--data={names('examples')}", f"--output={names('scores')}"]
     evaluation([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
     assert f"{ODD}imported-{ODD}" in capsys.readouterr().out
-    (result,) = json.loads(Path(names("scores"), "glue.json").read_text())
+    (result,) = json.loads(Path(names("scores"), "glue.json").read_text())["runs"]
     assert result["checkpoint"] == f"{ODD}imported-{ODD}" and result["valid"]
 
 

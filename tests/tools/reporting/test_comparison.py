@@ -38,6 +38,7 @@ def test_the_layout_of_values_and_differences():
         ["swords: leniency"],
         ["plain", "-", "3", "1.20 ± 0.25"],
         ["hard", "12,000", "3", "1.45 ± 0.25", "+0.25 ± 0.60", "0.040", "0.040"],
+        [],
         ["BLiMP: accuracy, cries (%)"],
         ["plain", "-", "3", "90.00 ± 0.25"],
         [],

@@ -108,7 +108,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[Comparison, int], str]]] = {
 _COMPARED: dict[str, tuple[str, Callable[[Comparison, int], str]]] = {
     "difference": (
         "difference",
-        lambda row, places: cell(row.difference, f"+.{places}f", row.difference_low, row.difference_high),
+        lambda row, places: cell(row.difference, f"+z.{places}f", row.difference_low, row.difference_high),
     ),
     "p": ("p", lambda row, _: _p(row.p)),
     "Holm": ("holm", lambda row, _: _p(row.holm)),
@@ -133,9 +133,11 @@ def comparison_lines(rows: Sequence[Comparison]) -> list[str]:
         if any(getattr(row, field) is not None for row in rows)
     }
     lines: list[str | list[str]] = [["", *shown]]
+    data = ""
     for title in dict.fromkeys(row.title for row in rows):
         of_title = [row for row in rows if row.title == title]
-        lines.append(shorten(title, WIDTH))
+        lines += ["", shorten(title, WIDTH)] if data not in ("", of_title[0].data) else [shorten(title, WIDTH)]
+        data = of_title[0].data
         places = decimals(of_title[0].unit, max(abs(row.value or 0) for row in of_title))
         for row in of_title:
             cells = (

@@ -133,7 +133,7 @@ def test_files_agree_and_differences_are_those_of_the_values(squad, run_squad, t
     text = (folder / TEXT).read_text()
     assert printed.out.startswith(text) and all(len(line) <= 120 for line in text.splitlines())
     assert all(f"{folder / name}" in printed.out for name in FILES)
-    assert "distractors: SQuAD, 30 of 30 questions" in text and "half: SQuAD, 15 of 30 questions" in text
+    assert "SQuAD under distractors: 30 of 30 questions" in text and "SQuAD under half: 15 of 30 questions" in text
     assert "from the paper (not ours)" in text
     with open(folder / CSV, newline="") as file:
         for line, row in zip(csv.DictReader(file), rows.values(), strict=True):
@@ -162,8 +162,8 @@ def test_glue_is_scored_on_the_changed_rows(glue, run):
     assert {key[2] for key in rows} == {"accuracy original", "accuracy attacked", "accuracy drop"}
     assert len(predicted) == 2 * (2 * 4 + 3)
     assert (
-        "swapped: SST-2, 4 of 20 examples" in printed.out
-        and "swapped: MNLI mismatched, 3 of 16 examples" in printed.out
+        "SST-2 under swapped: 4 of 20 examples" in printed.out
+        and "MNLI mismatched under swapped: 3 of 16 examples" in printed.out
     )
     for (data, name, measure), row in rows.items():
         is_sst = data == "SST-2 under swapped"
@@ -188,7 +188,7 @@ def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
         content[key] = [{"premise": a, "hypothesis": b, "label": number[y]} for a, b, y in glue_rows[file]]
     (tmp_path / "dev.json").write_text(json.dumps(content))
     printed, rows, _ = run(glue / "scores", attacked=[tmp_path / "dev.json"], baseline="plain")
-    assert "dev: MNLI, 16 examples" in printed.out and "accuracy drop" not in printed.out
+    assert "MNLI under dev: 16 examples" in printed.out and "accuracy drop" not in printed.out
     # there is no run on RTE
     assert {key[0] for key in rows} == {f"{data} under dev" for data in ("SST-2", "MNLI", "MNLI mismatched")}
     for (data, name, measure), row in rows.items():

@@ -152,7 +152,7 @@ def test_the_table():
     assert lines[3].split()[:4] == ["corrected", "2", "4", "62.50"] and "17.68" in lines[3] and "-12.50 ± " in lines[3]
     drop = next(row for row in rows if (row.name, row.measure) == ("corrected", "EM drop"))
     assert f"-25.00 ± {(drop.difference_high - drop.difference_low) / 2:.2f}" in lines[9]
-    assert "swap: SQuAD, 4 of 5 questions" in lines
+    assert "SQuAD under swap: 4 of 5 questions" in lines
     paper = lines[lines.index("from the paper (not ours): SQuAD") :]
     assert paper[2].split() == "AddSentenceDiverse, ELECTRA-small 293 80.55 25.60 54.95 85.10 26.43 58.67".split()
     assert len(paper) == 1 + 1 + 6 + 2 and "differences below about 7 EM" in paper[-1]
@@ -164,5 +164,5 @@ def test_the_table():
 def test_lines_without_originals():
     attack = attack_of(None, total=4, data="RTE")
     text = robustness_text([attack], attack_rows(attack, {"plain": [PLAIN]}))
-    assert "swap: RTE, 4 examples" in text.splitlines() and "RTE under swap: accuracy attacked (%)" in text
+    assert "RTE under swap: 4 examples" in text.splitlines() and "RTE under swap: accuracy attacked (%)" in text
     assert "original (%)" not in text

@@ -11,6 +11,7 @@ from ...reporting.comparison import (
     ATTACKED,
     DROP,
     ORIGINAL,
+    UNDER,
     Comparison,
     comparison_lines,
     corrected,
@@ -101,8 +102,8 @@ def robustness_text(attacks: Sequence[Attack], rows: Sequence[Comparison], show_
     for attack in attacks:
         of_total = "" if attack.originals is None else f" of {attack.total:,}"
         kind = "questions" if attack.task == SQUAD else "examples"
-        notes.append(f"{attack.name}: {attack.data}, {len(attack.attacked):,}{of_total} {kind}")
-    blocks = [[*comparison_lines(rows), *LEGEND.splitlines(), *significant(rows)], notes]
+        notes.append(f"{attack.data}{UNDER}{attack.name}: {len(attack.attacked):,}{of_total} {kind}")
+    blocks = [comparison_lines(rows), [*notes, *LEGEND.splitlines(), *significant(rows)]]
     if show_paper:
         measures = (f"{name} {kind}" for name in SQUAD_METRICS for kind in (ORIGINAL, ATTACKED, DROP))
         lines = [["", "questions", *measures]]
