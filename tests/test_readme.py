@@ -387,7 +387,7 @@ def test_glue_and_squad(corpus, trained):
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
     table = (corpus / "scores" / "glue.txt").read_text()
-    assert "compared with plain" in table and "from the paper (not ours)" in table
+    assert "from the baseline, plain" in table and "from the paper (not ours)" in table
     assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
 
     for name in ("swap.json", "distractors.json"):

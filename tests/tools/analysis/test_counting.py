@@ -114,7 +114,7 @@ def count_made(monkeypatch):
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
         monkeypatch.setattr(counting, "masked_batches", lambda dataset, batches, seed: seed)
         monkeypatch.setattr(counting, "predict", predict)
-        options = CountingOptions(Path("data-bin"), mask_seeds=len(made), prediction_mode=mode)
+        options = CountingOptions(data_bin=Path("data-bin"), mask_seeds=len(made), prediction_mode=mode)
         details = Details(tables, max_cases=10)
         found = count_checkpoint(
             Checkpoint(Path("checkpoint.pt"), 1), options, Tables(tables, NONE), details, tqdm(disable=True), teacher

@@ -24,7 +24,7 @@ from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, 
 from .rates import Counts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CountingOptions:
     """How the masked words of a split are predicted and counted."""
 

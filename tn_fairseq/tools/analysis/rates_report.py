@@ -47,12 +47,12 @@ FILES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnalysisOptions(CountingOptions):
     """What to analyze with which synonym tables, how, and the folder of the report."""
 
-    synonym_table: Sequence[Path] = ()  # at least one
-    output: Path = Path()
+    synonym_table: Sequence[Path]  # at least one
+    output: Path
     path: Sequence[str] = ()  # checkpoints of fairseq-train, or patterns
     model: Sequence[str] = ()  # folders of transformers, or patterns
     training_log: Sequence[Path] = ()
