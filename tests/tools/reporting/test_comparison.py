@@ -82,6 +82,14 @@ def test_decimals_follow_the_size():
     assert [decimals(*pair) for pair in values] == [2, 3, 5, 3, 0, 3]
 
 
+def test_a_measure_has_the_decimals_of_its_smallest_value():
+    for values, shown in (((0.0, 52.0), ["0.00", "52.00"]), ((0.05, 2.5), ["0.050", "2.500"])):
+        rows = [replace(PLAIN, name=f"{value}", unit="%", value=value, low=None) for value in values]
+        assert [line[-1] for line in cells(comparison_lines(rows))[2:]] == shown
+    rows = [replace(PLAIN, unit="%", value=value, low=None) for value in (0.0021, 0.25)]
+    assert [line[-1] for line in cells(comparison_lines(rows))[2:]] == ["0.00210", "0.25000"]
+
+
 def test_files_agree_and_are_read_again(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(comparison, "draw_comparisons", lambda rows, *paths: drawn.extend(paths))

@@ -145,7 +145,7 @@ def by_mask_seed(seeds: Sequence[Counts], detects: bool = False, has_teacher: bo
 
 def _rate(rate: str, part: float, whole: int) -> float:
     """The share in percent, or 0 if ``whole`` is 0; of a loss, the mean in bits."""
-    return (percent(part, whole) or 0.0) / (100 if rate in ("loss", "merged_loss") else 1)
+    return float(percent(part, whole) or 0.0) / (100 if rate in ("loss", "merged_loss") else 1)
 
 
 def rates_table(rows: Sequence[Row], show_paper: bool = False) -> str:

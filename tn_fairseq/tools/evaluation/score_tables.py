@@ -16,7 +16,8 @@ Results = Mapping[str, Mapping[Score, Sequence[float]]]
 NOTE = """\
 ±: half the width of a 95% interval: Student's of a mean, and Welch's of a difference, whose p value is that of Welch's
 t test. They cover fine-tuning seeds only: other pre-training seeds would add to them. They are missing if the spread is
-unknown: one side has a single seed, or the seeds agree on both sides (sd 0)."""
+unknown: one side has a single seed, or the seeds agree on both sides (sd 0). An average over tasks is that of each
+seed; its best is the average of the best of each task."""
 
 
 def score_rows(

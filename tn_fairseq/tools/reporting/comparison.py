@@ -90,6 +90,13 @@ def decimals(unit: str, value: float) -> int:
     return 2 if abs(value) >= 1 and unit != "bits" else 3
 
 
+def _decimals_of_all(rows: Sequence[Comparison]) -> int:
+    """Decimal places for one measure of several checkpoints: so many that the smallest is readable, if they fit."""
+    sizes = [abs(row.value) for row in rows if row.value]
+    found = decimals(rows[0].unit, min(sizes, default=0.0))
+    return found if max(sizes, default=0.0) < 1 else min(found, 3)
+
+
 def _p(value: float | None) -> str:
     return "<0.001" if value is not None and value < 0.001 else cell(value, ".3f")
 
@@ -138,7 +145,7 @@ def comparison_lines(rows: Sequence[Comparison]) -> list[str]:
         of_title = [row for row in rows if row.title == title]
         lines += ["", shorten(title, WIDTH)] if data not in ("", of_title[0].data) else [shorten(title, WIDTH)]
         data = of_title[0].data
-        places = decimals(of_title[0].unit, max(abs(row.value or 0) for row in of_title))
+        places = _decimals_of_all(of_title)
         for row in of_title:
             cells = (
                 "" if row.baseline is None and heading in _COMPARED else text(row, places)

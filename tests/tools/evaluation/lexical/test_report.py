@@ -99,7 +99,7 @@ def test_all_measures_of_all_families(run, checkpoints):
     with open(folder / CSV, newline="") as file:
         read = list(csv.DictReader(file))
     assert [float(row["value"]) for row in read] == pytest.approx([row["value"] for row in rows.values()], abs=1e-6)
-    assert "3 of 4 targets are one piece; 10 of their 11 judged\nsubstitutes" in printed
+    assert "3 of 4 targets are one piece; 10 of their 11 judged substitutes" in " ".join(printed.split())
     assert "pairs: 4 of 5 pairs are two one-piece words" in printed
     assert "3 pairs of 2 paradigms, at most 100 of each" in printed
 

@@ -1,5 +1,6 @@
 """What is measured of a checkpoint with each kind of data: substitutes, word similarities and minimal pairs."""
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from ....objectives import functional
 from ....objectives.mlm_soft_reg import input_word_embeddings
 from ....synonyms.swords import Target
 from ....tokenizers import load_tokenizer
+from ...reporting.layout import WIDTH
 from ..bootstrap import Measure, rank_correlation
 from .blimp import by_group, prefers_good, read_blimp
 from .substitution import GAP, ROW_MEASURES, RTD_AUC, find_questions, measure_substitutes
@@ -26,18 +28,19 @@ BY_PARADIGM = " by paradigm"  # of BLiMP; too many to print
 NO_TARGET = "none of its targets is one piece in the vocabulary"
 OTHER_DATA = "give the data of a model whose vocabulary has English words"
 SWORDS_LEGEND = """\
-leniency   mean over targets of log(summed probability of the acceptable substitutes / probability of the target)
-rejected   the same for the rejected substitutes
-lemmas     leniency if substitutes are not inflected as the target is
-GAP        generalized average precision of the ranking of all judged substitutes
-RTD AUC    how well ELECTRA's discriminator tells acceptable from rejected substitutes; 50 is chance"""
+leniency     mean over targets of log(summed probability of the acceptable substitutes / probability of the target)
+rejected     the same for the rejected substitutes
+lemmas       leniency if substitutes are not inflected as the target is
+GAP          generalized average precision of the ranking of all judged substitutes
+RTD AUC      how well ELECTRA's discriminator tells acceptable from rejected substitutes; 50 is chance"""
 ROW_LEGEND = """\
-row        probability of the target's row in a synonym table; acceptable, rejected: of its synonyms so judged"""
+row          probability of the target's row in a synonym table; acceptable, rejected: of its synonyms so judged"""
 WORDS_LEGEND = """\
-Spearman   correlation of people's similarity of two words with the cosine of their input embeddings
+Spearman     correlation of people's similarity of two words with the cosine of their input embeddings
 mean cosine  of all pairs of whole words; near 1 if the embeddings have collapsed"""
 BLIMP_LEGEND = """\
-accuracy   pairs whose good sentence has the higher pseudo-log-likelihood; 50 is chance"""
+accuracy     pairs whose good sentence has the higher pseudo-log-likelihood; 50 is chance. The phenomena are parts of
+             it, so they are not among the differences that Holm's correction is for."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,8 @@ def _substitutes(swords: Path, data_bin: Path, vocabulary: Words, tables: Mappin
     judged = sum(len(question.target.substitutes) for question in questions)
     used = sum(len(question.scores) for question in questions)
     note = (
-        f"{data}: {len(questions):,} of {len(targets):,} targets are one piece; {used:,} of their {judged:,} judged\n"
-        "substitutes are one piece in the form of the target. All others are left out. Targets in one context are\n"
+        f"{data}: {len(questions):,} of {len(targets):,} targets are one piece; {used:,} of their {judged:,} judged "
+        "substitutes are one piece in the form of the target. All others are left out. Targets in one context are "
         "resampled together."
     )
     in_percent = (GAP, RTD_AUC, *ROW_MEASURES)
@@ -112,7 +115,7 @@ def _substitutes(swords: Path, data_bin: Path, vocabulary: Words, tables: Mappin
             for (name, table), values in found.items()
         }
 
-    legend = [SWORDS_LEGEND, *([ROW_LEGEND] if tables else []), note]
+    legend = [SWORDS_LEGEND, *([ROW_LEGEND] if tables else []), *textwrap.wrap(note, WIDTH)]
     return Part(measure, legend, {data: [question.target.context for question in questions]})
 
 

@@ -65,8 +65,9 @@ def evaluate_lexical(options: LexicalOptions) -> str:
         blocks = [tables_text(of_tables)] if of_tables else []
         if rows:
             shown = [row for row in rows if not row.measure.endswith(BY_PARADIGM)]
-            notes = [note for part in parts for note in part.notes]
-            blocks += ["\n".join(comparison_lines(shown)), "\n".join([*notes, INTERVALS, *significant(rows)])]
+            blocks.append("\n".join(comparison_lines(shown)))
+            blocks += ["\n".join(part.notes) for part in parts]
+            blocks.append("\n".join([INTERVALS, *significant(rows)]))
         text = "\n\n".join(blocks)
         write_report(folder, NAME, rows, text, synonym_tables=of_tables)
         if of_tables:
