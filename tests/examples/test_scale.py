@@ -56,7 +56,7 @@ def test_the_commands_of_the_page_exist(monkeypatch):
     ]
     binarize = get_parser()
     for command in commands[:2]:
-        assert binarize.parse_args(command[4:]).shards == 10
+        assert binarize.parse_args(command[3:]).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
