@@ -38,18 +38,18 @@ class Launcher:
 
     A command has a session of its own, so that Ctrl-C reaches only this process, which ends the command with all that
     it has started. The command inherits the ``lock``, so that its folder stays locked if only this process is killed.
-    It runs in ``folder``, by default the current one, with ``threads`` threads, by default as many as this process.
+    It runs in ``folder``, by default the current one.
     """
 
-    def __init__(self, lock: int, folder: Path | None = None, threads: int | None = None):
-        self.lock, self.folder, self.threads = lock, folder, threads
+    def __init__(self, lock: int, folder: Path | None = None):
+        self.lock, self.folder = lock, folder
         self.stopped = False
         self.running: set[subprocess.Popen] = set()
         self.guard = threading.RLock()  # reentrant, because a signal can arrive in the main thread while it has it
         self._starting = False  # in the main thread, the only one that is interrupted
 
-    def start(self, words: Sequence[object], log: Path) -> "Command":
-        """Start a command that appends what it prints to the log.
+    def start(self, words: Sequence[object], log: Path, threads: int | None = None) -> "Command":
+        """Start a command that appends what it prints to the log; by default with as many threads as this process.
 
         Raises InputError if there is no such program, and Stopped if the commands are being ended.
         """
@@ -67,7 +67,7 @@ class Launcher:
                     process = subprocess.Popen(
                         [program, *arguments],
                         cwd=self.folder,
-                        env=self._environment(),
+                        env=_environment(threads),
                         stdin=subprocess.DEVNULL,
                         stdout=printed,
                         stderr=subprocess.STDOUT,
@@ -79,12 +79,12 @@ class Launcher:
                 self.running.add(process)
             return Command(self, process, log, begin)
 
-    def train(self, words: Sequence[object], log: Path) -> Iterator[dict[str, Any]]:
+    def train(self, words: Sequence[object], log: Path, threads: int | None = None) -> Iterator[dict[str, Any]]:
         """Run ``fairseq-train --log-format json``, and yield its records of training.
 
         Raises InputError if it fails, and Stopped if the commands are being ended.
         """
-        command = self.start(words, log)
+        command = self.start(words, log, threads)
         yield from command.records()
         if command.wait():
             raise InputError(f"{log}: {words[0]} failed: {last_line(log).removeprefix('error: ')}")
@@ -115,12 +115,6 @@ class Launcher:
             if was_interrupted:
                 self.stop()  # the new command, too
                 raise KeyboardInterrupt
-
-    def _environment(self) -> dict[str, str]:
-        # this environment's programs, also in a shell; an error is the last line of the log
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        threads = {} if self.threads is None else {"OMP_NUM_THREADS": str(self.threads)}
-        return {**os.environ, **threads, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 class Command:
@@ -157,10 +151,11 @@ class Command:
                 yield from (line.decode(errors="replace") for line in lines)
                 if not (lines or has_ended):
                     time.sleep(PAUSE)
+            yield rest.decode(errors="replace")
 
 
 @contextmanager
-def launching(lock: Path, refusal: str, folder: Path | None = None, threads: int | None = None) -> Iterator[Launcher]:
+def launching(lock: Path, refusal: str, folder: Path | None = None) -> Iterator[Launcher]:
     """Lock the file ``lock``, and yield a launcher; SIGINT and SIGTERM then raise KeyboardInterrupt in the main thread.
 
     At the end, the commands that still run are ended. Raises InputError with the ``refusal`` if another process, or a
@@ -172,7 +167,7 @@ def launching(lock: Path, refusal: str, folder: Path | None = None, threads: int
             descriptor = stack.enter_context(locked(lock, refusal, PATIENCE, inherited=True))
         except OSError as error:
             raise InputError(f"{lock.parent}: {error.strerror}; name another folder with --output") from None
-        launcher = Launcher(descriptor, folder, threads)
+        launcher = Launcher(descriptor, folder)
         before = {number: signal.signal(number, launcher.interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield launcher
@@ -182,6 +177,13 @@ def launching(lock: Path, refusal: str, folder: Path | None = None, threads: int
                 process.wait()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _environment(threads: int | None) -> dict[str, str]:
+    # this environment's programs, also in a shell
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    limit = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
+    return {**os.environ, **limit, "PATH": path, "PYTHONUNBUFFERED": "1"}  # an error is the last line of the log
 
 
 def last_line(log: Path) -> str:

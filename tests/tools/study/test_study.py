@@ -87,7 +87,7 @@ def run_study(plan: Path, folder: Path, *flags: object):
 
 
 def a_runner(folder: Path) -> Runner:
-    return Runner(folder, Launcher(lock=-1))
+    return Runner(folder, Launcher(lock=-1), threads=1)
 
 
 def commands(folder: Path) -> list[dict]:
@@ -666,7 +666,7 @@ def test_curves_are_compared_at_the_updates_that_all_have():
 def test_data_that_another_command_prepared_is_refused(tmp_path):
     step = Step("made", "touch made")
     with launching.launching(tmp_path / LOCK, "locked", tmp_path) as launcher:
-        runner = Runner(tmp_path, launcher)
+        runner = Runner(tmp_path, launcher, threads=1)
         runner.prepare("start", [step])
         runner.prepare("start", [step])
         assert len((tmp_path / "commands.jsonl").read_text().splitlines()) == 1

@@ -27,8 +27,8 @@ def shown(words: Sequence[str]) -> str:
 class Runner:
     """Runs commands in the study's folder and appends each to commands.jsonl, with its time and its exit code."""
 
-    def __init__(self, folder: Path, launcher: Launcher):
-        self.folder, self.launcher = folder, launcher
+    def __init__(self, folder: Path, launcher: Launcher, threads: int):
+        self.folder, self.launcher, self.threads = folder, launcher, threads
         self._guard = threading.Lock()
 
     def run(self, words: Sequence[str], log: Path, output: str | None = None) -> int:
@@ -37,8 +37,8 @@ class Runner:
         ``output`` is the file that it writes, for the record. Raises Stopped if the study is ending.
         """
         started, start = time.strftime("%Y-%m-%d %H:%M:%S"), time.monotonic()
-        code = self.launcher.start(words, self.folder / log).wait()
-        record: dict[str, Any] = {"command": shown(words), "threads": self.launcher.threads, "started": started}
+        code = self.launcher.start(words, self.folder / log, self.threads).wait()
+        record: dict[str, Any] = {"command": shown(words), "threads": self.threads, "started": started}
         record |= {"seconds": round(time.monotonic() - start, 1), "exit_code": code, "log": str(log)}
         record |= {"output": output} if output else {}
         with self._guard, open(self.folder / RECORD, "a", encoding="utf-8") as file:

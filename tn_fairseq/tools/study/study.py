@@ -71,8 +71,8 @@ def run_study(options: StudyOptions) -> None:
         return
     busy = f"{options.output}: another study, or a run that it started, is still working there; wait for it to end"
     try:
-        with launching(options.output / LOCK, busy, options.output, plan.threads) as launcher:
-            runner = Runner(options.output, launcher)
+        with launching(options.output / LOCK, busy, options.output) as launcher:
+            runner = Runner(options.output, launcher, plan.threads)
             if runs:
                 link_sources(plan, path, options.output, [plan.starts[name] for name in runs])
             failed = carry_out(plan, runs, runner, options.parallel or plan.parallel, not options.no_training, known)
