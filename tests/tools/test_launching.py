@@ -135,6 +135,26 @@ def test_commands_of_other_threads_end_too(tmp_path):
     assert len(ends) == 1
 
 
+def a_program_with_a_command(lock: Path, log: Path) -> list[str]:
+    """A program that launches a command, which writes its process id to the log."""
+    return python(
+        "import sys; sys.argv = ['tn-fairseq']; "  # so that the plugin is not registered, which takes seconds
+        "from pathlib import Path; from tn_fairseq.tools.launching import launching\n"
+        f"with launching(Path({str(lock)!r}), 'locked') as launcher:\n"
+        f"    launcher.start(['sh', '-c', 'echo $$; exec sleep 300'], Path({str(log)!r})).wait()"
+    )
+
+
+def test_a_command_that_launches_commands_ends_them(tmp_path):
+    inner = tmp_path / "inner"
+    with pytest.raises(KeyboardInterrupt), launching(tmp_path / "lock", "locked") as launcher:
+        command = launcher.start(a_program_with_a_command(tmp_path / "inner.lock", inner), tmp_path / "log")
+        wait_until(lambda: last_line(inner) != "no output", seconds=120)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert command.process.returncode == -signal.SIGINT  # Python's own end of a program after KeyboardInterrupt
+    assert not running(int(last_line(inner)))
+
+
 def test_what_runs_is_ended_if_the_caller_stops(tmp_path):
     with pytest.raises(ZeroDivisionError), launching(tmp_path / "lock", "locked") as launcher:
         command = launcher.start(SLEEP, tmp_path / "log")
@@ -151,13 +171,7 @@ def test_a_command_that_has_ended_can_be_stopped(tmp_path):
 def test_a_killed_program_leaves_its_folder_locked_until_its_command_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 0)
     lock, log = tmp_path / "lock", tmp_path / "log"
-    code = f"""
-        from pathlib import Path
-        from tn_fairseq.tools.launching import launching
-        with launching(Path({str(lock)!r}), "locked") as launcher:
-            launcher.start(["sh", "-c", "echo $$; exec sleep 300"], Path({str(log)!r})).wait()
-    """
-    program = subprocess.Popen([sys.executable, "-c", "if True:" + code])
+    program = subprocess.Popen([sys.executable, *a_program_with_a_command(lock, log)[1:]])
     wait_until(lambda: last_line(log) != "no output", seconds=120)
     program.kill()
     program.wait()
