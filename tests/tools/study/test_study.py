@@ -26,8 +26,8 @@ from tn_fairseq.tools.study import (
     measures,
     paper_tables,
     progress,
+    run_study,
     statements,
-    study,
     study_page,
     study_plots,
     study_report,
@@ -82,7 +82,7 @@ def write(plan: dict, path: Path) -> Path:
     return path
 
 
-def run_study(plan: Path, folder: Path, *flags: object):
+def study(plan: Path, folder: Path, *flags: object):
     return run_command("tn-fairseq", "study", plan, "--output", folder, *flags)
 
 
@@ -116,7 +116,7 @@ def finished(tmp_path_factory) -> Path:
     (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
     (folder / "questions.json").write_text(questions("begins the main road", "is where the road begins"))
     (folder / "attacked.json").write_text(questions("begins the primary road", "is where the road starts"))
-    run = run_study(write(small_plan(), folder / "plan.yaml"), folder / "study")
+    run = study(write(small_plan(), folder / "plan.yaml"), folder / "study")
     assert run.code == 0, run.output
     return folder
 
@@ -177,9 +177,9 @@ def test_a_study_from_start_to_report(finished):
 @pytest.mark.xdist_group("study")
 def test_a_finished_study_runs_no_command_again(finished):
     before = commands(finished / "study")
-    run = run_study(finished / "plan.yaml", finished / "study")
+    run = study(finished / "plan.yaml", finished / "study")
     assert run.code == 0 and commands(finished / "study") == before
-    dry = run_study(finished / "plan.yaml", finished / "study", "--dry-run")
+    dry = study(finished / "plan.yaml", finished / "study", "--dry-run")
     assert dry.stdout.strip() == f"nothing is left to do in {finished / 'study'}"
 
 
@@ -304,7 +304,7 @@ def test_a_study_of_text_with_exact_synonyms(tmp_path):
     start["arms"] = {arm: {"about": arm, "flags": f"--criterion {criterion}"} for arm, criterion in criteria.items()}
     start["measures"] = {"rates": {"flags": "--synonym-table twins/synonyms.safetensors --mask-seeds 1"}}
     write_corpus(tmp_path / "study" / "corpus")
-    run = run_study(write(plan, tmp_path / "plan.yaml"), tmp_path / "study")
+    run = study(write(plan, tmp_path / "plan.yaml"), tmp_path / "study")
     assert run.code == 0, run.output
     assert re.search(r"^6 runs are left, which take an unknown time with 2 at a time$", run.stdout, flags=re.MULTILINE)
     rows = {(row["measure"], row["arm"]): row["values"] for row in compared_rows(tmp_path / "study")}
@@ -319,30 +319,30 @@ def test_a_study_of_text_with_exact_synonyms(tmp_path):
 def test_only_the_sources_that_the_starts_use_are_needed(tmp_path):
     start = Start(prepare=[Step("a", "cp sources/text sources/textbook")])
     both = Plan(sources={"text": str(tmp_path), "textbook": str(tmp_path), "book": None}, starts={"s": start})
-    study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     assert {path.name for path in (tmp_path / "sources").iterdir()} == {"text", "textbook"}
     start.prepare[0].command += " sources/book/1.txt"
     both.hints = {"book": "write one", "text/*.xz": "xz a.txt"}
     with pytest.raises(
         ValueError, match="plan.yaml: sources.book: is missing; give --source book=PATH; to get it: wri"
     ):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
     # a file of a source is missing, which is only read if the output is missing, too
     start.prepare[0].command = "sh -c 'xz -dc sources/text/b/a.txt.xz'"
     with pytest.raises(ValueError, match=f"^{tmp_path}/b/a.txt.xz: is missing; to get it: xz a.txt$"):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     (tmp_path / "a").touch()
-    study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     start.measures["lexical"] = Measure(flags="--swords sources/textbook/swords.json.gz")
     with pytest.raises(ValueError, match="swords.json.gz: is missing$"):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     both.sources, start.measures = {"text": str(tmp_path), "book": None}, {}
     start.prepare = [Step("a", "cp sources/text sources/book-list sources/book.txt")]
     (tmp_path / "sources" / "text").unlink()
     (tmp_path / "sources" / "text").mkdir()
     with pytest.raises(ValueError, match="sources/text: not a link, as in a folder that was copied; delete it"):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
 
 def test_the_time_that_is_left(tmp_path):
@@ -383,7 +383,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     shutil.rmtree(folder / "measures" / "scratch" / "rates" / "plain" / "seed2")
     plan = small_plan()
     path = write(plan, tmp_path / "plan.yaml")
-    (left,) = run_study(path, folder, "--dry-run").stdout.splitlines()
+    (left,) = study(path, folder, "--dry-run").stdout.splitlines()
     words = [str(PLUGIN) if word == "$(tn-fairseq user-dir)" else word for word in shlex.split(left)]
     half = run_command(*words, "--max-update", "2", cwd=folder)  # as if it had been killed
     assert half.code == 0, half.output
@@ -393,7 +393,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     arms["soft_reg"] = {"about": "soft", "flags": "--criterion mlm_soft_reg", "seeds": [1]}
     arms["broken"] = {"about": "<b>", "flags": "--criterion mlm_soft_reg --soft-reg-weight -1", "seeds": [1]}
     before = len(commands(folder))
-    run = run_study(write(plan, path), folder)
+    run = study(write(plan, path), folder)
     assert "scratch/broken/seed1 failed with exit code 1: error: --soft-reg-weight must be non-negative" in run.error()
     new = [one["command"] for one in commands(folder)[before:]]
     trained = {name for name in ("plain/seed2", "soft_reg/seed1", "broken/seed1") for one in new if name in one}
@@ -411,7 +411,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     assert "5 of 6 runs are finished, and 1 failed" in page and "&lt;b&gt;" in page and "<b>;" not in page
 
     plan["starts"]["scratch"]["train"] += " --weight-decay 0.1"
-    refused = run_study(write(plan, path), folder)
+    refused = study(write(plan, path), folder)
     assert "runs/scratch/plain/seed1: was trained with another command; give another --output" in refused.error()
 
 
@@ -557,12 +557,12 @@ def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(monkeypat
     def full(*args: object) -> None:
         raise error
 
-    monkeypatch.setattr(study, "train", full)
+    monkeypatch.setattr(run_study, "train", full)
     run, runner = Run("s", "plain", 1), a_runner(tmp_path)
-    found = study.train_and_measure(Start(), run, runner, training=True)
+    found = run_study.train_and_measure(Start(), run, runner, training=True)
     assert found == (["s/plain/seed1: a.pt: No space left on device"], False)
     error = OSError(errno.ENOSPC, "No space left on device")
-    found = study.train_and_measure(Start(), run, runner, training=True)
+    found = run_study.train_and_measure(Start(), run, runner, training=True)
     assert found == (["s/plain/seed1: [Errno 28] No space left on device"], False)
 
 
@@ -620,10 +620,10 @@ def test_a_run_that_is_trained_again_is_measured_again(monkeypatch, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     runner.run = lambda words, log: 1
-    assert study.train(start, run, runner, training=True) and kept.exists() and not any(map(Path.exists, old))
+    assert run_study.train(start, run, runner, training=True) and kept.exists() and not any(map(Path.exists, old))
     old[0].parent.mkdir(parents=True)
     old[0].touch()
-    assert study.train(start, run, runner, training=True) and old[0].exists()  # resumed
+    assert run_study.train(start, run, runner, training=True) and old[0].exists()  # resumed
     assert measures.result_of(tmp_path, old[0].parent.relative_to(tmp_path), "rates") is None
 
 
@@ -735,15 +735,15 @@ def test_a_folder_of_an_earlier_version_goes_on_and_repeats_nothing(finished, tm
     (tmp_path / "earlier.yaml").write_text(with_earlier_names((finished / "plan.yaml").read_text()))
     for plan in (finished / "plan.yaml", tmp_path / "earlier.yaml"):
         shutil.copy(plan, tmp_path / "plan.yaml")
-        dry = run_study(tmp_path / "plan.yaml", folder, "--dry-run")
+        dry = study(tmp_path / "plan.yaml", folder, "--dry-run")
         assert dry.stdout == f"nothing is left to do in {folder}\n"
-        run = run_study(tmp_path / "plan.yaml", folder)
+        run = study(tmp_path / "plan.yaml", folder)
         assert run.code == 0 and (folder / "commands.jsonl").read_text() == before, run.output
     assert compared_rows(folder) == compared_rows(finished / "study")
 
     # a run that is left is trained after the steps of the earlier version
     shutil.rmtree(folder / "runs" / "scratch" / "plain" / "seed2")
-    (left,) = run_study(tmp_path / "plan.yaml", folder, "--dry-run").stdout.splitlines()
+    (left,) = study(tmp_path / "plan.yaml", folder, "--dry-run").stdout.splitlines()
     assert "--save-dir runs/scratch/plain/seed2" in left
 
 
