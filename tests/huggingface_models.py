@@ -7,7 +7,7 @@ import torch
 from helpers import WORDS, random_sentences
 from preprocessed import refused
 
-from tn_fairseq.huggingface.__main__ import main
+from tn_fairseq.__main__ import main
 from tn_fairseq.tokenizers.pretrained import load_pretrained
 from tn_fairseq.tools.preprocessing.binarization import binarize
 
@@ -87,5 +87,5 @@ def save_models(folder: Path, models: dict[str, torch.nn.Module], pieces: list[s
 
 
 def refusal(*words: object) -> str:
-    """The one-line error of ``python -m tn_fairseq.huggingface``."""
+    """The one-line error of ``tn-fairseq exchange``."""
     return refused(main, list(map(str, words)))

@@ -43,7 +43,7 @@ def test_it_trains_and_its_metric_is_logged(trained):
 
 
 def test_the_model_card_names_it(trained, folder):
-    (command,) = re.findall(r"`(python -m tn_fairseq\.huggingface\s+export.*?)`", PAGE, flags=re.DOTALL)
+    (command,) = re.findall(r"`(tn-fairseq\s+exchange\s+export.*?)`", PAGE, flags=re.DOTALL)
     words = shlex.split(command)
     run = run_command(*words, cwd=folder)
     assert run.code == 0, run.output

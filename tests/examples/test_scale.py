@@ -49,16 +49,14 @@ def test_the_slurm_example(slurm, monkeypatch):
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     commands = commands_of(readme)
-    assert [command[:4] for command in commands[:2]] == [
-        ["python", "-m", "tn_fairseq.tools.preprocessing", "binarize"]
-    ] * 2
+    assert [command[:3] for command in commands[:2]] == [["tn-fairseq", "data", "binarize"]] * 2
     assert [command[1] for command in commands[2:]] == [
         "examples/scale/dask_on_slurm.py",
         "examples/benchmark_scale.py",
     ]
     binarize = get_parser()
     for command in commands[:2]:
-        assert binarize.parse_args(command[4:]).shards == 10
+        assert binarize.parse_args(command[3:]).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
