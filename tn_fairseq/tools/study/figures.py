@@ -10,11 +10,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...core.errors import InputError
 from ...core.files import read_json, read_json_object
-from ..reporting.comparison import DROP, ORIGINAL, UNDER, Comparison, read_report
+from ..reporting.comparison import DROP, ORIGINAL, UNDER, Comparison
 from ..reporting.paper import AVERAGE, SQUAD_METRICS
 from ..reporting.statistics import compare_paired, detectable_difference, holm, is_equivalent, summarize
 from ..reporting.training_log import read_records
 from .earlier_names import renamed
+from .earlier_reports import read_any_report
 from .measures import COMMAND, LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
 from .plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm
 from .progress import wall
@@ -362,7 +363,7 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
     An attack has the scores on attacked examples, and how much lower they are than on the same examples before.
     """
     paths = [result_of(folder, place_of_run(run, measure), measure) for measure in ("glue", "squad", "robustness")]
-    rows = [row for path in paths if path for row in read_report(path, MEASURE_AGAIN)]
+    rows = [row for path in paths if path for row in read_any_report(path, MEASURE_AGAIN)]
     keys = [_score_key(row) for row in rows]
     return [(key, row.value) for key, row in zip(keys, rows) if key is not None and row.value is not None]
 
@@ -429,7 +430,7 @@ def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
     """The lexical measures in LEXICAL, whose intervals resample items and seeds."""
     path = result_of(folder, place(name, "lexical"), "lexical")
     rows = []
-    for row in read_report(path, MEASURE_AGAIN) if path else []:
+    for row in read_any_report(path, MEASURE_AGAIN) if path else []:
         if row.measure not in LEXICAL:
             continue
         title, unit, better = LEXICAL[row.measure]
