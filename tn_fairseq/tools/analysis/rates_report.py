@@ -63,7 +63,7 @@ class AnalysisOptions(CountingOptions):
 
 
 @dataclass(frozen=True)
-class Words:
+class Symbols:
     """A dictionary's symbols as a reader sees them."""
 
     forms: Sequence[str]  # in a text, with the space before a word
@@ -79,7 +79,7 @@ def analyze(options: AnalysisOptions) -> str:
     """
     check_data_folder(options.data_bin)
     dictionary = load_dictionary(options.data_bin / "dict.txt")
-    words = read_words(dictionary, options.encoder_json)
+    symbols = symbols_of(dictionary, options.encoder_json)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     loaded = {name: load_synonym_table(path, dictionary) for name, path in paths.items()}
     tables = Tables({name: one.synonyms for name, one in loaded.items()}, next(iter(loaded.values())).continues_word)
@@ -92,7 +92,7 @@ def analyze(options: AnalysisOptions) -> str:
     if options.teacher is not None:
         found = find_teacher(options.teacher, dictionary, options.data_bin)
         teacher = load_teacher(found, checkpoints, options, tables.synonyms)
-        of_teacher = TeacherCollector(str(options.teacher), tables.synonyms, words.is_content, options.max_cases)
+        of_teacher = TeacherCollector(str(options.teacher), tables.synonyms, symbols.is_content, options.max_cases)
     details = Details(tables.synonyms, options.max_cases, of_teacher)
 
     with report_folder(options.output, FILES) as folder:
@@ -101,7 +101,7 @@ def analyze(options: AnalysisOptions) -> str:
         totals = of_shown[0]["masked"], of_shown[0]["mismatches"]
         sources = source_rows(tables.synonyms, descriptions, details.fired, *totals)
         write_csv(sources, folder / SOURCES)
-        pairs, cases = pairs_and_cases(details, tables.synonyms, descriptions, words)
+        pairs, cases = pairs_and_cases(details, tables.synonyms, descriptions, symbols)
         write_csv(pairs, folder / PAIRS, COLUMNS)
         named = None if teacher is None else str(options.teacher)
         page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves, named)
@@ -165,15 +165,15 @@ def content_words(dictionary: Dictionary, encoder_json: Path | None) -> Tensor:
     return torch.tensor([index in content for index in range(len(dictionary))])
 
 
-def read_words(dictionary: Dictionary, encoder_json: Path | None) -> Words:
-    """The words of a dictionary; ``encoder_json`` is GPT-2's, for a dictionary of numbers."""
+def symbols_of(dictionary: Dictionary, encoder_json: Path | None) -> Symbols:
+    """The symbols of a dictionary; ``encoder_json`` is GPT-2's, for a dictionary of numbers."""
     forms = surface_forms(dictionary, encoder_json)
     labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
-    return Words(forms, labels, content_words(dictionary, encoder_json))
+    return Symbols(forms, labels, content_words(dictionary, encoder_json))
 
 
 def pairs_and_cases(
-    details: Details, tables: Mapping[str, Tensor], descriptions: Mapping[str, Mapping[str, str]], words: Words
+    details: Details, tables: Mapping[str, Tensor], descriptions: Mapping[str, Mapping[str, str]], symbols: Symbols
 ) -> tuple[list[dict[str, Any]], list[Case | TeacherCase]]:
     """The rows of the most frequent pairs, and the cases of all tables; ``descriptions`` are theirs."""
     languages = {
@@ -182,16 +182,16 @@ def pairs_and_cases(
     }
     # inflections are known only for English
     of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
-    pairs = pair_rows(details.wrong, tables, details.word_embeddings, words.is_content, words.labels, of_pairs)
+    pairs = pair_rows(details.wrong, tables, details.word_embeddings, symbols.is_content, symbols.labels, of_pairs)
     parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
     cases: list[Case | TeacherCase] = []
     for collector in details.collectors:
         language = languages[collector.name]
         inflection = relation if language == "eng" else _unknown
-        cases += collector.cases(words.forms, words.labels, parts_of_speech[language], inflection)
+        cases += collector.cases(symbols.forms, symbols.labels, parts_of_speech[language], inflection)
     if details.of_teacher is not None:
         part_of_speech = next(iter(parts_of_speech.values()))
-        cases += details.of_teacher.cases(words.forms, words.labels, part_of_speech, of_pairs)
+        cases += details.of_teacher.cases(symbols.forms, symbols.labels, part_of_speech, of_pairs)
     return pairs, cases
 
 
