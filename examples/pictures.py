@@ -3,7 +3,7 @@
 
     python examples/pictures.py demo/false-negatives --output examples/pictures
 
-reads the output folder of ``python -m tn_fairseq.analysis``, and writes cases.png and training.png, each smaller than
+reads the output folder of ``tn-fairseq look analysis``, and writes cases.png and training.png, each smaller than
 300 KB. cases.png shows the head and the first cases of the page, without its table and its filters. Chromium and
 matplotlib must be installed.
 """
@@ -36,13 +36,13 @@ END = 64  # empty space at the end of the page
 MARGIN = 16  # around the contents of a picture
 SCALE = 2  # pixels of the picture in each CSS pixel, so that its text is sharp
 LIMIT = 300_000  # bytes
-REMEDY = "give the output folder of python -m tn_fairseq.analysis"
+REMEDY = "give the output folder of tn-fairseq look analysis"
 
 
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("analysis", type=Path, help="output folder of python -m tn_fairseq.analysis")
+    parser.add_argument("analysis", type=Path, help="output folder of tn-fairseq look analysis")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder for the pictures")
     parser.add_argument("--cases", type=int, default=2, metavar="N", help="number of cases (default: %(default)s)")
     parser.add_argument(

@@ -7,7 +7,7 @@ import torch
 from helpers import WORDS, random_sentences
 from preprocessed import refused
 
-from tn_fairseq.huggingface.__main__ import main
+from tn_fairseq.__main__ import main
 from tn_fairseq.tokenizers.pretrained import load_pretrained
 from tn_fairseq.tools.preprocessing.binarization import binarize
 

@@ -1,17 +1,117 @@
-"""``python -m tn_fairseq`` prints the folder for --user-dir without delay."""
+"""``tn-fairseq`` finds the right command, without delay; ``python -m tn_fairseq`` is the same."""
 
+import runpy
 import sys
+from importlib import import_module
 
+import pytest
 from helpers import PLUGIN, run_command
+from preprocessed import refused
+
+from tn_fairseq.__main__ import COMMANDS, main
+from tn_fairseq.commands import GROUPS
+
+EARLIER = {
+    "preprocessing binarize --train text": "tn-fairseq data",
+    "analysis data-bin": "tn-fairseq look analysis",
+    "evaluation glue": "tn-fairseq evaluate",
+    "huggingface export": "tn-fairseq exchange",
+    "synonyms.fetch_wordnet": "tn-fairseq synonyms fetch-wordnet",
+}
 
 
-def test_only_the_folder_is_printed_and_torch_is_not_imported(tmp_path):
-    run = run_command(sys.executable, "-X", "importtime", "-m", "tn_fairseq", cwd=tmp_path)
+def help_of(capsys, *words: str) -> str:
+    with pytest.raises(SystemExit, match="0"):
+        main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+def file_of(command: str) -> str:
+    return command.replace(" ", "_").replace("-", "_")
+
+
+def test_help_has_one_line_for_each_command(capsys):
+    for flag in ("--help", "-h"):
+        main([flag])
+        lines = capsys.readouterr().out.splitlines()
+        for command, summary in COMMANDS.items():
+            assert [line.split(summary)[0].strip() for line in lines if line.endswith(summary)] == [command]
+    for group in GROUPS:
+        if group:
+            main([group])
+            assert (
+                all(f"  {group} {name} " in capsys_lines for name in GROUPS[group])
+                if (capsys_lines := capsys.readouterr().out)
+                else pytest.fail("no help")
+            )
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("", "tn-fairseq --help"),
+        ("--train", "tn-fairseq --help"),
+        ("__init__", "tn-fairseq --help"),
+        ("data binarise --train x", "did you mean data binarize"),
+        ("doctr", "did you mean look doctor"),
+        ("glue", "did you mean data glue or evaluate glue?"),
+        ("train_tokenizer", "did you mean data train-tokenizer"),
+        ("data user-dir", "did you mean user-dir"),
+    ],
+)
+def test_an_unknown_command_gets_one_line_with_the_similar_ones(words, hint):
+    message = refused(main, words.split())
+    assert message.startswith("error: ") and hint in message
+
+
+def test_the_name_of_the_group_may_be_left_out(capsys):
+    assert help_of(capsys, "binarize") == help_of(capsys, "data", "binarize")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_a_file_of_its_own_and_shows_how_to_run_it(command, capsys):
+    text = help_of(capsys, *command.split())
+    assert text.startswith(f"usage: tn-fairseq {command} [-h]")
+    assert text.count(f"tn-fairseq {command}") >= 1 + (command not in ("user-dir", "synonyms fetch-wordnet"))
+    assert ".py" not in text.replace("example.py", "")
+    module = import_module(f"tn_fairseq.commands.{file_of(command)}")
+    assert module.main.__doc__
+
+
+def test_there_is_a_file_for_each_command_and_the_options_that_some_share():
+    files = {path.stem for path in (PLUGIN / "commands").glob("*.py")}
+    assert files - {"__init__", "arguments", "binarizing", "fine_tuning"} == set(map(file_of, COMMANDS))
+
+
+def test_the_scripts_for_users_of_fairseq_run_the_commands(capsys, monkeypatch):
+    for script in (PLUGIN.parent / "preprocess").glob("*.py"):
+        command = script.read_text().split("``")[1].removeprefix("tn-fairseq ")
+        monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(str(script), run_name="__main__")
+        assert capsys.readouterr().out == help_of(capsys, *command.split())
+
+
+@pytest.mark.parametrize("program", [["tn-fairseq"], [sys.executable, "-m", "tn_fairseq"]], ids=["script", "module"])
+def test_the_folder_and_the_help_do_not_import_torch(program, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    run = run_command(*program, "user-dir", cwd=tmp_path)
     assert (run.code, run.stdout) == (0, f"{PLUGIN}\n")
     imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
     assert "tn_fairseq" in imported and not {"torch", "fairseq", "numpy"} & imported
+    run = run_command(*program, "--help", cwd=tmp_path)
+    imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+    assert "  data binarize " in run.stdout and not {"torch", "fairseq", "numpy"} & imported
 
 
-def test_other_commands_import_the_complete_plugin():
-    run = run_command(sys.executable, "-X", "importtime", "-m", "tn_fairseq.tools.evaluation", "--help")
+def test_other_commands_import_the_complete_plugin(monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    run = run_command("tn-fairseq", "evaluate", "glue", "--help")
     assert run.code == 0 and "tn_fairseq.criterions" in run.stderr
+
+
+@pytest.mark.parametrize("words", EARLIER)
+def test_the_modules_of_earlier_versions_name_the_new_command(words):
+    module, *more = words.split()
+    run = run_command(sys.executable, "-m", f"tn_fairseq.{module}", *more, fresh=True)
+    assert run.code == 1 and EARLIER[words] in run.error()

@@ -44,7 +44,8 @@ def main() -> None:
         command = [
             sys.executable,
             "-m",
-            "tn_fairseq.tools.preprocessing",
+            "tn_fairseq",
+            "data",
             "binarize",
             "--dask",
             cluster.scheduler_address,

@@ -90,7 +90,7 @@ def test_foreign_and_missing_files_get_one_line(analysis, name):
     assert f"{name}: not a p" in error(analysis)
     (analysis / name).unlink()
     line = error(analysis)
-    assert f"{name}: No such file" in line and "give the output folder of python -m tn_fairseq.analysis" in line
+    assert f"{name}: No such file" in line and "give the output folder of tn-fairseq look analysis" in line
 
 
 @pytest.mark.parametrize(

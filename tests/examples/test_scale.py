@@ -49,9 +49,7 @@ def test_the_slurm_example(slurm, monkeypatch):
 def test_the_commands_of_the_page_exist(monkeypatch):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     commands = commands_of(readme)
-    assert [command[:4] for command in commands[:2]] == [
-        ["python", "-m", "tn_fairseq.tools.preprocessing", "binarize"]
-    ] * 2
+    assert [command[:3] for command in commands[:2]] == [["tn-fairseq", "data", "binarize"]] * 2
     assert [command[1] for command in commands[2:]] == [
         "examples/scale/dask_on_slurm.py",
         "examples/benchmark_scale.py",

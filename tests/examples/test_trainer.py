@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import PLUGIN, commands_of, load_script
-from tn_fairseq.tools.preprocessing.__main__ import main as preprocessing
 
-from tn_fairseq.commands.look_analysis import main as analysis
+from tn_fairseq.__main__ import main
 from tn_fairseq.huggingface.synonyms import SynonymTable
 from tn_fairseq.huggingface.trainer import TrueNegativeTrainer
 
@@ -42,11 +41,11 @@ def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
         transformers.AutoModelForMaskedLM.from_pretrained(Path("trained") / name)
 
     for words in (binarize, of_data, of_tokenizer):
-        assert words[:3] == ["python", "-m", "tn_fairseq.tools.preprocessing"]
-        preprocessing(words[3:])
+        assert words[0] == "tn-fairseq"
+        main(words[1:])
     assert Path("synonyms.safetensors").exists()
-    assert analyze[:3] == ["python", "-m", "tn_fairseq.tools.analysis"]
-    analysis([*analyze[3:], "--mask-seeds", "1"])
+    assert analyze[:3] == ["tn-fairseq", "look", "analysis"]
+    main([*analyze[1:], "--mask-seeds", "1"])
     rates = json.loads(Path("false-negatives/false_negatives.json").read_text())
     assert [row["checkpoint"] for row in rates] == ["trained/plain", "trained/corrected"]
 

@@ -9,9 +9,9 @@ import torch
 from helpers import FAMILIES, prepare_training, write_table
 from huggingface_models import PIECES, make_bert, refusal, save_models, write_bin, write_vocabulary
 
+from tn_fairseq.__main__ import main
 from tn_fairseq.core.checkpoints import load_checkpoint
 from tn_fairseq.core.dictionary import load_dictionary
-from tn_fairseq.huggingface.__main__ import main
 from tn_fairseq.huggingface.exporting import export_model
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.model_card import model_card

@@ -11,8 +11,8 @@ import pytest
 import torch
 from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_bin, write_vocabulary
 from safetensors.torch import load_file, save_file
-from tn_fairseq.huggingface.__main__ import main
 
+from tn_fairseq.__main__ import main
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.huggingface.folder import PretrainedFolder
 from tn_fairseq.huggingface.importing import add_rows, cut_rows

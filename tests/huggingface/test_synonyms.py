@@ -13,6 +13,7 @@ from preprocessed import refused
 from tokenizer_folders import sentencepiece_folder, with_real_data
 
 from tn_fairseq.commands.synonyms_build import main
+from tn_fairseq.commands.synonyms_show import main as show
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.core.synonym_table import load_synonym_table, save_synonym_table
@@ -228,7 +229,7 @@ def test_the_command_writes_the_same_file_for_a_tokenizer_and_for_its_dictionary
         built = SynonymTable.from_vectors(tokenizer, vectors, min_similarity=0.5)
     assert torch.equal(built.synonyms, table.synonyms) and torch.equal(built.continues_word, table.continues_word)
     assert built.description.items() <= table.description.items()
-    main(["--tokenizer", "folder", "--table", "theirs", "--show", "primary"])
+    show(["theirs", "primary", "--tokenizer", "folder"])
     assert capsys.readouterr().out.endswith(f"primary: {', '.join(table.to_rows()['primary'])}\n")
 
 

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable
 from contextlib import chdir, suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,8 @@ import pytest
 import torch
 from helpers import FAMILIES, Bomb, prepare_training, write_sources
 from tokenizers import pre_tokenizers
+
+from tn_fairseq.__main__ import main
 
 # the world is created once
 pytestmark = [pytest.mark.xdist_group("hostile files"), pytest.mark.usefixtures("keep_logging")]
@@ -71,16 +72,15 @@ def test_each_of_these_files_would_run_code(container, tmp_path):
 
 
 def call(command: str) -> None:
-    """Call a command, such as "analysis data-bin --output out", in this process."""
-    name, *words = command.split()
-    import_module(f"tn_fairseq.{name}.__main__").main(words)
+    """Call a command, such as "look look analysis data-bin --output out", in this process."""
+    main(command.split())
 
 
 TABLE = "--synonym-table synonyms.safetensors"
-BUILD = "preprocessing build-synonym-table --dict data-bin/dict.txt --output"
-BINARIZE = "preprocessing binarize --valid text --destdir"
-TOKENIZE = "preprocessing binarize --train text --valid text --destdir out --tokenizer"
-IMPORT = "huggingface import --data data-bin --output out"
+BUILD = "synonyms build --dict data-bin/dict.txt --output"
+BINARIZE = "data binarize --valid text --destdir"
+TOKENIZE = "data binarize --train text --valid text --destdir out --tokenizer"
+IMPORT = "exchange import --data data-bin --output out"
 SCORE = "--seeds 1 --max-update 1 --output scores"
 
 
@@ -98,10 +98,10 @@ def world(tmp_path_factory) -> Path:
     with chdir(folder):
         call(f"{BINARIZE} data-bin --train text --tokenizer vocab.txt")
         call(f"{BUILD} synonyms.safetensors --source vectors --vectors vectors")
-        call("preprocessing glue --glue-dir glue --task all --tokenizer vocab.txt --destdir glue-bin")
-        call("preprocessing squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin")
+        call("data glue --glue-dir glue --task all --tokenizer vocab.txt --destdir glue-bin")
+        call("data squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin")
         prepare_training("data-bin", ".", *HARD_CORRECTION, *TABLE.split(), "--max-update", 1)()
-        call("huggingface export checkpoint_last.pt --output huggingface")
+        call("exchange export checkpoint_last.pt --output huggingface")
     shutil.copytree(folder / "huggingface" / "discriminator", folder / "bin")
     (folder / "bin" / "model.safetensors").unlink()
     return folder
@@ -120,7 +120,7 @@ PLACES = [
     "a.pt data-bin --restore-file a.pt",
     "a.safetensors data-bin --finetune-from-model a.safetensors",
     "run/checkpoint_last.pt data-bin",
-    f"a.pt analysis data-bin --path a.pt {TABLE} --output out",
+    f"a.pt look analysis data-bin --path a.pt {TABLE} --output out",
     f"a.pt evaluation glue a.pt --data glue-bin {SCORE}",
     "a.pt evaluation lexical a.pt --data data-bin --word-pairs pairs --output out",
     "a.pt huggingface export a.pt --output out",
@@ -156,7 +156,7 @@ PLACES = [
     ),
     # binarized data, and an earlier run
     *(f"data-bin/{name} data-bin" for name in ("dict.txt", "train.idx", "train.bin", "valid.idx")),
-    f"data-bin/valid.idx analysis data-bin --path checkpoint_last.pt {TABLE} --output out",
+    f"data-bin/valid.idx look analysis data-bin --path checkpoint_last.pt {TABLE} --output out",
     f"glue-bin/SST-2/input0/train.idx evaluation glue checkpoint_last.pt --data glue-bin {SCORE}",
     f"glue-bin/SST-2/label/valid.bin evaluation glue checkpoint_last.pt --data glue-bin {SCORE}",
     f"squad-bin/train.bin evaluation squad checkpoint_last.pt --data squad-bin {SCORE}",

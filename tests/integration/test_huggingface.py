@@ -2,7 +2,6 @@
 
 import math
 import shlex
-import sys
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ from huggingface_models import PIECES, make_bert, make_electra, write_bin, write
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 
 transformers = pytest.importorskip("transformers")
-COMMAND = [sys.executable, "-m", "tn_fairseq.huggingface"]
+COMMAND = ["tn-fairseq", "exchange"]
 
 
 @pytest.fixture(scope="module")

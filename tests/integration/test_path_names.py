@@ -7,24 +7,29 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 from helpers import FAMILIES, prepare_training, write_sources
 from preprocessed import contents, refused
 from safetensors.torch import load_file
-from tn_fairseq.huggingface.__main__ import main as huggingface
-from tn_fairseq.tools.evaluation.__main__ import main as evaluation
 
-from tn_fairseq.commands.look_analysis import main as analysis
-
-binarize, build_synonym_table, glue, squad, train_tokenizer = (
-    import_module(f"tn_fairseq.tools.preprocessing.commands.{name}").main
-    for name in ("binarize", "build_synonym_table", "glue", "squad", "train_tokenizer")
+from tn_fairseq.commands import (
+    data_binarize,
+    data_glue,
+    data_squad,
+    data_train_tokenizer,
+    evaluate_glue,
+    evaluate_squad_score,
+    exchange_export,
+    exchange_import,
+    look_analysis,
+    synonyms_build,
+    synonyms_show,
 )
+
 pytestmark = pytest.mark.usefixtures("keep_logging")
 PLAIN = "plain"
 # a leading dash, quotes, patterns, formats, a precomposed and a combining accent, special characters of shells, YAML
@@ -75,22 +80,22 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     names = Names(name, sources)
     found: dict[str, object] = {}
 
-    def run(main: Callable, *words: object) -> str:
-        main([str(word) for word in words])
+    def run(command: ModuleType, *words: object) -> str:
+        command.main([str(word) for word in words])
         return capsys.readouterr().out
 
     text, vocabulary = names.source("text"), names.source("vocab.txt", ".txt")
-    run(train_tokenizer, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
+    run(data_train_tokenizer, f"--input={text}", "--type=wordpiece", "--vocab-size=60", f"--output={names('trained')}")
     found["tokenizer"] = contents(Path(names("trained")))
 
     data, tokenizer = names("data-bin"), f"--tokenizer={vocabulary}"
-    run(binarize, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
+    run(data_binarize, f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}")
     found["data-bin"] = contents(Path(data))
 
     table, dictionary = names("synonyms", ".safetensors"), f"--dict={data}/dict.txt"
     source = f"--vectors={names.source('vectors')}", f"--stop-words={names.source('stop-words')}"
-    run(build_synonym_table, dictionary, "--source=vectors", *source, f"--output={table}")
-    shown = run(build_synonym_table, dictionary, f"--table={table}", "--show", "noun1", "noun2")
+    run(synonyms_build, dictionary, "--source=vectors", *source, f"--output={table}")
+    shown = run(synonyms_show, dictionary, f"./{table}", "noun1", "noun2")
     found["synonyms"] = load_file(table)["synonyms"].tolist(), shown.splitlines()[-2:]
 
     flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction", f"--synonym-table={table}"]
@@ -100,23 +105,23 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     checkpoint = f"{folder}/checkpoint_last.pt"
     found["trained"] = parameters(checkpoint)
 
-    run(build_synonym_table, dictionary, "--source=model", f"--path={checkpoint}", f"--output={names('near')}")
+    run(synonyms_build, dictionary, "--source=model", f"--path={checkpoint}", f"--output={names('near')}")
     found["near"] = load_file(names("near"))["synonyms"].tolist()
 
     report = names("report")
     words = f"--path={folder}/checkpoint_l*.pt", f"--synonym-table={table}", "--mask-seeds=1", f"--output={report}"
-    analysis([names.argument(data), *words])
+    look_analysis.main([names.argument(data), *words])
     assert "Glyph" not in capsys.readouterr().err
     (row,) = json.loads(Path(report, "false_negatives.json").read_text())
     assert (row.pop("checkpoint"), row.pop("table")) == (checkpoint, Path(table).stem)
     found["report"] = row, sorted(contents(Path(report)))
 
     exported = names("exported")
-    run(huggingface, "export", names.argument(checkpoint), f"--output={exported}", f"--data={data}")
+    run(exchange_export, names.argument(checkpoint), f"--output={exported}", f"--data={data}")
     found["exported"] = {file: sum for file, sum in contents(Path(exported)).items() if not file.endswith("README.md")}
     imported = names("imported", ".pt")
     words = f"--generator={exported}/generator", f"--data={data}", f"--output={imported}"
-    told = run(huggingface, "import", names.argument(f"{exported}/discriminator"), *words)
+    told = run(exchange_import, names.argument(f"{exported}/discriminator"), *words)
     found["imported"] = parameters(imported)
     # the printed command is valid
     first, data_folder, _, _, *flags = shlex.split(told.split("continue with: ")[1])[:-1]
@@ -126,14 +131,14 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     found["continued"] = parameters(f"{folder}/checkpoint_last.pt")
 
     for command, words in (
-        (glue, (f"--glue-dir={names.source('glue')}", "--task=all")),
-        (squad, (f"--train={names.source('squad.json')}", f"--valid={names('squad.json')}")),
+        (data_glue, (f"--glue-dir={names.source('glue')}", "--task=all")),
+        (data_squad, (f"--train={names.source('squad.json')}", f"--valid={names('squad.json')}")),
     ):
-        output = names(f"{command.__name__}-bin")
+        output = names(f"{command.__name__.rpartition('.')[2]}-bin")
         run(command, *words, tokenizer, f"--destdir={output}")
-        found[command.__name__] = contents(Path(output))
+        found[command.__name__.rpartition(".")[2]] = contents(Path(output))
     scored = names("squad.json"), names.source("predictions.json")
-    found["score"] = run(evaluation, "squad-score", *map(names.argument, scored))
+    found["score"] = run(evaluate_squad_score, *map(names.argument, scored))
     return found
 
 
@@ -158,24 +163,24 @@ def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, mon
     vocabulary = names.source("vocab.txt", ".txt")
     text, data = names.source("text"), names("data-bin")
     tokenizer = f"--tokenizer={vocabulary}"
-    binarize([f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}"])
+    data_binarize.main([f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}"])
     folder = names("pretrained")
     flags = [*FAMILIES["bert"].split(), "--task=electra", "--criterion=electra", "--max-update=1"]
     train(names.argument(data), folder, *flags)
     examples = f"--destdir={names('examples')}"
-    glue([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
+    data_glue.main([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
     exported, imported = names("exported"), names("imported", ".pt")
-    huggingface(["export", names.argument(f"{folder}/checkpoint_last.pt"), f"--output={exported}", f"--data={data}"])
-    huggingface(["import", names.argument(exported), f"--data={data}", f"--output={imported}"])
-    words = ["glue", names.argument(imported), f"--data={names('examples')}", f"--output={names('scores')}"]
-    evaluation([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
+    exchange_export.main([names.argument(f"{folder}/checkpoint_last.pt"), f"--output={exported}", f"--data={data}"])
+    exchange_import.main([names.argument(exported), f"--data={data}", f"--output={imported}"])
+    words = [names.argument(imported), f"--data={names('examples')}", f"--output={names('scores')}"]
+    evaluate_glue.main([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
     assert f"{ODD}imported-{ODD}" in capsys.readouterr().out
     (result,) = json.loads(Path(names("scores"), "glue.json").read_text())
     assert result["checkpoint"] == f"{ODD}imported-{ODD}" and result["valid"]
 
 
-def refusal(main: Callable, *words: object) -> str:
-    return refused(main, list(map(str, words)))
+def refusal(command: ModuleType, *words: object) -> str:
+    return refused(command.main, list(map(str, words)))
 
 
 @pytest.mark.parametrize(("name", "sign"), [("a:b", ":"), ("${x}", "${")])
@@ -184,20 +189,20 @@ def test_a_data_folder_whose_name_fairseq_misreads(name, sign, data_bin, synonym
     shutil.copytree(data_bin, name)
     expected = f"error: {name}: fairseq takes {sign} for"
     words = "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
-    assert refusal(analysis, name, *words).startswith(expected)
-    assert refusal(huggingface, "import", "bert", "--data", name, "--output", "model.pt").startswith(expected)
+    assert refusal(look_analysis, name, *words).startswith(expected)
+    assert refusal(exchange_import, "bert", "--data", name, "--output", "model.pt").startswith(expected)
     if sign == ":":  # fairseq reads the other sign before it imports the plugin
         words = name, "checkpoints", *FAMILIES["electra"].split(), "--criterion", "electra"
         assert refusal(lambda words: train(*words), *words).startswith(expected)
     os.symlink(name, "link")  # as the message suggests
     assert "model.pt" in refusal(
-        analysis, "link", "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
+        look_analysis, "link", "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
     )
 
 
 def test_a_newline_in_a_name_leaves_the_message_one_line(tmp_path):
     path = tmp_path / "no\r\nsuch" / "dict.txt"
-    error = refusal(build_synonym_table, "--dict", path, "--table", "t", "--show", "noun1")
+    error = refusal(synonyms_show, "t", "noun1", "--dict", path)
     assert r"no\r\nsuch/dict.txt: No such file" in error
 
 
@@ -205,6 +210,6 @@ def test_a_name_that_is_not_text_gets_one_line(sources, data_bin, tmp_path):
     vectors = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")  # Latin-1
     shutil.copy(sources / "vectors", vectors)
     words = "--dict", data_bin / "dict.txt", "--source", "vectors", "--vectors", os.fsdecode(vectors)
-    error = refusal(build_synonym_table, *words, "--output", tmp_path / "table.safetensors")
+    error = refusal(synonyms_build, *words, "--output", tmp_path / "table.safetensors")
     assert r"caf\udce9.txt" in error and "cannot be written as utf-8; rename" in error
     assert [path.suffix for path in tmp_path.iterdir()] == [".txt"]

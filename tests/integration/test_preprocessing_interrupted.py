@@ -12,6 +12,7 @@ from interruption import full_disk, kill_at_every_step
 from preprocessed import contents, refused, write
 from tokenizer_folders import bert_folder
 
+from tn_fairseq.commands import data_train_tokenizer
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.preprocessing.binarization import binarize
@@ -73,7 +74,7 @@ def test_a_tokenizer_killed_at_every_step(tmp_path):
 
     def train(output: Path, kind: str) -> None:
         size = {"wordpiece": 32, "sentencepiece": 24}[kind]
-        train_tokenizer.main(f"--input {path} --type {kind} --vocab-size {size} --output {output}".split())
+        data_train_tokenizer.main(f"--input {path} --type {kind} --vocab-size {size} --output {output}".split())
 
     def tokens(folder: Path) -> list[str] | None:
         try:
@@ -105,19 +106,19 @@ ANSWER = {"text": "cat", "answer_start": 4}
 
 
 @pytest.mark.parametrize(
-    ("command", "needed"), [("glue", "CoLA"), ("squad", "dict.txt"), ("build_synonym_table", "table.safetensors")]
+    ("command", "needed"), [("data_glue", "CoLA"), ("data_squad", "dict.txt"), ("synonyms_build", "table.safetensors")]
 )
 @pytest.mark.slow
 def test_other_commands_killed_at_every_step(command, needed, tmp_path):
     """Over earlier output: if the file or folder that readers need exists, all output is the old or the new."""
-    main = import_module(f"tn_fairseq.tools.preprocessing.commands.{command}").main
+    main = import_module(f"tn_fairseq.commands.{command}").main
 
     def flags(output: Path, words: list[str], sentences: str) -> list:
-        if command == "build_synonym_table":
+        if command == "synonyms_build":
             dictionary = write(tmp_path / "dict.txt", "".join(f"{word} 1\n" for word in words))
             return ["--dict", dictionary, "--source", "wordnet", "--output", output / needed]
         tokenizer = ["--tokenizer", bert_folder(tmp_path / "tokenizer", words), "--destdir", output]
-        if command == "glue":
+        if command == "data_glue":
             (tmp_path / "glue" / "CoLA").mkdir(parents=True, exist_ok=True)
             for split in ("train", "dev"):
                 write(tmp_path / "glue" / "CoLA" / f"{split}.tsv", sentences)

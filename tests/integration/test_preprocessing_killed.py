@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ def command(tmp_path) -> list:
     """A binarize command that takes a while, with two workers."""
     path = text(tmp_path / "text", 30_000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
-    command = [sys.executable, "-m", "tn_fairseq.tools.preprocessing", "binarize", "--train", path, "--valid", path]
+    command = ["tn-fairseq", "data", "binarize", "--train", path, "--valid", path]
     return list(map(str, [*command, "--tokenizer", tmp_path / "tokenizer", "--workers", 2, "--shards", 2]))
 
 

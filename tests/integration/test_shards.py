@@ -1,7 +1,6 @@
 """Text split into shards: fairseq-train reads one per epoch, and resumes exactly in the middle of the second."""
 
 import re
-import sys
 
 import pytest
 from helpers import FAMILIES, WORDS, fairseq_train, random_sentences, run_command, write_data_bin
@@ -24,7 +23,7 @@ def shards(tmp_path_factory) -> str:
     bert_folder(folder / "tokenizer", WORDS)
     flags = [f"--{name}={folder / name}.txt" for name in ("train", "valid")]
     flags += [f"--tokenizer={folder / 'tokenizer'}", f"--destdir={folder / 'bin'}", "--shards", 2]
-    run = run_command(sys.executable, "-m", "tn_fairseq.tools.preprocessing", "binarize", *flags)
+    run = run_command("tn-fairseq", "data", "binarize", *flags)
     assert run.code == 0 and "wrote 2 shards of " in run.stdout, run.output
     return run.stdout.splitlines()[-1]
 

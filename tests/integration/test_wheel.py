@@ -11,7 +11,8 @@ from pathlib import Path
 import fairseq
 import pytest
 from helpers import PLUGIN, Run, write_sources, write_squad
-from tn_fairseq.tools.preprocessing.__main__ import COMMANDS
+
+from tn_fairseq.commands import GROUPS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # its tests depend on each other's output
 ROOT = PLUGIN.parent
@@ -103,17 +104,17 @@ def preprocessed(installation) -> Installation:
     write_sources(installation.folder)
     write_squad(installation.folder / "dev.json", ANSWERED)
     commands = [
-        "train-tokenizer --input text --type wordpiece --vocab-size 60 --output tokenizer",
-        "binarize --train text --valid text --tokenizer vocab.txt --destdir data-bin",
-        "build-synonym-table --dict data-bin/dict.txt --source vectors --vectors vectors --output synonyms.safetensors",
-        "twins --data data-bin --share 0.2 --min-count 1 --destdir twin-bin",
-        "glue --glue-dir glue --task SST-2 --tokenizer vocab.txt --destdir glue-bin",
-        "squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin",
-        "swap-synonyms --squad dev.json --output swapped.json",
-        "add-distractors --squad dev.json --output distractors.json",
+        "data train-tokenizer --input text --type wordpiece --vocab-size 60 --output tokenizer",
+        "data binarize --train text --valid text --tokenizer vocab.txt --destdir data-bin",
+        "synonyms build --dict data-bin/dict.txt --source vectors --vectors vectors --output synonyms.safetensors",
+        "data twins --data data-bin --share 0.2 --min-count 1 --destdir twin-bin",
+        "data glue --glue-dir glue --task SST-2 --tokenizer vocab.txt --destdir glue-bin",
+        "data squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin",
+        "evaluate swap-synonyms --squad dev.json --output swapped.json",
+        "evaluate add-distractors --squad dev.json --output distractors.json",
     ]
-    assert {command.split()[0] for command in commands} == COMMANDS.keys()
-    run = installation.modules("tn_fairseq", *(f"tn_fairseq.tools.preprocessing {command}" for command in commands))
+    assert {command.split()[1] for command in commands if command.startswith("data")} == GROUPS["data"].keys()
+    run = installation.modules(*(f"tn_fairseq {command}" for command in ["user-dir", *commands]))
     assert run.stdout.startswith(f"{installation.packages / 'tn_fairseq'}\n")  # the folder for --user-dir
     return installation
 
@@ -135,10 +136,10 @@ def test_every_preprocessing_command(preprocessed):
 def test_analysis_export_and_fine_tuning(trained):
     checkpoint, table = "checkpoints/checkpoint_last.pt", "--synonym-table synonyms.safetensors"
     trained.modules(
-        f"tn_fairseq.tools.analysis data-bin --path {checkpoint} {table} --mask-seeds 1 --output false-negatives",
-        f"tn_fairseq.huggingface export {checkpoint} --data data-bin --output exported",
-        f"tn_fairseq.tools.evaluation glue tiny={checkpoint} --data glue-bin --seeds 1 --max-update 2 --output glue-scores "
-        "-- --cpu",
+        f"tn_fairseq look analysis data-bin --path {checkpoint} {table} --mask-seeds 1 --output false-negatives",
+        f"tn_fairseq exchange export {checkpoint} --data data-bin --output exported",
+        f"tn_fairseq evaluate glue tiny={checkpoint} --data glue-bin --seeds 1 --max-update 2 "
+        "--output glue-scores -- --cpu",
     )
     assert "SST-2" in (trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8")
     assert "<script" in (trained.folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")

@@ -34,12 +34,11 @@ for module in pkgutil.iter_modules(tn_fairseq.synonyms.__path__):
 TABLE_FOR_A_DICTIONARY = """
 from pathlib import Path
 
-from tn_fairseq.tools.preprocessing.__main__ import main
+from tn_fairseq.__main__ import main
 
 Path("dict.txt").write_text("primary 1\\nmain 1\\nstay 1\\n", encoding="utf-8")
-table = ["build-synonym-table", "--dict", "dict.txt"]
-main([*table, "--source", "wordnet", "--output", "synonyms.safetensors"])
-main([*table, "--table", "synonyms.safetensors", "--show", "primary"])
+main("synonyms build --dict dict.txt --source wordnet --output synonyms.safetensors".split())
+main("synonyms show synonyms.safetensors primary --dict dict.txt".split())
 """
 TABLE_FOR_A_TOKENIZER = """
 from tn_fairseq.huggingface import SynonymTable
@@ -54,7 +53,7 @@ assert table.synonyms.tolist() == [[-1]] * 5 + [[6], [5], [-1], [-1]]
 OTHER_COMMANDS = """
 for command in "binarize", "glue":
     try:
-        main([command])
+        main(["data", command])
     except SystemExit as stop:
         assert stop.code.startswith("error: fairseq is not installed, but this command needs it; "), stop.code
     else:

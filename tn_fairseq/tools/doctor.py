@@ -76,7 +76,10 @@ def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | No
 
 
 def checks(*paths: Path | None) -> Iterator[tuple[str, Callable[[], str]]]:
-    """The name of each essential check, also of the files in FILES, and a function that returns what it found, or raises InputError."""
+    """The name of each essential check, and a function that returns what it found, or raises InputError.
+
+    ``paths`` are those of FILES.
+    """
     yield "Python", _python
     yield "torch", _torch
     yield "fairseq", _fairseq

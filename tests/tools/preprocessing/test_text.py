@@ -20,6 +20,7 @@ from preprocessed import contents, refused, sentences, write
 from pyarrow import feather, ipc, parquet
 from tokenizer_folders import TEXT
 
+from tn_fairseq.commands import data_train_tokenizer
 from tn_fairseq.tools.preprocessing import text as text_module
 from tn_fairseq.tools.preprocessing.binarization import binarize
 from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
@@ -151,8 +152,8 @@ def test_a_tokenizer_is_the_same_from_any_format(tmp_path, kind, size, capsys):
     plain = write(tmp_path / "plain", PLAIN)
     saved = save_to_disk(tmp_path / "saved", [*TEXTS, None])
     words = ["--type", kind, "--vocab-size", size, "--output"]
-    train_tokenizer.main(["--input", str(plain), *words, str(tmp_path / "ours")])
-    train_tokenizer.main(["--input", str(saved), *words, str(tmp_path / "theirs"), "--skip-bad-records"])
+    data_train_tokenizer.main(["--input", str(plain), *words, str(tmp_path / "ours")])
+    data_train_tokenizer.main(["--input", str(saved), *words, str(tmp_path / "theirs"), "--skip-bad-records"])
     assert "skipped bad records: 1\n" in capsys.readouterr().out
     assert contents(tmp_path / "ours") == contents(tmp_path / "theirs")
 

@@ -11,6 +11,7 @@ from preprocessed import refused
 from tokenizer_folders import REAL_DATA, SPECIAL, with_real_data
 
 from tn_fairseq.commands.synonyms_build import main
+from tn_fairseq.commands.synonyms_show import main as show
 from tn_fairseq.core.dictionary import fingerprint, load_dictionary
 from tn_fairseq.core.synonym_table import load_synonym_table, read_description
 
@@ -157,7 +158,7 @@ def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
     assert list(description["counts"].values()) == [6, 6, 5]
     printed = capsys.readouterr().out
     assert "--stop-words FILE" in printed and "paper" not in printed
-    main(["--dict", str(french), "--table", str(french.parent / "synonyms.safetensors"), "--show", "the"])
+    show([str(french.parent / "synonyms.safetensors"), "the", "--dict", str(french)])
     assert capsys.readouterr().out.endswith("the: (no synonym)\n")
 
 
@@ -263,25 +264,10 @@ def test_swords_measures_the_table(dict_txt, tmp_path, capsys):
     assert re.search(r"^rows across inflections +0 +0.00% of \d+ rows$", capsys.readouterr().out, re.M)
 
 
-def test_show_prints_the_rows_of_an_existing_table_and_then_reports_unknown_words(dict_txt, vectors_txt, capsys):
-    output = build(dict_txt, "--source", "vectors", "--vectors", vectors_txt)
-    capsys.readouterr()
-    show = ["--dict", str(dict_txt), "--table", str(output), "--show"]
-    main([*show, "primary", "halt", "the"])
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[-3:] == ["primary: main, chief, stay", "halt: (no synonym)", "the: (a stop word)"]
-    assert any(line.startswith("dictionary_fingerprint") for line in printed)
-    with pytest.raises(SystemExit) as raised:
-        main([*show, "##s", "primary", "zzz", "halt"])
-    assert raised.value.code == f"error: --show: '##s', 'zzz' are not whole words in {dict_txt}"
-    assert capsys.readouterr().out.splitlines()[-2:] == ["primary: main, chief, stay", "halt: (no synonym)"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         ("--encoder-json encoder.json --source wordnet --output x", "--encoder-json"),
-        ("--table missing.safetensors --show primary", "missing.safetensors"),
         ("--source model --path missing.pt --output x", "missing.pt"),
         ("--source wordnet --stop-words missing.txt --output x", "with one word per line with --stop-words"),
         ("--source vectors --vectors wrong.json --output x", "wrong.json, line 1: not a word followed by numbers"),
@@ -300,7 +286,6 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
     [
         "",
         "--source wordnet",
-        "--show primary",
         "--source vectors --output x",
         "--source vectors --vectors v.txt --lang fra --output x",
         "--source wordnet --combine union --output x",
@@ -315,12 +300,6 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
         "--source list --synonyms x --min-score nan --output x",
         "--source wordnet --top-k 5 --output x",
         "--source list --synonyms x --min-similarity 0.5 --output x",
-        "--show primary --table x --source wordnet",
-        "--show primary --table x --output x",
-        "--show primary --table x --top-k 5",
-        "--show primary --table x --no-contrasts",
-        "--show primary --table x --filter vectors=0.3",
-        "--source wordnet --table x --output y",
         "--source wordnet --lang fra --no-contrasts --output x",
     ],
 )

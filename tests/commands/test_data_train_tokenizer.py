@@ -9,6 +9,7 @@ from preprocessed import contents, refused, write
 from tokenizer_folders import SPECIAL
 from tokenizers import Tokenizer
 
+from tn_fairseq.commands import data_train_tokenizer
 from tn_fairseq.tokenizers import load_tokenizer
 
 KINDS = ["wordpiece", "sentencepiece"]
@@ -30,7 +31,7 @@ def flags(corpus, output, kind="wordpiece", size=200):
 
 def train(*args, more=()):
     """Run the command; returns the folder."""
-    train_tokenizer.main([*flags(*args), *more])
+    data_train_tokenizer.main([*flags(*args), *more])
     return args[1]
 
 
@@ -93,7 +94,7 @@ def test_the_same_input_gives_the_same_files(corpus, tmp_path):
         train(corpus, tmp_path / "one" / kind, kind, 100)
     # Another process has different seeds for its hash tables.
     again = [flags(corpus, tmp_path / "two" / kind, kind, 100) for kind in KINDS]
-    program = f"from {train_tokenizer.__name__} import main\nfor flags in {again!r}: main(flags)"
+    program = f"from {data_train_tokenizer.__name__} import main\nfor flags in {again!r}: main(flags)"
     subprocess.run([sys.executable, "-c", program], check=True)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ from preprocessed import refused, serve_hub, write
 from tn_fairseq.core.dictionary import load_dictionary
 
 binarize, glue, squad = (
-    import_module(f"tn_fairseq.tools.preprocessing.commands.{name}").main for name in ("binarize", "glue", "squad")
+    import_module(f"tn_fairseq.commands.data_{name}").main for name in ("binarize", "glue", "squad")
 )
 COMMANDS = {"binarize": binarize, "glue": glue, "squad": squad}
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "where", "?"]
@@ -194,7 +193,7 @@ def test_usage(flags, command, wrong, message, capsys):
 def test_an_error_in_the_shell(flags, tmp_path):
     write(tmp_path / "valid.txt", b"\xff")
     words = ["binarize", *flags["binarize"], "--workers", 2]
-    run = run_command(sys.executable, "-m", "tn_fairseq.tools.preprocessing", *words, cwd=tmp_path)
+    run = run_command("tn-fairseq", "data", *words, cwd=tmp_path)
     assert run.error().startswith("error: valid.txt: not UTF-8") and not (tmp_path / "out").exists()
 
 

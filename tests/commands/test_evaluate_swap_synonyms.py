@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 from lexical_files import swords_content, write_swords
@@ -89,7 +88,7 @@ def test_the_seed_alone_decides(squad, tmp_path):
 @pytest.mark.slow  # imports and reads WordNet in another process
 def test_another_hash_seed_of_python_gives_the_same_bytes(squad, tmp_path):
     words = ["--squad", str(squad), "--share", "0.3", "--output"]
-    command = [sys.executable, "-m", "tn_fairseq.tools.preprocessing", "swap-synonyms", *words, tmp_path / "there.json"]
+    command = ["tn-fairseq", "evaluate", "swap-synonyms", *words, tmp_path / "there.json"]
     subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "7"}, check=True)
     main([*words, str(tmp_path / "here.json")])
     assert (tmp_path / "there.json").read_bytes() == (tmp_path / "here.json").read_bytes()
