@@ -54,7 +54,7 @@ soak: $(VENV)/.ready
 	$(BIN)/python -m pytest -m 'slow or soak' --timeout 0 -s $(SOAK)
 
 docs: $(VENV)/.ready
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
 dist: $(VENV)/.ready
