@@ -57,7 +57,8 @@ def main(argv=None):
     say("[2/4] fairseq: " + how)
     install(python, ["--no-build-isolation", "--no-deps", "--require-hashes", "--requirement", "fairseq.txt"])
     say("[3/4] this package and all that its extras and tests need: about 250 MB, 700 MB on disk")
-    install(python, [*more, *constraint, "--editable", ".[fairseq,test]"])
+    # without the other index, because pip would ask it for each of a hundred packages
+    install(python, [*constraint, "--editable", ".[fairseq,test]"])
     # torchaudio from PyPI needs CUDA. With a CPU torch it cannot be imported, and then transformers cannot import its
     # models either.
     if subprocess.call([python, "-c", "import torchaudio"], stderr=subprocess.DEVNULL):

@@ -186,7 +186,7 @@ def student(common: dict[str, Any], teacher: str | None = None) -> Steps:
 
 
 def make_peer_step(common: dict[str, Any], compiled: bool = False) -> Step:
-    """A plain loop over the classes of transformers: for ELECTRA, two towers with tied embeddings, or masked LM."""
+    """A plain loop over the classes of transformers: for ELECTRA, two encoders with tied embeddings, or masked LM."""
     make = peer_electra if common["arch"].startswith("electra") else peer_bert
     parameters, loss_of = make(common, torch.compile if compiled else lambda model: model)
     batches = endless_batches(common)
@@ -208,7 +208,7 @@ def peer_electra(common: dict[str, Any], compile_model: Callable) -> tuple[list[
     """The parameters, and the loss of tokens and targets: replaced token detection."""
     from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
-    sizes, towers = common["sizes"], []
+    sizes, encoders = common["sizes"], []
     for owner, make in (("generator", ElectraForMaskedLM), ("encoder", ElectraForPreTraining)):
         config = ElectraConfig(
             vocab_size=VOCABULARY_SIZE,
@@ -219,12 +219,12 @@ def peer_electra(common: dict[str, Any], compile_model: Callable) -> tuple[list[
             intermediate_size=sizes[f"{owner}_ffn_embed_dim"],
             pad_token_id=1,
         )
-        towers.append(make(config).to(common["device"]).train())
-    generator, discriminator = towers
+        encoders.append(make(config).to(common["device"]).train())
+    generator, discriminator = encoders
     generator.electra.embeddings = discriminator.electra.embeddings
     generator.generator_lm_head.weight = discriminator.electra.embeddings.word_embeddings.weight
-    parameters = list({id(p): p for tower in towers for p in tower.parameters()}.values())
-    generator, discriminator = map(compile_model, towers)
+    parameters = list({id(p): p for encoder in encoders for p in encoder.parameters()}.values())
+    generator, discriminator = map(compile_model, encoders)
 
     def loss_of(tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         masked, attention_mask = target.ne(1), tokens.ne(1).long()
@@ -291,8 +291,8 @@ def make_generator_passes(common: dict[str, Any]) -> Step:
         tokens = next(batches)["net_input"]["src_tokens"]
         with autocast(common):
             with torch.no_grad():
-                model(src_tokens=tokens, features_only=True, tower="generator")
-            hidden, _ = model(src_tokens=tokens, features_only=True, tower="generator")
+                model(src_tokens=tokens, features_only=True, encoder="generator")
+            hidden, _ = model(src_tokens=tokens, features_only=True, encoder="generator")
         hidden.float().square().sum().backward()
         model.zero_grad(set_to_none=True)
 

@@ -93,19 +93,19 @@ def measure(engine: str, workers: str, text: str, tokenizer: str, folder: str) -
     with ExitStack() as stack:
         stack.enter_context(one_line_errors())
         loaded = load_tokenizer(tokenizer)
-        where: dict[str, Any] = {"workers": int(workers)}
+        where: int | str = int(workers)
         if engine == "dask":
             from distributed import LocalCluster
 
             cluster = LocalCluster(n_workers=int(workers), threads_per_worker=1, dashboard_address=None)
-            where = {"dask": stack.enter_context(cluster).scheduler_address}
+            where = stack.enter_context(cluster).scheduler_address
         valid = Path(folder, "valid")
         with open(text, "rb") as file:
             valid.write_bytes(file.readline())
         # Starting the workers takes the same time for every size and is not counted.
         before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
         out = stack.enter_context(tempfile.TemporaryDirectory(dir=folder))
-        counts = binarize({"train": [Path(text)], "valid": [valid]}, loaded, out, **where)["train"]
+        counts = binarize({"train": [Path(text)], "valid": [valid]}, loaded, out, where)["train"]
         seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
         written = sum(Path(out, name).stat().st_size for name in ("train.bin", "train.idx"))
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)

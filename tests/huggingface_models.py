@@ -87,5 +87,5 @@ def save_models(folder: Path, models: dict[str, torch.nn.Module], pieces: list[s
 
 
 def refusal(*words: object) -> str:
-    """The one-line error of ``python -m tn_fairseq.huggingface``."""
+    """The one-line error of ``tn-fairseq exchange``."""
     return refused(main, list(map(str, words)))

@@ -193,7 +193,10 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
 @pytest.mark.parametrize(
     "criterion, name, allowed, refused, limits",
     [
-        *[("electra", f"--{tower}-loss-weight", 0, -1.5, "non-negative") for tower in ("generator", "discriminator")],
+        *[
+            ("electra", f"--{encoder}-loss-weight", 0, -1.5, "non-negative")
+            for encoder in ("generator", "discriminator")
+        ],
         ("mlm_soft_reg", "--soft-reg-weight", 0, -1.5, "non-negative"),
         ("mlm_sent_kl", "--sent-kl-weight", 0, math.nan, "non-negative"),
         ("rtd_focal", "--rtd-focal-gamma", 0, -1.5, "non-negative"),

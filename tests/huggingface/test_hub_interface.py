@@ -87,7 +87,7 @@ def test_features_of_a_pair_are_those_of_transformers(load, folder, family):
 def test_the_features_of_the_generator(load, folder):
     _, features = run("ElectraModel", folder / "generator", "noun1 verb2")
     interface = load("electra")
-    found = interface.extract_features(interface.encode("noun1 verb2"), tower="generator")
+    found = interface.extract_features(interface.encode("noun1 verb2"), encoder="generator")
     torch.testing.assert_close(found[0], features, atol=1e-5, rtol=1e-4)
 
 
@@ -132,7 +132,7 @@ def test_what_a_released_model_lacks_is_not_made_up(folder, tmp_path):
     with pytest.raises(InputError, match="no generator_head to fill in masks; also give .* generator="):
         electra.fill_mask(TEXT)
     with pytest.raises(InputError, match="no generator to compute its features; also give"):
-        electra.extract_features(electra.encode("noun1"), tower="generator")
+        electra.extract_features(electra.encode("noun1"), encoder="generator")
     encoder = transformers.ElectraModel.from_pretrained(folder / "electra")
     encoder.save_pretrained(write_vocabulary(tmp_path))
     with pytest.raises(InputError, match="no discriminator_head to detect replaced tokens; give a discriminator"):

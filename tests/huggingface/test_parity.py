@@ -93,7 +93,7 @@ BASE = {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072
 
 @pytest.mark.parametrize("sizes", [{"embedding_size": 32}, SMALL])
 def test_electra_of_transformers_survives_a_round_trip(tmp_path, wordpiece_bin, sizes):
-    """Embeddings of the same size as the discriminator, and real sizes, which each tower projects."""
+    """Embeddings of the same size as the discriminator, and real sizes, which each encoder projects."""
     models = dict(zip(("discriminator", "generator"), make_electra(len(PIECES), **sizes)))
     found = round_trip(tmp_path, wordpiece_bin, models)
     assert found.keys() == {"masked LM", "detection"} and max(found.values()) < TOLERANCE, found

@@ -110,7 +110,7 @@ def world(tmp_path_factory) -> Path:
 # places where ASCII is valid text
 TEXTS = [
     f"text2 {BINARIZE} out --train text2 --tokenizer vocab.txt",
-    "text2 preprocessing train-tokenizer --input text2 --type wordpiece --vocab-size 60 --output out",
+    "text2 data train-tokenizer --input text2 --type wordpiece --vocab-size 60 --output out",
     f"stop.txt {BUILD} out --source vectors --vectors vectors --stop-words stop.txt",
 ]
 # every place that accepts a file: its path, and a command that reads it, or flags of fairseq-train
@@ -121,13 +121,13 @@ PLACES = [
     "a.safetensors data-bin --finetune-from-model a.safetensors",
     "run/checkpoint_last.pt data-bin",
     f"a.pt look analysis data-bin --path a.pt {TABLE} --output out",
-    f"a.pt evaluation glue a.pt --data glue-bin {SCORE}",
-    "a.pt evaluation lexical a.pt --data data-bin --word-pairs pairs --output out",
-    "a.pt huggingface export a.pt --output out",
+    f"a.pt evaluate glue a.pt --data glue-bin {SCORE}",
+    "a.pt evaluate lexical a.pt --data data-bin --word-pairs pairs --output out",
+    "a.pt exchange export a.pt --output out",
     f"a.pt {BUILD} out --source model --path a.pt",
     # synonym tables and their sources
     "a.safetensors data-bin --synonym-table a.safetensors",
-    f"a.safetensors {BUILD.removesuffix(' --output')} --table a.safetensors --show noun1",
+    "a.safetensors synonyms show a.safetensors noun1 --dict data-bin/dict.txt",
     f"glove.txt {BUILD} out --source vectors --vectors glove.txt",
     f"list.txt {BUILD} out --source list --synonyms list.txt",
     f"dict.txt {BUILD} out --dict dict.txt --source vectors --vectors vectors",
@@ -143,24 +143,24 @@ PLACES = [
     f"gpt2/vocab.bpe {TOKENIZE} gpt2",
     f"bert/tokenizer_config.json {TOKENIZE} bert",
     f"huggingface/generator/special_tokens_map.json {TOKENIZE} huggingface/generator",
-    "data-bin/tokenizer/vocab.txt huggingface export checkpoint_last.pt --data data-bin --output out",
+    "data-bin/tokenizer/vocab.txt exchange export checkpoint_last.pt --data data-bin --output out",
     # labeled examples
     f"dict.txt {TOKENIZE} vocab.txt --dict dict.txt",
-    "glue/SST-2/dev.tsv preprocessing glue --glue-dir glue --task all --tokenizer vocab.txt --destdir out",
-    "a.json preprocessing squad --train squad.json --valid a.json --tokenizer vocab.txt --destdir out",
-    "a.json evaluation squad-score a.json predictions.json",
-    "a.json evaluation squad-score squad.json a.json",
+    "glue/SST-2/dev.tsv data glue --glue-dir glue --task all --tokenizer vocab.txt --destdir out",
+    "a.json data squad --train squad.json --valid a.json --tokenizer vocab.txt --destdir out",
+    "a.json evaluate squad-score a.json predictions.json",
+    "a.json evaluate squad-score squad.json a.json",
     *(
-        f"{name} evaluation lexical checkpoint_last.pt --data data-bin {option} {name} --output out"
+        f"{name} evaluate lexical checkpoint_last.pt --data data-bin {option} {name} --output out"
         for option, name in (("--swords", "a.json.gz"), ("--word-pairs", "a.txt"), ("--blimp", "a.zip"))
     ),
     # binarized data, and an earlier run
     *(f"data-bin/{name} data-bin" for name in ("dict.txt", "train.idx", "train.bin", "valid.idx")),
     f"data-bin/valid.idx look analysis data-bin --path checkpoint_last.pt {TABLE} --output out",
-    f"glue-bin/SST-2/input0/train.idx evaluation glue checkpoint_last.pt --data glue-bin {SCORE}",
-    f"glue-bin/SST-2/label/valid.bin evaluation glue checkpoint_last.pt --data glue-bin {SCORE}",
-    f"squad-bin/train.bin evaluation squad checkpoint_last.pt --data squad-bin {SCORE}",
-    f"scores/model/SST-2/seed1/settings.json evaluation glue model=checkpoint_last.pt --data glue-bin {SCORE}",
+    f"glue-bin/SST-2/input0/train.idx evaluate glue checkpoint_last.pt --data glue-bin {SCORE}",
+    f"glue-bin/SST-2/label/valid.bin evaluate glue checkpoint_last.pt --data glue-bin {SCORE}",
+    f"squad-bin/train.bin evaluate squad checkpoint_last.pt --data squad-bin {SCORE}",
+    f"scores/model/SST-2/seed1/settings.json evaluate glue model=checkpoint_last.pt --data glue-bin {SCORE}",
 ]
 
 

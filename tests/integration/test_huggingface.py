@@ -1,4 +1,4 @@
-"""``python -m tn_fairseq.huggingface`` together with ``fairseq-train``."""
+"""``tn-fairseq exchange`` together with ``fairseq-train``."""
 
 import math
 import shlex

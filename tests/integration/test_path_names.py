@@ -193,7 +193,7 @@ def test_a_data_folder_whose_name_fairseq_misreads(name, sign, data_bin, synonym
     assert refusal(exchange_import, "bert", "--data", name, "--output", "model.pt").startswith(expected)
     if sign == ":":  # fairseq reads the other sign before it imports the plugin
         words = name, "checkpoints", *FAMILIES["electra"].split(), "--criterion", "electra"
-        assert refusal(lambda words: train(*words), *words).startswith(expected)
+        assert refused(lambda words: train(*words), list(map(str, words))).startswith(expected)
     os.symlink(name, "link")  # as the message suggests
     assert "model.pt" in refusal(
         look_analysis, "link", "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"

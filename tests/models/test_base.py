@@ -88,7 +88,7 @@ def test_depths_for_layer_wise_learning_rates(build):
         expected = 1 + int(layer[1]) if layer else 0 if embeds else None
         depths[name] = getattr(parameter, "optim_overrides", {}).get("layer_depth")
         assert depths[name] == expected, name
-    assert sum("embedding_projection.weight" in name for name in depths) == 2  # of both towers
+    assert sum("embedding_projection.weight" in name for name in depths) == 2  # of both encoders
 
 
 def test_sinusoidal_positions_differ_by_the_same_rotation_everywhere(build):

@@ -21,11 +21,11 @@ def test_only_the_embeddings_are_shared(electra):
     names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     assert len(names) == len(set(map(id, model.parameters())))  # no duplicates
     embeddings = {name for name in names if "embedding" in name and not name.startswith("embeddings.")}
-    # embeddings of size 128 fit the tiny discriminator without a projection; otherwise each tower has its own
+    # embeddings of size 128 fit the tiny discriminator without a projection; otherwise each encoder has its own
     assert embeddings == {f"generator.embedding_projection.{kind}" for kind in ("weight", "bias")}
 
 
-def test_the_shared_embeddings_get_gradients_from_both_towers_and_both_heads(electra):
+def test_the_shared_embeddings_get_gradients_from_both_encoders_and_both_heads(electra):
     task, model, batch = electra
     output = run(task, model, batch)
     weight = model.embeddings.word_embeddings.weight

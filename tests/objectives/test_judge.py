@@ -26,7 +26,7 @@ def test_every_prediction_is_read_in_its_own_sentence(build, family):
             replaced[0, places[number][1]] = predictions[number]
         with torch.no_grad():
             before, after = (
-                model(tokens, features_only=True, tower="discriminator")[0] for tokens in (alone, replaced)
+                model(tokens, features_only=True, encoder="discriminator")[0] for tokens in (alone, replaced)
             )
         for number in of_row:
             place = places[number][1]

@@ -70,9 +70,9 @@ def test_temperature_and_weight(build):
     assert double.log["sent_kl"] == plain.log["sent_kl"]  # logged without its weight
 
 
-@pytest.mark.parametrize("tower, size", [("generator", 64), ("discriminator", 128)])
-def test_electra_uses_the_chosen_tower(build, tower, size):
-    assert term(build_kl(build, "electra", "--sent-kl-encoder", tower)).h_s.shape[-1] == size
+@pytest.mark.parametrize("encoder, size", [("generator", 64), ("discriminator", 128)])
+def test_electra_uses_the_chosen_encoder(build, encoder, size):
+    assert term(build_kl(build, "electra", "--sent-kl-encoder", encoder)).h_s.shape[-1] == size
 
 
 @pytest.mark.parametrize("flags", [[], ["--sent-kl-dropout"]])

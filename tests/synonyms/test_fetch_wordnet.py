@@ -8,6 +8,7 @@ from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk_folders import make_folder
 from preprocessed import refused
 
+from tn_fairseq.commands.synonyms_fetch_wordnet import main
 from tn_fairseq.synonyms import fetch_wordnet
 from tn_fairseq.synonyms.wordnet import wordnet_version
 
@@ -71,7 +72,7 @@ def test_the_copy_of_a_faster_process_is_kept(without_wordnet, debian):
 
 def test_without_files_the_error_says_how_to_get_them(without_wordnet, debian, tmp_path):
     folder = make_folder(tmp_path / "dict", tmp_path)
-    message = refused(fetch_wordnet.main, ["--from", str(folder)])
+    message = refused(main, ["--from", str(folder)])
     assert f"(no network), and {folder} has no cntlist.rev; " in message
     assert "apt-get install wordnet-base wordnet-sense-index" in message and "--from" in message
 
@@ -88,5 +89,5 @@ def test_a_folder_that_a_group_or_anyone_can_write_is_not_used(without_wordnet, 
 
 
 def test_an_existing_wordnet_is_kept(reader, capsys):
-    fetch_wordnet.main([])
+    main([])
     assert capsys.readouterr() == ("WordNet 3.0 is ready\n", "")

@@ -229,7 +229,7 @@ def test_damaged_data(build, data_bin, tmp_path, name, damage, message):
     if damage:
         (folder / name).write_bytes(damage(content))
     task.cfg.data = str(folder)
-    with pytest.raises(SystemExit, match=message + r"python -m tn_fairseq\.preprocessing binarize"):
+    with pytest.raises(SystemExit, match=message + r"tn-fairseq data binarize"):
         ElectraTask.setup_task(task.cfg).load_dataset("train")
 
 

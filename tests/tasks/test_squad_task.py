@@ -102,7 +102,7 @@ def test_another_model_is_refused(build_squad):
 
 def test_files_that_do_not_belong_together(build_squad, squad_bin):
     task, _, _ = build_squad()
-    with pytest.raises(SystemExit, match=r"no .*/test\.bin .* python -m tn_fairseq\.preprocessing squad"):
+    with pytest.raises(SystemExit, match=r"no .*/test\.bin .* tn-fairseq data squad"):
         task.load_dataset("test")
     save_file({"answer": torch.zeros(5, 2, dtype=torch.long)}, squad_bin / "train.safetensors")
     with pytest.raises(SystemExit, match="holds 5 answers for 2 windows"):

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was dropped."""
     args, tokenizer, began = start(get_parser(), argv)
     splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
-    how = {"workers": args.workers, "dask": args.dask, "text_only": args.text_only, "shards": args.shards}
+    how = {"workers": args.dask or args.workers, "text_only": args.text_only, "shards": args.shards}
     how["reading"] = reading(args)
     counts = binarize(splits, tokenizer, args.destdir, dict_path=args.dict, **how)
     seconds = time.perf_counter() - began

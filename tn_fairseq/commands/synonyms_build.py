@@ -62,7 +62,7 @@ PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to 
 def main(argv: Sequence[str] | None = None) -> None:
     """Build a table."""
     args = parse(argv)
-    dictionary, words = read_words(args.dict, args.tokenizer, args.encoder_json)
+    dictionary, words = read_words(args)
     if isinstance(dictionary, TokenizerSymbols):
         continuations = dictionary.continuations
         args.options = replace(args.options, read_model=dictionary.read_model)

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_intermixed_args(argv)
     if args.tokenizer and args.encoder_json:
         parser.error("--encoder-json needs --dict")
-    dictionary, words = read_words(args.dict, args.tokenizer, args.encoder_json)
+    dictionary, words = read_words(args)
     table, _, description = load_synonym_table(args.table, dictionary)
     for name, value in sorted(description.items()):
         print(f"{name:24}{value}")
@@ -59,13 +59,13 @@ def add_vocabulary_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoder-json", metavar="FILE", help="GPT-2's encoder.json, for a dictionary of numbers")
 
 
-def read_words(path: str | None, tokenizer: str | None, encoder_json: str | None) -> tuple[Symbols, Mapping[int, str]]:
+def read_words(args: argparse.Namespace) -> tuple[Symbols, Mapping[int, str]]:
     """The symbols of a dict.txt or of a tokenizer, and those that are whole words, by index."""
-    if tokenizer is None:
-        symbols = read_symbols(path)
-        return symbols, whole_words(symbols, encoder_json)
+    if args.dict:
+        symbols = read_symbols(args.dict)
+        return symbols, whole_words(symbols, args.encoder_json)
     with naming("--tokenizer"):
-        of_tokenizer = TokenizerSymbols(load_tokenizer(tokenizer))
+        of_tokenizer = TokenizerSymbols(load_tokenizer(args.tokenizer))
     return of_tokenizer, of_tokenizer.words
 
 

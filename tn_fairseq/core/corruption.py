@@ -87,10 +87,10 @@ def masking_thresholds(
         order.partition(most - 1, axis=1)
     first = np.sort(order[:, :most], axis=1)
     ranks = np.arange(1, most + 1)
-    shares = (ranks - rounding[:, None]) / np.maximum(counts, 1)
-    shares[(shares > largest) | (ranks > counts)] = np.inf
+    fractions = (ranks - rounding[:, None]) / np.maximum(counts, 1)
+    fractions[(fractions > largest) | (ranks > counts)] = np.inf
     thresholds = np.full(heads.shape, np.inf)
-    np.put_along_axis(thresholds, (first & low).astype(np.int64), shares, axis=1)
+    np.put_along_axis(thresholds, (first & low).astype(np.int64), fractions, axis=1)
     if starts_word is not None:  # the other tokens of a word get the threshold of its first token
         heads_of = np.maximum.accumulate(np.where(heads, np.arange(width), 0), axis=1)
         thresholds = np.where(maskable, np.take_along_axis(thresholds, heads_of, axis=1), np.inf)

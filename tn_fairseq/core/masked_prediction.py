@@ -10,7 +10,7 @@ from . import corruption
 
 
 class ElectraOutput(NamedTuple):
-    """One pass through both towers of ELECTRA. N masked positions in a batch of shape (B, T)."""
+    """One pass through both encoders of ELECTRA. N masked positions in a batch of shape (B, T)."""
 
     logits: Tensor  # (N, V), the generator's, at the masked positions
     drawn_tokens: Tensor  # (N), what the generator drew

@@ -18,7 +18,7 @@ from ..modules.transformer_encoder import LAYER_NORM_EPS, TOKEN_TYPES
 Names = dict[str, tuple[str, ...]]
 
 # ours, after encoder_ or generator_ -> theirs
-_TOWER_SIZES = {
+_ENCODER_SIZES = {
     "layers": "num_hidden_layers",
     "embed_dim": "hidden_size",
     "attention_heads": "num_attention_heads",
@@ -60,18 +60,18 @@ _NEVER = -10_000.0  # a logit, also in float16
 _DETECTION_HEAD = {"dense": "discriminator_predictions.dense", "output": "discriminator_predictions.dense_prediction"}
 
 
-def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str) -> dict[str, Any]:
-    """Fields of our models' configuration for one tower, from the ``config.json`` at ``path``.
+def sizes_from_huggingface(config: Mapping[str, Any], path: Path, encoder: str) -> dict[str, Any]:
+    """Fields of our models' configuration for one encoder, from the ``config.json`` at ``path``.
 
-    The tower is BERT's encoder, or ELECTRA's discriminator or generator. Raises InputError for sizes that are missing
+    The encoder is BERT's encoder, or ELECTRA's discriminator or generator. Raises InputError for sizes that are missing
     or not positive, and for options that our encoder does not support.
     """
     for key, expected in _FIXED.items():
         if config.get(key, expected) != expected:
             raise InputError(f"{path}: {key} is {config[key]!r}; import supports only {expected!r}")
-    wanted = {f"{_owner(tower)}_{ours}": theirs for ours, theirs in _TOWER_SIZES.items()}
+    wanted = {f"{_owner(encoder)}_{ours}": theirs for ours, theirs in _ENCODER_SIZES.items()}
     wanted["max_positions"] = "max_position_embeddings"
-    if tower != "encoder":
+    if encoder != "encoder":
         # BERT's embeddings are as wide as its layers
         wanted["embedding_size"] = "embedding_size" if config["model_type"] == "electra" else "hidden_size"
     sizes: dict[str, Any] = {}
@@ -92,9 +92,9 @@ def sizes_from_huggingface(config: Mapping[str, Any], path: Path, tower: str) ->
 
 
 def huggingface_config(
-    cfg: Mapping[str, Any], model_type: str, tower: str, architecture: str, vocab_size: int, pad_token_id: int
+    cfg: Mapping[str, Any], model_type: str, encoder: str, architecture: str, vocab_size: int, pad_token_id: int
 ) -> dict[str, Any]:
-    """The ``config.json`` for one tower of a model with our configuration ``cfg``."""
+    """The ``config.json`` for one encoder of a model with our configuration ``cfg``."""
     config = {
         "architectures": [architecture],
         "model_type": model_type,
@@ -105,26 +105,26 @@ def huggingface_config(
         "dtype": "float32",
         **_FIXED,
     }
-    config |= {theirs: cfg[f"{_owner(tower)}_{ours}"] for ours, theirs in _TOWER_SIZES.items()}
+    config |= {theirs: cfg[f"{_owner(encoder)}_{ours}"] for ours, theirs in _ENCODER_SIZES.items()}
     config |= {theirs: cfg[ours] for ours, theirs in _RATES.items()}
     if model_type == "electra":
-        own = cfg["generator_embedding_size"] if tower == "generator" else None  # of a frozen generator
+        own = cfg["generator_embedding_size"] if encoder == "generator" else None  # of a frozen generator
         config["embedding_size"] = own or cfg["embedding_size"]
     return dict(sorted(config.items()))
 
 
-def tower_names(
-    ours: Collection[str], tower: str, model_type: str, prefix: str, layers: Sequence[int] | None = None
+def encoder_names(
+    ours: Collection[str], encoder: str, model_type: str, prefix: str, layers: Sequence[int] | None = None
 ) -> Names:
-    """The names of a tower, its embeddings and its head among our parameters, with theirs.
+    """The names of an encoder, its embeddings and its head among our parameters, with theirs.
 
     The model type, bert or electra, decides the names of their heads; ``prefix`` starts the names of their encoder, and
     ``layers`` are their numbers of our layers (default: the same).
     """
-    embeddings = f"{tower}_embeddings."  # of a frozen generator
+    embeddings = f"{encoder}_embeddings."  # of a frozen generator
     if not any(name.startswith(embeddings) for name in ours):
         embeddings = "embeddings."
-    parts = (embeddings, f"{tower}.", "masked_lm_head." if tower == "encoder" else f"{tower}_head.")
+    parts = (embeddings, f"{encoder}.", "masked_lm_head." if encoder == "encoder" else f"{encoder}_head.")
     return {name: _their_names(name, model_type, prefix, layers) for name in ours if name.startswith(parts)}
 
 
@@ -177,6 +177,6 @@ def has_vocabulary_rows(name: str) -> bool:
     return name.endswith(("embeddings.word_embeddings.weight", "_head.bias"))
 
 
-def _owner(tower: str) -> str:
-    """What the sizes of a tower start with: those of ELECTRA's discriminator are named like those of BERT's encoder."""
-    return "generator" if tower == "generator" else "encoder"
+def _owner(encoder: str) -> str:
+    """What the sizes of an encoder start with: those of ELECTRA's discriminator have the names of BERT's encoder."""
+    return "generator" if encoder == "generator" else "encoder"

@@ -18,13 +18,13 @@ from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
 from ..models.loading import load_ours
 from ..tokenizers.base import Tokenizer
-from .conversion import huggingface_config, to_huggingface, tower_names, vocabulary_rows
+from .conversion import encoder_names, huggingface_config, to_huggingface, vocabulary_rows
 from .folder import SAFETENSORS
 from .model_card import model_card
 from .tokenizer import tokenizer_files
 from .vocabulary_files import read_data_bin
 
-# tower -> class in transformers
+# encoder -> class in transformers
 _ARCHITECTURES = {
     "encoder": "BertForMaskedLM",
     "discriminator": "ElectraForPreTraining",
@@ -47,26 +47,26 @@ def export_model(checkpoint: Path, output: Path, data_bin: Path | None = None, *
     parameters = model.state_dict()
     is_electra = isinstance(model, ElectraModel)
     model_type = "electra" if is_electra else "bert"
-    # tower -> subfolder
-    towers = {"discriminator": "discriminator", "generator": "generator"} if is_electra else {"encoder": ""}
+    # encoder -> subfolder
+    encoders = {"discriminator": "discriminator", "generator": "generator"} if is_electra else {"encoder": ""}
     with write_atomically(output) as staging:
-        for tower, subfolder in towers.items():
-            folder, architecture = staging / subfolder, _ARCHITECTURES[tower]
+        for encoder, subfolder in encoders.items():
+            folder, architecture = staging / subfolder, _ARCHITECTURES[encoder]
             folder.mkdir(parents=True)
             tensors = to_huggingface(
-                parameters, tower_names(parameters, tower, model_type, f"{model_type}."), token_ids
+                parameters, encoder_names(parameters, encoder, model_type, f"{model_type}."), token_ids
             )
             if half:
                 tensors = {part: tensor.half() for part, tensor in tensors.items()}
             save_tensors(tensors, folder / SAFETENSORS, {"format": "pt"})
             rows = vocabulary_rows(token_ids)
-            config = huggingface_config(model.cfg, model_type, tower, architecture, rows, pad)
+            config = huggingface_config(model.cfg, model_type, encoder, architecture, rows, pad)
             (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
             for file_name, content in tokenizer_files(tokenizer, dictionary, model.cfg.max_positions).items():
                 (folder / file_name).write_bytes(content)
-            card = model_card(Path(output.absolute().name, subfolder).as_posix(), tower, state)
+            card = model_card(Path(output.absolute().name, subfolder).as_posix(), encoder, state)
             (folder / "README.md").write_text(card, encoding="utf-8")
-    return [output / subfolder for subfolder in towers.values()]
+    return [output / subfolder for subfolder in encoders.values()]
 
 
 def read_checkpoint(

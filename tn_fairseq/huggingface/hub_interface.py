@@ -18,7 +18,7 @@ from ..models.electra import ElectraModel
 from ..tokenizers.base import BERT_NAMES, Tokenizer, one_line
 from ..tokenizers.pretrained import load_pretrained
 from .exporting import read_checkpoint
-from .importing import read_model, read_towers
+from .importing import read_encoders, read_model
 
 
 class Filled(NamedTuple):
@@ -155,10 +155,10 @@ class ElectraHubInterface(HubInterface):
     masked_lm_head = "generator_head"
     remedy = "also give the folder of the generator: generator=..."
 
-    def extract_features(self, tokens: Tensor, tower: str = "discriminator") -> Tensor:
+    def extract_features(self, tokens: Tensor, encoder: str = "discriminator") -> Tensor:
         """Hidden states of the last layer of the discriminator or the generator: (T) or (B, T) -> (B, T, H)."""
-        self._require(tower, "compute its features", self.remedy)
-        return self._features(tokens, tower=tower)
+        self._require(encoder, "compute its features", self.remedy)
+        return self._features(tokens, encoder=encoder)
 
     @torch.no_grad()
     def replaced_probabilities(self, sentence: str) -> list[tuple[str, float]]:
@@ -192,11 +192,11 @@ def from_pretrained(
         data_bin = None if data_name_or_path is None else Path(data_name_or_path)
         model, dictionary, tokenizer, _ = read_checkpoint(folder / checkpoint_file, data_bin, "data_name_or_path")
     else:
-        towers = read_towers(folder, Path(generator) if generator else None)
+        encoders = read_encoders(folder, Path(generator) if generator else None)
         tokenizer = load_pretrained(folder)
         dictionary = tokenizer.dictionary()
         dictionary.add_symbol(MASK)
-        read = read_model(towers, dictionary, tokenizer)
+        read = read_model(encoders, dictionary, tokenizer)
         model = read.model
         for part in {name.split(".")[0] for name in read.fresh}:
             delattr(model, part)  # newly initialized, so its output would be meaningless

@@ -20,10 +20,10 @@ from ..models.electra import ElectraModel
 from ..tokenizers.base import Tokenizer
 from .conversion import (
     Names,
+    encoder_names,
     from_huggingface,
     has_vocabulary_rows,
     sizes_from_huggingface,
-    tower_names,
     vocabulary_rows,
 )
 from .folder import PretrainedFolder, read_folder, tied_copies
@@ -32,7 +32,7 @@ from .vocabulary_files import check_tokenizer, read_data_bin
 
 _POSITIONS = "embeddings.position_embeddings.weight"
 _NOT_SHARED = (
-    "but both towers share their embeddings; give the generator that was trained with this discriminator, or remove "
+    "but both encoders share their embeddings; give the generator that was trained with this discriminator, or remove "
     "--generator"
 )
 
@@ -72,19 +72,19 @@ def import_model(
     generator with other embeddings.
     """
     check_data_folder(data_bin)
-    towers = read_towers(folder, generator, as_electra)
-    _sizes(towers)  # before AutoTokenizer, which also reads config.json, and says less about what is wrong
+    encoders = read_encoders(folder, generator, as_electra)
+    _sizes(encoders)  # before AutoTokenizer, which also reads config.json, and says less about what is wrong
     dictionary, tokenizer = read_data_bin(data_bin)
     check_tokenizer(folder, dictionary, tokenizer, data_bin, new_symbols)
     cut: dict[Path, int] = {}
     if new_symbols:
-        for source in {source.path: source for source in towers.values()}.values():
+        for source in {source.path: source for source in encoders.values()}.values():
             cut[source.path] = cut_rows(source, len(tokenizer.pieces))
             add_rows(source, vocabulary_rows(torch.from_numpy(tokenizer.token_ids(dictionary))))
     if keep_layers is not None:
-        tower, source = next(iter(towers.items()))
-        towers[tower] = choose_layers(source, keep_layers)
-    imported = read_model(towers, dictionary, tokenizer, max_positions)
+        encoder, source = next(iter(encoders.items()))
+        encoders[encoder] = choose_layers(source, keep_layers)
+    imported = read_model(encoders, dictionary, tokenizer, max_positions)
     imported.cut_rows.update(cut)
     flags = ["--criterion", "electra", "--optimizer", "electra_adamw"]
     flags += ["--tokens-per-sample", str(min(128, imported.model.cfg.max_positions))]
@@ -105,8 +105,8 @@ def import_model(
     return imported
 
 
-def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = False) -> dict[str, PretrainedFolder]:
-    """Tower -> folder: BERT's encoder, or ELECTRA's discriminator and, if there is one, its generator.
+def read_encoders(folder: Path, generator: Path | None = None, as_electra: bool = False) -> dict[str, PretrainedFolder]:
+    """Encoder -> folder: BERT's encoder, or ELECTRA's discriminator and, if there is one, its generator.
 
     Raises InputError for a folder that cannot be read, and for a generator of BERT.
     """
@@ -114,10 +114,10 @@ def read_towers(folder: Path, generator: Path | None = None, as_electra: bool = 
     is_electra = as_electra or source.model_type == "electra"
     if generator and not is_electra:
         raise InputError(f"--generator {generator}: BERT has no generator; remove the flag, or add --as electra")
-    towers = {"discriminator" if is_electra else "encoder": source}
+    encoders = {"discriminator" if is_electra else "encoder": source}
     if generator:
-        towers["generator"] = source if generator.resolve() == folder.resolve() else read_folder(generator)
-    return towers
+        encoders["generator"] = source if generator.resolve() == folder.resolve() else read_folder(generator)
+    return encoders
 
 
 def cut_rows(source: PretrainedFolder, size: int) -> int:
@@ -163,24 +163,24 @@ def choose_layers(source: PretrainedFolder, layers: Sequence[int | str]) -> Pret
 
 
 def read_model(
-    towers: Mapping[str, PretrainedFolder],
+    encoders: Mapping[str, PretrainedFolder],
     dictionary: Dictionary,
     tokenizer: Tokenizer,
     max_positions: int | None = None,
 ) -> Imported:
-    """The model of the given towers, with rows in the order of the dictionary; errors are those of ``import_model``."""
-    sizes, first = _sizes(towers), next(iter(towers.values()))
+    """The model of these encoders, with rows in the order of the dictionary; errors are those of ``import_model``."""
+    sizes, first = _sizes(encoders), next(iter(encoders.values()))
     available = sizes["max_positions"]
     if max_positions is not None:
         if not 1 <= max_positions <= available:
             raise InputError(f"--max-positions {max_positions}: must be between 1 and {available}, as in {first.path}")
         sizes["max_positions"] = max_positions
-    arch, differing = _architecture(towers, sizes)
-    is_alone = "discriminator" in towers and "generator" not in towers
+    arch, differing = _architecture(encoders, sizes)
+    is_alone = "discriminator" in encoders and "generator" not in encoders
     if is_alone and any(name.startswith(("encoder_", "embedding_")) for name in differing):
         # the architecture's generator belongs to another discriminator
         sizes |= _quarter(sizes)
-        arch, differing = _architecture(towers, sizes)
+        arch, differing = _architecture(encoders, sizes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = ARCH_MODEL_REGISTRY[arch](MODEL_DATACLASS_REGISTRY[arch](**sizes), dictionary)
@@ -197,9 +197,9 @@ def read_model(
     state: dict[str, Tensor] = {}
     left_out: dict[Path, set[str]] = {}
     cut: dict[Path, int] = {}
-    for tower, source in towers.items():
+    for encoder, source in encoders.items():
         cut[source.path] = cut.get(source.path, 0) + cut_rows(source, rows)
-        names = _find_tensors(source, tower, shapes)
+        names = _find_tensors(source, encoder, shapes)
         parameters = from_huggingface(source.tensors, names, token_ids)
         for name in sorted(parameters.keys() & state.keys()):
             if not torch.equal(parameters[name], state[name]):
@@ -223,28 +223,28 @@ def read_model(
     )
 
 
-def _sizes(towers: Mapping[str, PretrainedFolder]) -> dict[str, Any]:
-    """The fields of the model's configuration; raises InputError if the towers cannot share their embeddings."""
+def _sizes(encoders: Mapping[str, PretrainedFolder]) -> dict[str, Any]:
+    """The fields of the model's configuration; raises InputError if the encoders cannot share their embeddings."""
     sizes: dict[str, Any] = {}
-    for tower, source in towers.items():
+    for encoder, source in encoders.items():
         path, config = source.path / "config.json", source.config
         if source.layers is not None:
             config = {**config, "num_hidden_layers": len(source.layers)}
-        for name, size in sizes_from_huggingface(config, path, tower).items():
+        for name, size in sizes_from_huggingface(config, path, encoder).items():
             if sizes.setdefault(name, size) != size and name in ("embedding_size", "max_positions"):
                 described = name.replace("_", " ")
                 raise InputError(f"{path}: {described} {size}, but {sizes[name]} in the discriminator, {_NOT_SHARED}")
     return sizes
 
 
-def _architecture(towers: Collection[str], sizes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _architecture(encoders: Collection[str], sizes: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The registered architecture closest to the given sizes, and the sizes that differ."""
 
     def differing(arch: str) -> dict[str, Any]:
         defaults = MODEL_DATACLASS_REGISTRY[arch]()
         return {name: size for name, size in sizes.items() if getattr(defaults, name) != size}
 
-    kind = ElectraModel if "discriminator" in towers else BertModel
+    kind = ElectraModel if "discriminator" in encoders else BertModel
     archs = [name for name, registered in ARCH_MODEL_REGISTRY.items() if issubclass(registered, kind)]
     arch = min(archs, key=lambda name: len(differing(name)))
     return arch, differing(arch)
@@ -258,20 +258,20 @@ def _quarter(sizes: Mapping[str, Any]) -> dict[str, int]:
     return encoder_sizes("generator", sizes["encoder_layers"], hidden_size, heads, max(1, ffn_size))
 
 
-def _find_tensors(source: PretrainedFolder, tower: str, shapes: Mapping[str, torch.Size]) -> Names:
-    """The names of a tower and its head, without those of the head that the folder lacks.
+def _find_tensors(source: PretrainedFolder, encoder: str, shapes: Mapping[str, torch.Size]) -> Names:
+    """The names of an encoder and its head, without those of the head that the folder lacks.
 
     Raises InputError for a folder without a part of the encoder, or with other parts, an untied head, other shapes, or
     values that are quantized, NaN or infinite.
     """
     path, tensors = source.path, source.tensors
-    other = {"discriminator": "generator", "generator": "discriminator"}.get(tower)
+    other = {"discriminator": "generator", "generator": "discriminator"}.get(encoder)
     if other and (of_other := sorted(name for name in tensors if name.startswith(f"{other}_"))):
         raise InputError(
             f"{path}: is ELECTRA's {other}, because it has {of_other[0]}; give the folder of the discriminator, and "
             "that of the generator with --generator"
         )
-    names = tower_names(shapes, tower, source.model_type, source.prefix, source.layers)
+    names = encoder_names(shapes, encoder, source.model_type, source.prefix, source.layers)
     wanted = {part for name, parts in names.items() if "_head." not in name for part in parts}
     # heads are left out, but an encoder with more parts, such as adapters, computes something else
     inside = (f"{source.prefix}embeddings", f"{source.prefix}encoder.")
@@ -281,7 +281,7 @@ def _find_tensors(source: PretrainedFolder, tower: str, shapes: Mapping[str, tor
             some = ", ".join(sorted(found)[:3]) + f" and {len(found) - 3} more tensors" * (len(found) > 3)
             raise InputError(f"{path}: {problem} {some}; save the pre-trained model with save_pretrained")
     for copy, original in tied_copies(source.prefix).items():
-        if copy in tensors and tower != "discriminator":
+        if copy in tensors and encoder != "discriminator":
             raise InputError(f"{path}: {copy} is not tied to {original}; import supports only tied models")
     names = {ours: parts for ours, parts in names.items() if tensors.keys() >= set(parts)}
 

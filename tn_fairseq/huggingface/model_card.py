@@ -13,19 +13,19 @@ from ..core.packages import version_of
 from ..core.synonym_table import read_description
 
 
-def model_card(location: str, tower: str, state: Mapping[str, Any]) -> str:
-    """The Markdown card of one tower of a checkpoint of fairseq-train; contains only the last part of paths."""
+def model_card(location: str, encoder: str, state: Mapping[str, Any]) -> str:
+    """The Markdown card of one encoder of a checkpoint of fairseq-train; contains only the last part of paths."""
     loaded_by, does, pipeline = "AutoModelForMaskedLM", "fills in masked tokens", "\npipeline_tag: fill-mask"
-    if tower == "discriminator":
+    if encoder == "discriminator":
         loaded_by, does = "AutoModelForPreTraining", "predicts for every position whether the token was replaced"
         pipeline = ""
     quoted = json.dumps(location, ensure_ascii=False)
     rows = "\n".join(f"| {key} | {value} |" for key, value in _training(state).items())
-    kind = "BERT" if tower == "encoder" else f"ELECTRA's {tower}"
+    kind = "BERT" if encoder == "encoder" else f"ELECTRA's {encoder}"
     return f"""---
 library_name: transformers{pipeline}
 tags:
-- {"bert" if tower == "encoder" else "electra"}
+- {"bert" if encoder == "encoder" else "electra"}
 - tn_fairseq
 - true-negatives
 ---

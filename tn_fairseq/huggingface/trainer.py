@@ -266,12 +266,12 @@ class Encoder(nn.Module):
         uniform_draws: Tensor | None = None,
         temperature: float = 1.0,
         features_only: bool = False,
-        tower: str = "discriminator",
+        encoder: str = "discriminator",
         **inputs: Tensor,
     ) -> tuple[Tensor, None] | ElectraOutput:
         """The logits at the masked positions, or with ``features_only`` the last hidden states, (B, T, H)."""
         if features_only:
-            core = getattr(self.core, tower) if isinstance(self.core, JointElectra) else self.core
+            core = getattr(self.core, encoder) if isinstance(self.core, JointElectra) else self.core
             with self._autocast():
                 return core.base_model(input_ids=src_tokens, **inputs)[0], None
         (model,) = self._wrapped

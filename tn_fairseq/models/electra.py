@@ -1,7 +1,7 @@
 """ELECTRA: ``--arch electra_tiny``, ``electra_small``, ``electra_base`` or ``electra_large``.
 
 A generator fills in the masked tokens, and a discriminator predicts for every position whether the token was replaced
-(Clark et al. 2020). Both encoders, also called towers, share their embeddings and nothing else. A frozen generator has
+(Clark et al. 2020). Both encoders share their embeddings and nothing else. A frozen generator has
 its own embeddings, because the discriminator's change in training.
 """
 
@@ -118,20 +118,20 @@ class ElectraModel(EncoderModel):
         uniform_draws: Optional[Tensor] = None,
         temperature: float = 1.0,
         features_only: bool = False,
-        tower: str = "discriminator",
+        encoder: str = "discriminator",
         classification_head_name: Optional[str] = None,
         **unused: Any,
     ) -> Union[tuple[Tensor, None], ElectraOutput]:
         """Masked tokens (B, T), masked positions and the original `target_tokens` there -> ElectraOutput.
 
         `uniform_draws`, (N), are random numbers for the generator's draws, by default from torch. Without targets, only
-        the generator runs: (logits, None). With `features_only`, one tower: (hidden states (B, T, H), None). With the
+        the generator runs: (logits, None). With `features_only`, one encoder: (hidden states (B, T, H), None). With the
         name of a head, the discriminator: (output of the head, None).
         """
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
         if features_only:
-            return self.encode(getattr(self, tower), src_tokens, token_types, documents, layout), None
+            return self.encode(getattr(self, encoder), src_tokens, token_types, documents, layout), None
 
         hidden = self.encode(self.generator, src_tokens, token_types, documents, layout)
         logits = self.masked_logits(self.generator, self.generator_head, hidden, masked_tokens, masked_indices)

@@ -94,7 +94,7 @@ class Objective(nn.Module):
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     temperatures: tuple[str, ...] = ("generator_temperature",)
-    shares: tuple[str, ...] = ()
+    fractions: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Objective(nn.Module):
         self.cfg, self.padding = cfg, padding
         self._refuse(self.weights, "non-negative", lambda value: not 0 <= value < math.inf)
         self._refuse(self.temperatures, "positive", lambda value: not 0 < value < math.inf)
-        self._refuse(self.shares, "between 0 and 1", lambda value: not 0 <= value <= 1)
+        self._refuse(self.fractions, "between 0 and 1", lambda value: not 0 <= value <= 1)
         # they move to the objective's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)
         self.register_buffer("continues_word", continues_word, persistent=False)

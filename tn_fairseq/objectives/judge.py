@@ -19,7 +19,7 @@ def judge_scores(judge: nn.Module, net_input: Mapping[str, Tensor], candidates: 
     """
 
     def read(tokens: Tensor) -> Tensor:
-        return judge(**{**net_input, "src_tokens": tokens}, features_only=True, tower="discriminator")[0]
+        return judge(**{**net_input, "src_tokens": tokens}, features_only=True, encoder="discriminator")[0]
 
     text = net_input["src_tokens"]
     replaced = read(corruption.fill_in(text, candidates, predictions))

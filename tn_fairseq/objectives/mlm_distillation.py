@@ -55,7 +55,7 @@ class Distillation(Objective):
         Metric("teacher_prediction_probability", "teacher_prediction", "masked", PERCENT),
     )
     temperatures = (*Objective.temperatures, "distillation_temperature")
-    shares = ("distillation_weight",)
+    fractions = ("distillation_weight",)
     frequencies: Tensor
 
     def __init__(

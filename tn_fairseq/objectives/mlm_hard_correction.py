@@ -48,7 +48,7 @@ class HardCorrection(Objective):
     description = "masked language modeling with hard correction of false negatives"
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
-    shares = ("hard_correction_weight", "correction_judge_threshold")
+    fractions = ("hard_correction_weight", "correction_judge_threshold")
 
     def __init__(
         self, cfg: Any, *table: Any, load_judge: Optional[Callable[[str], nn.Module]] = None, **options: Any

@@ -62,10 +62,10 @@ class SentenceKL(Objective):
 
     def encode(self, model: nn.Module, sample: dict[str, Any], tokens: Tensor) -> Tensor:
         """Last-layer hidden states: (B, T) -> (B, T, H)."""
-        tower = str(self.cfg.sent_kl_encoder)  # ELECTRA has two; other models ignore it
+        encoder = str(self.cfg.sent_kl_encoder)  # ELECTRA has two; other models ignore it
         # dropout differs between the two passes and would dominate the divergence, even for perfect predictions
         with nullcontext() if self.cfg.sent_kl_dropout else without_dropout(model):
-            return model(**{**sample["net_input"], "src_tokens": tokens, "features_only": True, "tower": tower})[0]
+            return model(**{**sample["net_input"], "src_tokens": tokens, "features_only": True, "encoder": encoder})[0]
 
 
 @contextmanager

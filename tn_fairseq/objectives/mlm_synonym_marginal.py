@@ -26,7 +26,7 @@ class SynonymMarginal(Objective):
     description = "masked language modeling with the summed probability of the gold word and its synonyms"
     metrics: tuple[Metric, ...] = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
     needs_synonym_table = True
-    shares = ("synonym_weight",)
+    fractions = ("synonym_weight",)
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions

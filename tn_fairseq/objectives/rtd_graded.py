@@ -22,7 +22,7 @@ class GradedDetection(Objective):
     config = GradedDetectionConfig
     description = "masked language modeling, and replaced token detection with a grade of its own for synonyms"
     needs_synonym_table = needs_discriminator = True
-    shares = ("rtd_synonym_grade",)
+    fractions = ("rtd_synonym_grade",)
 
     def detection_targets(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

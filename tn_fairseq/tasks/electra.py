@@ -74,8 +74,8 @@ class ElectraTask(MaskedLMTask):
         for flag, share in (("--mask-prob", cfg.mask_prob), ("--final-mask-prob", cfg.final_mask_prob)):
             if share is not None and not 0 < share < 1:
                 raise InputError(f"{flag} must be above 0 and below 1, not {share}; ELECTRA and BERT use 0.15")
-        shares = cfg.leave_unmasked_prob, cfg.random_token_prob
-        if not (min(shares) >= 0 and sum(shares) <= 1):  # so that it is true for nan
+        probabilities = cfg.leave_unmasked_prob, cfg.random_token_prob
+        if not (min(probabilities) >= 0 and sum(probabilities) <= 1):  # so that it is true for nan
             raise InputError(
                 "--leave-unmasked-prob and --random-token-prob must be non-negative and add up to at most 1"
             )

@@ -107,18 +107,17 @@ def binarize(
     splits: dict[str, Sequence[str | Path]],
     tokenizer: Tokenizer,
     destdir: str | Path,
-    workers: int = 1,
+    workers: int | str = 1,
     text_only: bool = False,
     dict_path: str | Path | None = None,
-    dask: str | None = None,
     shards: int | None = None,
     reading: Reading = Reading(),  # noqa: B008, is immutable
 ) -> dict[str, SplitCounts]:
     """Binarize the text of each split into ``destdir`` and return statistics of their lines.
 
-    ``dict_path`` is a released ``dict.txt`` to use instead of the tokenizer's own. ``dask`` is the address of a Dask
-    scheduler whose workers are used instead of local processes. With ``shards``, ``destdir`` gets the folders of
-    ``shard_names``, each with complete documents of train, about the same number of bytes, and all other splits. The
+    ``dict_path`` is a released ``dict.txt`` to use instead of the tokenizer's own. ``workers`` is the number of local
+    processes, or the address of a Dask scheduler whose workers are used. With ``shards``, ``destdir`` gets the folders
+    of ``shard_names``, each with complete documents of train, about the same number of bytes, and all other splits. The
     content of ``destdir`` changes only when all splits are done. Raises InputError for invalid input, for a ``destdir``
     that another run is writing to, and as ``open_engine`` does.
     """
@@ -137,9 +136,9 @@ def binarize(
         folders = [staging / name for name in shard_names(shards)]
         for folder in folders:
             folder.mkdir(exist_ok=True)
-        total = 0 if shards is None else _text_bytes(files["train"], reading, workers, dask)
+        total = 0 if shards is None else _text_bytes(files["train"], reading, workers)
         counts = {}
-        with open_engine(encode, workers, dask) as encode_all:
+        with open_engine(encode, workers) as encode_all:
             for split, inputs in splits.items():
                 of_split = folders if split == "train" else folders[:1]
                 open_writers = [partial(kind, folder / split, vocabulary.dictionary) for folder in of_split]
@@ -160,12 +159,12 @@ def shard_names(shards: int | None) -> list[str]:
     return [""] if shards is None else [f"shard{number}" for number in range(shards)]
 
 
-def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int, dask: str | None) -> int:
+def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int | str) -> int:
     """The size of the text; unless this is the size of the files, they are read once more."""
     are_plain = all(file.content == Content() and file.size for file in files)
     if are_plain and reading.split_sentences is None:
         return sum(file.size for file in files)
-    with open_engine(partial(_plain_size, reading), workers, dask) as measure_all:
+    with open_engine(partial(_plain_size, reading), workers) as measure_all:
         return sum(measure_all(read_chunks(files, "measuring train", reading)))
 
 

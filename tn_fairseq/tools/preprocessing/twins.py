@@ -61,23 +61,7 @@ def write_twins(
             f"text with tn-fairseq data binarize and another tokenizer, such as RoBERTa's tokenizer.json"
         ) from None
     sentences = {split: load_sentences(data_bin / split, "binarize", dictionary) for split in splits}
-    counts = np.zeros(len(dictionary), dtype=np.int64)  # how often each symbol occurs
-    for ids, _ in read_parts(sentences["train"]):
-        counts += np.bincount(ids, minlength=len(dictionary))
-    tokens = int(sentences["train"].sizes.sum() - len(sentences["train"]))
-    if not tokens:
-        raise InputError(f"{data_bin / 'train.bin'}: contains only empty lines; binarize a text")
-    chosen = choose_words(counts, words, share * tokens, min_count, np.random.default_rng([seed, 0]))
-    reached = sum(counts[word] for word in chosen) / tokens
-    if share and (not chosen or reached < share - 0.01):
-        frequent = sum(counts[word] for word in words if counts[word] >= min_count) / tokens
-        reason = f"are only {frequent:.2f} of its tokens; reduce --share or --min-count"
-        if frequent >= share:
-            reason = f"are too frequent to reach this share ({reached:.3f}); give more text, or another --share"
-        raise InputError(
-            f"--share {share}: the words of {data_bin / 'train.bin'} that occur at least {min_count} times {reason}"
-        )
-
+    chosen = _draw_words(sentences["train"], len(dictionary), words, share, min_count, seed, data_bin / "train.bin")
     extended, twins = add_twins(dictionary, chosen)
     found = {}
     with write_atomically(destdir, "give another --destdir") as folder:
@@ -99,6 +83,27 @@ def write_twins(
         report = {**settings, "words": len(chosen), "splits": {split: n._asdict() for split, n in found.items()}}
         (folder / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return found
+
+
+def _draw_words(
+    text: MMapIndexedDataset, symbols: int, words: Sequence[int], share: float, min_count: int, seed: int, path: Path
+) -> list[int]:
+    """Words that are together this share of the tokens of the text at ``path``; raises InputError if there are none."""
+    counts = np.zeros(symbols, dtype=np.int64)  # how often each symbol occurs
+    for ids, _ in read_parts(text):
+        counts += np.bincount(ids, minlength=symbols)
+    tokens = int(text.sizes.sum() - len(text))
+    if not tokens:
+        raise InputError(f"{path}: contains only empty lines; binarize a text")
+    chosen = choose_words(counts, words, share * tokens, min_count, np.random.default_rng([seed, 0]))
+    reached = sum(counts[word] for word in chosen) / tokens
+    if share and (not chosen or reached < share - 0.01):
+        frequent = sum(counts[word] for word in words if counts[word] >= min_count) / tokens
+        reason = f"are only {frequent:.2f} of its tokens; reduce --share or --min-count"
+        if frequent >= share:
+            reason = f"are too frequent to reach this share ({reached:.3f}); give more text, or another --share"
+        raise InputError(f"--share {share}: the words of {path} that occur at least {min_count} times {reason}")
+    return chosen
 
 
 def read_parts(sentences: MMapIndexedDataset) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -71,8 +71,8 @@ def test_a_corpus_is_binarized_as_without_dask(address, tmp_path, monkeypatch):
         write(tmp_path / "text.jsonl.gz", gzip.compress(records.encode())),
     ]
     splits = {"train": [*inputs, tmp_path / "text.parquet"]}
-    for folder, dask in ((tmp_path / "dask", address), (tmp_path / "here", None)):
-        binarization.binarize(splits, tokenizer, folder, dask=dask, shards=3)
+    for folder, workers in ((tmp_path / "dask", address), (tmp_path / "here", 1)):
+        binarization.binarize(splits, tokenizer, folder, workers, shards=3)
     assert contents(tmp_path / "dask") == contents(tmp_path / "here")
 
 

@@ -21,17 +21,19 @@ CHUNK = 64  # items of map_chunks that a worker gets at a time
 
 @contextmanager
 def open_engine(
-    function: Callable[[Item], Result], workers: int = 1, dask: str | None = None
+    function: Callable[[Item], Result], workers: int | str = 1
 ) -> Iterator[Callable[[Iterable[Item]], Iterator[Result]]]:
     """Open the engine for a number of local processes, or for the address of a Dask scheduler; yields its ``map``.
 
     An error of the function is raised when its item's turn comes. Raises InputError for an item that kills its workers,
     and as ``LocalProcesses`` and ``DaskCluster`` do.
     """
-    if workers == 1 and dask is None:
+    if workers == 1:
         yield partial(map, function)
         return
-    with closing(LocalProcesses(function, workers) if dask is None else DaskCluster(function, dask)) as engine:
+    with closing(
+        DaskCluster(function, workers) if isinstance(workers, str) else LocalProcesses(function, workers)
+    ) as engine:
         yield engine.map
 
 
