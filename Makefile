@@ -42,7 +42,7 @@ demo-from-scratch: $(VENV)/.ready
 	@$(BIN)/python examples/quickstart/quickstart.py --output $(DEMO)-from-scratch --from-scratch $(if $(OPEN),--open)
 
 study: $(VENV)/.ready
-	$(BIN)/python examples/study/study.py $(SIZE) --output $(STUDY) $(SOURCES)
+	$(BIN)/tn-fairseq study $(SIZE) --output $(STUDY) $(SOURCES)
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist loadgroup

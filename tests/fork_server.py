@@ -59,7 +59,11 @@ LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
 SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate", "tn-fairseq", "torchrun"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
 START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_", "NLTK_DATA", "HOME")
-VARIABLES = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}  # of the server and its programs
+VARIABLES = {
+    "OMP_NUM_THREADS": "1",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONWARNINGS": "ignore",
+}  # of the server and its programs
 ADDRESS = "server"  # the socket in a folder of scripts
 BIN = Path(sys.executable).parent
 

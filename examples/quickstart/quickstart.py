@@ -17,28 +17,25 @@ import argparse
 import logging
 import os
 import shlex
-import subprocess
 import sys
-import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
 from tn_fairseq.commands.arguments import positive
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.fairseq_patches.bf16 import has_fast_bf16
-from tn_fairseq.tools.reporting.training_log import parse_record
+from tn_fairseq.tools.launching import PLUGIN, Launcher, last_line, launching
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PLUGIN = ROOT / "tn_fairseq"
 SMALL_MODEL = ROOT / "examples" / "small_model" / "model"
-PREPROCESSING = ["python", "-m", "tn_fairseq.tools.preprocessing"]
 Words = Sequence[object]
 PAGE = Path("false-negatives", "cases.html")
 
@@ -94,10 +91,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     except OSError as error:
         raise InputError(f"--output {args.output}: {error.strerror}; give a folder that you can write to") from None
     try:
-        if args.from_scratch:
-            from_scratch(args.output, args.max_update or 2500)
-        else:
-            continued(args.output, args.max_update or 120)
+        with launching(
+            log, f"--output {args.output}: another quickstart is running there; wait for it to end"
+        ) as launcher:
+            stages = Stages(args.output, launcher)
+            if args.from_scratch:
+                from_scratch(stages, args.max_update or 2500)
+            else:
+                continued(stages, args.max_update or 120)
         run_report(args.output)
     except KeyboardInterrupt:
         sys.exit("error: interrupted; run the same command again to resume")
@@ -115,20 +116,19 @@ def opens(page: Path) -> bool:
         return False
 
 
-def continued(folder: Path, updates: int) -> None:
+def continued(stages: "Stages", updates: int) -> None:
+    folder = stages.folder
     data_bin, table = folder / "data-bin", folder / "synonyms.safetensors"
     start, teacher = folder / "half.pt", folder / "teacher.pt"
-    corpus = write_corpus(folder)
-    run(
-        folder,
+    corpus = write_corpus(stages)
+    stages.run(
         "2/5 data: the corpus in fairseq's format",
         {data_bin / "dict.txt": binarize(corpus, SMALL_MODEL, data_bin)},
     )
     # WordNet counts mother and father as synonyms, because both can mean to beget; --no-contrasts removes such pairs
     filters = ["--same-inflection", "--no-contrasts"]
-    imported = ["python", "-m", "tn_fairseq.huggingface", "import", SMALL_MODEL, "--data", data_bin]
-    run(
-        folder,
+    imported = ["tn-fairseq", "exchange", "import", SMALL_MODEL, "--data", data_bin]
+    stages.run(
         "3/5 start: the synonym table, the small BERT as a teacher, and half of it",
         {
             table: build_table(data_bin, table, *filters),
@@ -139,8 +139,7 @@ def continued(folder: Path, updates: int) -> None:
     precision = ["--bf16"] if has_fast_bf16() else []
     # the longest first, so that all cores have work until the end
     runs = [(arm, seed) for arm in reversed(CRITERIA) for seed in SEEDS]
-    train(
-        folder,
+    stages.train(
         f"4/5 training: plain masked LM, hard correction, and a teacher, {len(SEEDS)} times each",
         {
             folder / f"seed{seed}" / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split()]
@@ -151,26 +150,24 @@ def continued(folder: Path, updates: int) -> None:
         updates,
     )
     of_first = [folder / f"seed{SEEDS[0]}" / arm for arm in CRITERIA]
-    analyze("5/5", folder, of_first, "--teacher", teacher, "--mask-seeds", 1)
+    analyze("5/5", stages, of_first, "--teacher", teacher, "--mask-seeds", 1)
 
 
-def from_scratch(folder: Path, updates: int) -> None:
+def from_scratch(stages: "Stages", updates: int) -> None:
+    folder = stages.folder
     tokenizer, data_bin, table = folder / "tokenizer", folder / "data-bin", folder / "synonyms.safetensors"
-    corpus = write_corpus(folder, stages=6)
-    words = [*PREPROCESSING, "train-tokenizer", "--input", corpus / "train.txt", "--type", "wordpiece"]
-    run(
-        folder,
+    corpus = write_corpus(stages, 6)
+    words = ["tn-fairseq", "data", "train-tokenizer", "--input", corpus / "train.txt", "--type", "wordpiece"]
+    stages.run(
         "2/6 tokenizer: WordPiece, trained on the corpus",
         {tokenizer / "tokenizer_config.json": [*words, "--vocab-size", VOCABULARY_SIZE, "--output", tokenizer]},
     )
-    run(
-        folder,
+    stages.run(
         "3/6 data: the corpus in fairseq's format",
         {data_bin / "dict.txt": binarize(corpus, tokenizer, data_bin)},
     )
-    run(folder, "4/6 synonym table: from WordNet, for this vocabulary", {table: build_table(data_bin, table)})
-    train(
-        folder,
+    stages.run("4/6 synonym table: from WordNet, for this vocabulary", {table: build_table(data_bin, table)})
+    stages.train(
         "5/6 pre-training: ELECTRA with hard correction",
         {
             folder / "pretraining": ["fairseq-train", data_bin, "--user-dir", PLUGIN, *FROM_SCRATCH.split()]
@@ -178,14 +175,13 @@ def from_scratch(folder: Path, updates: int) -> None:
         },
         updates,
     )
-    analyze("6/6", folder, [folder / "pretraining"], "--prediction-mode", "sample")
+    analyze("6/6", stages, [folder / "pretraining"], "--prediction-mode", "sample")
 
 
-def write_corpus(folder: Path, stages: int = 5) -> Path:
-    corpus = folder / "corpus"
-    run(
-        folder,
-        f"1/{stages} corpus: the glosses and examples of WordNet",
+def write_corpus(stages: "Stages", count: int = 5) -> Path:
+    corpus = stages.folder / "corpus"
+    stages.run(
+        f"1/{count} corpus: the glosses and examples of WordNet",
         {corpus / "valid.txt": ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus]},
     )
     return corpus
@@ -193,28 +189,26 @@ def write_corpus(folder: Path, stages: int = 5) -> Path:
 
 def binarize(corpus: Path, tokenizer: Path, data_bin: Path) -> Words:
     return [
-        *[*PREPROCESSING, "binarize", "--train", corpus / "train.txt", "--valid", corpus / "valid.txt"],
+        *["tn-fairseq", "data", "binarize", "--train", corpus / "train.txt", "--valid", corpus / "valid.txt"],
         *["--tokenizer", tokenizer, "--destdir", data_bin, "--workers", os.cpu_count() or 1],
     ]
 
 
 def build_table(data_bin: Path, table: Path, *flags: str) -> Words:
     dictionary = data_bin / "dict.txt"
-    return [*PREPROCESSING, "build-synonym-table", "--dict", dictionary, "--source", "wordnet", *flags] + [
-        "--output",
-        table,
-    ]
+    words = ["tn-fairseq", "synonyms", "build", "--dict", dictionary, "--source", "wordnet", *flags]
+    return [*words, "--output", table]
 
 
-def analyze(number: str, folder: Path, runs: Sequence[Path], *flags: object) -> None:
+def analyze(number: str, stages: "Stages", runs: Sequence[Path], *flags: object) -> None:
+    folder = stages.folder
     # among checkpoints with as many updates, the cases are those of the first
     checkpoints = [run / "checkpoint_last.pt" for run in runs]
     output = folder / PAGE
-    run(
-        folder,
+    stages.run(
         f"{number} analysis: the false negatives in held-out text",
         {
-            output: ["python", "-m", "tn_fairseq.tools.analysis", folder / "data-bin", "--path", *checkpoints]
+            output: ["tn-fairseq", "look", "analysis", folder / "data-bin", "--path", *checkpoints]
             + ["--synonym-table", folder / "synonyms.safetensors", *flags]
             + ["--training-log", *(run.with_suffix(".log") for run in runs), "--output", output.parent]
         },
@@ -253,118 +247,75 @@ def shown(command: Words) -> str:
     return shlex.join(words)
 
 
-def run(folder: Path, title: str, commands: Mapping[Path, Words], newer_than: Sequence[Path] = ()) -> None:
-    """Run the commands of one stage at the same time, and write what they print to demo.log.
+class Stages:
+    """Runs the stages in the output folder, and writes their commands and what they print to demo.log."""
 
-    A command is left out if the file that it writes last, its key, already exists and is newer than its input.
-    """
-    left = {
-        output: command
-        for output, command in commands.items()
-        if not output.exists() or any(output.stat().st_mtime < path.stat().st_mtime for path in newer_than)
-    }
-    with stage(title) as result:
-        if not left:
-            result.append("already there")
-            return
-        with ThreadPoolExecutor() as threads:
-            finished = list(threads.map(execute, left.values()))
-        with open(folder / "demo.log", "a", encoding="utf-8") as log:
-            for command, process in zip(left.values(), finished):
-                log.write(f"=== {title}\n$ {shown(command)}\n{process.stdout}\n")
-        for process in finished:
-            if process.returncode:
-                last = (process.stdout.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
-                raise InputError(f"{title.partition(':')[0]}: {last.removeprefix('error: ')} (all output: {log.name})")
+    def __init__(self, folder: Path, launcher: Launcher):
+        self.folder, self.launcher = folder, launcher
+        self._log = folder / "demo.log"
 
+    def run(self, title: str, commands: Mapping[Path, Words], newer_than: Sequence[Path] = ()) -> None:
+        """Run the commands of one stage at the same time.
 
-def execute(command: Words) -> subprocess.CompletedProcess[str]:
-    """Run a command with this Python; its output goes to one string."""
-    words = [sys.executable, *map(str, command[1:])]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # so that an error is the last line
-    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        A command is left out if the file that it writes last, its key, already exists and is newer than its input.
+        """
+        left = {
+            output: command
+            for output, command in commands.items()
+            if not output.exists() or any(output.stat().st_mtime < path.stat().st_mtime for path in newer_than)
+        }
+        with stage(title) as result:
+            if not left:
+                result.append("already there")
+                return
+            with TemporaryDirectory() as folder:
+                logs = [Path(folder, str(number)) for number in range(len(left))]
+                started = [self.launcher.start(command, log) for command, log in zip(left.values(), logs)]
+                codes = [command.wait() for command in started]
+                printed = [log.read_text(encoding="utf-8", errors="replace") for log in logs]
+                last = [last_line(log).removeprefix("error: ") for log in logs]
+            for command, text in zip(left.values(), printed):
+                self._write(f"=== {title}\n$ {shown(command)}\n{text}\n")
+            for code, reason in zip(codes, last):
+                if code:
+                    raise InputError(f"{title.partition(':')[0]}: {reason} (all output: {self._log})")
 
+    def train(self, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
+        """Run the fairseq-train of each folder of checkpoints, one on each core, with a log beside each folder."""
+        left = {}
+        for save_dir, command in commands.items():
+            finished = save_dir.with_suffix(".done")
+            if not (finished.exists() and finished.read_text() == str(max_update)):
+                ends = ["--total-num-update", max_update, "--max-update", max_update, "--save-dir", save_dir]
+                log = ["--log-format", "json", "--log-interval", min(LOG_INTERVAL, max_update)]
+                left[save_dir] = [*command, *ends, *log]
+        with stage(title) as result:
+            if not left:
+                result.append("already there")
+                return
+            self._write("\n".join([f"=== {title}", *(f"$ {shown(command)}" for command in left.values()), "\n"]))
+            cores = os.cpu_count() or 1
+            threads = max(1, cores // len(left))
+            if sys.stderr.isatty():
+                print()  # the bar has a line of its own
+            with (
+                tqdm(total=max_update * len(left), unit="update", ncols=100, leave=False, disable=None) as bar,
+                ThreadPoolExecutor(cores) as pool,
+            ):
+                list(pool.map(lambda one: self._train(one, left[one], max_update, threads, bar), left))
 
-class Training:
-    """A running fairseq-train, which moves a progress bar that all share."""
+    def _train(self, save_dir: Path, command: Words, max_update: int, threads: int, bar: tqdm) -> None:
+        """Run or resume one training, which moves the bar that all share."""
+        done = 0
+        for record in self.launcher.train(command, save_dir.with_suffix(".log"), threads):
+            bar.set_postfix_str(f"loss {float(record['nll_loss']):.2f} bits", refresh=False)
+            bar.update(int(record["num_updates"]) - done)
+            done = int(record["num_updates"])
+        save_dir.with_suffix(".done").write_text(str(max_update))
 
-    def __init__(self, command: Words, log: Path, max_update: int, threads: int, bar: tqdm):
-        executable = Path(sys.executable).with_name(str(command[0]))
-        interval = min(LOG_INTERVAL, max_update)
-        words = [executable, *command[1:], "--log-format", "json", "--log-interval", interval]
-        self._log, self._bar, self._updates = log, bar, 0
-        self._process = subprocess.Popen(
-            [str(word) for word in words],
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        with open(self._log, "a", encoding="utf-8") as lines:
-            for line in self._process.stdout:
-                lines.write(line)
-                lines.flush()
-                record = parse_record(line, "train_inner")
-                if record:
-                    updates = int(record["num_updates"])
-                    self._bar.set_postfix_str(f"loss {float(record['nll_loss']):.2f} bits", refresh=False)
-                    self._bar.update(updates - self._updates)
-                    self._updates = updates
-
-    def is_running(self) -> bool:
-        return self._process.poll() is None
-
-    def wait(self) -> int:
-        """Return the exit code."""
-        self._reader.join()
-        return self._process.wait()
-
-    def stop(self) -> None:
-        """End the process; the same command resumes from its last checkpoint."""
-        self._process.terminate()
-        self.wait()
-
-
-def train(folder: Path, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
-    """Run the fairseq-train of each folder of checkpoints, one on each core, and write the output to log files."""
-    left = {}
-    for save_dir, command in commands.items():
-        finished = save_dir.with_suffix(".done")
-        if not (finished.exists() and finished.read_text() == str(max_update)):
-            ends = ["--total-num-update", max_update, "--max-update", max_update]
-            left[save_dir] = [*command, *ends, "--save-dir", save_dir]
-    with stage(title) as result:
-        if not left:
-            result.append("already there")
-            return
-        with open(folder / "demo.log", "a", encoding="utf-8") as log:
-            log.write("\n".join([f"=== {title}", *(f"$ {shown(command)}" for command in left.values()), "\n"]))
-        cores = os.cpu_count() or 1
-        threads = max(1, cores // len(left))
-        if sys.stderr.isatty():
-            print()  # the bar has a line of its own
-        with tqdm(total=max_update * len(left), unit="update", ncols=100, leave=False, disable=None) as bar:
-            started: dict[Path, Training] = {}
-            try:
-                for save_dir, command in left.items():
-                    while sum(training.is_running() for training in started.values()) >= cores:
-                        time.sleep(0.1)
-                    save_dir.parent.mkdir(exist_ok=True)
-                    started[save_dir] = Training(command, save_dir.with_suffix(".log"), max_update, threads, bar)
-                codes = {save_dir: training.wait() for save_dir, training in started.items()}
-            except KeyboardInterrupt:
-                for training in started.values():
-                    training.stop()
-                raise
-        for save_dir, code in codes.items():
-            if code:
-                log = save_dir.with_suffix(".log")
-                raise InputError(f"fairseq-train failed with exit code {code}; see {log}; run this again to resume")
-            save_dir.with_suffix(".done").write_text(str(max_update))
+    def _write(self, text: str) -> None:
+        with open(self._log, "a", encoding="utf-8") as log:
+            log.write(text)
 
 
 if __name__ == "__main__":

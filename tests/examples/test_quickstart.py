@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import os
 import re
+import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from guides import guide
 from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
 
+from tn_fairseq.tools.launching import launching
 from tn_fairseq.tools.reporting.training_log import read_records
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +59,7 @@ def test_the_demo_compares_three_objectives(folder, monkeypatch):
     assert f"opened {page.as_uri()}" in first.stdout.splitlines()
     assert report.count("     teacher: ") == 3
     log = (folder / "demo.log").read_text(encoding="utf-8")
-    assert log.count("$ python ") == 5 and log.count("$ fairseq-train ") == 9 and "known to WordNet" in log
+    assert log.count("$ tn-fairseq ") == 5 and log.count("$ fairseq-train ") == 9 and "known to WordNet" in log
     text = page.read_text(encoding="utf-8")
     assert all(f'"name":"{arm}","points":[[2,' in text for arm in ("plain", "corrected", "taught"))
     for name in ("data-bin", "synonyms.safetensors", "seed3/corrected/checkpoint_last.pt", "seed3/plain.log") + (
@@ -86,14 +89,16 @@ def test_the_demo_compares_three_objectives(folder, monkeypatch):
         checkpoint.write_bytes(b"damaged")
     (folder / "seed1" / "plain.done").unlink()
     broken = run_command(*command)
-    assert broken.error().endswith("run this again to resume") and "plain.log; run" in broken.error()
+    error = broken.error()
+    assert f"{folder}/seed1/plain.log: fairseq-train failed: " in error and error.endswith("delete it to start over")
 
 
 @pytest.mark.soak
 def test_the_discriminator_from_scratch_finds_replaced_words(tmp_path):
     """It finds most of them before it learns anything, so this trains for a third of the updates."""
     quickstart = load_script("examples/quickstart/quickstart.py")
-    quickstart.from_scratch(tmp_path, 800)
+    with launching(tmp_path / "demo.log", "locked") as launcher:
+        quickstart.from_scratch(quickstart.Stages(tmp_path, launcher), 800)
     last = read_records(tmp_path / "pretraining.log", "valid")[-1]
     assert float(last["valid_rtd_recall"]) > 5 and float(last["valid_rtd_precision"]) > 50
 
@@ -123,24 +128,25 @@ def test_from_scratch(folder, tmp_path):
 
 def test_an_interruption_ends_the_trainings(monkeypatch, tmp_path):
     quickstart = load_script("examples/quickstart/quickstart.py")
-    processes = []
+    start, started = quickstart.Launcher.start, []
 
-    class Interrupted(quickstart.Training):
-        def wait(self) -> int:
-            processes.append(self._process)
-            if len(processes) == 1:
-                raise KeyboardInterrupt
-            return super().wait()
+    def interrupted(*args: object):
+        """The signal arrives when the second training has just started."""
+        started.append(start(*args))
+        if len(started) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return started[-1]
 
-    def sleep(folder, updates):
+    def sleep(stages, updates):
         words = ["python", "-c", "import time; time.sleep(600)"]
-        quickstart.train(folder, "training", {folder / "plain": words, folder / "corrected": words}, updates)
+        stages.train("training", dict.fromkeys((tmp_path / "plain", tmp_path / "corrected"), words), updates)
 
-    monkeypatch.setattr(quickstart, "Training", Interrupted)
+    monkeypatch.setattr(quickstart.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(quickstart.Launcher, "start", interrupted)
     monkeypatch.setattr(quickstart, "continued", sleep)
     with pytest.raises(SystemExit, match="^error: interrupted; run the same command again to resume$"):
         quickstart.main(["--output", str(tmp_path)])
-    assert len(set(processes)) == 2 and all(process.poll() is not None for process in processes)
+    assert len(started) == 2 and all(command.process.returncode == -signal.SIGTERM for command in started)
     assert not list(tmp_path.glob("*.done"))
 
 
@@ -178,9 +184,9 @@ def test_no_browser_and_a_stage_that_fails_get_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(quickstart.webbrowser, "open", lambda address: False)
     assert not quickstart.opens(tmp_path / "cases.html")
 
-    def fails(folder, updates):
+    def fails(stages, updates):
         code = "import sys; print('started'); sys.exit('error: no corpus; give one')"
-        quickstart.run(folder, "1/5 corpus: a text", {folder / "corpus": ["python", "-c", code]})
+        stages.run("1/5 corpus: a text", {tmp_path / "corpus": ["python", "-c", code]})
 
     monkeypatch.setattr(quickstart, "continued", fails)
     with pytest.raises(SystemExit, match=f"^error: 1/5 corpus: no corpus; give one .all output: {tmp_path}/demo.log.$"):

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the study."""
     options = get_parser().parse_args(argv)
     # imported here because torch takes seconds to import and --help does not need it
-    from ..tools.study.study import StudyOptions, run_study
+    from ..tools.study.run_study import StudyOptions, run_study
 
     run_study(StudyOptions(**vars(options)))
 

@@ -11,10 +11,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from safetensors import SafetensorError
 from safetensors.torch import save_file
@@ -93,7 +94,7 @@ def write_atomically(path: str | Path, advice: str = "name another place with --
     with _one_line(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.tmp")
-        with _locked(path.with_name(f".{path.name}.lock")), replacing(path, temporary, advice):
+        with locked(path.with_name(f".{path.name}.lock")), replacing(path, temporary, advice):
             yield temporary
 
 
@@ -131,7 +132,7 @@ def write_folder(folder: Path, flag: str) -> Iterator[Path]:
     refusal = f"{folder}: another run is writing there; wait for it, or give another {flag}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / LOCK, refusal):
+        with locked(folder / LOCK, refusal):
             _remove(staging)
             staging.mkdir()
             try:
@@ -196,29 +197,43 @@ def _sync_one(path: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path, refusal: str | None = None) -> Iterator[None]:
-    """Lock the file ``path`` for this process; the system unlocks it if the process is killed.
+def locked(path: Path, refusal: str | None = None, patience: float = 0, inherited: bool = False) -> Iterator[int]:
+    """Lock the file ``path``, and yield its descriptor; the system unlocks it if this process is killed.
 
-    If another process has locked it, raises InputError with ``refusal`` if that is given, and waits otherwise.
+    An ``inherited`` lock also belongs to the processes that this one forks or gives the descriptor to, until all of
+    them have ended. If another process has locked the file, raises InputError with ``refusal`` after ``patience``
+    seconds if a refusal is given, and waits otherwise.
     """
+    lock = fcntl.flock if inherited else fcntl.lockf
+    end = time.monotonic() + patience
     with ExitStack() as stack:
         while True:
-            file = stack.enter_context(open(path, "w"))
-            try:
-                # not flock, because workers would inherit it
-                fcntl.lockf(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
-            except OSError as error:
-                if error.errno in (errno.EACCES, errno.EAGAIN):
-                    raise InputError(refusal) from None
+            file = stack.enter_context(open(path, "a"))
+            if not _has_locked(lock, file, refusal, end):
                 break  # a file system without locks
             # A process that has just ended may have deleted the file; the next process would then lock a new one.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(path), os.fstat(file.fileno())):
                     break
         try:
-            yield
+            yield file.fileno()
         finally:
-            path.unlink(missing_ok=True)
+            if not inherited:  # other processes may still hold it
+                path.unlink(missing_ok=True)
+
+
+def _has_locked(lock: Callable[[IO, int], object], file: IO, refusal: str | None, end: float) -> bool:
+    """Wait for the lock of a file; False if the file system has no locks. Raises InputError as ``locked`` does."""
+    while True:
+        try:
+            lock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+            return True
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                return False
+            if time.monotonic() >= end:
+                raise InputError(refusal) from None
+            time.sleep(0.5)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from preprocessed import refused
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.evaluation.__main__ import get_parser, main
+from tn_fairseq.tools import launching
 from tn_fairseq.tools.evaluation.finetuning import (
     LAST,
     Pretrained,
@@ -214,7 +215,8 @@ def test_a_run_on_data_that_changed_is_refused(tmp_path):
     assert found().result() == {"valid": {}}
 
 
-def test_a_folder_in_which_another_command_is_fine_tuning(tmp_path):
+def test_a_folder_in_which_another_command_is_fine_tuning(tmp_path, monkeypatch):
+    monkeypatch.setattr(launching, "PATIENCE", 0)
     run = a_run(tmp_path)
     run.write("settings.json", {"checkpoint": "0", "flags": run.flags})
     with open(run.folder / "train.log", "w") as log:

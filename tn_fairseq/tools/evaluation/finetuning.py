@@ -1,12 +1,10 @@
 """Fine-tune with ``fairseq-train``, one checkpoint, task and seed at a time; finished runs are not repeated."""
 
-import fcntl
 import hashlib
 import json
 import math
 import os
 import shutil
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,14 +16,12 @@ import torch
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from tqdm import tqdm
 
-import tn_fairseq
-
 from ...core.checkpoints import load_checkpoint
 from ...core.configuration import as_argument, training_config
 from ...core.errors import InputError
 from ...core.files import read_json_object, sha256, write_text
 from ...models.base import EncoderModel
-from ..reporting.training_log import parse_record
+from ..launching import PLUGIN, launching
 
 RESULT, SETTINGS, LOG = "result.json", "settings.json", "train.log"
 CHECKPOINTS, LAST = "checkpoints", "checkpoint_last.pt"
@@ -124,40 +120,15 @@ class Run:
             self.write(SETTINGS, {"checkpoint": self.model.digest, "data": self.data, "flags": self.flags})
         # an epoch of SQuAD can take hours
         saving = ["--save-interval-updates", SAVE_EVERY, "--keep-interval-updates", 1]
-        command = [sys.executable, "-m", "fairseq_cli.train", *saving, *self.flags]
+        command: list[object] = ["fairseq-train", *saving, *self.flags]
         command += ["--finetune-from-model", as_argument(self.model.path)]
-        command += ["--save-dir", as_argument(self.checkpoint.parent), "--user-dir", Path(tn_fairseq.__file__).parent]
+        command += ["--save-dir", as_argument(self.checkpoint.parent), "--user-dir", PLUGIN]
         command += ["--no-epoch-checkpoints", "--disable-validation", "--log-format", "json", "--log-interval", 10]
         command += [] if torch.cuda.is_available() else ["--cpu", "--num-workers", 0]
-        last = ""
-        with open(self.folder / LOG, "a", encoding="utf-8") as log:
-            try:
-                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self.folder}: another command is fine-tuning there; wait for it to end") from None
-            process = subprocess.Popen(
-                list(map(str, command)),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                pass_fds=[log.fileno()],  # so that it stays locked if only this process is killed
-            )
-            try:
-                for line in process.stdout or ():
-                    log.write(line)
-                    log.flush()
-                    last = line.strip() or last
-                    if " | WARNING | tn_fairseq" in line:
-                        tqdm.write(f"{self.folder}: {line.split(' | ', 3)[-1].strip()}", file=sys.stderr)
-                    record = parse_record(line, "train_inner")
-                    if record:
-                        yield int(record["num_updates"]), record["loss"]
-            except BaseException:  # also if the caller stops
-                process.terminate()
-                raise
-        if process.wait():
-            raise InputError(f"{self.folder / LOG}: fairseq-train failed: {last.removeprefix('error: ')}")
+        refusal = f"{self.folder}: another command is fine-tuning there; wait for it to end"
+        with launching(self.folder / LOG, refusal) as launcher:
+            for record in launcher.train(command, self.folder / LOG):
+                yield int(record["num_updates"]), record["loss"]
 
     def finish(self, result: dict[str, Any], keep_checkpoints: bool) -> None:
         """Write the result, which marks the run as finished, and delete the checkpoints, or all but the last."""

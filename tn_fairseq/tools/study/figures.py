@@ -20,6 +20,7 @@ from ..reporting.statistics import (
     summarize,
 )
 from ..reporting.training_log import read_records
+from .earlier_names import renamed
 from .measures import LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
 from .plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm
 from .progress import wall
@@ -143,7 +144,7 @@ def _differences(name: str, start: Start, there: Dict[str, Any], of_start: Dict[
 
 def _prepared_differently(steps: Sequence[Step], there: Sequence[Dict[str, str]]) -> bool:
     """Whether any output of both is from different commands."""
-    commands = {step["output"]: step["command"] for step in there}
+    commands = {step["output"]: renamed(step["command"]) for step in there}
     return any(step.command != commands.get(step.output, step.command) for step in steps)
 
 
@@ -218,8 +219,8 @@ def add_earlier(found: Found, study: Dict[str, Any], runs: Sequence[Run]) -> Non
     found.about |= _of_runs(study["runs"], new)
     found.curves |= _of_runs(study["curves"], new)
     by_key = {(run.arm, run.seed): run for run in runs}
-    for rows, key in ((found.rates, "rates"), (found.elsewhere, "elsewhere")):
-        rows += [row for row in study.get(key, []) if by_key.get((row["arm"], row["seed"])) in new]
+    for rows, measure in ((found.rates, "rates"), (found.elsewhere, "elsewhere")):
+        rows += [row for row in study.get(measure, []) if by_key.get((row["arm"], row["seed"])) in new]
     for row in study["comparisons"]:
         key = (row["group"], row["measure"], row["unit"], row["better"])
         of_arm = row["values"] if row["group"] == FINE_TUNING else {}
@@ -251,11 +252,11 @@ def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
     for key, values in recovered(found.rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")
-    for run, curve in found.curves.items() if logs else ():
-        for key, value in of_curve(curve, logs):
+    for run, curve in found.curves.items():
+        for key, value in of_curve(curve, logs) if logs else ():
             add(key, run.arm, run.seed, value)
-    for key, run, value in found.scores:
-        add(key, run.arm, run.seed, value)
+    for key, run, score in found.scores:
+        add(key, run.arm, run.seed, score)
     for key, values in measured.items():
         if key[1].startswith(TO_REACH):  # an arm whose seeds do not all reach a level has no mean
             for arm in [arm for arm in values if len(values[arm]) < sum(run.arm == arm for run in found.curves)]:
@@ -311,7 +312,7 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]
     updates, accuracies = smoothed(curve, measure.window)
     if not updates:
         return []
-    found = [
+    found: List[Tuple[Key, Optional[float]]] = [
         ((IN_TRAINING, f"accuracy of the last {measure.window} updates", "%", 1), accuracies[-1]),
         ((IN_TRAINING, "mean accuracy of all updates", "%", 1), fmean(curve["accuracy"])),
         (
@@ -345,7 +346,7 @@ def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
             for row in rates:
                 if row["updates"] == updates and row.get(column) is not None:
                     values.setdefault(row["arm"], {})[row["seed"]] = row[column]
-            plain, oracle = (values.get(arm, {}) for arm in (start.baseline, start.oracle))
+            plain, oracle = (values.get(arm, {}) for arm in (start.baseline, str(start.oracle)))
             shares = {
                 arm: {
                     seed: 100 * ((value - plain[seed]) / (oracle[seed] - plain[seed]))

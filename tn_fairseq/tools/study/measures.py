@@ -6,14 +6,15 @@ import shutil
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import List, Optional
 
 from ...core.checkpoints import load_checkpoint, save_checkpoint, updates_of
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
+from ..launching import PLUGIN, last_line
 from ..reporting.training_log import read_records
+from .earlier_names import renamed
 from .plan import MEASURES, Measure, Run, Start, runs_of, updates_of_arm
-from .runner import Runner, last_line, say
+from .runner import Runner, say, shown
 
 STATE, LOG, LAST, RESTART = "run.json", "train.log", "checkpoint_last.pt", "delete its folder to start over"
 RESULTS = {
@@ -73,7 +74,7 @@ def log_of(output: Path) -> Path:
     return Path("logs", *output.parts).with_suffix(".log")
 
 
-def result_of(folder: Path, output: Path, measure: str) -> Optional[Path]:
+def result_of(folder: Path, output: Path, measure: str) -> Path | None:
     """The result of a measure, or None if it is missing, or if its last command failed."""
     path = folder / output / RESULTS[measure]
     return path if path.exists() and path.with_name(COMMAND).exists() else None
@@ -93,7 +94,7 @@ def prepare_measures(name: str, start: Start, runner: Runner) -> None:
             runner.prepare(f"{name}.{measure}", settings.prepare)
 
 
-def measure_run(start: Start, run: Run, runner: Runner) -> List[str]:
+def measure_run(start: Start, run: Run, runner: Runner) -> list[str]:
     """Take the measures in BY_RUN of one run; return what failed."""
     failed = []
     for measure in BY_RUN:
@@ -108,23 +109,23 @@ def measure_run(start: Start, run: Run, runner: Runner) -> List[str]:
     return [message for message in failed if message]
 
 
-def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path) -> List[str]:
+def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path) -> list[str]:
     """The command of a measure in BY_RUN."""
     if measure == "rates":
-        words = ["python", "-m", "tn_fairseq.tools.analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
+        words = ["tn-fairseq", "look", "analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
         return [*words, *shlex.split(flags), "--output", str(output)]
     if measure == "elsewhere":  # the flags begin with the data
-        words = ["python", "-m", "tn_fairseq.tools.analysis", *shlex.split(flags), "--path", str(run.folder / LAST)]
+        words = ["tn-fairseq", "look", "analysis", *shlex.split(flags), "--path", str(run.folder / LAST)]
         return [*words, "--output", str(output)]
     if measure == "robustness":
-        words = ["python", "-m", "tn_fairseq.tools.evaluation", measure, str(place_of_run(run, "squad"))]
+        words = ["tn-fairseq", "evaluate", measure, str(place_of_run(run, "squad"))]
         return [*words, *shlex.split(flags), "--output", str(output)]
     own, sign, more = flags.partition(" -- ")  # flags for fairseq-train go last
-    words = ["python", "-m", "tn_fairseq.tools.evaluation", measure, f"{run.arm}.seed{run.seed}={run.folder / LAST}"]
+    words = ["tn-fairseq", "evaluate", measure, f"{run.arm}.seed{run.seed}={run.folder / LAST}"]
     return [*words, *shlex.split(own), "--output", str(output), *(["--", *shlex.split(more)] if sign else [])]
 
 
-def measured_runs(name: str, start: Start, measure: Measure) -> List[Run]:
+def measured_runs(name: str, start: Start, measure: Measure) -> list[Run]:
     """The runs that a measure is about, finished or not."""
     return [
         run
@@ -133,7 +134,7 @@ def measured_runs(name: str, start: Start, measure: Measure) -> List[Run]:
     ]
 
 
-def measure_together(name: str, start: Start, runner: Runner) -> List[str]:
+def measure_together(name: str, start: Start, runner: Runner) -> list[str]:
     """Take the measures that compare all finished runs; return what failed."""
     failed = []
     for measure, settings in start.measures.items():
@@ -150,12 +151,12 @@ def measure_together(name: str, start: Start, runner: Runner) -> List[str]:
 
 def _measure(
     title: str, words: Sequence[str], output: Path, result: str, runs: Sequence[Run], runner: Runner
-) -> Optional[str]:
+) -> str | None:
     """Run a command of a measure unless its result is from the same command and the same runs; return what failed."""
     folder = runner.folder / output
-    wanted = "\n".join([runner.shown(words), *map(str, runs)]) + "\n"
+    wanted = "\n".join([shown(words), *map(str, runs)]) + "\n"
     known = folder / COMMAND
-    if (folder / result).exists() and known.exists() and known.read_text(encoding="utf-8") == wanted:
+    if (folder / result).exists() and known.exists() and renamed(known.read_text(encoding="utf-8")) == wanted:
         return None
     known.unlink(missing_ok=True)
     say(title)
@@ -167,7 +168,7 @@ def _measure(
     return None
 
 
-def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
+def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> str | None:
     output = place(name, "lexical")
     links = place(name, "checkpoints")
     shutil.rmtree(runner.folder / links, ignore_errors=True)
@@ -176,12 +177,12 @@ def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], run
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to((runner.folder / run.folder / LAST).absolute())
     arms = dict.fromkeys(run.arm for run in runs)
-    words = ["python", "-m", "tn_fairseq.tools.evaluation", "lexical", *(f"{arm}={links / arm}/*.pt" for arm in arms)]
+    words = ["tn-fairseq", "evaluate", "lexical", *(f"{arm}={links / arm}/*.pt" for arm in arms)]
     words += ["--baseline", start.baseline, "--data", start.data, *shlex.split(measure.flags), "--output", str(output)]
     return _measure(f"lexical of {name}", words, output, RESULTS["lexical"], runs, runner)
 
 
-def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> Optional[str]:
+def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> str | None:
     """Time short trainings of all arms in turns, one at a time, so that other load slows all of them alike."""
     output, arms = place(name, "cost"), list(dict.fromkeys(run.arm for run in runs))
     path = runner.folder / output / RESULTS["cost"]
@@ -191,10 +192,10 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     if list(known["tokens_per_second"]) == arms and settings.items() <= (settings | known).items():
         return None
     say(f"cost of {name}")
-    speeds: dict[str, List[float]] = {arm: [] for arm in arms}
+    speeds: dict[str, list[float]] = {arm: [] for arm in arms}
     for number in range(1, measure.rounds + 1):
         for arm in arms:
-            words = ["fairseq-train", start.data, "--user-dir", str(runner.plugin), *shlex.split(start.train)]
+            words = ["fairseq-train", start.data, "--user-dir", str(PLUGIN), *shlex.split(start.train)]
             words += [*shlex.split(start.arms[arm].flags), "--seed", "1"]
             words += ["--total-num-update", str(updates_of_arm(start, arm))]
             words += ["--max-update", str(measure.updates), "--no-save", "--disable-validation"]

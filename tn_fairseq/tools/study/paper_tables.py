@@ -149,9 +149,9 @@ def paper_tables(plan: Plan, results: Dict[str, Any]) -> List[Table]:
     ]
 
 
-def _row(model: str, *cells: object, decimals: int = 1) -> List[str]:
+def _row(model: object, *cells: object, decimals: int = 1) -> List[str]:
     texts = [f"{value:.{decimals}f}" if isinstance(value, float) else str(value) for value in cells]
-    return [model, *texts, repeat(model)]
+    return [str(model), *texts, repeat(str(model))]
 
 
 def _arms(plan: Plan) -> List[Tuple[str, str, str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional  # OmegaConf needs them in dataclasses
 
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -14,6 +14,8 @@ from yaml import YAMLError
 
 from ...core.errors import InputError, first_line
 from ...core.files import read_text
+from ..launching import PLUGIN
+from .earlier_names import renamed
 
 # what the study can measure, and whether it needs flags
 MEASURES = {
@@ -97,6 +99,10 @@ class Start:
     prepare: List[Step] = field(default_factory=list)
     measures: Dict[str, Measure] = field(default_factory=dict)
 
+    def steps(self) -> list[Step]:
+        """All steps of preparation, also those of the measures."""
+        return [*self.prepare, *(step for measure in self.measures.values() for step in measure.prepare)]
+
 
 @dataclass
 class Plan:
@@ -148,6 +154,9 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
     for name, place in found.sources.items():
         place = sources.get(name, str(path.parent / place) if place else None)
         found.sources[name] = None if place is None else str(Path(place).absolute())
+    for start in found.starts.values():
+        for step in start.steps():
+            step.command = renamed(step.command)
     try:
         _check(found)
     except InputError as error:
@@ -169,9 +178,9 @@ def _check(plan: Plan) -> None:
             raise InputError(f"{key}.hours: must be positive, not {start.hours:g}")
         _seeds(f"{key}.seeds", start.seeds)
         _flags(f"{key}.train", start.train)
-        for measure, margin in start.margins.items():
+        for what, margin in start.margins.items():
             if not margin > 0:
-                raise InputError(f"{key}.margins.{measure}: must be positive, not {margin:g}")
+                raise InputError(f"{key}.margins.{what}: must be positive, not {margin:g}")
         for role, arm in (("baseline", start.baseline), ("oracle", start.oracle or start.baseline)):
             if arm not in start.arms:
                 raise InputError(f"{key}.{role}: {arm} is not one of the arms {_listed(start.arms)}")
@@ -183,8 +192,8 @@ def _check(plan: Plan) -> None:
             if settings.updates is not None:
                 _positive(f"{key}.arms.{arm}.updates", settings.updates)
         _check_steps(f"{key}.prepare", start.prepare)
-        for measure, settings in start.measures.items():
-            _check_measure(f"{key}.measures", measure, settings, start)
+        for kind, measure in start.measures.items():
+            _check_measure(f"{key}.measures", kind, measure, start)
         if "robustness" in start.measures:
             _check_robustness(f"{key}.measures", start.measures["robustness"], start.measures.get("squad", Measure()))
 
@@ -221,7 +230,7 @@ def _check_robustness(key: str, robustness: Measure, squad: Measure) -> None:
             raise InputError(f"{key}.robustness.{what}: must be among those of squad, {_listed(map(str, theirs))}")
 
 
-def _check_steps(key: str, steps: List[Step]) -> None:
+def _check_steps(key: str, steps: list[Step]) -> None:
     for number, step in enumerate(steps):
         if not _words(f"{key}[{number}].command", step.command):
             raise InputError(f"{key}[{number}].command: is empty; give the command that writes {step.output}")
@@ -237,7 +246,7 @@ def _name(key: str, name: str) -> None:
         raise InputError(f"{key}.{name}: must consist of letters, digits, '.', '_' and '-', because folders have it")
 
 
-def _seeds(key: str, seeds: List[int]) -> None:
+def _seeds(key: str, seeds: list[int]) -> None:
     if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise InputError(f"{key}: must be different numbers, such as [1, 2, 3], not {seeds}")
 
@@ -248,7 +257,7 @@ def _flags(key: str, flags: str) -> None:
             raise InputError(f"{key}: the study sets {word.partition('=')[0]} itself; remove it")
 
 
-def _words(key: str, command: str) -> List[str]:
+def _words(key: str, command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
@@ -259,7 +268,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def runs_of(name: str, start: Start) -> List[Run]:
+def runs_of(name: str, start: Start) -> list[Run]:
     """The runs of a start, seed by seed, so that an unfinished study has complete comparisons."""
     seeds = {arm: settings.seeds or start.seeds for arm, settings in start.arms.items()}
     most = max(map(len, seeds.values()))
@@ -281,9 +290,9 @@ def hint(plan: Plan, name: str) -> str:
     return next((f"; to get it: {how}" for pattern, how in plan.hints.items() if fnmatch(name, pattern)), "")
 
 
-def training_command(start: Start, run: Run, plugin: Path) -> List[str]:
+def training_command(start: Start, run: Run) -> list[str]:
     """The command of fairseq-train for a run, in the folder of the study."""
-    words = ["fairseq-train", start.data, "--user-dir", str(plugin), *shlex.split(start.train)]
+    words = ["fairseq-train", start.data, "--user-dir", str(PLUGIN), *shlex.split(start.train)]
     words += [*shlex.split(start.arms[run.arm].flags), "--seed", str(run.seed), "--save-dir", str(run.folder)]
     updates = str(updates_of_arm(start, run.arm))
     words += ["--total-num-update", updates, "--max-update", updates]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Optional
 
 from ..reporting.training_log import read_records
 from .measures import BY_RUN, LOG, is_finished, log_of, place_of_run
@@ -12,7 +11,7 @@ from .runner import read_record
 
 def hours_left(
     plan: Plan, runs: Iterable[Run], folder: Path, parallel: int, known: Mapping[str, Sequence[float]]
-) -> Optional[float]:
+) -> float | None:
     """The hours that the unfinished ``runs`` still take, ``parallel`` at a time, with the measures of each of them.
 
     ``known`` has the hours of runs of each start on other machines; the plan's estimate is used if there are none.
@@ -51,7 +50,7 @@ def share_done(plan: Plan, run: Run, folder: Path) -> float:
     return int(records[-1]["num_updates"]) / updates_of_arm(plan.starts[run.start], run.arm) if records else 0
 
 
-def clock(hours: Optional[float]) -> str:
+def clock(hours: float | None) -> str:
     """Hours in words."""
     if hours is None:
         return "an unknown time"

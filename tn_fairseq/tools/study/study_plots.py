@@ -85,9 +85,9 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
                 for dose in others.values():
                     axis.axvline(dose, color=INK, linestyle=":", linewidth=1)
                 for names, dose in labels(others):
-                    place = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "top"}
+                    upright = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "top"}
                     beside = {"xytext": (1.5, 0), "textcoords": "offset points"}  # not on the dotted line
-                    axis.annotate(names, (dose, 1), **place, **beside, fontsize=7)
+                    axis.annotate(names, (dose, 1), **upright, **beside, fontsize=7)
                 _, title, unit, _ = RATES[column]
                 axis.set_title(titled(title, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
             axis.set_xscale("log")
@@ -211,7 +211,7 @@ def average(curves: Sequence[Any]) -> Any:
 
 
 def draw_lines(
-    figure, start: Start, curves: Dict[str, Any], label: str, zero: bool = False, points: bool = False
+    figure: Any, start: Start, curves: Dict[str, Any], label: str, zero: bool = False, points: bool = False
 ) -> None:
     axis = figure.subplots()
     if zero:
@@ -225,7 +225,7 @@ def draw_lines(
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
 
 
-def draw_forest(figure, start: Start, measures: Dict[str, Dict[str, Row]]) -> None:
+def draw_forest(figure: Any, start: Start, measures: Dict[str, Dict[str, Row]]) -> None:
     """A panel for each measure with a line for each arm."""
     panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
     for axis, (measure, of_arm) in zip(panels, measures.items()):
@@ -236,7 +236,7 @@ def draw_forest(figure, start: Start, measures: Dict[str, Dict[str, Row]]) -> No
             axis.plot([row["difference"]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
         axis.set_yticks(range(len(of_arm)), of_arm)
         axis.set_ylim(len(of_arm) - 0.5, -0.5)
-        unit = next(iter(of_arm.values()))["unit"]
+        unit: str = next(iter(of_arm.values()))["unit"]
         title = textwrap.fill(titled(measure, {"%": "points"}.get(unit, unit)), 44)
         axis.set_title(title, fontsize=8.5, loc="left")
         axis.tick_params(labelsize=8)

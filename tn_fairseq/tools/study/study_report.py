@@ -95,16 +95,16 @@ def summary(
             "intervals. A difference is in bold if its interval excludes zero."
         )
         for group in GROUPS:
-            rows = [row for row in of_start["comparisons"] if row["group"] == group]
-            if not rows:
+            compared = [row for row in of_start["comparisons"] if row["group"] == group]
+            if not compared:
                 continue
             yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
-            arms = list(dict.fromkeys(row["arm"] for row in rows))
-            lines = [
+            arms = list(dict.fromkeys(row["arm"] for row in compared))
+            cells = [
                 [titled(measure, next(iter(of_arm.values()))["unit"]), *(short(of_arm.get(arm)) for arm in arms)]
-                for measure, of_arm in by_measure(rows).items()
+                for measure, of_arm in by_measure(compared).items()
             ]
-            yield from markdown(["", *arms], lines)
+            yield from markdown(["", *arms], cells)
         for title, lines in (
             ("What is clear, and what is not", statements(start, of_start)),
             ("What this study could have seen with a probability of 80%", power(of_start)),
@@ -112,8 +112,8 @@ def summary(
         ):
             if lines:
                 yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
-        if caption := plots[name].get(f"{name}.difference"):  # the other plots show what is in the tables
-            yield from ("", f"![{caption}]({PLOTS}/{name}.difference.svg)")
+        if difference := plots[name].get(f"{name}.difference"):  # the other plots show what is in the tables
+            yield from ("", f"![{difference}]({PLOTS}/{name}.difference.svg)")
     yield from ("", f"## {PAPER}", "", NOTE)
     for of_paper in paper_tables(plan, results):
         yield from ("", f"### {of_paper.title}", "", *markdown(of_paper.header, of_paper.rows), "", of_paper.note)

@@ -7,29 +7,39 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from engine_checks import wait_until
 from fairseq import options
-from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, load_script, run_command, start_command
+from guides import guide
+from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, run_command, start_command
 from omegaconf import OmegaConf
 from preprocessed import refused
 
+from tn_fairseq.commands.study import main
 from tn_fairseq.core.errors import InputError
+from tn_fairseq.tools import launching
+from tn_fairseq.tools.launching import Launcher
+from tn_fairseq.tools.study import (
+    figures,
+    measures,
+    paper_tables,
+    progress,
+    run_study,
+    statements,
+    study_page,
+    study_plots,
+    study_report,
+)
+from tn_fairseq.tools.study.earlier_names import renamed
+from tn_fairseq.tools.study.plan import Arm, Measure, Plan, Run, Start, Step, read_plan, training_command
+from tn_fairseq.tools.study.runner import LOCK, Runner
 
 ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "study"
 PLANS = sorted(path.stem for path in (FOLDER / "plans").glob("*.yaml"))
-
-
-@pytest.fixture(scope="module")
-def modules():
-    """The modules of the study by name."""
-    return {path.stem: load_script(f"examples/study/{path.name}") for path in FOLDER.glob("*.py")}
 
 
 def small_plan() -> dict:
@@ -73,15 +83,19 @@ def write(plan: dict, path: Path) -> Path:
     return path
 
 
-def study(plan: Path, folder: Path, *flags: str):
-    return run_command(sys.executable, str(FOLDER / "study.py"), plan, "--output", folder, *flags)
+def study(plan: Path, folder: Path, *flags: object):
+    return run_command("tn-fairseq", "study", plan, "--output", folder, *flags)
+
+
+def a_runner(folder: Path) -> Runner:
+    return Runner(folder, Launcher(lock=-1), threads=1)
 
 
 def commands(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "commands.jsonl").read_text().splitlines()]
 
 
-def figures(folder: Path) -> list[dict]:
+def compared_rows(folder: Path) -> list[dict]:
     """The comparisons of a study without its timings."""
     rows = json.loads((folder / "study.json").read_text())["starts"]["scratch"]["comparisons"]
     return [row for row in rows if row["group"] != "cost"]
@@ -124,7 +138,7 @@ def test_a_study_from_start_to_report(finished):
         state = torch.load(run / "checkpoint_last.pt", weights_only=False)
         assert state["last_optimizer_state"] is None and state["optimizer_history"][-1]["num_updates"] == 6
 
-    rows = {(row["measure"], row["arm"]): row for row in figures(folder)}
+    rows = {(row["measure"], row["arm"]): row for row in compared_rows(folder)}
     held_out = rows["loss", "hard_wordnet"]
     assert (held_out["seeds"], held_out["pairs"]) == (2, 2)
     assert held_out["low"] <= held_out["difference"] <= held_out["high"]
@@ -132,7 +146,7 @@ def test_a_study_from_start_to_report(finished):
     assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"])
     assert plain["difference"] is None and plain["detectable"] is None
     elsewhere = [
-        row for row in figures(folder) if row["group"] == "masked language modeling on text from another source"
+        row for row in compared_rows(folder) if row["group"] == "masked language modeling on text from another source"
     ]
     assert [(row["measure"], row["arm"], row["seeds"]) for row in elsewhere] == [
         ("accuracy on other text", "plain", 1),
@@ -171,14 +185,14 @@ def test_a_finished_study_runs_no_command_again(finished):
 
 
 @pytest.mark.xdist_group("study")
-def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished, tmp_path, capsys):
+def test_runs_of_another_machine_are_reported_and_not_repeated(finished, tmp_path, capsys):
     copy_sources(finished, tmp_path)
     plan, other = small_plan(), finished / "study" / "study.json"
     path, folder = tmp_path / "plan.yaml", tmp_path / "study"
     words = [str(path), "--output", str(folder)]
 
     def figures_with(*more: object) -> dict:
-        modules["study"].main([str(write(plan, path)), *words[1:], *map(str, more)])
+        main([str(write(plan, path)), *words[1:], *map(str, more)])
         return json.loads((folder / "study.json").read_text())
 
     # all runs are there: the same report, and nothing is prepared or trained
@@ -196,7 +210,7 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
     plan["starts"].pop("second")
     plan["starts"]["scratch"]["seeds"] = [1, 2, 7]
     capsys.readouterr()
-    modules["study"].main([str(write(plan, path)), *words[1:], "--dry-run", "--earlier", str(other)])
+    main([str(write(plan, path)), *words[1:], "--dry-run", "--earlier", str(other)])
     trained = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fairseq-train")]
     assert [re.search(r"runs/\S+", line)[0] for line in trained] == [
         "runs/scratch/plain/seed7",
@@ -229,7 +243,7 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         assert joined["machine"]["processor"] == theirs["machine"]["processor"] + "; a GPU"
 
     def refusal(path: Path) -> str:
-        return refused(modules["study"].main, [*words, "--earlier", str(path)])
+        return refused(main, [*words, "--earlier", str(path)])
 
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
     (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
@@ -249,17 +263,17 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(modules, finished
         assert f"changed.json: starts.scratch.{place}: differs from" in refusal(tmp_path / "changed.json")
     # a measure of which the other study has no figures may differ
     (other_plan := tmp_path / "glue.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(plan)))
-    with_glue = modules["plan"].read_plan(other_plan, {})
-    with_glue.starts["scratch"].measures["glue"] = modules["plan"].Measure(flags="--data a")
+    with_glue = read_plan(other_plan, {})
+    with_glue.starts["scratch"].measures["glue"] = Measure(flags="--data a")
     measures = {**theirs["plan"]["starts"]["scratch"]["measures"], "glue": {"flags": "--data b", "prepare": []}}
     started = {**theirs["plan"]["starts"]["scratch"], "measures": measures}
     changed = {**theirs, "plan": {**theirs["plan"], "starts": {"scratch": started}}}
     (tmp_path / "glue.json").write_text(json.dumps(changed))
-    modules["figures"].read_earlier(tmp_path / "glue.json", with_glue)
+    figures.read_earlier(tmp_path / "glue.json", with_glue)
     row = {**changed["starts"]["scratch"]["comparisons"][0], "group": "fine-tuning", "measure": "RTE"}
     changed["starts"]["scratch"]["comparisons"].append(row)
     (tmp_path / "glue.json").write_text(json.dumps(changed))
-    message = refused(modules["figures"].read_earlier, tmp_path / "glue.json", with_glue)
+    message = refused(figures.read_earlier, tmp_path / "glue.json", with_glue)
     assert "starts.scratch.measures.glue.flags: differs" in message
     changed["starts"]["scratch"]["comparisons"].pop()
     # an arm that the plan does not have is left out
@@ -294,7 +308,7 @@ def test_a_study_of_text_with_exact_synonyms(tmp_path):
     run = study(write(plan, tmp_path / "plan.yaml"), tmp_path / "study")
     assert run.code == 0, run.output
     assert re.search(r"^6 runs are left, which take an unknown time with 2 at a time$", run.stdout, flags=re.MULTILINE)
-    rows = {(row["measure"], row["arm"]): row["values"] for row in figures(tmp_path / "study")}
+    rows = {(row["measure"], row["arm"]): row["values"] for row in compared_rows(tmp_path / "study")}
     recovered = "of the loss if synonyms are right, after 12 updates"
     assert rows[recovered, "plain"] == {"1": 0, "2": 0} and rows[recovered, "oracle"] == {"1": 100, "2": 100}
     assert rows[recovered, "tying"].keys() == {"1", "2"}
@@ -303,42 +317,40 @@ def test_a_study_of_text_with_exact_synonyms(tmp_path):
     assert "| scratch: tying | 2 |" in (tmp_path / "study" / "summary.md").read_text()
 
 
-def test_only_the_sources_that_the_starts_use_are_needed(modules, tmp_path):
-    plan, study = modules["plan"], modules["study"]
-    start = plan.Start(prepare=[plan.Step("a", "cp sources/text sources/textbook")])
-    both = plan.Plan(sources={"text": str(tmp_path), "textbook": str(tmp_path), "book": None}, starts={"s": start})
-    study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+def test_only_the_sources_that_the_starts_use_are_needed(tmp_path):
+    start = Start(prepare=[Step("a", "cp sources/text sources/textbook")])
+    both = Plan(sources={"text": str(tmp_path), "textbook": str(tmp_path), "book": None}, starts={"s": start})
+    run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     assert {path.name for path in (tmp_path / "sources").iterdir()} == {"text", "textbook"}
     start.prepare[0].command += " sources/book/1.txt"
     both.hints = {"book": "write one", "text/*.xz": "xz a.txt"}
     with pytest.raises(
         ValueError, match="plan.yaml: sources.book: is missing; give --source book=PATH; to get it: wri"
     ):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
     # a file of a source is missing, which is only read if the output is missing, too
     start.prepare[0].command = "sh -c 'xz -dc sources/text/b/a.txt.xz'"
     with pytest.raises(ValueError, match=f"^{tmp_path}/b/a.txt.xz: is missing; to get it: xz a.txt$"):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     (tmp_path / "a").touch()
-    study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
-    start.measures["lexical"] = plan.Measure(flags="--swords sources/textbook/swords.json.gz")
+    run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    start.measures["lexical"] = Measure(flags="--swords sources/textbook/swords.json.gz")
     with pytest.raises(ValueError, match="swords.json.gz: is missing$"):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     both.sources, start.measures = {"text": str(tmp_path), "book": None}, {}
-    start.prepare = [plan.Step("a", "cp sources/text sources/book-list sources/book.txt")]
+    start.prepare = [Step("a", "cp sources/text sources/book-list sources/book.txt")]
     (tmp_path / "sources" / "text").unlink()
     (tmp_path / "sources" / "text").mkdir()
     with pytest.raises(ValueError, match="sources/text: not a link, as in a folder that was copied; delete it"):
-        study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+        run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
 
-def test_the_time_that_is_left(modules, tmp_path):
+def test_the_time_that_is_left(tmp_path):
     """Three runs of 6 minutes, one of which is finished, and one at a quarter; two at a time."""
-    plan, progress = modules["plan"], modules["progress"]
-    start = plan.Start(updates=100, hours=0.5, arms={"a": plan.Arm()})
-    study = plan.Plan(starts={"s": start})
-    runs = [plan.Run("s", "a", seed) for seed in (1, 2, 3)]
+    start = Start(updates=100, hours=0.5, arms={"a": Arm()})
+    study = Plan(starts={"s": start})
+    runs = [Run("s", "a", seed) for seed in (1, 2, 3)]
     hours_left = progress.hours_left
     assert hours_left(study, runs, tmp_path, 2, {}) == 0.75  # as the plan says
     assert hours_left(study, runs, tmp_path, 1, {"s": [0.2, 0.4]}) == pytest.approx(0.9)  # as elsewhere
@@ -391,8 +403,10 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     assert 'num_updates": "4' in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
 
     known = {"plain", "hard_wordnet"}
-    again = [row for row in figures(folder) if row["arm"] in known and row["interval"] == "seeds"]
-    assert [row["values"] for row in again] == [row["values"] for row in figures(finished / "study") if row["values"]]
+    again = [row for row in compared_rows(folder) if row["arm"] in known and row["interval"] == "seeds"]
+    assert [row["values"] for row in again] == [
+        row["values"] for row in compared_rows(finished / "study") if row["values"]
+    ]
     page = (folder / "index.html").read_text()
     assert "Failed runs" in page and "--soft-reg-weight must be non-negative" in page
     assert "5 of 6 runs are finished, and 1 failed" in page and "&lt;b&gt;" in page and "<b>;" not in page
@@ -402,55 +416,28 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     assert "runs/scratch/plain/seed1: was trained with another command; give another --output" in refused.error()
 
 
-def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(modules, tmp_path):
+def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(tmp_path, monkeypatch):
     plan = small_plan()
     plan["sources"], plan["starts"]["scratch"]["measures"] = {}, {}
     plan["starts"]["scratch"]["prepare"].insert(0, {"output": "never", "command": "sleep 300"})
-    command = [
-        sys.executable,
-        str(FOLDER / "study.py"),
-        write(plan, tmp_path / "plan.yaml"),
-        "--output",
-        tmp_path / "a",
-    ]
+    command = ["tn-fairseq", "study", write(plan, tmp_path / "plan.yaml"), "--output", tmp_path / "a"]
     with open(tmp_path / "output", "w+") as output:
         process = start_command(*command, stdout=output, stderr=output)
         wait_until((tmp_path / "a" / "logs").exists, seconds=120)
-        modules["runner"].PATIENCE = 0
-        still_working = pytest.raises(ValueError, match="another study, or a run that it started, is still working")
-        with still_working, modules["runner"].locked(tmp_path / "a"):
-            pass
+        monkeypatch.setattr(launching, "PATIENCE", 0)
+        error = refused(main, [*map(str, command[2:])])
+        assert f"{tmp_path / 'a'}: another study, or a run that it started, is still working there; wait for" in error
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait() == 1
         output.seek(0)
         assert output.read().endswith("error: interrupted; run the same command again to go on\n")
-    modules["runner"].PATIENCE = 20
-    with modules["runner"].locked(tmp_path / "a"):
+    with launching.launching(tmp_path / "a" / LOCK, "it is still locked"):
         pass
 
 
-def test_a_command_that_has_just_started_ends_too(modules, tmp_path, monkeypatch):
-    """The signal arrives when the command runs, but the study does not know it yet."""
-    module = modules["runner"]
-    with module.locked(tmp_path) as lock:
-        runner = module.Runner(tmp_path, PLUGIN, 1, lock)
-        Popen, started = module.subprocess.Popen, []
-
-        def interrupted(*args, **options):
-            started.append(Popen(*args, **options))
-            runner.interrupt()
-            return started[0]
-
-        monkeypatch.setattr(module.subprocess, "Popen", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            runner.run(["sleep", "300"], Path("log"))
-        runner.stop()
-        assert started[0].wait() == -signal.SIGTERM
-
-
 @pytest.mark.parametrize("name", PLANS)
-def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp_path):
-    modules["study"].main([name, "--output", str(tmp_path), "--dry-run"])
+def test_the_plans_give_commands_that_fairseq_accepts(name, capsys, tmp_path):
+    main([name, "--output", str(tmp_path), "--dry-run"])
     lines = [shlex.split(line) for line in capsys.readouterr().out.splitlines()]
     training = [words for words in lines if words[0] == "fairseq-train"]
     plan = OmegaConf.load(FOLDER / "plans" / f"{name}.yaml")
@@ -466,14 +453,20 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, modules, capsys, tmp
         )
 
 
-def test_our_results_are_what_the_command_writes_and_small(modules, monkeypatch, tmp_path):
-    monkeypatch.setattr(modules["report"], "draw_start", lambda *_: {})  # because it takes a minute
-    _, words = [line[2:] for line in commands_of((FOLDER / "README.md").read_text()) if line[0] == "python"][:2]
+def studies_of_the_page() -> list[list[str]]:
+    """The words of each command ``tn-fairseq study`` in the guide."""
+    lines = commands_of(guide("study"))
+    return [words[2:] for words in lines if words[:2] == ["tn-fairseq", "study"]]
+
+
+def test_our_results_are_what_the_command_writes_and_small(monkeypatch, tmp_path):
+    monkeypatch.setattr(study_report, "draw_start", lambda *_: {})  # because it takes a minute
+    _, words = studies_of_the_page()[:2]
     results, page = FOLDER / "results", tmp_path / "page"
     page.mkdir()
     shutil.copy(results / "discussion.txt", page)
     places = {"page": str(page), "examples/study/results/study.json": str(results / "study.json")}
-    modules["study"].main([places.get(word, word) for word in words])
+    main([places.get(word, word) for word in words])
     texts = [(folder / "summary.md").read_text() for folder in (results, page)]
     plots = re.findall(r"\]\((plots/.*?)\)", texts[0])
     assert len(plots) > 5 and {path.name for path in (results / "plots").iterdir()} == {Path(one).name for one in plots}
@@ -483,26 +476,21 @@ def test_our_results_are_what_the_command_writes_and_small(modules, monkeypatch,
     assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 2e6
 
 
-def test_the_commands_of_the_page(modules, capsys, tmp_path):
-    page = (FOLDER / "README.md").read_text()
-    lines = [words for words in commands_of(page) if words[0] == "python"]
-    script = "examples/study/study.py"
-    lines.pop(1)  # see above
-    assert [words[1] for words in lines] == [script, script, "examples/study/wikipedia.py", script]
+def test_the_commands_of_the_page(capsys, tmp_path):
+    tiny, _, continued, elsewhere = studies_of_the_page()  # the second one is above
     earlier = json.loads((FOLDER / "results" / "study.json").read_text())
     earlier["starts"]["scratch"]["runs"] = []  # the starts before it are finished
     (tmp_path / "earlier.json").write_text(json.dumps(earlier))
     places = {"study": str(tmp_path), "study2": str(tmp_path / "2"), "study/study.json": str(tmp_path / "earlier.json")}
-    for number, start in ((0, "scratch"), (1, "continued"), (3, "scratch")):
-        words = lines[number][2:]
-        modules["study"].main([places.get(word, word) for word in words] + ["--dry-run"])
+    for words, start in ((tiny, "scratch"), (continued, "continued"), (elsewhere, "scratch")):
+        main([places.get(word, word) for word in words] + ["--dry-run"])
         found = capsys.readouterr().out
         assert f"--save-dir runs/{start}/" in found
         assert ("--save-dir runs/continued/plain/" in found) == (start == "continued")
-    (arm,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    (arm,) = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
     text = (FOLDER / "plans" / "tiny.yaml").read_text()
     (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
-    modules["study"].main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
+    main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
     assert capsys.readouterr().out.count("--save-dir runs/scratch/mine/seed") == 3
 
 
@@ -536,16 +524,16 @@ WRONG = [
 
 
 @pytest.mark.parametrize("key, value, message", WRONG)
-def test_wrong_plans_get_one_line_with_file_and_key(key, value, message, modules, tmp_path):
+def test_wrong_plans_get_one_line_with_file_and_key(key, value, message, tmp_path):
     plan, start = OmegaConf.create(small_plan()), "" if key.startswith("sources") else "starts.scratch."
     OmegaConf.update(plan, start + key, value, merge=False)
     path = write(plan, tmp_path / "plan.yaml")
-    error = refused(modules["study"].main, [str(path), "--output", str(tmp_path / "out")])
+    error = refused(main, [str(path), "--output", str(tmp_path / "out")])
     assert error.startswith(f"error: {path}: {start}{message}")
     assert not (tmp_path / "out" / "runs").exists()
 
 
-def test_other_wrong_input(modules, tmp_path):
+def test_other_wrong_input(tmp_path):
     path = tmp_path / "plan.yaml"
     for text, flags, message in (
         ("a: [1", (), f"error: {path}: not valid YAML (while parsing a flow sequence"),
@@ -561,55 +549,42 @@ def test_other_wrong_input(modules, tmp_path):
         path.unlink(missing_ok=True)
         if text is not None:
             path.write_text(text) if text else write(small_plan(), path)
-        assert message in refused(modules["study"].main, [str(path), "--output", str(tmp_path / "out"), *flags])
+        assert message in refused(main, [str(path), "--output", str(tmp_path / "out"), *flags])
 
 
-def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(modules, monkeypatch, tmp_path):
+def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(monkeypatch, tmp_path):
     error = InputError("a.pt: No space left on device")
 
     def full(*args: object) -> None:
         raise error
 
-    monkeypatch.setattr(modules["study"], "train", full)
-    run, runner = modules["plan"].Run("s", "plain", 1), modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1)
-    found = modules["study"].train_and_measure(modules["plan"].Start(), run, runner, training=True)
+    monkeypatch.setattr(run_study, "train", full)
+    run, runner = Run("s", "plain", 1), a_runner(tmp_path)
+    found = run_study.train_and_measure(Start(), run, runner, training=True)
     assert found == (["s/plain/seed1: a.pt: No space left on device"], False)
     error = OSError(errno.ENOSPC, "No space left on device")
-    found = modules["study"].train_and_measure(modules["plan"].Start(), run, runner, training=True)
+    found = run_study.train_and_measure(Start(), run, runner, training=True)
     assert found == (["s/plain/seed1: [Errno 28] No space left on device"], False)
 
 
-def test_commands_that_cannot_start_and_commands_that_have_just_ended(modules, tmp_path):
-    with modules["runner"].locked(tmp_path) as lock:
-        runner = modules["runner"].Runner(tmp_path, tmp_path, 1, lock)
-        with pytest.raises(InputError, match="^nosuchcommand: No such file or directory; check the command"):
-            runner.prepare("s", [modules["plan"].Step("out", "nosuchcommand --x")])
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    runner.running = {ended}
-    runner.stop()
-
-
-def test_times_are_measured_again_with_other_settings(modules, tmp_path):
+def test_times_are_measured_again_with_other_settings(tmp_path):
     """Without a fairseq-train that works, a new measurement fails."""
-    measures, plan = modules["measures"], modules["plan"]
-    runner = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1)
+    runner = a_runner(tmp_path)
     runner.run = lambda words, log: 1
-    start = plan.Start(data="d", train="", updates=3, arms={"plain": plan.Arm(flags="")})
+    start = Start(data="d", train="", updates=3, arms={"plain": Arm(flags="")})
     folder = tmp_path / "measures" / "s" / "cost"
     folder.mkdir(parents=True)
     (folder / "cost.json").write_text(json.dumps({"updates": 20, "rounds": 3, "tokens_per_second": {"plain": [1]}}))
-    runs = [plan.Run("s", "plain", 1)]
-    assert measures._cost("s", start, plan.Measure(), runs, runner) is None
-    assert "cost of s/plain failed" in measures._cost("s", start, plan.Measure(rounds=2), runs, runner)
+    runs = [Run("s", "plain", 1)]
+    assert measures._cost("s", start, Measure(), runs, runner) is None
+    assert "cost of s/plain failed" in measures._cost("s", start, Measure(rounds=2), runs, runner)
 
 
-def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean(modules):
-    plan, figures = modules["plan"], modules["figures"]
-    start = plan.Start(baseline="plain", updates=30, measures={"logs": plan.Measure(levels=[20, 15], window=10)})
+def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean():
+    start = Start(baseline="plain", updates=30, measures={"logs": Measure(levels=[20, 15], window=10)})
     ends = {"plain": (21, 19), "new": (21, 25)}
     curves = {
-        plan.Run("s", arm, seed): {"updates": [10, 20, 30], "accuracy": [10, 16, end], "loss": [3, 2, 1]}
+        Run("s", arm, seed): {"updates": [10, 20, 30], "accuracy": [10, 16, end], "loss": [3, 2, 1]}
         for arm, of_arm in ends.items()
         for seed, end in enumerate(of_arm)
     }
@@ -618,52 +593,50 @@ def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean(modules):
     assert reached == {("15%", "plain"): None, ("15%", "new"): 0, ("20%", "new"): None}
 
 
-def test_robustness_is_measured_after_squad_and_only_if_that_is_there(modules, tmp_path):
-    plan, measures = modules["plan"], modules["measures"]
-    runner, run = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1), measures.Run("s", "plain", 1)
-    settings = {name: plan.Measure(flags="--data d") for name in ("robustness", "squad")}
-    start = plan.Start(updates=1, seeds=[1], arms={"plain": plan.Arm(flags="")}, measures=settings)
+def test_robustness_is_measured_after_squad_and_only_if_that_is_there(tmp_path):
+    runner, run = a_runner(tmp_path), Run("s", "plain", 1)
+    settings = {name: Measure(flags="--data d") for name in ("robustness", "squad")}
+    start = Start(updates=1, seeds=[1], arms={"plain": Arm(flags="")}, measures=settings)
     for code, expected in ((1, ["squad"]), (0, ["squad", "robustness"])):
         ran = []
 
         def fake(words, log, code=code, ran=ran):
-            ran.append(words[3])
+            ran.append(words[2])
             if not code:
-                folder = tmp_path / measures.place_of_run(run, words[3])
+                folder = tmp_path / measures.place_of_run(run, words[2])
                 folder.mkdir(parents=True)
-                (folder / measures.RESULTS[words[3]]).touch()
+                (folder / measures.RESULTS[words[2]]).touch()
             return code
 
         runner.run = fake
         assert len(measures.measure_run(start, run, runner)) == code and ran == expected
 
 
-def test_a_run_that_is_trained_again_is_measured_again(modules, monkeypatch, tmp_path):
-    plan, study, measures = modules["plan"], modules["study"], modules["measures"]
-    runner, run = modules["runner"].Runner(tmp_path, tmp_path, 1, lock=-1), plan.Run("s", "plain", 1)
-    start = plan.Start(data="d", train="", updates=3, arms={"plain": plan.Arm(flags="")})
+def test_a_run_that_is_trained_again_is_measured_again(monkeypatch, tmp_path):
+    runner, run = a_runner(tmp_path), Run("s", "plain", 1)
+    start = Start(data="d", train="", updates=3, arms={"plain": Arm(flags="")})
     old = [tmp_path / "measures" / "s" / name for name in ("rates/plain/seed1/x", "lexical/command.txt")]
     kept = tmp_path / "measures" / "s" / "rates" / "plain" / "seed2"
     for path in (*old, kept):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     runner.run = lambda words, log: 1
-    assert study.train(start, run, runner, training=True) and kept.exists() and not any(map(Path.exists, old))
+    assert run_study.train(start, run, runner, training=True) and kept.exists() and not any(map(Path.exists, old))
     old[0].parent.mkdir(parents=True)
     old[0].touch()
-    assert study.train(start, run, runner, training=True) and old[0].exists()  # resumed
+    assert run_study.train(start, run, runner, training=True) and old[0].exists()  # resumed
     assert measures.result_of(tmp_path, old[0].parent.relative_to(tmp_path), "rates") is None
 
 
-def test_a_log_without_accuracy_has_no_curve(modules, tmp_path):
+def test_a_log_without_accuracy_has_no_curve(tmp_path):
     """fairseq's own masked_lm."""
     (tmp_path / "log").write_text('INFO | train_inner | {"loss": "3", "num_updates": "10"}\n')
-    assert modules["figures"].read_curve(tmp_path / "log") == {"updates": [], "accuracy": [], "loss": []}
+    assert figures.read_curve(tmp_path / "log") == {"updates": [], "accuracy": [], "loss": []}
 
 
-def test_curves_by_hand(modules):
+def test_curves_by_hand():
     curve = {"updates": [10, 20, 30, 40], "accuracy": [1, 3, 5, 9], "loss": [4, 3, 2, 1]}
-    smoothed, reach = modules["figures"].smoothed, modules["figures"].updates_to_reach
+    smoothed, reach = figures.smoothed, figures.updates_to_reach
     assert smoothed(curve, 20) == ([20, 30, 40], [2, 4, 7])
     assert smoothed(curve, 20, "loss") == ([20, 30, 40], [3.5, 2.5, 1.5])
     assert smoothed(curve, 50) == ([], [])
@@ -673,9 +646,8 @@ def test_curves_by_hand(modules):
     assert reach(8, *smoothed(curve, 20)) is None
 
 
-def test_curves_are_compared_at_the_updates_that_all_have(modules):
-    plots = modules["plots"]
-    assert plots.average([([10, 20, 30], [1, 2, 3]), ([20, 30, 40], [4, 7, 9])]) == ([20, 30], [3, 5])
+def test_curves_are_compared_at_the_updates_that_all_have():
+    assert study_plots.average([([10, 20, 30], [1, 2, 3]), ([20, 30, 40], [4, 7, 9])]) == ([20, 30], [3, 5])
     curves = [("plain", 1, [10, 20, 40]), ("new", 1, [20, 30, 40]), ("new", 2, [20, 30, 40])]
     of_start = {
         "curves": [
@@ -688,34 +660,124 @@ def test_curves_are_compared_at_the_updates_that_all_have(modules):
             for arm, seed, updates in curves
         ]
     }
-    start = modules["plan"].Start(baseline="plain", log_every=1, measures={"logs": modules["plan"].Measure(window=1)})
-    assert plots.paired_curves(start, of_start) == {"new": ([20, 40], [1, 1])}
+    start = Start(baseline="plain", log_every=1, measures={"logs": Measure(window=1)})
+    assert study_plots.paired_curves(start, of_start) == {"new": ([20, 40], [1, 1])}
 
 
-def test_data_that_another_command_prepared_is_refused(modules, tmp_path):
-    runner, step = modules["runner"].Runner(tmp_path, tmp_path, 1, 0), modules["plan"].Step("made", "touch made")
-    runner.prepare("start", [step])
-    runner.prepare("start", [step])
-    assert len((tmp_path / "commands.jsonl").read_text().splitlines()) == 1
-    with pytest.raises(InputError, match="made: was made by another command than that of the plan now; give another"):
-        runner.prepare("start", [modules["plan"].Step("made", "touch made other")])
+def test_data_that_another_command_prepared_is_refused(tmp_path):
+    step = Step("made", "touch made")
+    with launching.launching(tmp_path / LOCK, "locked", tmp_path) as launcher:
+        runner = Runner(tmp_path, launcher, threads=1)
+        runner.prepare("start", [step])
+        runner.prepare("start", [step])
+        assert len((tmp_path / "commands.jsonl").read_text().splitlines()) == 1
+        with pytest.raises(InputError, match="made: was made by another command than that of the plan now; give anoth"):
+            runner.prepare("start", [Step("made", "touch made other")])
+        with pytest.raises(InputError, match="^nosuchcommand: No such file or directory; check the command"):
+            runner.prepare("start", [Step("out", "nosuchcommand --x")])
 
 
-def test_comparisons_use_the_seeds_of_both_arms(modules):
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        ("python -m tn_fairseq.preprocessing binarize --train a", "tn-fairseq data binarize --train a"),
+        ("python -m tn_fairseq.preprocessing train-tokenizer", "tn-fairseq data train-tokenizer"),
+        ("python -m tn_fairseq.preprocessing glue --task RTE", "tn-fairseq data glue --task RTE"),
+        ("python -m tn_fairseq.preprocessing squad", "tn-fairseq data squad"),
+        ("python -m tn_fairseq.preprocessing twins --data a", "tn-fairseq data twins --data a"),
+        ("python -m tn_fairseq.preprocessing build-synonym-table --dict d", "tn-fairseq synonyms build --dict d"),
+        ("python -m tn_fairseq.preprocessing swap-synonyms", "tn-fairseq evaluate swap-synonyms"),
+        ("python -m tn_fairseq.preprocessing add-distractors", "tn-fairseq evaluate add-distractors"),
+        ("python -m tn_fairseq.analysis data-bin --path 'a*.pt'", "tn-fairseq look analysis data-bin --path 'a*.pt'"),
+        ("python -m tn_fairseq.evaluation glue a.pt", "tn-fairseq evaluate glue a.pt"),
+        ("python -m tn_fairseq.evaluation robustness a", "tn-fairseq evaluate robustness a"),
+        ("python -m tn_fairseq.huggingface import a", "tn-fairseq exchange import a"),
+        ("python -m tn_fairseq.huggingface export a.pt", "tn-fairseq exchange export a.pt"),
+        ("python -m tn_fairseq.synonyms.fetch_wordnet && ls", "tn-fairseq synonyms fetch-wordnet && ls"),
+        (
+            """sh -c 'fairseq-train a --user-dir "$(python -m tn_fairseq)" && python -m tn_fairseq.analysis a'""",
+            """sh -c 'fairseq-train a --user-dir "$(tn-fairseq user-dir)" && tn-fairseq look analysis a'""",
+        ),
+        ("python -m tn_fairseq_more.analysis", "python -m tn_fairseq_more.analysis"),
+        ("python -m tn_fairseq.analysis_of_mine", "python -m tn_fairseq.analysis_of_mine"),
+        ("fairseq-train data-bin --seed 1", "fairseq-train data-bin --seed 1"),
+    ],
+)
+def test_commands_of_earlier_versions_have_names_of_now(earlier, now):
+    assert renamed(earlier) == now and renamed(now) == now
+
+
+def with_earlier_names(text: str) -> str:
+    """As version 0.2.0 wrote the commands of the small study."""
+    names = {
+        "tn-fairseq data": "python -m tn_fairseq.preprocessing",
+        "tn-fairseq synonyms build": "python -m tn_fairseq.preprocessing build-synonym-table",
+        "tn-fairseq look analysis": "python -m tn_fairseq.analysis",
+        "tn-fairseq evaluate": "python -m tn_fairseq.evaluation",
+        "tn-fairseq user-dir": "python -m tn_fairseq",
+    }
+    for now, earlier in names.items():
+        text = text.replace(now, earlier)
+    return text
+
+
+@pytest.mark.xdist_group("study")
+def test_a_folder_of_an_earlier_version_goes_on_and_repeats_nothing(finished, tmp_path):
+    folder = tmp_path / "study"
+    shutil.copytree(finished / "study", folder, symlinks=True)
+    copy_sources(finished, tmp_path)
+    written = [folder / "commands.jsonl", folder / "study.json"]
+    written += [*folder.glob("runs/*/*/*/run.json"), *folder.rglob("command.txt")]
+    for path in written:
+        text = path.read_text()
+        path.write_text(with_earlier_names(text))
+        assert path.read_text() != text and "tn-fairseq" not in path.read_text()
+    before = (folder / "commands.jsonl").read_text()
+    (tmp_path / "earlier.yaml").write_text(with_earlier_names((finished / "plan.yaml").read_text()))
+    for plan in (finished / "plan.yaml", tmp_path / "earlier.yaml"):
+        shutil.copy(plan, tmp_path / "plan.yaml")
+        dry = study(tmp_path / "plan.yaml", folder, "--dry-run")
+        assert dry.stdout == f"nothing is left to do in {folder}\n"
+        run = study(tmp_path / "plan.yaml", folder)
+        assert run.code == 0 and (folder / "commands.jsonl").read_text() == before, run.output
+    assert compared_rows(folder) == compared_rows(finished / "study")
+
+    # a run that is left is trained after the steps of the earlier version
+    shutil.rmtree(folder / "runs" / "scratch" / "plain" / "seed2")
+    (left,) = study(tmp_path / "plan.yaml", folder, "--dry-run").stdout.splitlines()
+    assert "--save-dir runs/scratch/plain/seed2" in left
+
+
+def test_a_record_of_an_earlier_version_is_used_with_the_plan_of_now(tmp_path, capsys):
+    record = FOLDER / "results" / "study.json"
+    of_record = json.loads(record.read_text())["plan"]["starts"]
+    assert "python -m tn_fairseq" in json.dumps(of_record) and "tn-fairseq" not in json.dumps(of_record)
+    plan = read_plan(FOLDER / "plans" / "cpu.yaml", {})
+    assert figures.read_earlier(record, plan)["plan"]["starts"].keys() == of_record.keys()
+    trained = [name for name, of_start in json.loads(record.read_text())["starts"].items() if of_start["curves"]]
+    assert {"half", "continued", "scratch", "twins50"} <= set(trained)
+    for name in trained:
+        for step in plan.starts[name].prepare:
+            before, step.command = step.command, f"{step.command} --more"
+            with pytest.raises(InputError, match=r"study.json: starts\..*prepare: differs from that of the plan"):
+                figures.read_earlier(record, plan)
+            step.command = before
+
+
+def test_comparisons_use_the_seeds_of_both_arms():
     values = {"plain": {1: 10.0, 2: 20.0, 3: 99.0}, "new": {1: 12.0, 2: 24.0}, "one": {2: 21.0}, "none": {7: 1.0}}
-    rows = {row["arm"]: row for row in modules["figures"].compared(("group", "m", "%", 1), values, "plain")}
+    rows = {row["arm"]: row for row in figures.compared(("group", "m", "%", 1), values, "plain")}
     assert (rows["new"]["pairs"], rows["new"]["difference"], rows["new"]["value"]) == (2, 3, 18)
     # differences of 2 and 4: half the interval is 12.706 standard errors of 1
     assert (rows["new"]["low"], rows["new"]["high"]) == pytest.approx((3 - 12.706, 3 + 12.706), abs=1e-3)
     assert (rows["one"]["difference"], rows["one"]["low"], rows["one"]["detectable"]) == (1, None, None)
     assert rows["none"]["difference"] is None and rows["plain"]["difference"] is None
     values = {"plain": {1: 0.0, 2: 0.0}, "new": {1: 0.0, 2: 0.0}}  # without a spread there is no interval
-    (_, row) = modules["figures"].compared(("group", "m", "%", 1), values, "plain")
+    (_, row) = figures.compared(("group", "m", "%", 1), values, "plain")
     assert (row["difference"], row["low"], row["high"], row["detectable"]) == (0, None, None, None)
 
 
-def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(modules):
-    figures, statements = modules["figures"], modules["statements"]
+def test_differences_are_corrected_within_a_group_and_compared_with_a_margin():
     key, plain = ("group", "accuracy", "%", 1), {seed: 10.0 + seed for seed in (1, 2, 3)}
     shifts = {"far": [5.0, 5.1, 4.9], "near": [0.1, -0.1, 0.05], "noisy": [4.0, -4.0, 1.0]}
     values = {"plain": plain}
@@ -733,20 +795,20 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin(mod
     )
     again = [{**row, "measure": "loss", "holm": None} for row in rows if row["equivalent"] is not None]
     assert statements.corrected({"comparisons": rows + again})[1:] == [excluded.replace("accuracy", "accuracy; loss")]
-    start = modules["plan"].Start(margins={"acuracy": 0.5, "accuracy": 0.5})
+    start = Start(margins={"acuracy": 0.5, "accuracy": 0.5})
     unused = statements.unused_margins(start, {"comparisons": rows})
     assert unused == ["No difference was tested against the margin of acuracy."]
     rows = figures.compared(key, values, "plain")
     assert all(row["equivalent"] is None for row in rows)
 
 
-def test_small_shares_have_more_decimals(modules):
+def test_small_shares_have_more_decimals():
     values = (("%", 31.0123), ("%", 0.23456), ("%", 0.0071831), ("bits", 7.9421), ("updates", 328.4), ("", 0))
-    shown = [modules["statements"].number({"unit": unit, "value": value}, "value") for unit, value in values]
+    shown = [statements.number({"unit": unit, "value": value}, "value") for unit, value in values]
     assert shown == ["31.01", "0.235", "0.00718", "7.942", "328", "0.000"]
 
 
-def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modules):
+def test_clear_differences_are_bold_and_their_color_says_if_they_are_better():
     """Also in measures in which less is better; a mean of a single pair is never clear."""
     arms = {
         "plain": {1: 10.0, 2: 20.0},
@@ -754,18 +816,17 @@ def test_clear_differences_are_bold_and_their_color_says_if_they_are_better(modu
         "other": {1: 9.0, 2: 22.0},
         "single": {1: 8.0},
     }
-    figures, page = modules["figures"], modules["page"]
-    start = modules["plan"].read_plan(FOLDER / "plans" / "tiny.yaml", {}).starts["scratch"]
+    start = read_plan(FOLDER / "plans" / "tiny.yaml", {}).starts["scratch"]
     start.arms = dict.fromkeys(arms, start.arms["plain"])
     for better, color in ((1, "better"), (-1, "worse")):
         rows = figures.compared((figures.HELD_OUT, "score", "%", better), arms, "plain")
-        text = "".join(page.overview(start, {"comparisons": rows}))
+        text = "".join(study_page.overview(start, {"comparisons": rows}))
         assert "<th>clear_<wbr>one</th>" in text and "<td>score (%)</td><td>15.00</td>" in text
         assert f'<td class="{color}"><b>+3.05</b></td><td>+0.50</td><td>\u22122.00</td></tr>' in text
-        assert page.measure_table("score", rows).count("<b>") == 1
+        assert study_page.measure_table("score", rows).count("<b>") == 1
 
 
-def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
+def test_scores_of_fine_tuning_are_averaged_by_run(tmp_path):
     folder = tmp_path / "measures" / "s" / "glue" / "a.b" / "seed3"
     folder.mkdir(parents=True)
     rows = [
@@ -773,22 +834,21 @@ def test_scores_of_fine_tuning_are_averaged_by_run(modules, tmp_path):
         for task, seed, score in (("RTE", 1, 50), ("RTE", 2, 60), ("CoLA", 1, 5), ("CoLA", 2, 15))
     ]
     (folder / "glue.json").write_text(json.dumps(rows))
-    assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3)) == []  # its command failed
+    assert figures.fine_tuned(tmp_path, Run("s", "a.b", 3)) == []  # its command failed
     (folder / "command.txt").touch()
-    found = modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 3))
+    found = figures.fine_tuned(tmp_path, Run("s", "a.b", 3))
     assert {key[1]: score for key, score in found} == {"RTE": 55, "CoLA": 10, "average": 32.5}
-    assert modules["figures"].fine_tuned(tmp_path, modules["plan"].Run("s", "a.b", 4)) == []
+    assert figures.fine_tuned(tmp_path, Run("s", "a.b", 4)) == []
 
 
-def test_the_papers_tables_have_our_rows(modules):
+def test_the_papers_tables_have_our_rows():
     """Two seeds of 50 and 52: 51 with half an interval of 12.706 standard errors of 1."""
-    plan, figures, tables = modules["plan"], modules["figures"], modules["tables"]
     arms = {
-        "base": plan.Arm(about="a", flags="", resembles="ELECTRA-small"),
-        "new": plan.Arm(about="b", flags="", resembles="ELECTRA-small HC"),
-        "other": plan.Arm(about="c", flags=""),
+        "base": Arm(about="a", flags="", resembles="ELECTRA-small"),
+        "new": Arm(about="b", flags="", resembles="ELECTRA-small HC"),
+        "other": Arm(about="c", flags=""),
     }
-    study = plan.Plan(starts={"s": plan.Start(about="s", updates=40, baseline="base", arms=arms)})
+    study = Plan(starts={"s": Start(about="s", updates=40, baseline="base", arms=arms)})
     rows = []
     for measure in ("RTE", "average", "SQuAD EM", "SQuAD EM under swap", "SQuAD EM under swap, drop"):
         values = {"base": {1: 50.0, 2: 52.0}, "new": {1: 61.0}, "other": {1: 9.0}}
@@ -797,7 +857,9 @@ def test_the_papers_tables_have_our_rows(modules):
     rows += figures.compared((figures.FINE_TUNING, "SQuAD F1 under swap", "%", 1), {"base": {1: 7.0}}, "base")
     rows += figures.compared((figures.FINE_TUNING, "SQuAD F1 under swap, drop", "%", 1), {"base": {1: 8.0}}, "base")
     rates = [{"arm": "base", "seed": 1, "updates": 10, "sequence_rate": 6.0, "prediction_rate": 1.5}]
-    two, three, four, five, six = tables.paper_tables(study, {"starts": {"s": {"comparisons": rows, "rates": rates}}})
+    two, three, four, five, six = paper_tables.paper_tables(
+        study, {"starts": {"s": {"comparisons": rows, "rates": rates}}}
+    )
     assert two.rows[5] == ["BERT-base", "100%", "7.07", "1.41", "4.7"]
     assert two.rows[12:] == [["ours, s: base", "25%", "6.00", "1.50", ""]]
     assert three.rows[0][:2] == ["BERT-base", "61.1"] and len(three.rows) == 12 + 2
@@ -810,14 +872,13 @@ def test_the_papers_tables_have_our_rows(modules):
     assert [row[0] for row in six.rows[5:]] == ["ours, s: base", "ours, s: new"]
     for table in (two, three, four, five, six):
         assert {len(row) for row in table.rows} == {len(table.header)}
-    assert tables.repeat("ELECTRA-small SR, sentence") == "1.4"  # twice 0.7
+    assert paper_tables.repeat("ELECTRA-small SR, sentence") == "1.4"  # twice 0.7
 
 
-def test_one_table_has_the_most_important_measures_of_all_starts(modules):
-    figures, page, plan, tables = (modules[name] for name in ("figures", "page", "plan", "tables"))
-    arm = plan.Arm(about="a", flags="")
+def test_one_table_has_the_most_important_measures_of_all_starts():
+    arm = Arm(about="a", flags="")
     starts = {
-        name: plan.Start(about=name, updates=4, baseline="plain", arms={"plain": arm, "new": arm, "left": arm})
+        name: Start(about=name, updates=4, baseline="plain", arms={"plain": arm, "new": arm, "left": arm})
         for name in ("one", "two")
     }
     results = {}
@@ -833,10 +894,10 @@ def test_one_table_has_the_most_important_measures_of_all_starts(modules):
         for key, value in scores if name == "one" else []:
             rows += figures.compared(key, {"plain": {1: value}}, "plain")
     assert (
-        tables.glance({"starts": results})
-        == tables.GLANCE + " GLUE is the average of some of its tasks (one: CoLA, SST-2)."
+        paper_tables.glance({"starts": results})
+        == paper_tables.GLANCE + " GLUE is the average of some of its tasks (one: CoLA, SST-2)."
     )
-    header, rows = tables.at_a_glance(plan.Plan(starts=starts), {"starts": results})
+    header, rows = paper_tables.at_a_glance(Plan(starts=starts), {"starts": results})
     assert header == ["start: arm", "seeds", "accuracy (%)", "GLUE"]
     assert rows == [
         ["one: plain", "2", "30.00", "50.00"],
@@ -844,12 +905,11 @@ def test_one_table_has_the_most_important_measures_of_all_starts(modules):
         ["two: plain", "2", "40.00", "-"],
         ["two: new", "2", "**+2.10 ± 1.27**", "-"],
     ]
-    assert page.cells("td", ["**+1.00 ± 0.10**", "<"]) == "<td><b>+1.00 ± 0.10</b></td><td>&lt;</td>"
+    assert study_page.cells("td", ["**+1.00 ± 0.10**", "<"]) == "<td><b>+1.00 ± 0.10</b></td><td>&lt;</td>"
 
 
-def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
+def test_what_an_arm_recovers_of_the_oracles_gain_by_hand():
     """Seed by seed: 2 and 1 of 4 points of accuracy, and no gain of 0.5 bits; seed 3 has no oracle."""
-    figures, plan = modules["figures"], modules["plan"]
     accuracy = {"plain": {1: 30, 2: 31, 3: 30}, "mine": {1: 32, 2: 32, 3: 33}, "oracle": {1: 34, 2: 35}}
     loss = {"plain": 5.5, "mine": 5.5, "oracle": 5.0}
     rates = [
@@ -857,7 +917,7 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
         for arm, of_arm in accuracy.items()
         for seed, value in of_arm.items()
     ]
-    start = plan.Start(baseline="plain", oracle="oracle")
+    start = Start(baseline="plain", oracle="oracle")
     of_accuracy, of_loss = figures.recovered(rates, start).values()
     assert of_accuracy == {"plain": {1: 0, 2: 0}, "mine": {1: 50, 2: 25}, "oracle": {1: 100, 2: 100}}
     assert of_loss == {"plain": {1: 0, 2: 0}, "mine": {1: 0, 2: 0}, "oracle": {1: 100, 2: 100}}
@@ -865,13 +925,12 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand(modules):
     assert figures.recovered(rates, start) == {}
 
 
-def test_an_arm_can_have_updates_of_its_own(modules):
-    figures, plan, statements = (modules[name] for name in ("figures", "plan", "statements"))
-    arms = {name: plan.Arm(about=name, flags="--criterion mlm") for name in ("plain", "longer")}
+def test_an_arm_can_have_updates_of_its_own():
+    arms = {name: Arm(about=name, flags="--criterion mlm") for name in ("plain", "longer")}
     arms["longer"].updates = 9
-    start = plan.Start(baseline="plain", data="d", train="", updates=6, save_every=3, seeds=[1], arms=arms)
+    start = Start(baseline="plain", data="d", train="", updates=6, save_every=3, seeds=[1], arms=arms)
     for arm, updates in (("plain", "6"), ("longer", "9")):
-        words = plan.training_command(start, plan.Run("s", arm, 1), PLUGIN)
+        words = training_command(start, Run("s", arm, 1))
         assert words[words.index("--max-update") + 1] == words[words.index("--total-num-update") + 1] == updates
     rows = [
         {"arm": arm, "seed": 1, "updates": updates, **dict.fromkeys(figures.RATES), "accuracy": updates}
@@ -883,13 +942,12 @@ def test_an_arm_can_have_updates_of_its_own(modules):
     assert statements.lengths(start) == "6 updates each (longer: 9)"
 
 
-def test_labels_that_are_close_to_each_other_are_one(modules):
-    labels = modules["plots"].labels({"far": 0.1, "one": 0.5, "two": 0.6, "three": 0.7, "alone": 2.0})
+def test_labels_that_are_close_to_each_other_are_one():
+    labels = study_plots.labels({"far": 0.1, "one": 0.5, "two": 0.6, "three": 0.7, "alone": 2.0})
     assert labels == [("far", 0.1), ("one, two, three", 0.7), ("alone", 2.0)]
 
 
-def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
-    figures, plan, plots = (modules[name] for name in ("figures", "plan", "plots"))
+def test_the_gain_of_an_arm_is_drawn_against_the_dose(tmp_path):
     starts, results = {}, {}
     texts = {"much": 6, "little": 1, "again": 3, "large": 4, "English": 0.5}
     for name, dose in texts.items():
@@ -901,12 +959,12 @@ def test_the_gain_of_an_arm_is_drawn_against_the_dose(modules, tmp_path):
             rows += figures.compared(figures.RATES[column], measured, "plain")
         train = f"--arch bert_{'large' if name == 'large' else 'tiny'} --finetune-from-model {name}.pt"
         data = "little" if name == "again" else name
-        starts[name] = plan.Start(baseline="plain", oracle=oracle, data=data, train=train, updates=8)
+        starts[name] = Start(baseline="plain", oracle=oracle, data=data, train=train, updates=8)
         results[name] = {"comparisons": rows}
-    study = plan.Plan(starts=starts)
-    points, apart = plots.doses(study, {"starts": results}, "merged_accuracy")
+    study = Plan(starts=starts)
+    points, apart = study_plots.doses(study, {"starts": results}, "merged_accuracy")
     assert [(dose, difference) for dose, difference, _, _ in points["oracle"]] == [(1, 1.5), (6, 6.5)]
     assert [(dose, difference) for dose, difference, _, _ in apart["oracle"]] == [(3, 3.5), (4, 4.5)]
-    assert plots.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
+    assert study_plots.draw_doses(study, {"starts": results}, tmp_path).keys() == {"doses"}
     drawn = (tmp_path / "plots" / "doses.svg").read_text()
     assert "English" in drawn and "oracle" in drawn and "much" not in drawn

@@ -11,14 +11,14 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any
 
 import torch
 
-import tn_fairseq
-
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
+from ..launching import PLUGIN, last_line, launching
+from .earlier_names import renamed
 from .figures import finished_of, read_earlier
 from .measures import (
     LAST,
@@ -35,11 +35,10 @@ from .measures import (
 )
 from .plan import Plan, Run, Start, hint, read_plan, runs_of, training_command, updates_of_arm
 from .progress import clock, hours_left
-from .runner import Runner, last_line, locked, say
+from .runner import LOCK, Runner, say, shown
 from .study_report import write_report
 
 SECONDS = 30  # between two updates of the line that says how much time is left
-PLUGIN = Path(tn_fairseq.__file__).resolve().parent
 PLANS = PLUGIN.parent / "examples" / "study" / "plans"  # in a clone
 
 
@@ -57,46 +56,53 @@ class StudyOptions:
     dry_run: bool = False
 
 
-def run_study(args: StudyOptions) -> None:
+def run_study(options: StudyOptions) -> None:
     """Train, measure and report what is left; raises InputError if anything fails, and SystemExit if interrupted."""
-    path = args.plan if args.plan.suffix else PLANS / f"{args.plan}.yaml"
-    plan = read_plan(path, dict(args.source))
-    for name in args.start or []:
+    path = options.plan if options.plan.suffix else PLANS / f"{options.plan}.yaml"
+    plan = read_plan(path, dict(options.source))
+    for name in options.start or []:
         if name not in plan.starts:
             raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
-    earlier = [read_earlier(path, plan) for path in args.earlier]
-    runs, known = {}, {}
-    for name in args.start or plan.starts:
-        there = [study["starts"][name] for study in earlier if name in study["starts"]]
-        known[name] = [run["hours"] for study in there for run in study["runs"] if run["state"] == "finished"]
-        wanted = runs_of(name, plan.starts[name])
-        done = {run for study in there for run in finished_of(study, wanted)}
-        here = {run for run in wanted if is_finished(args.output, run)}
-        left = [run for run in wanted if run not in done or run in here]
-        if here or left and not args.no_training:
-            runs[name] = left
-    if args.dry_run:
-        runner = Runner(args.output, PLUGIN, plan.threads, lock=-1)
-        print("\n".join(remaining_commands(runner, plan, runs)) or f"nothing is left to do in {args.output}")
+    earlier = [read_earlier(path, plan) for path in options.earlier]
+    runs, known = runs_left(plan, options, earlier)
+    if options.dry_run:
+        commands = remaining_commands(options.output, plan, runs)
+        print("\n".join(commands) or f"nothing is left to do in {options.output}")
         return
-    with locked(args.output) as lock:
-        runner = Runner(args.output, PLUGIN, plan.threads, lock)
-        try:
-            with runner.interruptible():
-                if runs:
-                    link_sources(plan, path, args.output, [plan.starts[name] for name in runs])
-                failed = carry_out(plan, runs, runner, args.parallel or plan.parallel, not args.no_training, known)
-                write_report(plan, path, args.output, machine(), earlier)
-        except KeyboardInterrupt:
-            runner.stop()
-            sys.exit("error: interrupted; run the same command again to go on")
+    busy = f"{options.output}: another study, or a run that it started, is still working there; wait for it to end"
+    try:
+        with launching(options.output / LOCK, busy, options.output) as launcher:
+            runner = Runner(options.output, launcher, plan.threads)
+            if runs:
+                link_sources(plan, path, options.output, [plan.starts[name] for name in runs])
+            failed = carry_out(plan, runs, runner, options.parallel or plan.parallel, not options.no_training, known)
+            write_report(plan, path, options.output, machine(), earlier)
+    except KeyboardInterrupt:
+        sys.exit("error: interrupted; run the same command again to go on")
     if failed:
         raise InputError(f"{failed[0]}{f' (and {len(failed) - 1} more)' if failed[1:] else ''}; run again to retry")
 
 
+def runs_left(
+    plan: Plan, options: StudyOptions, earlier: Sequence[dict[str, Any]]
+) -> tuple[dict[str, list[Run]], dict[str, list[float]]]:
+    """The runs of each start that this folder has or should have, and the hours of finished ones in earlier studies."""
+    runs, known = {}, {}
+    for name in options.start or plan.starts:
+        there = [study["starts"][name] for study in earlier if name in study["starts"]]
+        known[name] = [run["hours"] for study in there for run in study["runs"] if run["state"] == "finished"]
+        wanted = runs_of(name, plan.starts[name])
+        done = {run for study in there for run in finished_of(study, wanted)}
+        here = {run for run in wanted if is_finished(options.output, run)}
+        left = [run for run in wanted if run not in done or run in here]
+        if here or left and not options.no_training:
+            runs[name] = left
+    return runs, known
+
+
 def carry_out(
-    plan: Plan, runs: Dict[str, List[Run]], runner: Runner, parallel: int, training: bool, known: Dict[str, List[float]]
-) -> List[str]:
+    plan: Plan, runs: dict[str, list[Run]], runner: Runner, parallel: int, training: bool, known: dict[str, list[float]]
+) -> list[str]:
     """Prepare, train and measure what is left of each start; return what failed."""
     failed = []
 
@@ -105,7 +111,7 @@ def carry_out(
 
     for name, of_start in runs.items():
         for run in of_start:  # before hours of training
-            check_settings(runner, plan.starts[name], run)
+            check_settings(runner.folder, plan.starts[name], run)
     count = sum(not is_finished(runner.folder, run) for run in chain(*runs.values()))
     if training and count:
         print(f"{count} runs are left, which take {left()} with {parallel} at a time", flush=True)
@@ -141,8 +147,7 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
         elif link.exists():
             raise InputError(f"{link}: not a link, as in a folder that was copied; delete it")
         link.symlink_to(place)
-    steps = [step for start in starts for one in (start, *start.measures.values()) for step in one.prepare]
-    commands = [step.command for step in steps if not (folder / step.output).exists()]
+    commands = [step.command for start in starts for step in start.steps() if not (folder / step.output).exists()]
     commands += [measure.flags for start in starts for measure in start.measures.values()]
     for file in re.findall(r"\bsources/[\w./-]+", " ".join(commands)):
         if not (folder / file).exists():
@@ -153,22 +158,22 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
 # Training
 
 
-def check_settings(runner: Runner, start: Start, run: Run) -> None:
-    """Raises InputError if the folder of a run was trained with another command."""
-    path = runner.folder / run.folder / STATE
+def check_settings(folder: Path, start: Start, run: Run) -> None:
+    """Raises InputError if a run in the folder of a study was trained with another command."""
+    path = folder / run.folder / STATE
     if not path.exists():
         return
-    before, now = read_json_object(path, RESTART).get("command"), runner.shown(training_command(start, run, PLUGIN))
-    if before != now:
+    before = str(read_json_object(path, RESTART).get("command"))
+    if renamed(before) != shown(training_command(start, run)):
         raise InputError(
-            f"{runner.folder / run.folder}: was trained with another command; give another --output, or delete the "
+            f"{folder / run.folder}: was trained with another command; give another --output, or delete the "
             f"folder to train it again (see {STATE} in it)"
         )
 
 
 def train_all(
     start: Start, runs: Sequence[Run], runner: Runner, parallel: int, training: bool, left: Callable[[], str]
-) -> List[str]:
+) -> list[str]:
     """Train and measure all runs, ``parallel`` at a time, and show what is ``left``; return what failed."""
     failed, done = [], sum(is_finished(runner.folder, run) for run in runs)
     print(f"{done} of {len(runs)} runs of {runs[0].start} are finished", flush=True)
@@ -186,7 +191,6 @@ def train_all(
                     for message in ([f"{run} is finished; {left()} left in all"] if is_new else []) + messages:
                         say(f"[{done}/{len(runs)}] {message}")
         except KeyboardInterrupt:
-            runner.stop()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return failed
@@ -205,10 +209,10 @@ def train_and_measure(start: Start, run: Run, runner: Runner, training: bool) ->
         return [f"{run}: {error}"], False
 
 
-def train(start: Start, run: Run, runner: Runner, training: bool) -> Optional[str]:
+def train(start: Start, run: Run, runner: Runner, training: bool) -> str | None:
     """Train or resume a run, and keep only the weights of its checkpoints; return what failed."""
-    words, folder = training_command(start, run, PLUGIN), runner.folder / run.folder
-    state = {"command": runner.shown(words)}
+    words, folder = training_command(start, run), runner.folder / run.folder
+    state = {"command": shown(words)}
     if training and not (folder / STATE).exists():
         forget_measures(runner.folder, run)
     if updates_in(folder / LAST) < updates_of_arm(start, run.arm):  # else, it was killed after its last update
@@ -229,14 +233,14 @@ def write_state(folder: Path, state: dict) -> None:
     write_text(folder / STATE, json.dumps({**state, "written": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=2) + "\n")
 
 
-def remaining_commands(runner: Runner, plan: Plan, runs: Dict[str, List[Run]]) -> List[str]:
+def remaining_commands(folder: Path, plan: Plan, runs: dict[str, list[Run]]) -> list[str]:
     """The commands of preparation and training that are left."""
     lines = []
     for name, of_start in runs.items():
         start = plan.starts[name]
-        lines += [step.command.strip() for step in start.prepare if not (runner.folder / step.output).exists()]
-        left = [run for run in of_start if not is_finished(runner.folder, run)]
-        lines += [runner.shown(training_command(start, run, PLUGIN)) for run in left]
+        lines += [step.command.strip() for step in start.prepare if not (folder / step.output).exists()]
+        left = [run for run in of_start if not is_finished(folder, run)]
+        lines += [shown(training_command(start, run)) for run in left]
     return lines
 
 
