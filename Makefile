@@ -7,6 +7,7 @@
 # make slow   install everything, run the slow tests
 # make soak   install everything, run the slow and the longest tests: kills, many workers, randomly damaged files
 #             (SOAK='-k workers' runs some of them)
+# make docs   install everything, build the site of the guides into site/
 # make dist   install everything, build the sdist and the wheel, and check them
 # make bench  install everything, compare speed and memory with a training loop over the classes of transformers
 # make gpu-bundle  install everything, collect in one folder what a GPU machine without a network needs for
@@ -30,7 +31,7 @@ SOAK ?=
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: install demo demo-from-scratch study test slow soak dist bench gpu-bundle lint clean
+.PHONY: install demo demo-from-scratch study test slow soak docs dist bench gpu-bundle lint clean
 
 install: $(VENV)/.ready
 
@@ -51,6 +52,10 @@ slow: $(VENV)/.ready
 
 soak: $(VENV)/.ready
 	$(BIN)/python -m pytest -m 'slow or soak' --timeout 0 -s $(SOAK)
+
+docs: $(VENV)/.ready
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
 
 dist: $(VENV)/.ready
 	$(PIP) install --quiet --constraint constraints.txt build twine
@@ -83,4 +88,4 @@ $(VENV)/.ready: install.py setup.py constraints.txt fairseq.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO) $(DEMO)-from-scratch build dist *.egg-info
+	rm -rf $(VENV) $(DEMO) $(DEMO)-from-scratch build dist site *.egg-info

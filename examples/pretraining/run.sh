@@ -27,7 +27,7 @@ in_recipe() { # NAME: the value of a setting in the YAML file
     sed -nE "s/^  $1: \[?([^]]+)\]?$/\1/p" "$folder/$recipe.yaml"
 }
 
-readme=$folder/README.md
+guide=$(dirname "$plugin")/docs/train.md
 recipe=${1:-}
 if [[ -z $recipe || ! -f $folder/$recipe.yaml ]]; then
     recipes=$(cd "$folder" && echo */*.yaml)
@@ -58,14 +58,14 @@ while [[ $# -gt 0 ]]; do
     shift
 done
 
-[[ -n $data ]] || fail "$recipe needs data=FOLDER, the output of binarize; see $readme"
+[[ -n $data ]] || fail "$recipe needs data=FOLDER, the output of binarize; see $guide"
 [[ -n $save_dir ]] || fail "$recipe needs save_dir=FOLDER, the folder for checkpoints"
 [[ ! -e $save_dir || -d $save_dir ]] || fail "save_dir=$save_dir is not a folder"
 
 IFS=: read -ra shards <<<"$data"
 data=""
 for shard in "${shards[@]}"; do
-    [[ -d $shard ]] || fail "data=$shard does not exist or is not a folder; create it with binarize, see $readme"
+    [[ -d $shard ]] || fail "data=$shard does not exist or is not a folder; create it with binarize, see $guide"
     data+=${data:+:}$(absolute "$shard")
 done
 overrides=("common.user_dir=$(quoted "$plugin")" "task.data=$(quoted "$data")")
@@ -82,10 +82,10 @@ elif [[ -n $checkpoint ]]; then
 fi
 
 if [[ -n $synonym_table ]]; then
-    [[ -f $synonym_table ]] || fail "synonym_table=$synonym_table does not exist; to build it, see $readme"
+    [[ -f $synonym_table ]] || fail "synonym_table=$synonym_table does not exist; to build it, see $guide"
     overrides+=("++criterion.synonym_table=$(quoted "$(absolute "$synonym_table")")")
 elif [[ -n $(in_recipe synonym_table) ]]; then
-    fail "$recipe needs synonym_table=FILE; to build it, see $readme"
+    fail "$recipe needs synonym_table=FILE; to build it, see $guide"
 fi
 
 command -v fairseq-hydra-train >/dev/null ||

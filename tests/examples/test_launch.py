@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from guides import guide
 from helpers import FAMILIES, PLUGIN, run_command, training_flags, write_programs
 
 FOLDER = PLUGIN.parent / "examples" / "launch"
@@ -144,10 +145,10 @@ def test_wrong_settings_get_one_line(script, monkeypatch):
         assert re.fullmatch(r"usage: .*WORKERS=N.* fairseq-train DATA_BIN FLAG\.\.\.\n", process.stderr), process.stderr
 
 
-def test_readme_and_recipes_agree():
-    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert {*FOLDER.iterdir()} == {FOLDER / "README.md", *SCRIPTS}
+def test_the_guide_and_the_recipes_agree():
+    page = guide("train", "Many workers")
+    assert {*FOLDER.iterdir()} == {*SCRIPTS}
     for script in SCRIPTS:
-        assert f"]({script.name})" in readme and os.access(script, os.X_OK)
+        assert f"](../examples/launch/{script.name})" in page and os.access(script, os.X_OK)
         for flag in re.findall(r"--distributed-[a-z-]+|--ddp-backend|--rdzv-backend", script.read_text()):
-            assert f"`{flag}" in readme, flag
+            assert f"`{flag}" in page, flag

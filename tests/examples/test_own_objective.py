@@ -1,17 +1,16 @@
 """An objective in a folder outside the package: it trains, logs its metric, and is in the model card."""
 
 import math
-import re
-import shlex
 import shutil
 
 import pytest
 import torch
+from guides import guide
 from helpers import PLUGIN, commands_of, load_script, run_command
 from huggingface_models import write_bin, write_vocabulary
 
 EXAMPLE = PLUGIN.parent / "examples" / "own_objective"
-PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+PAGE = guide("objectives", "Add your own objective")
 SMALLER = {"128": "16", "1000000": "2", "5e-4": "1e-3"}
 
 
@@ -26,7 +25,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    (command,) = commands_of(PAGE)
+    command, _ = commands_of(PAGE)
     words = [SMALLER.get(word, word) for word in command]
     return run_command(*words, "--cpu", "--log-format", "json", "--log-interval", 1, cwd=folder)
 
@@ -43,8 +42,7 @@ def test_it_trains_and_its_metric_is_logged(trained):
 
 
 def test_the_model_card_names_it(trained, folder):
-    (command,) = re.findall(r"`(tn-fairseq\s+exchange\s+export.*?)`", PAGE, flags=re.DOTALL)
-    words = shlex.split(command)
+    _, words = commands_of(PAGE)
     run = run_command(*words, cwd=folder)
     assert run.code == 0, run.output
     card = (folder / "own-model" / "README.md").read_text()

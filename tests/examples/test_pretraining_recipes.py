@@ -14,6 +14,7 @@ from fairseq import options
 from fairseq.dataclass.initialize import add_defaults, hydra_init
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli.hydra_train import _hydra_main
+from guides import guide
 from helpers import PLUGIN, prepare_training, write_programs
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
@@ -21,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "pretraining"
 RUN = FOLDER / "run.sh"
-README = (FOLDER / "README.md").read_text(encoding="utf-8")
+PAGE = guide("train", "Paper recipes")
 LAUNCHERS = [ROOT / "examples" / "launch" / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch")]
 CRITERIA = {
     "baseline": "electra",
@@ -138,10 +139,7 @@ def run_sh(overrides):
 
 def test_there_is_a_recipe_for_every_row():
     assert set(RECIPES) == EXPECTED and len(RECIPES) == 14
-    assert sorted(path.name for path in FOLDER.rglob("*") if path.is_file() and path.suffix != ".yaml") == [
-        "README.md",
-        "run.sh",
-    ]
+    assert sorted(path.name for path in FOLDER.rglob("*") if path.is_file() and path.suffix != ".yaml") == ["run.sh"]
     assert os.access(RUN, os.X_OK)
 
 
@@ -198,10 +196,10 @@ def test_header_readme_and_settings_agree(recipe):
     batch = gpus * cfg.dataset.batch_size * cfg.optimization.update_freq[0]
     assert batch == 128
     tokens = cfg.optimization.max_update * batch * cfg.task.tokens_per_sample
-    rates = dict(re.findall(r"^\| (\w+(?:/\w+)?) \| ([\d,]+) \|", README, flags=re.MULTILINE))
+    rates = dict(re.findall(r"^\| (\w+(?:/\w+)?) \| ([\d,]+) \|", PAGE, flags=re.MULTILINE))
     seconds = tokens / (gpus * number(rates.get(recipe, rates[recipe.split("/")[0]])))
 
-    line = next(line for line in README.splitlines() if f"[{recipe}]({recipe}.yaml)" in line)
+    line = next(line for line in PAGE.splitlines() if f"[{recipe}](../examples/pretraining/{recipe}.yaml)" in line)
     _, where, *cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert where == f"{table.replace(' and', ',')}: {row}"
     time, unit = cells.pop(2).split()
@@ -282,7 +280,7 @@ def test_run_sh_accepts_the_flags_of_the_launchers(launcher, device, files, run_
     assert cfg.common.fp16 == expected.common.fp16 == (device == "gpu")
 
 
-def test_commands_of_the_readme_are_accepted(tools, tmp_path):
+def test_commands_of_the_guide_are_accepted(tools, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("wikibooks", "openwebtext"):
         (tmp_path / name).mkdir()
@@ -290,7 +288,7 @@ def test_commands_of_the_readme_are_accepted(tools, tmp_path):
         (tmp_path / name).touch()
     environment = {**os.environ, "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "SLURM_GPUS_ON_NODE": "4", "WORKERS": "4"}
     (tools / "sbatch").symlink_to("/usr/bin/env")
-    blocks = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+    blocks = re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)
     commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if "run.sh" in line]
     assert len(commands) == 5
     for command in commands:

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from guides import guide
 from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
 
 from tn_fairseq.tools.launching import launching
@@ -34,7 +35,7 @@ def folder(tmp_path) -> Path:
 
 def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     """The words of each command by the name of its script, with one short run in ``folder`` in place of all runs."""
-    lines = [words for words in commands_of((FOLDER / "README.md").read_text(encoding="utf-8")) if words[0] == "python"]
+    lines = [words for words in commands_of(guide("quickstart")) if words[0] == "python"]
     changed = {"2500": UPDATES, "demo": str(folder), "demo/scratch": str(folder)}
     changed |= {f"demo/{name}": str(folder / name) for name in ("false-negatives", "pictures")}
     found = {

@@ -1,12 +1,12 @@
 """The page on scale: its Slurm example runs, and its commands exist."""
 
 import os
-import re
 import signal
 import sys
 from importlib.util import find_spec
 
 import pytest
+from guides import guide
 from helpers import PLUGIN, commands_of, load_script, run_command, write_programs
 
 from tn_fairseq.commands.data_binarize import get_parser
@@ -47,8 +47,7 @@ def test_the_slurm_example(slurm, monkeypatch):
 
 @needs_dask_jobqueue
 def test_the_commands_of_the_page_exist(monkeypatch):
-    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    commands = commands_of(readme)
+    commands = commands_of(guide("train", "Large corpora"))
     assert [command[:3] for command in commands[:2]] == [["tn-fairseq", "data", "binarize"]] * 2
     assert [command[1] for command in commands[2:]] == [
         "examples/scale/dask_on_slurm.py",
@@ -61,5 +60,3 @@ def test_the_commands_of_the_page_exist(monkeypatch):
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
     assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10
-    for link in re.findall(r"\]\((?!http)([^)]+)\)", readme):
-        assert (FOLDER / link).exists(), link

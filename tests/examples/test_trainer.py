@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from guides import guide
 from helpers import PLUGIN, commands_of, load_script
 
 from tn_fairseq.__main__ import main
@@ -14,7 +15,7 @@ from tn_fairseq.huggingface.trainer import TrueNegativeTrainer
 
 transformers = pytest.importorskip("transformers")
 ROOT = PLUGIN.parent
-PAGE = (ROOT / "examples" / "trainer" / "README.md").read_text(encoding="utf-8")
+PAGE = guide("transformers", "Train in a Trainer")
 
 
 @pytest.fixture

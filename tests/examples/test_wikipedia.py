@@ -3,7 +3,8 @@ import lzma
 import re
 
 import pytest
-from helpers import PLUGIN, load_script
+from guides import guide
+from helpers import load_script
 from preprocessed import refused
 from tokenizer_folders import REAL_DATA, with_real_data
 
@@ -18,8 +19,7 @@ def squad(titles, path) -> None:
 def test_every_44th_article_by_title_is_held_out(tmp_path, capsys, monkeypatch):
     titles = [f"T{number:02}" for number in range(90)]
     squad(reversed(titles), tmp_path / "train-v1.1.json")
-    page = (PLUGIN.parent / "examples" / "study" / "README.md").read_text()
-    (command,) = re.findall(r"^python examples/study/wikipedia.py (.*)$", page, flags=re.MULTILINE)
+    (command,) = re.findall(r"^python examples/study/wikipedia.py (.*)$", guide("study"), flags=re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     main(command.split())
     held_out = {"T43", "T87"}

@@ -1,4 +1,4 @@
-"""Importing the plugin changes the functions that README.md lists, but not the numbers of other training."""
+"""Importing the plugin changes what docs/fairseq-changes.md lists, but not the numbers of other training."""
 
 import json
 import re
@@ -7,10 +7,11 @@ import sys
 from argparse import Namespace
 
 import torch
+from guides import guide
 from helpers import FAMILIES, PLUGIN, run_command
 from interruption import assert_equal
 
-PAGE = (PLUGIN / "fairseq_patches" / "README.md").read_text(encoding="utf-8")
+PAGE = guide("fairseq-changes")
 # prints the functions and registry entries of fairseq that the import replaces
 DIFFERENCE = """
 import inspect, json, sys

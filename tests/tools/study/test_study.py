@@ -13,6 +13,7 @@ import pytest
 import torch
 from engine_checks import wait_until
 from fairseq import options
+from guides import guide
 from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, run_command, start_command
 from omegaconf import OmegaConf
 from preprocessed import refused
@@ -453,8 +454,8 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, capsys, tmp_path):
 
 
 def studies_of_the_page() -> list[list[str]]:
-    """The words of each command ``tn-fairseq study`` in README.md."""
-    lines = commands_of((FOLDER / "README.md").read_text())
+    """The words of each command ``tn-fairseq study`` in the guide."""
+    lines = commands_of(guide("study"))
     return [words[2:] for words in lines if words[:2] == ["tn-fairseq", "study"]]
 
 
@@ -486,7 +487,7 @@ def test_the_commands_of_the_page(capsys, tmp_path):
         found = capsys.readouterr().out
         assert f"--save-dir runs/{start}/" in found
         assert ("--save-dir runs/continued/plain/" in found) == (start == "continued")
-    (arm,) = re.findall(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(), flags=re.DOTALL)
+    (arm,) = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
     text = (FOLDER / "plans" / "tiny.yaml").read_text()
     (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
     main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
