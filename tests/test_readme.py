@@ -423,9 +423,10 @@ def test_glue_and_squad(corpus, trained):
     (corpus / "glue-swapped" / "attack.json").write_text(json.dumps(changed))
     (corpus / "advglue-dev.json").write_text('{"sst2": [{"idx": 0, "label": 1, "sentence": "A good road"}]}')
     run = run_all(robustness, corpus)
-    assert "glue-swapped: MRPC, 1 of 12 examples" in run.stdout and "minus plain" in run.stdout
+    assert "MRPC under glue-swapped: accuracy drop (%)" in run.stdout and "from the baseline, plain" in run.stdout
     table = (corpus / "robust" / "robustness.txt").read_text()
-    assert "minus plain" in table and "from the paper (not ours)" in table and "distractors: SQuAD" in table
+    assert "from the baseline, plain" in table and "from the paper (not ours)" in table
+    assert "SQuAD under distractors: EM drop (%)" in table
     named = set(re.findall(r"`(robustness\.(?:csv|json|png|svg|txt))`", page))
     assert {path.name for path in (corpus / "robust").iterdir()} == {*ROBUSTNESS_FILES, "predictions"}
     assert set(ROBUSTNESS_FILES) == named
@@ -462,7 +463,7 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
     (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
     run = run_all(commands_in(page), corpus)
-    assert "minus plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC %" in run.stdout
+    assert "from the baseline, plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC (%)" in run.stdout
     named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", page))
     assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
 
