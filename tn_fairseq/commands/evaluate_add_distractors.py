@@ -68,8 +68,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     distractors = Distractors(questions)
     attacked: list[Attacked] = []
     attack_one = partial(_attack, distractors, args.seed, args.position)
-    found = map_chunks(attack_one, questions, args.workers, "attack", "questions")
-    for question, (result, reason) in zip(questions, found):
+    outcomes = map_chunks(attack_one, questions, args.workers, "attack", "questions")
+    for question, (result, reason) in zip(questions, outcomes):
         if result is None:
             skipped[question.example.id] = reason
         else:

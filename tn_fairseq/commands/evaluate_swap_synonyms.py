@@ -123,14 +123,14 @@ def _swap_squad(args: argparse.Namespace, place: str, swapping: Swapping, attack
     texts = [_protected_text(example, place) for example in answered]
     swaps = map_chunks(partial(choose_swaps, swapping), texts, args.workers, "swap", "texts")
     questions = []
-    for example, text, found in zip(answered, texts, swaps):
-        if not found:
+    for example, text, text_swaps in zip(answered, texts, swaps):
+        if not text_swaps:
             skipped[example.id] = "no word outside of their answers can be swapped"
             continue
-        changes: dict[str, Any] = {place: apply_swaps(text.text, found)}
+        changes: dict[str, Any] = {place: apply_swaps(text.text, text_swaps)}
         if place == "context":
-            changes["answers"] = tuple((answer, moved(start, found)) for answer, start in example.answers)
-        record = [[swap.old, swap.new] for swap in found if not swap.is_article]
+            changes["answers"] = tuple((answer, moved(start, text_swaps)) for answer, start in example.answers)
+        record = [[swap.old, swap.new] for swap in text_swaps if not swap.is_article]
         questions.append(Attacked(replace(example, **changes), {"swaps": record}))
     print(*summary(len(questions), skipped), sep="\n")
     _report(texts, swaps, swapping, args.show)
@@ -163,7 +163,7 @@ def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, A
         for column, sentence in enumerate(sentences)
     ]
     swaps = map_chunks(partial(choose_swaps, swapping), texts, args.workers, "swap", "texts")
-    swapped = iter([apply_swaps(text.text, found) for text, found in zip(texts, swaps)])
+    swapped = iter([apply_swaps(text.text, text_swaps) for text, text_swaps in zip(texts, swaps)])
     contents, changed = {}, {}
     for file in files:
         sentences = [[next(swapped) for _ in old] for old in file.sentences]
@@ -176,13 +176,13 @@ def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, A
 
 def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], swapping: Swapping, show: int) -> None:
     """Print how many words were swapped, and some texts before and after."""
-    attacked = [(text, found) for text, found in zip(texts, swaps) if found]
-    words = sum(not swap.is_article for _, found in attacked for swap in found)
+    attacked = [(text, text_swaps) for text, text_swaps in zip(texts, swaps) if text_swaps]
+    words = sum(not swap.is_article for _, text_swaps in attacked for swap in text_swaps)
     print(f"swapped words: {words:,}, {words / max(len(attacked), 1):.1f} in an attacked text")
     attacked.sort(key=lambda pair: drawn(swapping.seed, pair[0].name, "sample"))
-    for text, found in attacked[:show]:
+    for text, text_swaps in attacked[:show]:
         print(f"\n{text.name}")
-        for old, new in changed_sentences(text.text, found):
+        for old, new in changed_sentences(text.text, text_swaps):
             print(f"  - {old}\n  + {new}")
 
 
@@ -191,8 +191,8 @@ def _judgments(targets: Sequence[Target]) -> list[str]:
     rows: list[Sequence[str]] = [("--inflection", "--senses", "targets", "swaps", "judged", *VERDICTS)]
     for inflection in INFLECTIONS:
         for senses in SENSES:
-            found, swaps, verdicts = judge_swaps(targets, inflection, senses)
+            swappable, swaps, verdicts = judge_swaps(targets, inflection, senses)
             judged = verdicts.total()
             shares = [f"{100 * verdicts[name] / max(judged, 1):.1f}%" for name in VERDICTS]
-            rows.append((inflection, senses, f"{found:,}", f"{swaps:,}", f"{judged:,}", *shares))
+            rows.append((inflection, senses, f"{swappable:,}", f"{swaps:,}", f"{judged:,}", *shares))
     return [f"\nswaps at {len(targets):,} targets of SWORDS", *align(rows, left=(0, 1))]

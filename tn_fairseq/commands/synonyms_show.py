@@ -65,8 +65,8 @@ def read_words(args: argparse.Namespace) -> tuple[Symbols, Mapping[int, str]]:
         symbols = read_symbols(args.dict)
         return symbols, whole_words(symbols, args.encoder_json)
     with naming("--tokenizer"):
-        of_tokenizer = TokenizerSymbols(load_tokenizer(args.tokenizer))
-    return of_tokenizer, of_tokenizer.words
+        tokenizer_symbols = TokenizerSymbols(load_tokenizer(args.tokenizer))
+    return tokenizer_symbols, tokenizer_symbols.words
 
 
 def row_of(word: str, words: Mapping[int, str], table: Tensor, stop_words: Collection[str]) -> str:

@@ -124,8 +124,8 @@ def updates_of(state: Mapping[str, Any]) -> int | None:
 
 def word_embeddings(state: Mapping[str, Any]) -> Tensor | None:
     """The input word embeddings (V, E) of a checkpoint of ELECTRA, BERT or fairseq's RoBERTa; None for any other."""
-    found = map(state["model"].get, _WORD_EMBEDDINGS)
-    return next((tensor for tensor in found if isinstance(tensor, Tensor)), None)
+    candidates = map(state["model"].get, _WORD_EMBEDDINGS)
+    return next((tensor for tensor in candidates if isinstance(tensor, Tensor)), None)
 
 
 def check_dictionary(path: str | Path, state: Mapping[str, Any], dictionary: Symbols) -> None:

@@ -135,9 +135,9 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optiona
         probabilities = torch.softmax(some_logits if temperature == 1.0 else some_logits / temperature, dim=-1)
         # first a group of tokens, then a token of it, because running sums are much slower than sums
         groups, end = probabilities.size(1) // _GROUP, probabilities.size(1) // _GROUP * _GROUP
-        of_groups = probabilities[:, :end].unflatten(1, (groups, _GROUP)).sum(dim=2)
-        of_groups = torch.cat([of_groups, probabilities[:, end:].sum(dim=1, keepdim=True)], dim=1)
-        group, rest = _invert(of_groups, some_uniform)
+        group_probabilities = probabilities[:, :end].unflatten(1, (groups, _GROUP)).sum(dim=2)
+        group_probabilities = torch.cat([group_probabilities, probabilities[:, end:].sum(dim=1, keepdim=True)], dim=1)
+        group, rest = _invert(group_probabilities, some_uniform)
         tokens = group * _GROUP + torch.arange(_GROUP, device=logits.device)
         inside = tokens < probabilities.size(1)
         token, _ = _invert(probabilities.gather(1, tokens.where(inside, 0)) * inside, rest)
@@ -153,10 +153,10 @@ def _invert(probabilities: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
     cumulative = exact_cumsum(probabilities)
     # the probabilities sum to 1 only up to rounding: scale to the actual sum
     thresholds = uniform * cumulative[:, -1:]
-    found = torch.searchsorted(cumulative, thresholds, right=True).clamp_(max=probabilities.size(1) - 1)
-    above = cumulative.gather(1, found)
-    below = torch.where(found > 0, cumulative.gather(1, (found - 1).clamp_(min=0)), 0.0)
-    return found, ((thresholds - below) / (above - below)).clamp(0.0, _BELOW_ONE)
+    indices = torch.searchsorted(cumulative, thresholds, right=True).clamp_(max=probabilities.size(1) - 1)
+    above = cumulative.gather(1, indices)
+    below = torch.where(indices > 0, cumulative.gather(1, (indices - 1).clamp_(min=0)), 0.0)
+    return indices, ((thresholds - below) / (above - below)).clamp(0.0, _BELOW_ONE)
 
 
 def exact_cumsum(probabilities: Tensor) -> Tensor:

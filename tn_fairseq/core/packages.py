@@ -9,12 +9,12 @@ from .errors import InputError
 def require(module: str, user: str, extra: str) -> Any:
     """Import a module of an extra; raises InputError, which names the ``user`` that needs it, if it is missing."""
     try:
-        found = import_module(module)
-        if getattr(found, "__file__", "") is None:  # any folder of this name here, such as datasets
+        imported = import_module(module)
+        if getattr(imported, "__file__", "") is None:  # any folder of this name here, such as datasets
             raise ImportError
     except ImportError:
         raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None
-    return found
+    return imported
 
 
 def version_of(package: str) -> str | None:

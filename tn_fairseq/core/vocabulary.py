@@ -127,18 +127,18 @@ class WordStarts:
     def __call__(self, tokens: np.ndarray) -> np.ndarray:
         if self._content is None:
             return self._begins[tokens]
-        return np.stack([self._of_row([self._content[token] for token in row]) for row in tokens.tolist()])
+        return np.stack([self._row_starts([self._content[token] for token in row]) for row in tokens.tolist()])
 
-    def _of_row(self, content: list[bytes]) -> np.ndarray:
+    def _row_starts(self, content: list[bytes]) -> np.ndarray:
         characters = _decode(b"".join(content))
         kinds = np.array([_kind(character) for character in characters], dtype=np.int8)
         before = np.concatenate([[0], kinds[:-1]])
         # a space begins a word, and what follows it is a part of this word
         begins = (kinds == _SPACE) | (before != _SPACE) & (before != kinds)
         sizes = [len(character.encode("utf-8", "surrogateescape")) for character in characters]
-        of_bytes = np.zeros(sum(sizes), dtype=bool)  # the bytes that begin a character which begins a word
-        of_bytes[np.cumsum([0, *sizes[:-1]])] = begins
-        return of_bytes[np.cumsum([0, *map(len, content[:-1])])]
+        is_word_start = np.zeros(sum(sizes), dtype=bool)  # the bytes that begin a character which begins a word
+        is_word_start[np.cumsum([0, *sizes[:-1]])] = begins
+        return is_word_start[np.cumsum([0, *map(len, content[:-1])])]
 
 
 def is_special(symbol: str) -> bool:

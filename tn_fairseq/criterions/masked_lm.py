@@ -128,14 +128,14 @@ class MaskedLMCriterion(FairseqCriterion):
 
 def _as_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers for scalar tensors; a GPU sends all of the same type at once, because it must be waited for each time."""
-    of_type = defaultdict(list)
+    keys_by_type = defaultdict(list)
     for key, value in values.items():
         if isinstance(value, Tensor):
-            of_type[value.dtype].append(key)
-    found = dict(values)
-    for keys in of_type.values():
-        found.update(zip(keys, torch.stack([values[key] for key in keys]).tolist()))
-    return found
+            keys_by_type[value.dtype].append(key)
+    numbers = dict(values)
+    for keys in keys_by_type.values():
+        numbers.update(zip(keys, torch.stack([values[key] for key in keys]).tolist()))
+    return numbers
 
 
 def _value(meters: Mapping[str, Any], metric: Metric) -> float:

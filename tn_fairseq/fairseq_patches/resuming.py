@@ -94,10 +94,10 @@ def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> t
             raise
         # The checkpoint has no moving average, and fairseq has just deleted the weights with which it would begin one.
         trainer.cfg.ema.store_ema = False
-        found = original(cfg, trainer, **options)
+        loaded = original(cfg, trainer, **options)
         trainer.cfg.ema.store_ema = True
         trainer._build_ema()
-        return found
+        return loaded
     except (AssertionError, ValueError) as error:
         reason = str(error)
         if "parameter group" in reason:  # of torch

@@ -53,7 +53,7 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
     has_own_error = "error" in vars(parser) or type(parser).error is not argparse.ArgumentParser.error
     try:
         with nullcontext() if has_own_error else patch.object(parser, "error", partial(_refuse_flags, parser)):
-            found = original(*args, **kwargs)
+            namespace = original(*args, **kwargs)
     except SyntaxError as error:  # fairseq evaluates --lr and other lists as Python
         raise InputError(f"{error.text}: not a number; write numbers as 0.0005 or 5e-4, with a point") from None
     except KeyError as error:
@@ -66,10 +66,10 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
         if "--fp16 and --tpu" not in str(error):  # --bf16 implies --tpu
             raise
         raise InputError("--fp16 and --bf16 (or --tpu) are two precisions; give one of them") from None
-    schedule = (getattr(found, name, "") for name in ("lr_scheduler", "total_num_update"))
+    schedule = (getattr(namespace, name, "") for name in ("lr_scheduler", "total_num_update"))
     if tuple(schedule) == ("polynomial_decay", None):
         raise InputError("--lr-scheduler polynomial_decay needs --total-num-update N, usually the same as --max-update")
-    return found
+    return namespace
 
 
 def _refuse_flags(parser: argparse.ArgumentParser, message: str) -> NoReturn:

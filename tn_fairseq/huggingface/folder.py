@@ -80,9 +80,9 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
             raise InputError(f"{path}: damaged or cut short ({type(error).__name__}); {remedy}") from None
     path = folder / BIN
     if not path.exists():
-        found = ", ".join(sorted(file.name for file in folder.iterdir() if "model" in file.name)[:3]) or "no weights"
+        contents = ", ".join(sorted(file.name for file in folder.iterdir() if "model" in file.name)[:3]) or "no weights"
         raise InputError(
-            f"{folder}: has no {SAFETENSORS} or {BIN} but {found}; finish the download, or load the model with "
+            f"{folder}: has no {SAFETENSORS} or {BIN} but {contents}; finish the download, or load the model with "
             'transformers and save it in one file: save_pretrained(DIR, max_shard_size="100GB")'
         )
     try:

@@ -266,9 +266,9 @@ def _find_tensors(source: PretrainedFolder, encoder: str, shapes: Mapping[str, t
     """
     path, tensors = source.path, source.tensors
     other = {"discriminator": "generator", "generator": "discriminator"}.get(encoder)
-    if other and (of_other := sorted(name for name in tensors if name.startswith(f"{other}_"))):
+    if other and (other_names := sorted(name for name in tensors if name.startswith(f"{other}_"))):
         raise InputError(
-            f"{path}: is ELECTRA's {other}, because it has {of_other[0]}; give the folder of the discriminator, and "
+            f"{path}: is ELECTRA's {other}, because it has {other_names[0]}; give the folder of the discriminator, and "
             "that of the generator with --generator"
         )
     names = encoder_names(shapes, encoder, source.model_type, source.prefix, source.layers)
@@ -276,9 +276,9 @@ def _find_tensors(source: PretrainedFolder, encoder: str, shapes: Mapping[str, t
     # heads are left out, but an encoder with more parts, such as adapters, computes something else
     inside = (f"{source.prefix}embeddings", f"{source.prefix}encoder.")
     extra = {name for name in tensors.keys() - wanted if name.startswith(inside)}
-    for problem, found in (("lacks", wanted - tensors.keys()), ("also has", extra)):
-        if found:
-            some = ", ".join(sorted(found)[:3]) + f" and {len(found) - 3} more tensors" * (len(found) > 3)
+    for problem, affected in (("lacks", wanted - tensors.keys()), ("also has", extra)):
+        if affected:
+            some = ", ".join(sorted(affected)[:3]) + f" and {len(affected) - 3} more tensors" * (len(affected) > 3)
             raise InputError(f"{path}: {problem} {some}; save the pre-trained model with save_pretrained")
     for copy, original in tied_copies(source.prefix).items():
         if copy in tensors and encoder != "discriminator":

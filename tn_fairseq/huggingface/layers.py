@@ -19,13 +19,13 @@ def find_layers(layers: Sequence[int | str], total: int, option: str, owner: obj
     Raises InputError that starts with the option's name if they are not increasing numbers of layers of the owner.
     """
     wanted = [str(layer).strip() for layer in layers]
-    found = [layer for layer in range(total) if str(layer) in wanted]
-    if not found or list(map(str, found)) != wanted:
+    numbers = [layer for layer in range(total) if str(layer) in wanted]
+    if not numbers or list(map(str, numbers)) != wanted:
         raise InputError(
             f"{option} {shlex.quote(','.join(wanted))}: must be different numbers from 0 to {total - 1} in increasing "
             f"order, because {owner} has {total} layer{'s' * (total > 1)}"
         )
-    return found
+    return numbers
 
 
 def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedModel":

@@ -68,7 +68,7 @@ def find_folders(patterns: Sequence[str], dictionary: Dictionary, data_bin: Path
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    found = []
+    checkpoints = []
     for path in matching(patterns, "model", "folders of save_pretrained"):
         try:
             config = json.loads((path / "config.json").read_text(encoding="utf-8"))
@@ -78,8 +78,8 @@ def find_folders(patterns: Sequence[str], dictionary: Dictionary, data_bin: Path
         if architecture not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
             raise InputError(f"{path}: holds {architecture}; give a masked language model, such as BertForMaskedLM")
         check_tokenizer(path, dictionary, read_data_bin(data_bin)[1], data_bin)
-        found.append(Checkpoint(path, _updates(path / "trainer_state.json")))
-    return sorted(found, key=lambda model: model.updates or 0)
+        checkpoints.append(Checkpoint(path, _updates(path / "trainer_state.json")))
+    return sorted(checkpoints, key=lambda model: model.updates or 0)
 
 
 def _updates(state: Path) -> int | None:

@@ -261,14 +261,14 @@ def _ids_of(theirs: Symbols, ours: TokenizerSymbols, table: Tensor, path: str | 
     Raises InputError if we lack another symbol, or one that has or is a synonym in their ``table``.
     """
     ids = {symbol: index for index, symbol in enumerate(ours.symbols)}
-    found = torch.tensor([ids.get(symbol, -1) for symbol in theirs.symbols])
+    our_ids = torch.tensor([ids.get(symbol, -1) for symbol in theirs.symbols])
     used = table[:, 0] != PADDING
     used[table[table != PADDING].long()] = True
-    for index in (found < 0).nonzero().flatten().tolist():
+    for index in (our_ids < 0).nonzero().flatten().tolist():
         symbol = theirs.symbols[index]
         if used[index] or not is_special(symbol):
             raise InputError(f"{path}: {symbol!r} is not a token; give the tokenizer with which the data was binarized")
-    return found
+    return our_ids
 
 
 def without_adapters(model: Any) -> Any:

@@ -70,14 +70,14 @@ class TrueNegativeTrainer(Trainer):
         self._checked_labels = False
 
     def _find_tokenizer(self) -> PreTrainedTokenizerBase:
-        found = self.processing_class or getattr(self.data_collator, "tokenizer", None)
-        if found is None:
+        tokenizer = self.processing_class or getattr(self.data_collator, "tokenizer", None)
+        if tokenizer is None:
             raise InputError("no tokenizer; give processing_class=tokenizer, or a data collator that has one")
-        if found.mask_token is None:
+        if tokenizer.mask_token is None:
             raise InputError("the tokenizer has no mask token; use that of a masked language model, such as BERT")
         if getattr(self.data_collator, "mlm", True) is False:
             raise InputError("the data collator masks nothing; give DataCollatorForLanguageModeling(tokenizer)")
-        return found
+        return tokenizer
 
     def compute_loss(
         self,

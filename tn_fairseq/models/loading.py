@@ -46,15 +46,17 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
 
     Raises InputError for a pattern without a match, and as ``check_masked_lm``.
     """
-    found: list[Checkpoint] = []
+    checkpoints: list[Checkpoint] = []
     for path in matching(patterns, "checkpoint", "files of fairseq-train"):
         if path.is_dir():
             raise InputError(f"{path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'")
         checkpoint = check_masked_lm(path, dictionary)
-        if not any(checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in found):
-            found.append(checkpoint)
-    folders = list(dict.fromkeys(checkpoint.path.parent for checkpoint in found))
-    return sorted(found, key=lambda checkpoint: (folders.index(checkpoint.path.parent), checkpoint.updates or 0))
+        if not any(
+            checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in checkpoints
+        ):
+            checkpoints.append(checkpoint)
+    folders = list(dict.fromkeys(checkpoint.path.parent for checkpoint in checkpoints))
+    return sorted(checkpoints, key=lambda checkpoint: (folders.index(checkpoint.path.parent), checkpoint.updates or 0))
 
 
 def matching(patterns: Sequence[str], kind: str, known_as: str) -> list[Path]:
@@ -129,16 +131,16 @@ def load_generator(model: ElectraModel, path: str | Path, dictionary: Dictionary
     if issubclass(model_class, ElectraModel):
         owner, head = "generator", "generator_head"
     embeddings = "generator_embeddings" if theirs.get("freeze_generator") else "embeddings"
-    found: dict[str, dict[str, Tensor]] = {embeddings: {}, owner: {}, head: {}}
+    weights: dict[str, dict[str, Tensor]] = {embeddings: {}, owner: {}, head: {}}
     for name, tensor in state["model"].items():
         part, _, parameter = name.partition(".")
-        if part in found:
-            found[part][parameter] = tensor
-    for part, parameters in found.items():
+        if part in weights:
+            weights[part][parameter] = tensor
+    for part, parameters in weights.items():
         if not parameters:
             raise InputError(f"{path}: has no {part}; give a checkpoint of pre-training")
 
-    positions, words = (found[embeddings][f"{kind}_embeddings.weight"] for kind in ("position", "word"))
+    positions, words = (weights[embeddings][f"{kind}_embeddings.weight"] for kind in ("position", "word"))
     own = {f"generator_{size}": getattr(cfg, f"generator_{size}") for size in SIZES}
     wanted = {f"generator_{size}": theirs[f"{owner}_{size}"] for size in SIZES}
     embedding_size = "generator_embedding_size" if cfg.freeze_generator else "embedding_size"
@@ -148,9 +150,9 @@ def load_generator(model: ElectraModel, path: str | Path, dictionary: Dictionary
     if fitting:
         raise InputError(f"{path}: its generator has other sizes; give {' '.join(fitting)}")
 
-    found[embeddings]["position_embeddings.weight"] = positions[: cfg.max_positions]
+    weights[embeddings]["position_embeddings.weight"] = positions[: cfg.max_positions]
     modules = model.embeddings_of(model.generator), model.generator, model.generator_head
-    for module, parameters in zip(modules, found.values(), strict=True):
+    for module, parameters in zip(modules, weights.values(), strict=True):
         _load_parameters(module, parameters, path)
 
 

@@ -65,8 +65,8 @@ class _SoftCrossEntropy(torch.autograd.Function):
             some, scaled = some.float(), theirs.float() / temperature
             torch.logsumexp(some, dim=1, keepdim=True, out=log_sum)
             torch.logsumexp(scaled, dim=1, keepdim=True, out=target_log_sum)
-            of_teacher = scaled.sub_(target_log_sum).exp_().mul_(some).sum(dim=1, keepdim=True)
-            into.copy_(log_sum - torch.lerp(some.gather(1, gold), of_teacher, share))
+            expected_logit = scaled.sub_(target_log_sum).exp_().mul_(some).sum(dim=1, keepdim=True)
+            into.copy_(log_sum - torch.lerp(some.gather(1, gold), expected_logit, share))
         ctx.save_for_backward(logits, target_logits, targets, weight, log_sums, target_log_sums)
         ctx.temperature = temperature
         return losses

@@ -47,12 +47,12 @@ def synonym_gain(logits: Tensor, targets: Tensor, synonyms: Tensor, weight: floa
     Subtracted from the masked-LM loss, it gives -log(p(w_k) + `weight` x sum of p(s)). `synonyms` are the rows of the
     table, right-padded with negative numbers. An empty row or a weight of 0 gives 0, and no gradient.
     """
-    of_synonyms = logits.gather(1, synonyms.clamp(min=0).long()).float()
+    synonym_logits = logits.gather(1, synonyms.clamp(min=0).long()).float()
     # finite, because the gradient of a row of infinities would be NaN
-    of_synonyms = of_synonyms.masked_fill(synonyms < 0, torch.finfo(torch.float32).min)
-    of_targets = logits.gather(1, targets.unsqueeze(1)).squeeze(1).float()
+    synonym_logits = synonym_logits.masked_fill(synonyms < 0, torch.finfo(torch.float32).min)
+    target_logits = logits.gather(1, targets.unsqueeze(1)).squeeze(1).float()
     log_weight = math.log(weight) if weight else -math.inf
-    return F.softplus(of_synonyms.logsumexp(dim=1) - of_targets + log_weight)
+    return F.softplus(synonym_logits.logsumexp(dim=1) - target_logits + log_weight)
 
 
 def distillation(
@@ -120,8 +120,13 @@ def smoothing_with_entropy(entropy: Tensor, frequencies: Tensor, targets: Tensor
     low, high = torch.zeros_like(entropy), torch.ones_like(entropy)
     for _ in range(30):  # more than the digits of float32
         middle = (low + high) / 2
-        found = torch.special.entr(1 - middle * (1 - own)) + middle * others + (1 - own) * torch.special.entr(middle)
-        low, high = torch.where(found < entropy, middle, low), torch.where(found < entropy, high, middle)
+        middle_entropy = (
+            torch.special.entr(1 - middle * (1 - own)) + middle * others + (1 - own) * torch.special.entr(middle)
+        )
+        low, high = (
+            torch.where(middle_entropy < entropy, middle, low),
+            torch.where(middle_entropy < entropy, high, middle),
+        )
     return high
 
 
@@ -168,5 +173,5 @@ def focal_weight(logits: Tensor, is_replaced: Tensor, gamma: float) -> Tensor:
     The factor of the focal loss (Lin et al. 2017, "Focal Loss for Dense Object Detection", Eq. 4). It is 1 for a gamma
     of 0, and has a finite gradient for every gamma.
     """
-    of_wrong_answer = torch.where(is_replaced, -logits.float(), logits.float())
-    return (gamma * F.logsigmoid(of_wrong_answer)).exp()
+    wrong_answer_logits = torch.where(is_replaced, -logits.float(), logits.float())
+    return (gamma * F.logsigmoid(wrong_answer_logits)).exp()

@@ -100,8 +100,10 @@ class Distillation(Objective):
                 raise InputError("--distillation-teacher ema needs --store-ema and --task electra")
             return nll, {}  # without a teacher, in validation
         logits = self.read(teacher, sample, masked)
-        of_both = log_probabilities(logits, torch.stack([masked.targets, masked.predictions], dim=1)).exp().sum(dim=0)
-        logs = {"teacher_gold": of_both[0], "teacher_prediction": of_both[1]}
+        teacher_sums = (
+            log_probabilities(logits, torch.stack([masked.targets, masked.predictions], dim=1)).exp().sum(dim=0)
+        )
+        logs = {"teacher_gold": teacher_sums[0], "teacher_prediction": teacher_sums[1]}
         logits, weight = self.target(sample, masked, logits)
         temperature = self.cfg.distillation_temperature
         return functional.distillation(masked.logits, masked.targets, logits, weight, temperature), logs

@@ -65,20 +65,22 @@ class HardCorrection(Objective):
             self.judge = [load_judge(cfg.correction_judge)]
 
     def find_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
-        found = super().find_false_negatives(sample, output, masked)
+        false_negative = super().find_false_negatives(sample, output, masked)
         if self.cfg.correction_judge is None:
-            return found
+            return false_negative
         if self.judge is None:
-            return found & (self.originality(sample, output, masked) >= self.cfg.correction_judge_threshold)
-        candidates = masked.scatter(found)
+            return false_negative & (self.originality(sample, output, masked) >= self.cfg.correction_judge_threshold)
+        candidates = masked.scatter(false_negative)
         rows = candidates.any(dim=1).nonzero().squeeze(1)
         if not len(rows):
-            return found
+            return false_negative
         net_input = {**sample["net_input"], "src_tokens": masked.text}
         few = {name: value[rows] for name, value in net_input.items() if name != "layout"}
         (judge,) = self.judge
-        scores = judge_scores(judge.to(found.device), few, candidates[rows], masked.predictions[found])
-        return found.masked_scatter(found, scores >= self.cfg.correction_judge_threshold)
+        scores = judge_scores(
+            judge.to(false_negative.device), few, candidates[rows], masked.predictions[false_negative]
+        )
+        return false_negative.masked_scatter(false_negative, scores >= self.cfg.correction_judge_threshold)
 
     def originality(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
         """The probability that ELECTRA's discriminator calls each drawn token original: (N)."""

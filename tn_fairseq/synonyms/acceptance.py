@@ -51,7 +51,7 @@ def judged_synonyms(
     part of speech (*polls*).
     """
     substitutes = {substitute.text.lower(): substitute for substitute in target.substitutes}
-    found: dict[int, Substitute] = {}
+    judged: dict[int, Substitute] = {}
     for synonym in row:
         if synonym not in words:
             continue
@@ -59,8 +59,8 @@ def judged_synonyms(
         lemmas = [reading.lemma for reading in readings(word) if reading.part_of_speech == target.part_of_speech]
         for spelling in (word, *sorted(lemmas if by_lemma else ())):
             if spelling in substitutes:
-                found.setdefault(synonym, substitutes[spelling])
-    return found
+                judged.setdefault(synonym, substitutes[spelling])
+    return judged
 
 
 def table_quality(
@@ -102,9 +102,11 @@ def crossings(table: Tensor, words: Mapping[int, str]) -> Crossings:
     relations: Counter[Relation] = Counter()
     rows = rows_crossing = 0
     for index, row in enumerate(table.tolist()):
-        found = [relation(words[index], words[synonym]) for synonym in row if index in words and synonym in words]
-        relations.update(found)
-        rows += bool(found)
-        rows_crossing += any(kind != Relation.SAME_FORM for kind in found)
+        row_relations = [
+            relation(words[index], words[synonym]) for synonym in row if index in words and synonym in words
+        ]
+        relations.update(row_relations)
+        rows += bool(row_relations)
+        rows_crossing += any(kind != Relation.SAME_FORM for kind in row_relations)
     own_word, other_word = relations[Relation.OWN_WORD], relations[Relation.OTHER_WORD]
     return Crossings(rows, relations.total(), rows_crossing, own_word, other_word)

@@ -43,18 +43,18 @@ def build_table(options: TableOptions, dictionary: Symbols, words: Mapping[int, 
     words = {index: word for index, word in words.items() if word.lower() not in stopped}
     needed = dict.fromkeys([*options.source, *options.filter])
     offers = {name: SOURCES[name].offer(options, dictionary, words) for name in needed}
-    found = {name: build_rows(words, offers[name].candidates) for name in options.source}
+    rows_and_coverage = {name: build_rows(words, offers[name].candidates) for name in options.source}
     first = options.source[0]
     if options.combine:
-        rows = combine([rows for rows, _ in found.values()], options.combine)
-        counts = {SOURCES[name].counts[0]: coverage.known for name, (_, coverage) in found.items()}
+        rows = combine([rows for rows, _ in rows_and_coverage.values()], options.combine)
+        counts = {SOURCES[name].counts[0]: coverage.known for name, (_, coverage) in rows_and_coverage.items()}
         counts["with a synonym in the table"] = len(rows)
         used: dict[str, object] = {
             "combine": options.combine,
             **{name: offers[name].options for name in options.source},
         }
     else:
-        rows, coverage = found[first]
+        rows, coverage = rows_and_coverage[first]
         counts = {label: count for label, count in zip(SOURCES[first].counts, coverage, strict=True) if label}
         used = offers[first].options
     if options.lang != ENGLISH:

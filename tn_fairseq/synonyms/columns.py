@@ -78,8 +78,8 @@ def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
     Raises ValueError if nothing separates most lines, or if it is not clear which column is a score.
     """
     headings = 0
-    if found := re.fullmatch(r"sep=(.)", lines[0].strip().strip('"'), re.IGNORECASE):  # Excel
-        delimiter: str | None = found[1]
+    if match := re.fullmatch(r"sep=(.)", lines[0].strip().strip('"'), re.IGNORECASE):  # Excel
+        delimiter: str | None = match[1]
         headings, lines = 1, lines[1:]
     else:
         delimiter = _delimiter(lines)

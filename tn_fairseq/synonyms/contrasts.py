@@ -38,7 +38,9 @@ def entry(reader: WordNetCorpusReader, word: str) -> Entry:
     own = [[lemma for lemma in synset.lemmas() if lemma.name().lower() in forms] for synset in synsets]
     return Entry(
         synsets=frozenset(synsets),
-        opposites=frozenset(antonym.synset() for found in own for lemma in found for antonym in lemma.antonyms()),
+        opposites=frozenset(
+            antonym.synset() for synset_lemmas in own for lemma in synset_lemmas for antonym in lemma.antonyms()
+        ),
         is_name=not synsets or any(lemma.name()[0].isupper() for lemma in own[0]),
         is_number=any(map(str.isdigit, word))
         or any(similar.name() in _NUMBERS for synset in synsets for similar in synset.similar_tos()),

@@ -90,9 +90,9 @@ def inflect(lemma: str, part_of_speech: str, form: str) -> tuple[str, ...]:
 def _known_readings(word: str) -> Iterator[Reading]:
     """The readings in the dictionary, which lists names separately."""
     names = lemminflect.getAllLemmas(word, "PROPN")
-    for part_of_speech, found in [*lemminflect.getAllLemmas(word).items(), *names.items()]:
+    for part_of_speech, word_lemmas in [*lemminflect.getAllLemmas(word).items(), *names.items()]:
         if part_of_speech in _FORMS:  # all others are auxiliary verbs, which are also listed as verbs
-            for lemma in found:
+            for lemma in word_lemmas:
                 forms = [form for form in _FORMS[part_of_speech] if word in inflect(lemma, part_of_speech, form)]
                 if not forms and part_of_speech == "NOUN":  # the plural of a name
                     forms = ["NNS"]

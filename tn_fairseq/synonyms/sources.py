@@ -160,8 +160,8 @@ def _neighbors(
     def candidates() -> Iterator[Sequence[str] | None]:
         neighbors = nearest_neighbors(vectors, top_k, min_similarity)
         total = len(vectors.words)
-        found = dict(tqdm(neighbors, "Comparing words", total, unit=" words", leave=False, disable=None))
-        yield from map(found.get, words.values())
+        by_word = dict(tqdm(neighbors, "Comparing words", total, unit=" words", leave=False, disable=None))
+        yield from map(by_word.get, words.values())
 
     return Offer(vectors.version, {"top_k": top_k, "min_similarity": min_similarity}, candidates(), vectors, notes)
 
@@ -169,20 +169,20 @@ def _neighbors(
 def _list(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The synonyms in the file of --synonyms."""
     assert options.synonyms is not None  # TableOptions has checked it
-    found = SynonymList(options.synonyms, words.values(), options.format, options.symmetric, options.min_score)
-    notes = [f"{options.synonyms}: {found.notes[0]}", *found.notes[1:]]
+    synonym_list = SynonymList(options.synonyms, words.values(), options.format, options.symmetric, options.min_score)
+    notes = [f"{options.synonyms}: {synonym_list.notes[0]}", *synonym_list.notes[1:]]
     used = {name: getattr(options, name) for name in ("symmetric", "top_k", "min_score")}
 
     def candidates() -> Iterator[Sequence[str] | None]:
         known = set(words.values())
         for word in words.values():
-            synonyms = found.synonyms.get(word.lower())
+            synonyms = synonym_list.synonyms.get(word.lower())
             if synonyms and options.top_k:  # of those that fit the word's casing pattern
                 spelled = (match_case(other, like=word) for other in synonyms)
                 synonyms = list(islice((other for other in spelled if other in known and other != word), options.top_k))
             yield synonyms
 
-    return Offer(found.version, {"format": found.format, **used}, candidates(), notes=notes)
+    return Offer(synonym_list.version, {"format": synonym_list.format, **used}, candidates(), notes=notes)
 
 
 SOURCES = {

@@ -80,10 +80,10 @@ def read_swords(path: str | Path) -> list[Target]:
                 )
         if judges := len(votes) - votes.count("UNSURE"):
             judged[target].append(Substitute(_member(entry, "substitute", str, place), votes.count("TRUE") / judges))
-    found = [_target(path, key, entry, contexts, judged[key]) for key, entry in targets.items()]
-    if not any(target.substitutes for target in found):
+    parsed_targets = [_target(path, key, entry, contexts, judged[key]) for key, entry in targets.items()]
+    if not any(target.substitutes for target in parsed_targets):
         raise InputError(f"{path}: contains no judged substitutes; {_REMEDY}")
-    return found
+    return parsed_targets
 
 
 def _target(path: str | Path, key: str, entry: Any, contexts: Mapping[str, Any], judged: list[Substitute]) -> Target:

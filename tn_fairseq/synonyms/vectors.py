@@ -86,8 +86,8 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
             count += 1
             size = len(fields) - dimension  # of the word
             if size < 0 or size == 0 and not line[:1].isspace():
-                found = max(len(fields) - 1, 0)
-                raise InputError(f"{place}: {found} numbers, not {dimension} as before; download it again")
+                numbers = max(len(fields) - 1, 0)
+                raise InputError(f"{place}: {numbers} numbers, not {dimension} as before; download it again")
             try:
                 word = b" ".join(fields[:size]).decode()
             except UnicodeDecodeError:
@@ -168,11 +168,11 @@ def _read_folder(folder: Path, needed: Collection[str]) -> _Found:
 
 
 def _only_file(folder: Path, *suffixes: str) -> Path:
-    found = sorted(path for path in folder.iterdir() if path.suffix in suffixes)
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "no such file"
+    paths = sorted(path for path in folder.iterdir() if path.suffix in suffixes)
+    if len(paths) != 1:
+        names = ", ".join(path.name for path in paths) or "no such file"
         raise InputError(f"{folder}: files that end in {' or '.join(suffixes)}: {names}; {_FOLDER}")
-    return found[0]
+    return paths[0]
 
 
 def _read_words(path: Path) -> list[str]:

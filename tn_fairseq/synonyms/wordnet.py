@@ -72,7 +72,7 @@ def language_notes(reader: WordNetCorpusReader, language: str) -> list[str]:
     of them, because then the offsets are those of another WordNet.
     """
     synsets = set(reader.index_sense().values())
-    found: Counter[str] = Counter()
+    known: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     example: dict[str, str] = {}
     provider = reader.provenances[language]
@@ -85,12 +85,12 @@ def language_notes(reader: WordNetCorpusReader, language: str) -> list[str]:
                 continue
             part_of_speech = _PARTS_OF_SPEECH.get(offset[-1:], "other")
             if offset in synsets or offset[-1:] == "a" and f"{offset[:-1]}s" in synsets:
-                found[part_of_speech] += 1
+                known[part_of_speech] += 1
             else:
                 lost[part_of_speech] += 1
                 example.setdefault(part_of_speech, f"{name} ({offset})")
     for part_of_speech, count in lost.items():
-        total = count + found[part_of_speech]
+        total = count + known[part_of_speech]
         if count > _OTHER_WORDNET * total:
             raise InputError(
                 f"--lang {language}: {count:,} of {total:,} lemmas of {part_of_speech}, such as "
@@ -98,17 +98,17 @@ def language_notes(reader: WordNetCorpusReader, language: str) -> list[str]:
                 "delete this folder, and get the original with python -m nltk.downloader wordnet"
             )
     return [
-        f"{f'lemmas of {language}: {name}':36}{found[name]:11,} found, {lost[name]:,} lost"
+        f"{f'lemmas of {language}: {name}':36}{known[name]:11,} found, {lost[name]:,} lost"
         + (f", such as {example[name]}" if lost[name] else "")
-        for name in sorted({*found, *lost})
+        for name in sorted({*known, *lost})
     ]
 
 
 def _write_as_texts_do(reader: WordNetCorpusReader, language: str) -> None:
     """Remove from the lemmas of a language the marks that texts lack: plus signs in Chinese, vowels in Arabic."""
     names, offsets = reader._lang_data[language][:2]
-    for offset, found in names.items():
-        names[offset] = list(dict.fromkeys(map(_plain, found)))
+    for offset, synset_names in names.items():
+        names[offset] = list(dict.fromkeys(map(_plain, synset_names)))
     for name in [name for name in offsets if _plain(name) != name]:
         plain = offsets.setdefault(_plain(name), [])
         plain += [offset for offset in offsets.pop(name) if offset not in plain]
@@ -188,8 +188,8 @@ def _loads(package: str, load: Callable[[], object]) -> bool:
         if type(error) is LookupError:  # not a subclass such as KeyError
             return False
         places = [Path(root, "corpora", name) for root in nltk.data.path for name in (package, f"{package}.zip")]
-        found = " or ".join(str(place) for place in places if place.exists())
-        raise InputError(f"{found}: not a complete {package} ({error!r}); delete it and run this again") from None
+        damaged = " or ".join(str(place) for place in places if place.exists())
+        raise InputError(f"{damaged}: not a complete {package} ({error!r}); delete it and run this again") from None
     return True
 
 

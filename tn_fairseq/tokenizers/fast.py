@@ -131,14 +131,14 @@ def _special_names(folder: Path, pieces: set[str]) -> dict[str, str]:
     if sum(pieces.issuperset(names.values()) for names in conventions) != 1:
         for name in ("tokenizer_config.json", "special_tokens_map.json"):
             config = read_json_object(folder / name, REMEDY) if (folder / name).exists() else {}
-            found: dict[str, str] = {}
+            special_names: dict[str, str] = {}
             for symbol, field in TOKEN_FIELDS.items():
                 token = config.get(field)
                 piece = token.get("content") if isinstance(token, dict) else token
                 if isinstance(piece, str) and piece in pieces:
-                    found[symbol] = piece
-            if len(found) == len(TOKEN_FIELDS):
-                return found
+                    special_names[symbol] = piece
+            if len(special_names) == len(TOKEN_FIELDS):
+                return special_names
     return max(conventions, key=lambda names: len(pieces.intersection(names.values())))
 
 

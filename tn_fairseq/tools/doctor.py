@@ -89,12 +89,12 @@ def checks(*paths: Path | None) -> Iterator[tuple[str, Callable[[], str]]]:
     yield "fairseq-train", _command
     yield "output", _output
     yield "cores", _cores
-    found: dict[Path, Dictionary] = {}
+    dictionaries: dict[Path, Dictionary] = {}
     for name, path, read in zip(FILES, paths, (_data, _checkpoint, _table)):
         if path is not None:
-            yield name, partial(_read, path, read, found)
+            yield name, partial(_read, path, read, dictionaries)
     if sum(path is not None for path in paths) > 1:
-        yield "together", lambda: _together(found)
+        yield "together", lambda: _together(dictionaries)
 
 
 def _import(name: str, remedy: str) -> None:
@@ -121,12 +121,16 @@ def _torch() -> str:
 
 
 def _fairseq() -> str:
-    found = [name for name in FAIRSEQS if version_of(name)]
-    again = f"pip uninstall --yes {' '.join(found)}; pip install --no-deps ve-fairseq==0.12.3" if found else REINSTALL
+    installed = [name for name in FAIRSEQS if version_of(name)]
+    again = (
+        f"pip uninstall --yes {' '.join(installed)}; pip install --no-deps ve-fairseq==0.12.3"
+        if installed
+        else REINSTALL
+    )
     _import("fairseq", again)
-    if len(found) > 1:
-        raise InputError(f"{' and '.join(found)} are installed into the same folder; {again}")
-    return ", ".join(f"{version_of(name)} ({name})" for name in found) or "not installed by pip"
+    if len(installed) > 1:
+        raise InputError(f"{' and '.join(installed)} are installed into the same folder; {again}")
+    return ", ".join(f"{version_of(name)} ({name})" for name in installed) or "not installed by pip"
 
 
 def _plugin() -> str:
@@ -159,12 +163,12 @@ def _wordnet() -> str:
 
 
 def _command() -> str:
-    found = shutil.which("fairseq-train")
+    executable = shutil.which("fairseq-train")
     here = Path(sys.executable).parent
-    if found is None or Path(found).parent.resolve() != here.resolve():
-        where = f"is {found}, of another environment" if found else "is not on PATH"
+    if executable is None or Path(executable).parent.resolve() != here.resolve():
+        where = f"is {executable}, of another environment" if executable else "is not on PATH"
         raise InputError(f"{where}; activate this one: source {here / 'activate'}")
-    return found
+    return executable
 
 
 def _output() -> str:
@@ -185,9 +189,9 @@ def _cores() -> str:
     return f"{cores}, torch uses {torch.get_num_threads()} threads; {bf16}"
 
 
-def _read(path: Path, read: Callable[[Path], tuple[Dictionary, str]], found: dict[Path, Dictionary]) -> str:
+def _read(path: Path, read: Callable[[Path], tuple[Dictionary, str]], dictionaries: dict[Path, Dictionary]) -> str:
     dictionary, details = read(path)
-    found[path] = dictionary
+    dictionaries[path] = dictionary
     return f"{path}: {dictionary}; {details}"
 
 
@@ -227,16 +231,16 @@ def _table(path: Path) -> tuple[Dictionary, str]:
     return Dictionary(size, fingerprint), description.get("source", "source unknown")
 
 
-def _together(found: dict[Path, Dictionary]) -> str:
+def _together(dictionaries: dict[Path, Dictionary]) -> str:
     """Compare the dictionaries of all files with the first."""
-    if len(found) < 2:
+    if len(dictionaries) < 2:
         raise InputError("not compared, because a file above cannot be read")
-    first, *others = found
+    first, *others = dictionaries
     for other in others:
-        known = {found[path].fingerprint for path in (first, other)} - {None}
-        if found[first].size != found[other].size or len(known) > 1:
+        known = {dictionaries[path].fingerprint for path in (first, other)} - {None}
+        if dictionaries[first].size != dictionaries[other].size or len(known) > 1:
             raise InputError(
                 f"{first} and {other} have different dictionaries; make data with the tokenizer of the checkpoint, and "
                 "the table from the dict.txt of the data"
             )
-    return f"{' and '.join(map(str, found))} have the same dictionary"
+    return f"{' and '.join(map(str, dictionaries))} have the same dictionary"

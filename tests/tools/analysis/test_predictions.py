@@ -92,8 +92,8 @@ def test_a_judgment_is_the_softmax_at_the_gold_tokens_and_the_predictions():
     judgment = judge(logits.clone(), targets, predictions)
     for place, (gold, prediction) in enumerate(zip(targets, predictions)):
         of_gold, of_prediction = probabilities[place, gold], probabilities[place, prediction]
-        assert judgment.of_golds[place].exp() == pytest.approx(of_gold)
-        assert judgment.of_predictions[place].exp() == pytest.approx(of_prediction)
+        assert judgment.gold_lprobs[place].exp() == pytest.approx(of_gold)
+        assert judgment.prediction_lprobs[place].exp() == pytest.approx(of_prediction)
         assert judgment.as_likely[place] == (of_prediction >= of_gold)
         assert judgment.likely[place] == (of_prediction >= 0.1)
     assert judgment.as_likely.any() and not judgment.as_likely.all()

@@ -65,19 +65,19 @@ class CaseCollector:
 
     def __init__(self, name: str, table: Tensor, limit: int):
         self.name, self.table, self.limit = name, table, limit
-        self.found = {True: _MostConfident(limit), False: _MostConfident(limit)}
+        self.most_confident = {True: _MostConfident(limit), False: _MostConfident(limit)}
 
     def add(self, batch: Predictions, probabilities: Tensor, false_negative: Tensor) -> None:
         """Add the cases of a batch; ``probabilities`` (N, V) are the model's, ``false_negative`` (N) the table's."""
         masked = batch.masked
         rows = self.table[masked.words].long()
-        of_synonyms = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
-        of_predictions = probabilities.gather(1, masked.predictions.unsqueeze(1)).squeeze(1)
+        synonym_probabilities = probabilities.gather(1, rows.clamp(min=0)).masked_fill(rows == PADDING, 0.0)
+        prediction_probabilities = probabilities.gather(1, masked.predictions.unsqueeze(1)).squeeze(1)
         near_miss = ~false_negative & (masked.predictions != masked.targets) & (rows[:, 0] != PADDING)
         places = masked.masked_tokens.nonzero()
         for corrected, candidates, confidence in (
-            (True, false_negative, of_predictions),
-            (False, near_miss, of_synonyms.max(dim=1).values),
+            (True, false_negative, prediction_probabilities),
+            (False, near_miss, synonym_probabilities.max(dim=1).values),
         ):
             positions = candidates.nonzero().squeeze(1)
             best = confidence[positions].topk(min(len(positions), self.limit)).indices
@@ -93,10 +93,10 @@ class CaseCollector:
                     gold=gold,
                     gold_probability=probabilities[position, gold].item(),
                     prediction=prediction,
-                    prediction_probability=of_predictions[position].item(),
-                    synonyms=dict(zip(synonyms, of_synonyms[position].tolist())),
+                    prediction_probability=prediction_probabilities[position].item(),
+                    synonyms=dict(zip(synonyms, synonym_probabilities[position].tolist())),
                 )
-                self.found[corrected].add(case)
+                self.most_confident[corrected].add(case)
 
     def cases(
         self,
@@ -119,7 +119,7 @@ class CaseCollector:
                 corrected=corrected,
             )
             for corrected in (True, False)
-            for case in self.found[corrected].chosen()
+            for case in self.most_confident[corrected].chosen()
         ]
 
 
@@ -128,23 +128,23 @@ class TeacherCollector:
 
     def __init__(self, name: str, tables: Mapping[str, Tensor], is_word: Tensor, limit: int):
         self.name, self.tables, self.is_word, self.limit = name, tables, is_word, limit
-        self.found = _MostConfident(limit)
+        self.most_confident = _MostConfident(limit)
 
     def add(self, batch: Predictions, judgment: Judgment, probabilities: Tensor) -> None:
         """Add the cases of a batch; ``probabilities`` (N, V) are the model's."""
         masked = batch.masked
-        of_golds, of_predictions = judgment.of_golds.exp(), judgment.of_predictions.exp()
+        gold_probabilities, prediction_probabilities = judgment.gold_lprobs.exp(), judgment.prediction_lprobs.exp()
         is_whole = masked.words.eq(masked.targets) & self.is_word[masked.targets] & self.is_word[masked.predictions]
         is_likely = judgment.as_likely | judgment.likely
         positions = (is_whole & is_likely & masked.predictions.ne(masked.targets)).nonzero().squeeze(1)
         places = masked.masked_tokens.nonzero()
-        best = of_predictions[positions].topk(min(len(positions), self.limit)).indices
+        best = prediction_probabilities[positions].topk(min(len(positions), self.limit)).indices
         for position in positions[best].tolist():
             sequence, place = places[position].tolist()
             gold, prediction = int(masked.targets[position]), int(masked.predictions[position])
-            self.found.add(
+            self.most_confident.add(
                 _Found(
-                    confidence=of_predictions[position].item(),
+                    confidence=prediction_probabilities[position].item(),
                     key=(batch.sequence_ids[sequence], place),
                     tokens=masked.text[sequence],
                     masked_tokens=masked.masked_tokens[sequence],
@@ -153,7 +153,7 @@ class TeacherCollector:
                     prediction=prediction,
                     prediction_probability=probabilities[position, prediction].item(),
                     synonyms={},
-                    teacher=(of_golds[position].item(), of_predictions[position].item()),
+                    teacher=(gold_probabilities[position].item(), prediction_probabilities[position].item()),
                 )
             )
 
@@ -173,7 +173,7 @@ class TeacherCollector:
                 teacher_gold_probability=case.teacher[0],
                 teacher_prediction_probability=case.teacher[1],
             )
-            for case in self.found.chosen()
+            for case in self.most_confident.chosen()
         ]
 
 
@@ -182,13 +182,13 @@ class _MostConfident:
 
     def __init__(self, limit: int):
         self.limit = limit
-        self.found: dict[tuple[int, int], _Found] = {}
+        self.cases: dict[tuple[int, int], _Found] = {}
 
     def add(self, case: _Found) -> None:
-        if case.key not in self.found or self.found[case.key].confidence < case.confidence:
-            self.found[case.key] = case
-        if len(self.found) > 2 * _SPARE * self.limit:
-            self.found = {case.key: case for case in self._sorted()[: _SPARE * self.limit]}
+        if case.key not in self.cases or self.cases[case.key].confidence < case.confidence:
+            self.cases[case.key] = case
+        if len(self.cases) > 2 * _SPARE * self.limit:
+            self.cases = {case.key: case for case in self._sorted()[: _SPARE * self.limit]}
 
     def chosen(self) -> list[_Found]:
         """Not too many of them, and not too many of one pair of words."""
@@ -201,7 +201,7 @@ class _MostConfident:
         return chosen[: self.limit]
 
     def _sorted(self) -> list[_Found]:
-        return sorted(self.found.values(), key=lambda case: -case.confidence)
+        return sorted(self.cases.values(), key=lambda case: -case.confidence)
 
 
 def _continues_a_word(form: str) -> bool:

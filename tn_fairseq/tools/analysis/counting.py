@@ -50,9 +50,9 @@ class Tables:
 class Details:
     """Details of a single checkpoint: cases, pairs, how often tables fire together, and its word embeddings."""
 
-    def __init__(self, tables: Mapping[str, Tensor], max_cases: int, of_teacher: TeacherCollector | None = None):
+    def __init__(self, tables: Mapping[str, Tensor], max_cases: int, teacher_collector: TeacherCollector | None = None):
         self.collectors = [CaseCollector(name, table, max_cases) for name, table in tables.items()]
-        self.of_teacher = of_teacher
+        self.teacher_collector = teacher_collector
         self.wrong: list[tuple[Tensor, Tensor, Tensor]] = []  # gold words, wrong predictions, their probabilities
         self.fired = torch.zeros(len(tables), len(tables), dtype=torch.long)  # positions at which both fire
         self.word_embeddings = torch.empty(0)  # (V, E)
@@ -63,11 +63,11 @@ class Details:
         probabilities = masked.logits.softmax(dim=-1)
         for collector, false_negative in zip(self.collectors, fired, strict=True):
             collector.add(batch, probabilities, false_negative)
-        if self.of_teacher is not None and batch.judgment is not None:
-            self.of_teacher.add(batch, batch.judgment, probabilities)
-        of_predictions = probabilities.gather(1, masked.predictions.unsqueeze(1)).squeeze(1)
+        if self.teacher_collector is not None and batch.judgment is not None:
+            self.teacher_collector.add(batch, batch.judgment, probabilities)
+        prediction_probabilities = probabilities.gather(1, masked.predictions.unsqueeze(1)).squeeze(1)
         wrong = masked.words.eq(masked.targets) & masked.predictions.ne(masked.targets)
-        self.wrong.append((masked.targets[wrong], masked.predictions[wrong], of_predictions[wrong]))
+        self.wrong.append((masked.targets[wrong], masked.predictions[wrong], prediction_probabilities[wrong]))
         numbers = fired.double()  # exact
         self.fired += (numbers @ numbers.T).long()
 
@@ -79,7 +79,7 @@ def count(masked: MaskedPredictions, false_negative: Tensor, table: Tensor) -> C
     """
     lprobs = masked.logits.log_softmax(dim=-1)
     synonyms = table[masked.words]
-    of_synonyms = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
+    synonym_probabilities = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
     gain = functional.synonym_gain(masked.logits, masked.targets, synonyms)
     return Counts(
         sequences=len(masked.text),
@@ -88,7 +88,7 @@ def count(masked: MaskedPredictions, false_negative: Tensor, table: Tensor) -> C
         correct=int(masked.predictions.eq(masked.targets).sum()),
         corrected=int(false_negative.sum()),
         loss=-lprobs.gather(1, masked.targets.unsqueeze(1)).double().sum().item() / math.log(2),
-        synonym_probability=of_synonyms.double().sum().item(),
+        synonym_probability=synonym_probabilities.double().sum().item(),
         with_synonyms=int(synonyms.ge(0).any(dim=1).sum()),
         synonym_gain=gain.double().sum().item() / math.log(2),
     )
@@ -107,8 +107,8 @@ def count_detected(
     originals = detection.is_token & ~replaced & ~synonyms
     counts = {
         name: int(tokens.sum())
-        for kind, of_kind in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
-        for name, tokens in ((kind, of_kind), (f"{kind}_detected", of_kind & detection.logits.gt(0)))
+        for kind, is_kind in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
+        for name, tokens in ((kind, is_kind), (f"{kind}_detected", is_kind & detection.logits.gt(0)))
     }
     return counts, (detection.logits[replaced], detection.logits[originals])
 
@@ -119,8 +119,8 @@ def count_judged(masked: MaskedPredictions, judgment: Judgment) -> dict[str, Any
     return {
         "teacher_as_likely": int(judgment.as_likely[wrong].sum()),
         "teacher_likely": int(judgment.likely[wrong].sum()),
-        "teacher_probability": judgment.of_predictions[wrong].double().exp().sum().item(),
-        "teacher_gold_probability": judgment.of_golds[wrong].double().exp().sum().item(),
+        "teacher_probability": judgment.prediction_lprobs[wrong].double().exp().sum().item(),
+        "teacher_gold_probability": judgment.gold_lprobs[wrong].double().exp().sum().item(),
     }
 
 
@@ -191,14 +191,15 @@ def count_checkpoint(
     if details is not None:
         details.word_embeddings = embeddings
     return [
-        (of_table, pair_cosines(embeddings, table)) for of_table, table in zip(zip(*seeds), tables.synonyms.values())
+        (table_counts, pair_cosines(embeddings, table))
+        for table_counts, table in zip(zip(*seeds), tables.synonyms.values())
     ]
 
 
 def _checked(predicted: Iterable[Predictions], progress: tqdm, teacher: Teacher | None) -> Iterator[Predictions]:
     """The same batches; raises InputError if the teacher's probabilities are NaN, and shows how many are counted."""
     for batch in predicted:
-        if teacher is not None and batch.judgment is not None and batch.judgment.of_golds.isnan().any():
+        if teacher is not None and batch.judgment is not None and batch.judgment.gold_lprobs.isnan().any():
             raise InputError(
                 f"--teacher {teacher.name}: its probabilities are NaN because its training diverged; give an earlier "
                 "checkpoint"
@@ -211,7 +212,7 @@ def _count_masking(
     predicted: Iterable[Predictions], tables: Mapping[str, Tensor], details: Details | None
 ) -> list[Counts]:
     """The counts of all batches of one masking for each table."""
-    found: list[list[Counts]] = []
+    batch_counts: list[list[Counts]] = []
     scores: list[list[tuple[Tensor, Tensor]]] = []  # of the discriminator
     for batch in predicted:
         masked = batch.masked
@@ -219,14 +220,16 @@ def _count_masking(
         counts = [count(masked, *pair) for pair in zip(fired, tables.values(), strict=True)]
         if batch.detection is not None:
             detected = [count_detected(masked, batch.detection, table) for table in tables.values()]
-            counts = [one._replace(**of_table) for one, (of_table, _) in zip(counts, detected, strict=True)]
+            counts = [
+                one._replace(**detection_counts) for one, (detection_counts, _) in zip(counts, detected, strict=True)
+            ]
             scores.append([logits for _, logits in detected])
         if batch.judgment is not None:
             judged = count_judged(masked, batch.judgment)
             counts = [one._replace(**judged) for one in counts]
-        found.append(counts)
+        batch_counts.append(counts)
         if details is not None:
             details.add(batch, fired)
-    of_masking = [Counts(*map(sum, zip(*of_table))) for of_table in zip(*found)]
-    right = [ranked_right(of_table) for of_table in zip(*scores)] or [0.0] * len(of_masking)
-    return [one._replace(detections_ranked_right=pairs) for one, pairs in zip(of_masking, right, strict=True)]
+    masking_counts = [Counts(*map(sum, zip(*table_counts))) for table_counts in zip(*batch_counts)]
+    right = [ranked_right(table_scores) for table_scores in zip(*scores)] or [0.0] * len(masking_counts)
+    return [one._replace(detections_ranked_right=pairs) for one, pairs in zip(masking_counts, right, strict=True)]

@@ -30,9 +30,9 @@ def pair_rows(
     similar as those of a typical word and its synonym in the tables. ``labels`` are the V words, and
     ``inflection(gold, prediction)`` tells how their forms relate.
     """
-    golds, predictions, of_predictions = map(torch.cat, zip(*wrong))
+    golds, predictions, prediction_probabilities = map(torch.cat, zip(*wrong))
     codes, inverse, counts = (golds * len(labels) + predictions).unique(return_inverse=True, return_counts=True)
-    probabilities = torch.bincount(inverse, weights=of_predictions.double(), minlength=len(codes)) / counts
+    probabilities = torch.bincount(inverse, weights=prediction_probabilities.double(), minlength=len(codes)) / counts
     order = counts.argsort(descending=True, stable=True)
     gold, predicted = codes[order] // len(labels), codes[order] % len(labels)
     fired = {name: false_negatives(predicted, gold, table) for name, table in tables.items()}
@@ -82,13 +82,13 @@ def pair_cosines(embeddings: Tensor, table: Tensor) -> dict[str, float | None]:
     words = (table != PADDING).any(dim=1).nonzero().squeeze(1)
     synonyms, count = table[words], (table[words] != PADDING).sum()
     directions = F.normalize(embeddings.double(), dim=1)
-    of_synonyms = F.embedding_bag(
+    synonym_sums = F.embedding_bag(
         synonyms.clamp(min=0).long(), directions, mode="sum", per_sample_weights=(synonyms != PADDING).double()
     )
     n, own = len(words), directions[words]
     return {
         "pairs": int(count),
-        "pair_cosine": ((own * of_synonyms).sum() / count).item() if n else None,
+        "pair_cosine": ((own * synonym_sums).sum() / count).item() if n else None,
         # without each word with itself
         "other_cosine": ((own.sum(dim=0).square().sum() - n) / (n * (n - 1))).item() if n > 1 else None,
     }

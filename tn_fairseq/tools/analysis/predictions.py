@@ -40,18 +40,18 @@ class Teacher(NamedTuple):
 class Judgment(NamedTuple):
     """The teacher's log probabilities of the gold tokens and of the predictions at N masked positions."""
 
-    of_golds: Tensor  # (N)
-    of_predictions: Tensor  # (N)
+    gold_lprobs: Tensor  # (N)
+    prediction_lprobs: Tensor  # (N)
 
     @property
     def as_likely(self) -> Tensor:
         """Whether it finds the prediction at least as likely as the gold token: (N) boolean."""
-        return self.of_predictions >= self.of_golds
+        return self.prediction_lprobs >= self.gold_lprobs
 
     @property
     def likely(self) -> Tensor:
         """Whether it finds the prediction likely, as ``LIKELY`` says: (N) boolean."""
-        return self.of_predictions >= math.log(LIKELY)
+        return self.prediction_lprobs >= math.log(LIKELY)
 
 
 class Predictions(NamedTuple):
@@ -93,8 +93,8 @@ def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | Non
 
 def judge(logits: Tensor, targets: Tensor, predictions: Tensor) -> Judgment:
     """The log probabilities of the gold tokens and of the predictions: (N, V), (N), (N) -> 2 x (N)."""
-    of_both = log_probabilities(logits, torch.stack([targets, predictions], dim=1))
-    return Judgment(*of_both.cpu().unbind(dim=1))
+    lprobs = log_probabilities(logits, torch.stack([targets, predictions], dim=1))
+    return Judgment(*lprobs.cpu().unbind(dim=1))
 
 
 def _read(model: BaseFairseqModel, net_input: Mapping[str, Any], first_of_group: Tensor | None) -> Any:
@@ -154,7 +154,9 @@ def predict(
         )
         judgment = None
         if teacher is not None:
-            of_teacher = _read(teacher.model, net_input, teacher.first_of_group)[0]
-            judgment = judge(of_teacher, masked.targets.to(of_teacher.device), predictions.to(of_teacher.device))
-            del of_teacher  # before the caller works on the logits
+            teacher_logits = _read(teacher.model, net_input, teacher.first_of_group)[0]
+            judgment = judge(
+                teacher_logits, masked.targets.to(teacher_logits.device), predictions.to(teacher_logits.device)
+            )
+            del teacher_logits  # before the caller works on the logits
         yield Predictions(batch["id"].tolist(), masked, detection, judgment)

@@ -49,21 +49,23 @@ def draw_training(rows: Sequence[Row], *paths: Path) -> None:
 
         axes = figure.subplots(len(panels) // 2, 2, sharex=True)
         for axis, (rate, label) in zip(axes.flat, panels.items()):
-            of_all = rate in OF_ALL_TABLES
-            for i, table in enumerate(tables[:1] if of_all else tables):
-                of_table = [row for row in rows if row["table"] == table]
-                look = {"color": INK, "marker": MARKERS[0], **joined} if of_all else looks[table]
+            for_all_tables = rate in OF_ALL_TABLES
+            for i, table in enumerate(tables[:1] if for_all_tables else tables):
+                table_rows = [row for row in rows if row["table"] == table]
+                look = {"color": INK, "marker": MARKERS[0], **joined} if for_all_tables else looks[table]
                 if over_updates:
                     for run, dash in dashes.items():
-                        of_run = sorted((row for row in of_table if _run(row) == run), key=lambda row: row["updates"])
-                        _draw(axis, rate, [row["updates"] for row in of_run], of_run, {**look, "linestyle": dash})
+                        run_rows = sorted(
+                            (row for row in table_rows if _run(row) == run), key=lambda row: row["updates"]
+                        )
+                        _draw(axis, rate, [row["updates"] for row in run_rows], run_rows, {**look, "linestyle": dash})
                 else:
-                    beside = 0 if of_all else 0.5 * ((i + 0.5) / len(tables) - 0.5)
-                    x = [1 + checkpoints.index(row["checkpoint"]) + beside for row in of_table]
-                    _draw(axis, rate, x, of_table, look)
+                    beside = 0 if for_all_tables else 0.5 * ((i + 0.5) / len(tables) - 0.5)
+                    x = [1 + checkpoints.index(row["checkpoint"]) + beside for row in table_rows]
+                    _draw(axis, rate, x, table_rows, look)
             axis.set_ylabel(label)
             most = max(max(row[rate], row[f"{rate}_high"] or 0) for row in rows)
-            if far_apart and not of_all:
+            if far_apart and not for_all_tables:
                 # logarithmic from the decade of the rarest table, linear below
                 axis.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(min(_peaks(rows, rate)))))
             axis.set_ylim(0, 1.08 * most or 1)

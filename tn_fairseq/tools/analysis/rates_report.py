@@ -88,23 +88,25 @@ def analyze(options: AnalysisOptions) -> str:
     logs = options.training_log
     curves = [{"name": name, "points": loss_points(log)} for name, log in zip(table_names(logs), logs)]
     shown = max(checkpoints, key=lambda checkpoint: checkpoint.updates or 0)
-    teacher = of_teacher = None
+    teacher = teacher_collector = None
     if options.teacher is not None:
-        found = find_teacher(options.teacher, dictionary, options.data_bin)
-        teacher = load_teacher(found, checkpoints, options, tables.synonyms)
-        of_teacher = TeacherCollector(str(options.teacher), tables.synonyms, symbols.is_content, options.max_cases)
-    details = Details(tables.synonyms, options.max_cases, of_teacher)
+        teacher_checkpoint = find_teacher(options.teacher, dictionary, options.data_bin)
+        teacher = load_teacher(teacher_checkpoint, checkpoints, options, tables.synonyms)
+        teacher_collector = TeacherCollector(
+            str(options.teacher), tables.synonyms, symbols.is_content, options.max_cases
+        )
+    details = Details(tables.synonyms, options.max_cases, teacher_collector)
 
     with report_folder(options.output, FILES) as folder:
         rates = write_rates(checkpoints, options, tables, {shown: details}, teacher, folder)
-        of_shown = [row for row in rates if row["checkpoint"] == str(shown.path)]
-        totals = of_shown[0]["masked"], of_shown[0]["mismatches"]
+        shown_rows = [row for row in rates if row["checkpoint"] == str(shown.path)]
+        totals = shown_rows[0]["masked"], shown_rows[0]["mismatches"]
         sources = source_rows(tables.synonyms, descriptions, details.fired, *totals)
         write_csv(sources, folder / SOURCES)
         pairs, cases = pairs_and_cases(details, tables.synonyms, descriptions, symbols)
         write_csv(pairs, folder / PAIRS, COLUMNS)
         named = None if teacher is None else str(options.teacher)
-        page = case_page(str(shown.path), shown.updates, options.split, of_shown, cases, rates, curves, named)
+        page = case_page(str(shown.path), shown.updates, options.split, shown_rows, cases, rates, curves, named)
         (folder / PAGE).write_text(page, encoding="utf-8")
         (folder / CASES).write_text(cases_json(cases), encoding="utf-8")
     compared = f"synonym tables, and how often they fire for {shown.path}"
@@ -181,17 +183,19 @@ def pairs_and_cases(
         for name, description in descriptions.items()
     }
     # inflections are known only for English
-    of_pairs = relation if {*languages.values()} == {"eng"} else _unknown
-    pairs = pair_rows(details.wrong, tables, details.word_embeddings, symbols.is_content, symbols.labels, of_pairs)
+    pair_inflection = relation if {*languages.values()} == {"eng"} else _unknown
+    pairs = pair_rows(
+        details.wrong, tables, details.word_embeddings, symbols.is_content, symbols.labels, pair_inflection
+    )
     parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
     cases: list[Case | TeacherCase] = []
     for collector in details.collectors:
         language = languages[collector.name]
         inflection = relation if language == "eng" else _unknown
         cases += collector.cases(symbols.forms, symbols.labels, parts_of_speech[language], inflection)
-    if details.of_teacher is not None:
+    if details.teacher_collector is not None:
         part_of_speech = next(iter(parts_of_speech.values()))
-        cases += details.of_teacher.cases(symbols.forms, symbols.labels, part_of_speech, of_pairs)
+        cases += details.teacher_collector.cases(symbols.forms, symbols.labels, part_of_speech, pair_inflection)
     return pairs, cases
 
 

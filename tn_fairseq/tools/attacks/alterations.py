@@ -48,8 +48,8 @@ def near_numbers(text: str) -> list[str]:
             return [match_case(other, like=text) for other in near]
     if not _NUMBERS.fullmatch(text):
         return []
-    found = (_NUMBER.sub(partial(_shifted, step), text) for step in _NEAR)
-    return [number for number in found if number != text]
+    shifted_numbers = (_NUMBER.sub(partial(_shifted, step), text) for step in _NEAR)
+    return [number for number in shifted_numbers if number != text]
 
 
 def _shifted(step: int, match: re.Match[str]) -> str:
@@ -73,7 +73,7 @@ def synsets(name: str, part_of_speech: str | None = None) -> list[Synset]:
 def antonyms(word: str, tag: str) -> tuple[str, ...]:
     """The antonyms of a noun or adjective in its two most frequent senses, in the form of the Penn tag ``tag``."""
     part_of_speech = "a" if tag.startswith("JJ") else "n"
-    found = {
+    names = {
         antonym.name()
         for base in _base_forms(word, part_of_speech, tag)
         for synset in synsets(base, part_of_speech)[:2]
@@ -81,7 +81,7 @@ def antonyms(word: str, tag: str) -> tuple[str, ...]:
         for antonym in own.antonyms()
         if own.name() == base and antonym.synset() in synsets(antonym.name(), part_of_speech)[:2]
     }
-    return _inflected(found, part_of_speech, tag)
+    return _inflected(names, part_of_speech, tag)
 
 
 @cache
@@ -90,7 +90,7 @@ def co_hyponyms(word: str, tag: str, distance: int) -> tuple[str, ...]:
 
     Only the most frequent sense of each noun counts.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for base in _base_forms(word, "n", tag):
         related = set(synsets(base, "n")[:1])
         for _ in range(distance):
@@ -99,8 +99,8 @@ def co_hyponyms(word: str, tag: str, distance: int) -> tuple[str, ...]:
         for _ in range(distance):
             related = {hyponym for one in related for hyponym in one.hyponyms()}
         first_names = ((one, one.lemma_names()[0]) for one in related)
-        found.update(name for one, name in first_names if name != base and synsets(name, "n")[:1] == [one])
-    return _inflected(found, "n", tag)
+        names.update(name for one, name in first_names if name != base and synsets(name, "n")[:1] == [one])
+    return _inflected(names, "n", tag)
 
 
 def _base_forms(word: str, part_of_speech: str, tag: str) -> list[str]:
@@ -145,8 +145,8 @@ def name_kind(name: str) -> str:
     bare = name.removeprefix("the ")
     words = bare.split()
     number = "plural" if words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is")) else "singular"
-    found = synsets(bare.replace(" ", "_"))
-    senses = [one.lexname() for one in found if any(lemma[0].isupper() for lemma in one.lemma_names())]
+    name_synsets = synsets(bare.replace(" ", "_"))
+    senses = [one.lexname() for one in name_synsets if any(lemma[0].isupper() for lemma in one.lemma_names())]
     senses.sort(key=lambda sense: sense == "noun.person")  # Newcastle is a city rather than a person of that name
     kind = "acronym" if bare.isupper() else senses[0] if senses else f"{len(words)} words"
     return f"{kind}, {number}, {'without' if bare == name else 'with'} the"
@@ -155,8 +155,8 @@ def name_kind(name: str) -> str:
 @cache
 def is_common_noun(word: str) -> bool:
     """Whether the most frequent sense of a noun, in any spelling, has a name without a capital."""
-    found = synsets(word.lower(), "n")
-    return bool(found) and found[0].lemma_names()[0][0].islower()
+    noun_synsets = synsets(word.lower(), "n")
+    return bool(noun_synsets) and noun_synsets[0].lemma_names()[0][0].islower()
 
 
 def names_of(words: Sequence[Token]) -> list[str]:

@@ -121,13 +121,13 @@ def _asked_for(question_word: str, phrase: Sequence[Token]) -> _Asked | None:
 
 def head(phrase: Sequence[Token]) -> Token | None:
     """The head of a noun phrase: its last noun before a preposition; of *type of wine*, *type*."""
-    found = None
+    noun = None
     for token in phrase:
         if token.tag in NOUNS:
-            found = token
-        elif found is not None and token.tag != "POS":
+            noun = token
+        elif noun is not None and token.tag != "POS":
             break
-    return found
+    return noun
 
 
 def _in_place(words: list[Token], place: int) -> Statement | None:
@@ -155,9 +155,9 @@ def _fronted(words: list[Token], start: int, place: int) -> Statement | None:
     if is_thing and start == place:
         made = _thing(auxiliary, rest, asked) if end == verb else _subject(words[end:], auxiliary, asked)
     else:
-        found = _clause(auxiliary, rest)
+        clause = _clause(auxiliary, rest)
         preposition = [token._replace(text=token.lower, space=True) for token in words[start:place] if is_thing]
-        made = found and Statement((*found[0], *preposition), found[1], asked.role, asked.asked)
+        made = clause and Statement((*clause[0], *preposition), clause[1], asked.role, asked.asked)
     return made and Statement((*words[:start], *made.before), made.after, made.role, made.asked)
 
 
@@ -173,10 +173,10 @@ def _thing(verb: Token, rest: list[Token], asked: _Asked) -> Statement | None:
         noun = head(rest)
         name = f"what {noun.lower}" if noun is not None and asked.asked == "what" else asked.asked
         return Statement((*rest[:end], verb), tuple(rest[end:]), asked.role, name)
-    found = _clause(verb, rest)
-    if found is None:
+    clause = _clause(verb, rest)
+    if clause is None:
         return _subject([verb, *rest], verb, asked) if word in _HAVE else None
-    return _cleft([*found[0], *found[1]], verb, asked)
+    return _cleft([*clause[0], *clause[1]], verb, asked)
 
 
 def _subject(clause: Sequence[Token], verb: Token, asked: _Asked) -> Statement:

@@ -115,8 +115,8 @@ def _kind_of_asked(asked: str) -> str:
     """A wider kind of question: *what city* and *where* ask for places, according to WordNet."""
     if asked in ("who", "where", "when", "what", "why", "how", ""):
         return {"who": "noun.person", "where": "noun.location", "when": "noun.time"}.get(asked, asked)
-    found = synsets(asked.split()[-1], "n")
-    return found[0].lexname() if found else "what"
+    noun_synsets = synsets(asked.split()[-1], "n")
+    return noun_synsets[0].lexname() if noun_synsets else "what"
 
 
 class FakeAnswers:
@@ -141,8 +141,8 @@ class FakeAnswers:
         """The sorted answers of other articles that are ``allowed``: of the most specific kind that has enough."""
         best: list[str] = []
         for kind in (asked, _kind_of_asked(asked), ""):
-            found = self._answers.get((kind, form), {})
-            best = sorted(text for text, articles in found.items() if article not in articles and allowed(text))
+            answers = self._answers.get((kind, form), {})
+            best = sorted(text for text, articles in answers.items() if article not in articles and allowed(text))
             if len(best) >= _ENOUGH:
                 break
         return best

@@ -102,8 +102,8 @@ def choose_swaps(swapping: Swapping, text: Text) -> list[Swap]:
     Which words are swapped for what depends only on the seed, the text and its name. A larger share makes the same
     swaps, and more.
     """
-    words, found = candidates(text.text, swapping.inflection, swapping.senses)
-    open_to_swaps = [candidate for candidate in found if not _is_protected(candidate.word, text)]
+    words, swap_candidates = candidates(text.text, swapping.inflection, swapping.senses)
+    open_to_swaps = [candidate for candidate in swap_candidates if not _is_protected(candidate.word, text)]
     count = min(max(int(swapping.share * words), 1), swapping.most)
     first = sorted(open_to_swaps, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
     swaps: list[Swap] = []
@@ -135,12 +135,12 @@ def occurrences(text: str, answers: Iterable[str]) -> tuple[tuple[int, int], ...
 def changed_sentences(text: str, swaps: Sequence[Swap]) -> list[tuple[str, str]]:
     """The sentences of a text that its swaps change, before and after."""
     starts = [0, *(word.start for word in tag(text) if word.begins_sentence)]
-    found = []
+    pairs = []
     for start, end in zip(starts, [*starts[1:], len(text)]):
         inside = [swap._replace(start=swap.start - start) for swap in swaps if start <= swap.start < end]
         if inside:
-            found.append((text[start:end].strip(), apply_swaps(text[start:end], inside).strip()))
-    return found
+            pairs.append((text[start:end].strip(), apply_swaps(text[start:end], inside).strip()))
+    return pairs
 
 
 def judge_swaps(targets: Iterable[Target], inflection: str, senses: str) -> tuple[int, int, Counter[str]]:
@@ -148,16 +148,16 @@ def judge_swaps(targets: Iterable[Target], inflection: str, senses: str) -> tupl
 
     Returns the number of targets that can be swapped, that of their swaps, and how many of these have which verdict.
     """
-    found = swaps = 0
+    swappable = swaps = 0
     verdicts: Counter[str] = Counter()
     for target in targets:
         words = candidates(target.context, inflection, senses)[1]
         for synonyms in (word.synonyms for word in words if word.word.start == target.start):
-            found += 1
+            swappable += 1
             swaps += len(synonyms)
             judged = judged_synonyms(target, range(len(synonyms)), dict(enumerate(synonyms)))
             verdicts.update(verdict(substitute.score) for substitute in judged.values())
-    return found, swaps, verdicts
+    return swappable, swaps, verdicts
 
 
 @lru_cache(maxsize=64)  # the questions about a context follow each other
@@ -170,7 +170,7 @@ def candidates(text: str, inflection: str, senses: str) -> tuple[int, tuple[Cand
     words = tag(text)
     in_phrases = set(_in_phrases(words))
     names = {word.text for word in words if word.tag.startswith("NNP") and not word.begins_sentence}
-    found = []
+    swap_candidates = []
     for index, word in enumerate(words):
         after = words[index + 1].tag if index + 1 < len(words) else ""
         if (
@@ -187,16 +187,16 @@ def candidates(text: str, inflection: str, senses: str) -> tuple[int, tuple[Cand
             others = tuple(other for other in others if other.endswith("s") == word.text.lower().endswith("s"))
         if others:
             has_article = index and words[index - 1].text.lower() in ARTICLES
-            found.append(Candidate(word, others, words[index - 1] if has_article else None))
-    return sum(any(map(str.isalnum, word.text)) for word in words), tuple(found)
+            swap_candidates.append(Candidate(word, others, words[index - 1] if has_article else None))
+    return sum(any(map(str.isalnum, word.text)) for word in words), tuple(swap_candidates)
 
 
 @cache
 def _synonyms(word: str, penn: str, inflection: str, senses: str) -> tuple[str, ...]:
     """The one-word synonyms of a lowercase word with a tag of the Penn Treebank, in alphabetical order."""
     reader = process_reader()
-    found = entry(reader, word)
-    if penn not in _SWAPPED or word in STOP_WORDS or found.is_name or found.is_number:
+    word_entry = entry(reader, word)
+    if penn not in _SWAPPED or word in STOP_WORDS or word_entry.is_name or word_entry.is_number:
         return ()
     part_of_speech, letter, form = _SWAPPED[penn]
     bases = {reading.lemma for reading in readings(word) if reading[1:] == (part_of_speech, form)}

@@ -152,19 +152,19 @@ def read_rows(path: Path, task: GlueTask, labeled: bool) -> tuple[Sequence[str],
     for column in [*task.sentences, *([task.label] if labeled else [])]:
         if column not in columns:
             raise InputError(f"{path}, line 1: no column {column!r}; use {task.name}'s file from the GLUE download")
-    found, broken_rows = [], 0
+    examples, broken_rows = [], 0
     for number, row in rows:
         if len(row) == len(columns):
             if labeled:
                 _check_label(row[columns.index(task.label)], task, f"{path}, line {number}")
-            found.append((number, row))
+            examples.append((number, row))
         elif labeled and task.has_broken_rows:
             broken_rows += 1
         else:
             raise InputError(f"{path}, line {number}: {len(row)} columns, not {len(columns)}; download the file again")
-    if not found:
+    if not examples:
         raise InputError(f"{path}: contains no examples; use {task.name}'s file from the GLUE download")
-    return columns, found, broken_rows
+    return columns, examples, broken_rows
 
 
 def examples_from_hub(task: GlueTask, split: str) -> Examples:

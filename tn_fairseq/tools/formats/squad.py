@@ -129,4 +129,4 @@ def _locate(context: str, answer: str, start: int, place: str) -> int:
     starts = [match.start() for match in re.finditer(f"(?={re.escape(answer)})", context)]
     if not starts:
         raise InputError(f"{place}: {answer[:60]!r} is not in the context; correct the answer")
-    return min(starts, key=lambda found: abs(found - start))
+    return min(starts, key=lambda candidate: abs(candidate - start))

@@ -140,13 +140,13 @@ def binarize(
         counts = {}
         with open_engine(encode, workers) as encode_all:
             for split, inputs in splits.items():
-                of_split = folders if split == "train" else folders[:1]
-                open_writers = [partial(kind, folder / split, vocabulary.dictionary) for folder in of_split]
+                split_folders = folders if split == "train" else folders[:1]
+                open_writers = [partial(kind, folder / split, vocabulary.dictionary) for folder in split_folders]
                 writer = _SplitWriter(open_writers, total, vocabulary.eos)
                 for chunk in encode_all(read_chunks(files[split], split, reading)):
                     writer.add(chunk)
                 counts[split] = writer.close()
-                _check_counts(split, inputs, counts[split], len(of_split))
+                _check_counts(split, inputs, counts[split], len(split_folders))
         vocabulary.write(folders[0])
         for folder in folders[1:]:
             shutil.copytree(folders[0], folder, ignore=shutil.ignore_patterns("train.*"), dirs_exist_ok=True)
@@ -242,14 +242,14 @@ class _SplitWriter:
         ``starts``, (documents,), are the byte positions at which the documents start.
         """
         shards, document = len(self._open_writers), 0
-        found: list[int] = []
+        openings: list[int] = []
         for shard in range(len(self._writers), shards):
             document += int(np.searchsorted(starts[document:] * shards, self._total * shard))
             if document == len(starts):
                 break
-            found.append(document)
+            openings.append(document)
             document += 1
-        return found
+        return openings
 
 
 def _check_counts(split: str, inputs: Sequence[str | Path], counts: SplitCounts, shards: int) -> None:

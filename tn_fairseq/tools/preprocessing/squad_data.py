@@ -76,13 +76,13 @@ def windows(
     nearest_end = np.minimum(token - firsts, ends - 1 - token)
     score = np.where(nearest_end < 0, -np.inf, nearest_end + 0.01 * (ends - firsts))  # as in BERT's code
     best = score.argmax(axis=0)
-    found = []
+    example_windows = []
     for number, (first, end) in enumerate(zip(firsts[:, 0].tolist(), ends[:, 0].tolist(), strict=True)):
         span = (0, 0)
         if answer is not None and first <= answer[0] and answer[1] < end:
             span = (answer[0] - first + context_start, answer[1] - first + context_start)
-        found.append(Window(first, end, span, best[first:end] == number))
-    return found
+        example_windows.append(Window(first, end, span, best[first:end] == number))
+    return example_windows
 
 
 def binarize_squad(

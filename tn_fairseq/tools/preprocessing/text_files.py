@@ -95,7 +95,7 @@ def find_files(
     ``text_field`` is the column or field that was asked for, and ``no_pipes`` the reason why the files must be regular.
     Raises InputError if there is no such file, if a file of a folder is of another kind, and as ``recognized`` does.
     """
-    found: list[TextFile] = []
+    text_files: list[TextFile] = []
     for name in map(str, inputs):
         with _one_line(name):
             files, is_folder = _find(name)
@@ -103,10 +103,10 @@ def find_files(
             if no_pipes and file.system is None and not os.path.isfile(file.path):
                 raise InputError(f"{file.name}: not a regular file, but {no_pipes}; write the text to a file")
             with _one_line(file.name):
-                found.append(file.recognized(text_field))
+                text_files.append(file.recognized(text_field))
         if is_folder:
-            _check_kinds(name, found[-len(files) :])
-    return found
+            _check_kinds(name, text_files[-len(files) :])
+    return text_files
 
 
 def _check_kinds(name: str, files: Sequence[TextFile]) -> None:
@@ -152,7 +152,7 @@ def _find(name: str) -> tuple[list[TextFile], bool]:
         fixed = re.split(r"[*?[]", path, maxsplit=1)[0].rpartition("/")[0]
         shows_hidden = _is_hidden(path[len(fixed) :])
         root = there._strip_protocol(fixed) if fixed else os.getcwd() if system is None else ""
-        found = {
+        infos = {
             match: about
             for match, about in there.glob(path, detail=True).items()
             if shows_hidden or not _is_hidden(match.removeprefix(root))
@@ -160,19 +160,19 @@ def _find(name: str) -> tuple[list[TextFile], bool]:
     elif system is None:
         return [TextFile(name, path, os.stat(path).st_size)], False
     else:
-        found = {path: system.info(path)}
-    return _files(name, found, system), False
+        infos = {path: system.info(path)}
+    return _files(name, infos, system), False
 
 
-def _files(name: str, found: dict[str, dict], system: Any) -> list[TextFile]:
-    for path in found:
+def _files(name: str, infos: dict[str, dict], system: Any) -> list[TextFile]:
+    for path in infos:
         if system is None and os.path.islink(path) and not os.path.exists(path):
             raise InputError(f"{path}: a link to a file that does not exist; repair it, or delete it")
     files = [
-        TextFile(system.unstrip_protocol(path) if system else path, path, found[path]["size"] or 0, system)
-        for path in sorted(found)
+        TextFile(system.unstrip_protocol(path) if system else path, path, infos[path]["size"] or 0, system)
+        for path in sorted(infos)
         # fsspec gives a local link the type "other"
-        if found[path]["type"] == "file" or (system is None and os.path.isfile(path))
+        if infos[path]["type"] == "file" or (system is None and os.path.isfile(path))
     ]
     if not files:
         raise InputError(f"{name}: no file there; give text files")
@@ -184,15 +184,15 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith((".", "_")) for part in path.split("/"))
 
 
-def _in_folder(name: str, found: dict[str, dict], root: str, system: Any) -> list[TextFile]:
+def _in_folder(name: str, infos: dict[str, dict], root: str, system: Any) -> list[TextFile]:
     """All files of a folder except hidden ones; of a saved data set, those with the data."""
-    inside = {path: path[len(root) :].strip("/") for path in found}
+    inside = {path: path[len(root) :].strip("/") for path in infos}
     if "dataset_dict.json" in inside.values():
         splits = sorted({inner.partition("/")[0] for inner in inside.values() if "/" in inner})
         raise InputError(f"{name}: contains the splits {', '.join(splits)}; give the folder of one split")
     is_saved = "state.json" in inside.values()  # by save_to_disk of the library datasets
     kept = {
-        path: found[path]
+        path: infos[path]
         for path, inner in inside.items()
         if not _is_hidden(inner)
         # the library keeps the results of map and filter there, too

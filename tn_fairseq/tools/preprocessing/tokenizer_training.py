@@ -195,10 +195,10 @@ def _alphabet(characters: Sequence[str], inside: set[str]) -> list[str]:
 
 def unknown_characters(tokenizer: TrainedTokenizer, characters: dict[str, int]) -> dict[str, int]:
     """Those of the characters that the tokenizer does not know, with their counts."""
-    found = dict(characters)
+    remaining = dict(characters)
     for before in ("", "e"):  # SentencePiece knows an accent after its letter
-        ids, lengths = tokenizer.encode_chunk([before + character for character in found])
-        unknown = np.zeros(len(found), dtype=bool)
-        unknown[np.repeat(np.arange(len(found)), lengths)[ids == tokenizer.special_ids[UNKNOWN]]] = True
-        found = {character: n for (character, n), is_unknown in zip(found.items(), unknown) if is_unknown}
-    return found
+        ids, lengths = tokenizer.encode_chunk([before + character for character in remaining])
+        unknown = np.zeros(len(remaining), dtype=bool)
+        unknown[np.repeat(np.arange(len(remaining)), lengths)[ids == tokenizer.special_ids[UNKNOWN]]] = True
+        remaining = {character: n for (character, n), is_unknown in zip(remaining.items(), unknown) if is_unknown}
+    return remaining

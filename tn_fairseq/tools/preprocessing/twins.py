@@ -63,13 +63,13 @@ def write_twins(
     sentences = {split: load_sentences(data_bin / split, "binarize", dictionary) for split in splits}
     chosen = _draw_words(sentences["train"], len(dictionary), words, share, min_count, seed, data_bin / "train.bin")
     extended, twins = add_twins(dictionary, chosen)
-    found = {}
+    counts = {}
     with write_atomically(destdir, "give another --destdir") as folder:
         oracle = folder / ORACLE
         oracle.mkdir(parents=True)
         for number, split in enumerate(splits):
             rng = np.random.default_rng([seed, 1, number])
-            found[split] = _write_split(sentences[split], split, folder, extended, twins, occurrences, rng)
+            counts[split] = _write_split(sentences[split], split, folder, extended, twins, occurrences, rng)
         for place in (folder, oracle):
             if (data_bin / "tokenizer").is_dir():
                 shutil.copytree(data_bin / "tokenizer", place / "tokenizer")
@@ -80,9 +80,9 @@ def write_twins(
         description = {"source": "twins", "options": json.dumps(settings)}
         table = rows_to_table(extended, pairs)
         save_synonym_table(folder / TABLE, table, extended, description, continuations=[False] * len(extended))
-        report = {**settings, "words": len(chosen), "splits": {split: n._asdict() for split, n in found.items()}}
+        report = {**settings, "words": len(chosen), "splits": {split: n._asdict() for split, n in counts.items()}}
         (folder / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    return found
+    return counts
 
 
 def _draw_words(
