@@ -80,9 +80,9 @@ def compare_items(
     defined = ~np.isnan(first).any(axis=tuple(axis for axis in range(first.ndim) if axis != 1))
     if not defined.any():
         return []
-    of_baseline = names.index(baseline) if baseline in names else None
+    baseline_index = names.index(baseline) if baseline in names else None
     kept = None if clusters is None else list(compress(clusters, defined))
-    estimates = estimate([values[:, defined] for values in groups.values()], measure.statistic, of_baseline, kept)
+    estimates = estimate([values[:, defined] for values in groups.values()], measure.statistic, baseline_index, kept)
     return [
         Comparison(
             name=name,
@@ -93,10 +93,10 @@ def compare_items(
             detail=measure.detail,
             seeds=len(groups[name]),
             items=int(defined.sum()),
-            baseline=None if of_baseline in (None, number) else baseline,
-            **found._asdict(),
+            baseline=None if baseline_index in (None, number) else baseline,
+            **estimated._asdict(),
         )
-        for number, (name, found) in enumerate(zip(names, estimates))
+        for number, (name, estimated) in enumerate(zip(names, estimates))
     ]
 
 
@@ -112,30 +112,30 @@ def estimate(
     cluster of each item, (items,); by default, each item is one. The baseline has no difference, and a single cluster
     no intervals. The resamples are always the same.
     """
-    of_seeds = np.random.default_rng(2)
-    found = [statistic(values) for values in groups]
+    seed_rng = np.random.default_rng(2)
+    measured = [statistic(values) for values in groups]
     resampled = np.full((len(groups), RESAMPLES), np.nan)
     for number, chosen in enumerate(_resamples(range(groups[0].shape[1]) if clusters is None else clusters)):
         for group, values in enumerate(groups):
-            of_group = statistic(values[:, chosen])
-            resampled[group, number] = of_group[of_seeds.integers(len(of_group), size=len(of_group))].mean()
+            by_seed = statistic(values[:, chosen])
+            resampled[group, number] = by_seed[seed_rng.integers(len(by_seed), size=len(by_seed))].mean()
     estimates = []
-    for group, values in enumerate(found):
+    for group, values in enumerate(measured):
         seed_sd = np.std(values, ddof=1) if len(values) > 1 else np.nan
         row: list[float] = [values.mean(), *_interval(resampled[group]), seed_sd]
         if baseline is not None and baseline != group:
-            difference = values.mean() - found[baseline].mean()
+            difference = values.mean() - measured[baseline].mean()
             differences = resampled[group] - resampled[baseline]
             row += [difference, *_interval(differences), _p_value(difference, differences)]
         estimates.append(Estimate(*(None if np.isnan(number) else float(number) for number in row)))
     return estimates
 
 
-def _resamples(of_item: Sequence[Hashable]) -> Iterator[np.ndarray]:
+def _resamples(clusters: Sequence[Hashable]) -> Iterator[np.ndarray]:
     """The items of the drawn clusters by resample, from the cluster of each item; no resamples for a single cluster."""
-    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(of_item))}
-    of_cluster = np.array([numbers[cluster] for cluster in of_item])
-    order, sizes = np.argsort(of_cluster, kind="stable"), np.bincount(of_cluster)
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    cluster_numbers = np.array([numbers[cluster] for cluster in clusters])
+    order, sizes = np.argsort(cluster_numbers, kind="stable"), np.bincount(cluster_numbers)
     starts = np.cumsum(sizes) - sizes  # of the clusters in the order
     random = np.random.default_rng(1)
     for _ in range(RESAMPLES if len(sizes) > 1 else 0):

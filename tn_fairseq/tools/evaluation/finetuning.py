@@ -175,8 +175,8 @@ def read_settings(folder: Path) -> tuple[Any, tuple[str, ...], Any]:
 def digest_of(folder: Path) -> str:
     """A digest of all files in a folder of data, except logs."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log")
-    found = [f"{path.relative_to(folder)} {sha256(path)}" for path in files]
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+    lines = [f"{path.relative_to(folder)} {sha256(path)}" for path in files]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _with_values(flags: Sequence[str]) -> list[str]:
@@ -298,7 +298,7 @@ def run_all(
     Raises InputError if the user's flags or an earlier run with other settings are in the way.
     """
     check_flags(runs, options.more_flags)
-    results = {run: found for run in runs if (found := run.result()) is not None}
+    results = {run: result for run in runs if (result := run.result()) is not None}
     for run in results:
         if options.keep_checkpoints and not run.checkpoint.exists():
             raise InputError(

@@ -30,5 +30,5 @@ def metric(name: str, predictions: Values, targets: Values) -> float:
         return 100 * float(_CLASSES[name](targets, predictions))
     if np.ptp(predictions) == 0 or np.ptp(targets) == 0:
         return 0.0
-    found = 100 * float(_CORRELATIONS[name](targets, predictions))
-    return 0.0 if math.isnan(found) else found
+    correlation = 100 * float(_CORRELATIONS[name](targets, predictions))
+    return 0.0 if math.isnan(correlation) else correlation

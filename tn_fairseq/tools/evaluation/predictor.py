@@ -47,7 +47,7 @@ class Predictor:
         # batch examples of similar length
         max_tokens = max(MAX_TOKENS[self.device.type], int(sizes.max(initial=0)))
         batches = dataset.batch_by_size(sizes.argsort(kind="stable"), max_tokens=max_tokens)
-        found: dict[int, np.ndarray] = {}
+        predictions: dict[int, np.ndarray] = {}
         targets: dict[int, np.ndarray] = {}
         for members in tqdm(batches, desc=f"predicting {split}", leave=False, disable=None):
             batch = dataset.collater([dataset[index] for index in members])
@@ -55,7 +55,7 @@ class Predictor:
             logits, _ = self.model(**net_input, classification_head_name=head)
             for member, row in zip(members, logits.float().cpu().numpy()):
                 # positions after the end of a window are padding
-                found[member] = row[: sizes[member]] if row.ndim == 2 else row
+                predictions[member] = row[: sizes[member]] if row.ndim == 2 else row
             if "target" in batch:
                 targets.update(zip(members, batch["target"].numpy()))
-        return [found[index] for index in range(len(dataset))], [targets[index] for index in range(len(targets))]
+        return [predictions[index] for index in range(len(dataset))], [targets[index] for index in range(len(targets))]

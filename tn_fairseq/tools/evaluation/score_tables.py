@@ -29,7 +29,7 @@ def score_rows(
     baseline. Its spread is that of the averages of the seeds, and undefined if the tasks have different numbers of
     seeds; its best is the average of the best of each task.
     """
-    scores = [score for score in order if any(score in of_checkpoint for of_checkpoint in results.values())]
+    scores = [score for score in order if any(score in checkpoint_scores for checkpoint_scores in results.values())]
     rows = []
     for score in scores:
         rows += _compared(score, [score], results, baseline)
@@ -40,11 +40,11 @@ def score_rows(
 
 def _groups(results: Results, scores: Sequence[Score], baseline: str | None) -> list[tuple[Score, ...]]:
     """The scores to average over: those of each checkpoint, and those that it has in common with the baseline."""
-    found = []
-    for of_checkpoint in results.values():
-        group = tuple(score for score in scores if score in of_checkpoint)
-        found += [group] if baseline is None else [group, tuple(one for one in group if one in results[baseline])]
-    return [group for group in dict.fromkeys(found) if group]
+    groups = []
+    for checkpoint_scores in results.values():
+        group = tuple(score for score in scores if score in checkpoint_scores)
+        groups += [group] if baseline is None else [group, tuple(one for one in group if one in results[baseline])]
+    return [group for group in dict.fromkeys(groups) if group]
 
 
 def _compared(about: Score, group: Sequence[Score], results: Results, baseline: str | None) -> list[Comparison]:
@@ -54,15 +54,15 @@ def _compared(about: Score, group: Sequence[Score], results: Results, baseline: 
     for name, scores in having.items():
         row = _row(name, about, scores)
         if baseline in having and baseline != name:
-            found = _difference(scores, having[baseline])
+            difference = _difference(scores, having[baseline])
             row = replace(
                 row,
                 baseline=baseline,
-                difference=found.difference,
-                difference_low=found.low,
-                difference_high=found.high,
-                p=found.p,
-                seeds_needed=found.seeds_needed,
+                difference=difference.difference,
+                difference_low=difference.low,
+                difference_high=difference.high,
+                p=difference.p,
+                seeds_needed=difference.seeds_needed,
             )
         rows.append(row)
     return rows
@@ -82,9 +82,9 @@ def _row(name: str, about: Score, scores: Sequence[Sequence[float]]) -> Comparis
     )
     if not averages:
         return row
-    found, (low, high) = summarize(averages), mean_interval(averages)
-    seed_sd = found.sd if found.n > 1 else None
-    return replace(row, seeds=found.n, low=low, high=high, seed_sd=seed_sd, median=found.median)
+    summary, (low, high) = summarize(averages), mean_interval(averages)
+    seed_sd = summary.sd if summary.n > 1 else None
+    return replace(row, seeds=summary.n, low=low, high=high, seed_sd=seed_sd, median=summary.median)
 
 
 def _difference(scores: Sequence[Sequence[float]], baseline: Sequence[Sequence[float]]) -> Difference:

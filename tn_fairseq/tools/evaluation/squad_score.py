@@ -33,10 +33,10 @@ def score_files(data: Path, predictions: Path) -> str:
     ``data`` is in the format of SQuAD 1.1, and ``predictions`` maps ids to texts. Raises InputError for invalid files.
     """
     answers = {example.id: [text for text, _ in example.answers] for example in read_labeled_squad(data)}
-    found = squad_score(answers, read_predictions(predictions, answers))
-    if found.missing:
-        print(f"{found.missing:,} of {found.questions:,} questions have no prediction and count as 0", file=sys.stderr)
-    return json.dumps({"exact_match": found.exact_match, "f1": found.f1})
+    score = squad_score(answers, read_predictions(predictions, answers))
+    if score.missing:
+        print(f"{score.missing:,} of {score.questions:,} questions have no prediction and count as 0", file=sys.stderr)
+    return json.dumps({"exact_match": score.exact_match, "f1": score.f1})
 
 
 def normalize_answer(text: str) -> str:

@@ -71,8 +71,8 @@ def score(run: Run) -> dict[str, Any]:
         write_text(run.folder / f"{split}.predictions.json", text)
         answers = {example.id: [text for text, _ in example.answers] for example in examples}
         if all(answers.values()):
-            found = squad_score(answers, predictions)
-            result[split] = {"EM": found.exact_match, "F1": found.f1}
+            scores = squad_score(answers, predictions)
+            result[split] = {"EM": scores.exact_match, "F1": scores.f1}
     return result
 
 

@@ -67,8 +67,8 @@ class Comparison:
 def corrected(rows: Sequence[Comparison]) -> list[Comparison]:
     """The rows with p values after Holm's correction for all that are no details."""
     tested = [row for row in rows if row.p is not None and not row.detail]
-    found = dict(zip(map(id, tested), holm([row.p for row in tested if row.p is not None])))
-    return [replace(row, holm=found.get(id(row))) for row in rows]
+    holm_p = dict(zip(map(id, tested), holm([row.p for row in tested if row.p is not None])))
+    return [replace(row, holm=holm_p.get(id(row))) for row in rows]
 
 
 def significant(rows: Sequence[Comparison]) -> list[str]:
@@ -77,8 +77,8 @@ def significant(rows: Sequence[Comparison]) -> list[str]:
     if not tested:
         return []
     named = [f"{row.name}, {row.title}" for row in tested if row.holm is not None and row.holm < 1 - CONFIDENCE]
-    found = f"After Holm's correction, {len(named)} of {len(tested)} differences are significant"
-    return textwrap.wrap(f"{found}{': ' if named else ''}{'; '.join(named)}.", WIDTH)
+    summary = f"After Holm's correction, {len(named)} of {len(tested)} differences are significant"
+    return textwrap.wrap(f"{summary}{': ' if named else ''}{'; '.join(named)}.", WIDTH)
 
 
 def decimals(unit: str, value: float) -> int:
@@ -93,8 +93,8 @@ def decimals(unit: str, value: float) -> int:
 def _decimals_of_all(rows: Sequence[Comparison]) -> int:
     """Decimal places for one measure of several checkpoints: so many that the smallest is readable, if they fit."""
     sizes = [abs(row.value) for row in rows if row.value]
-    found = decimals(rows[0].unit, min(sizes, default=0.0))
-    return found if max(sizes, default=0.0) < 1 else min(found, 3)
+    places = decimals(rows[0].unit, min(sizes, default=0.0))
+    return places if max(sizes, default=0.0) < 1 else min(places, 3)
 
 
 def _p(value: float | None) -> str:
@@ -142,11 +142,11 @@ def comparison_lines(rows: Sequence[Comparison]) -> list[str]:
     lines: list[str | list[str]] = [["", *shown]]
     data = ""
     for title in dict.fromkeys(row.title for row in rows):
-        of_title = [row for row in rows if row.title == title]
-        lines += ["", shorten(title, WIDTH)] if data not in ("", of_title[0].data) else [shorten(title, WIDTH)]
-        data = of_title[0].data
-        places = _decimals_of_all(of_title)
-        for row in of_title:
+        title_rows = [row for row in rows if row.title == title]
+        lines += ["", shorten(title, WIDTH)] if data not in ("", title_rows[0].data) else [shorten(title, WIDTH)]
+        data = title_rows[0].data
+        places = _decimals_of_all(title_rows)
+        for row in title_rows:
             cells = (
                 "" if row.baseline is None and heading in _COMPARED else text(row, places)
                 for heading, text in shown.items()
@@ -190,7 +190,7 @@ def draw_comparisons(rows: Sequence[Comparison], *paths: Path) -> None:
     Details are left out. The same rows give the same bytes. Raises InputError if matplotlib is missing.
     """
     rows = [row for row in rows if not row.detail and row.value is not None]
-    panels, names = (list(dict.fromkeys(found)) for found in zip(*((row.title, row.name) for row in rows)))
+    panels, names = (list(dict.fromkeys(values)) for values in zip(*((row.title, row.name) for row in rows)))
     columns = min(PANELS, len(panels))
     height = -(-len(panels) // columns)
     with drawing((11 / PANELS * columns, 0.6 + height * (0.9 + 0.3 * len(names))), *paths) as figure:

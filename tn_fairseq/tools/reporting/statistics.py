@@ -46,20 +46,20 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Student's 95% interval of the mean; None and None for fewer than two values."""
     if len(values) < 2:
         return None, None
-    found = summarize(values)
-    if found.sd == 0:
-        return found.mean, found.mean
-    low, high = stats.t.interval(CONFIDENCE, found.n - 1, found.mean, found.sd / math.sqrt(found.n))
+    summary = summarize(values)
+    if summary.sd == 0:
+        return summary.mean, summary.mean
+    low, high = stats.t.interval(CONFIDENCE, summary.n - 1, summary.mean, summary.sd / math.sqrt(summary.n))
     return float(low), float(high)
 
 
 def compare_paired(differences: Sequence[float]) -> Difference:
     """The mean of at least one paired difference, with Student's interval and p value, without ``seeds_needed``."""
-    found = summarize(differences)
+    summary = summarize(differences)
     # a few pairs may agree by chance, which does not mean that there is no spread
-    if found.n < 2 or found.sd == 0:
-        return Difference(found.mean)
-    return Difference(found.mean, *mean_interval(differences), float(stats.ttest_1samp(differences, 0).pvalue))
+    if summary.n < 2 or summary.sd == 0:
+        return Difference(summary.mean)
+    return Difference(summary.mean, *mean_interval(differences), float(stats.ttest_1samp(differences, 0).pvalue))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

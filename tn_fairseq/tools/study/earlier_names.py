@@ -19,4 +19,4 @@ _EARLIER = re.compile(rf"\bpython -m tn_fairseq({'|'.join(map(re.escape, _NAMES)
 
 def renamed(command: str) -> str:
     """The same command with the names that the commands in it have now."""
-    return _EARLIER.sub(lambda found: f"tn-fairseq {_NAMES[found[1]]}", command)
+    return _EARLIER.sub(lambda match: f"tn-fairseq {_NAMES[match[1]]}", command)

@@ -19,17 +19,17 @@ def read_any_report(path: Path, remedy: str) -> List[Comparison]:
     content = read_json(path, remedy)
     try:
         if isinstance(content, list):  # GLUE and SQuAD
-            return _of_fine_tuning(content)
+            return _fine_tuning_rows(content)
         if "checkpoints" in content:
-            return [_of_words(row) for row in content["checkpoints"]]
+            return [_words_row(row) for row in content["checkpoints"]]
         if "scores" in content:
-            return [row for scores in content["scores"] for row in _of_attack(scores)]
+            return [row for scores in content["scores"] for row in _attack_rows(scores)]
     except (KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: not a report; {remedy}") from None
     return read_report(path, remedy)
 
 
-def _of_fine_tuning(runs: List[Dict[str, Any]]) -> List[Comparison]:
+def _fine_tuning_rows(runs: List[Dict[str, Any]]) -> List[Comparison]:
     """The means over the seeds of one checkpoint, and on GLUE their average over the tasks."""
     scores: Dict[Tuple[str, str], List[float]] = {}
     for run in runs:
@@ -47,12 +47,12 @@ def _of_fine_tuning(runs: List[Dict[str, Any]]) -> List[Comparison]:
     ]
 
 
-def _of_words(row: Dict[str, Any]) -> Comparison:
+def _words_row(row: Dict[str, Any]) -> Comparison:
     same = {key: row[key] for key in (*_SAME, *_DIFFERENCE)}
     return Comparison(name=row["checkpoint"], p=row.get("difference_p"), **same)
 
 
-def _of_attack(row: Dict[str, Any]) -> Iterator[Comparison]:
+def _attack_rows(row: Dict[str, Any]) -> Iterator[Comparison]:
     for kind in (ORIGINAL, ATTACKED, DROP):
         if row[kind] is not None:
             yield Comparison(

@@ -61,8 +61,8 @@ LEXICAL = {
 
 MEASURE_AGAIN = f"delete {COMMAND} in its folder to measure again"  # without fine-tuning again
 
-# what ``of_start`` returns
-OF_START = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
+# what ``collect_start`` returns
+START_KEYS = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
 
 Key = Tuple[str, str, str, int]  # group, name, unit, and whether more is better
 Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
@@ -80,7 +80,9 @@ def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence
         "machine": machine | {"processor": "; ".join(processors)},
         "other_hours": seconds / 3600 + sum(study["other_hours"] for study in earlier),
         "starts": {
-            name: of_start(name, start, folder, [study["starts"][name] for study in earlier if name in study["starts"]])
+            name: collect_start(
+                name, start, folder, [study["starts"][name] for study in earlier if name in study["starts"]]
+            )
             for name, start in plan.starts.items()
         },
     }
@@ -96,7 +98,7 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
     try:
         theirs = {name: start for name, start in study["plan"]["starts"].items() if name in plan.starts}
         is_study = {"other_hours", "machine"} <= study.keys()
-        is_study &= all(study["starts"][name].keys() >= OF_START for name in theirs)
+        is_study &= all(study["starts"][name].keys() >= START_KEYS for name in theirs)
         trained = [name for name in theirs if finished_of(study["starts"][name], runs_of(name, plan.starts[name]))]
         differing = [
             key
@@ -114,24 +116,26 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
     return study
 
 
-def _differences(name: str, start: Start, there: Dict[str, Any], of_start: Dict[str, Any]) -> List[str]:
+def _differences(name: str, start: Start, there: Dict[str, Any], start_results: Dict[str, Any]) -> List[str]:
     """What makes the runs of a start, or what was measured of them, different from those of another study.
 
-    ``there`` is the other plan's start, and ``of_start`` are its results.
+    ``there`` is the other plan's start, and ``start_results`` are its results.
     """
     arms = [arm for arm in start.arms if arm in there["arms"]]
-    found = [f"{name}.{key}" for key in ("data", "train", "updates", "baseline") if getattr(start, key) != there[key]]
+    differences = [
+        f"{name}.{key}" for key in ("data", "train", "updates", "baseline") if getattr(start, key) != there[key]
+    ]
     if _prepared_differently(start.prepare, there["prepare"]):
-        found.append(f"{name}.prepare")
-    tuned = [row["measure"] for row in of_start["comparisons"] if row["group"] == FINE_TUNING]
+        differences.append(f"{name}.prepare")
+    tuned = [row["measure"] for row in start_results["comparisons"] if row["group"] == FINE_TUNING]
     on_squad = [measure.startswith("SQuAD") for measure in tuned]
     is_known = {"glue": not all(on_squad), "squad": any(on_squad), "robustness": any(on_squad)}
     for measure in [one for one in start.measures if one in there["measures"] and is_known.get(one, True)]:
         if start.measures[measure].flags != there["measures"][measure]["flags"]:
-            found.append(f"{name}.measures.{measure}.flags")
+            differences.append(f"{name}.measures.{measure}.flags")
         if _prepared_differently(start.measures[measure].prepare, there["measures"][measure]["prepare"]):
-            found.append(f"{name}.measures.{measure}.prepare")
-    return found + [
+            differences.append(f"{name}.measures.{measure}.prepare")
+    return differences + [
         f"{name}.arms.{arm}"
         for arm in arms
         if start.arms[arm].flags != there["arms"][arm]["flags"]
@@ -151,7 +155,7 @@ def finished_of(study: Dict[str, Any], runs: Sequence[Run]) -> List[Run]:
     return [run for run in runs if (run.arm, run.seed) in finished]
 
 
-def _of_runs(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Run, Dict[str, Any]]:
+def _rows_by_run(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Run, Dict[str, Any]]:
     """The rows of an earlier study that are about one of the runs."""
     by_key = {(row["arm"], row["seed"]): row for row in rows}
     return {run: by_key[run.arm, run.seed] for run in runs if (run.arm, run.seed) in by_key}
@@ -171,7 +175,7 @@ class Found:
     speeds: Dict[str, float]
 
 
-def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
     """The runs of a start with their curves, the rates over training, and the comparisons with the baseline.
 
     A run that is not finished in ``folder`` is taken from the first of the ``earlier`` studies that has it.
@@ -179,7 +183,7 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
     runs = runs_of(name, start)
     finished = [run for run in runs if is_finished(folder, run)]
     speeds, costs = cost_rows(name, start, folder)
-    found = Found(
+    figures = Found(
         about={run: about_run(run, folder) for run in runs},
         curves={run: read_curve(folder / run.folder / LOG) for run in finished},
         rates=[row for run in finished for row in read_rates(folder, run)],
@@ -190,47 +194,47 @@ def of_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, 
         speeds=speeds,
     )
     for study in earlier:
-        add_earlier(found, study, [run for run in finished_of(study, runs) if run not in finished])
+        add_earlier(figures, study, [run for run in finished_of(study, runs) if run not in finished])
     logs = start.measures.get("logs", Measure())  # may leave an arm out
-    found.curves = {run: curve for run, curve in found.curves.items() if run.arm in (logs.arms or start.arms)}
+    figures.curves = {run: curve for run, curve in figures.curves.items() if run.arm in (logs.arms or start.arms)}
     # an earlier study may have measured other arms, too
-    words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (found.words, found.costs))
-    comparisons = compare_all(found, start)
+    words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (figures.words, figures.costs))
+    comparisons = compare_all(figures, start)
     correct(comparisons + words)
     comparisons += words + costs
     # in the order of the plan, also if some arms are from earlier studies
     comparisons.sort(key=lambda row: list(start.arms).index(row["arm"]))
     return {
-        "runs": list(found.about.values()),
-        "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in found.curves.items()],
-        "rates": found.rates,
-        "elsewhere": found.elsewhere,
+        "runs": list(figures.about.values()),
+        "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in figures.curves.items()],
+        "rates": figures.rates,
+        "elsewhere": figures.elsewhere,
         "comparisons": comparisons,
-        "tokens_per_second": found.speeds,
+        "tokens_per_second": figures.speeds,
     }
 
 
-def add_earlier(found: Found, study: Dict[str, Any], runs: Sequence[Run]) -> None:
+def add_earlier(figures: Found, study: Dict[str, Any], runs: Sequence[Run]) -> None:
     """Add the ``runs`` of a start of an earlier study that are not there yet."""
-    new = [run for run in runs if run not in found.curves]
-    found.about |= _of_runs(study["runs"], new)
-    found.curves |= _of_runs(study["curves"], new)
+    new = [run for run in runs if run not in figures.curves]
+    figures.about |= _rows_by_run(study["runs"], new)
+    figures.curves |= _rows_by_run(study["curves"], new)
     by_key = {(run.arm, run.seed): run for run in runs}
-    for rows, measure in ((found.rates, "rates"), (found.elsewhere, "elsewhere")):
+    for rows, measure in ((figures.rates, "rates"), (figures.elsewhere, "elsewhere")):
         rows += [row for row in study.get(measure, []) if by_key.get((row["arm"], row["seed"])) in new]
     for row in study["comparisons"]:
         key = (row["group"], row["measure"], row["unit"], row["better"])
-        of_arm = row["values"] if row["group"] == FINE_TUNING else {}
-        of_runs = {by_key.get((row["arm"], int(seed))): value for seed, value in of_arm.items()}
-        found.scores += [(key, run, value) for run, value in of_runs.items() if run is not None]
+        by_seed = row["values"] if row["group"] == FINE_TUNING else {}
+        by_run = {by_key.get((row["arm"], int(seed))): value for seed, value in by_seed.items()}
+        figures.scores += [(key, run, value) for run, value in by_run.items() if run is not None]
     # these intervals are from comparisons of all runs of a study, so only arms can be joined
-    for rows, group in ((found.words, WORDS), (found.costs, COST)):
+    for rows, group in ((figures.words, WORDS), (figures.costs, COST)):
         known = {row["arm"] for row in rows}
         rows += [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
-    found.speeds = study["tokens_per_second"] | found.speeds
+    figures.speeds = study["tokens_per_second"] | figures.speeds
 
 
-def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
+def compare_all(figures: Found, start: Start) -> List[Dict[str, Any]]:
     """The comparisons of all figures that each run has of its own."""
     measured: Dict[Key, Values] = {}
 
@@ -238,25 +242,25 @@ def compare_all(found: Found, start: Start) -> List[Dict[str, Any]]:
         if value is not None:
             measured.setdefault(key, {}).setdefault(arm, {}).setdefault(seed, value)
 
-    for row in found.rates:
+    for row in figures.rates:
         if row["updates"] == updates_of_arm(start, row["arm"]):
             for column, key in RATES.items():
                 add(key, row["arm"], row["seed"], row.get(column))
-    for row in found.elsewhere:
+    for row in figures.elsewhere:
         for column in ("accuracy", "loss"):
             _, title, unit, better = RATES[column]
             add((ELSEWHERE, f"{title} on other text", unit, better), row["arm"], row["seed"], row[column])
-    for key, values in recovered(found.rates, start).items():
+    for key, values in recovered(figures.rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")
-    for run, curve in found.curves.items():
-        for key, value in of_curve(curve, logs) if logs else ():
+    for run, curve in figures.curves.items():
+        for key, value in curve_figures(curve, logs) if logs else ():
             add(key, run.arm, run.seed, value)
-    for key, run, score in found.scores:
+    for key, run, score in figures.scores:
         add(key, run.arm, run.seed, score)
     for key, values in measured.items():
         if key[1].startswith(TO_REACH):  # an arm whose seeds do not all reach a level has no mean
-            for arm in [arm for arm in values if len(values[arm]) < sum(run.arm == arm for run in found.curves)]:
+            for arm in [arm for arm in values if len(values[arm]) < sum(run.arm == arm for run in figures.curves)]:
                 del values[arm]
     return [
         row
@@ -290,7 +294,7 @@ def smoothed(curve: Curve, window: int, column: str = "accuracy") -> Tuple[List[
     """The mean of a column over the last ``window`` updates, at each point that has so many before it."""
     updates, values = curve["updates"], curve[column]
     points = [(at, [v for u, v in zip(updates, values) if at - window < u <= at]) for at in updates if at >= window]
-    return [at for at, _ in points], [fmean(of_window) for _, of_window in points]
+    return [at for at, _ in points], [fmean(window_values) for _, window_values in points]
 
 
 def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[float]) -> Optional[float]:
@@ -304,12 +308,12 @@ def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[fl
     return None
 
 
-def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]]:
+def curve_figures(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]]:
     """The figures of a training log: the end of its curve, its mean, and the updates to reach each level."""
     updates, accuracies = smoothed(curve, measure.window)
     if not updates:
         return []
-    found: List[Tuple[Key, Optional[float]]] = [
+    figures: List[Tuple[Key, Optional[float]]] = [
         ((IN_TRAINING, f"accuracy of the last {measure.window} updates", "%", 1), accuracies[-1]),
         ((IN_TRAINING, "mean accuracy of all updates", "%", 1), fmean(curve["accuracy"])),
         (
@@ -319,8 +323,8 @@ def of_curve(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]
     ]
     for level in measure.levels:
         key = (IN_TRAINING, f"{TO_REACH} {level:g}%", "updates", -1)
-        found.append((key, updates_to_reach(level, updates, accuracies)))
-    return found
+        figures.append((key, updates_to_reach(level, updates, accuracies)))
+    return figures
 
 
 def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str, Any]]:
@@ -336,7 +340,7 @@ def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str,
 
 def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
     """The share of the distance from the baseline to the oracle that each run goes, in percent, at each checkpoint."""
-    found: Dict[Key, Values] = {}
+    measured: Dict[Key, Values] = {}
     for column in ("merged_accuracy", "merged_loss") if start.oracle else ():
         for updates in sorted({row["updates"] for row in rates}):
             values: Values = {}
@@ -347,14 +351,14 @@ def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
             shares = {
                 arm: {
                     seed: 100 * ((value - plain[seed]) / (oracle[seed] - plain[seed]))
-                    for seed, value in of_arm.items()
+                    for seed, value in by_seed.items()
                     if seed in plain and plain[seed] != oracle.get(seed, plain[seed])
                 }
-                for arm, of_arm in values.items()
+                for arm, by_seed in values.items()
             }
             key = (RECOVERED, f"of the {RATES[column][1]}, after {updates:,} updates", "%", 1)
-            found[key] = {arm: of_arm for arm, of_arm in shares.items() if of_arm}
-    return found
+            measured[key] = {arm: by_seed for arm, by_seed in shares.items() if by_seed}
+    return measured
 
 
 def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
@@ -399,17 +403,17 @@ def compared(key: Key, values: Values, baseline: str, margin: Optional[float] = 
     The smallest detectable difference is computed from the standard deviation that all arms share.
     """
     rows, spreads = [], []
-    for arm, of_arm in values.items():
-        seeds = sorted(of_arm.keys() & values.get(baseline, {}).keys())
-        row = {**_about(key), "arm": arm, "seeds": len(of_arm), "value": fmean(of_arm.values())}
-        row |= {"values": of_arm, "pairs": 0, "difference": None, "low": None, "high": None}
+    for arm, by_seed in values.items():
+        seeds = sorted(by_seed.keys() & values.get(baseline, {}).keys())
+        row = {**_about(key), "arm": arm, "seeds": len(by_seed), "value": fmean(by_seed.values())}
+        row |= {"values": by_seed, "pairs": 0, "difference": None, "low": None, "high": None}
         row |= {"p": None, "holm": None, "margin": margin, "equivalent": None}
         if arm != baseline and seeds:
-            differences = [of_arm[seed] - values[baseline][seed] for seed in seeds]
-            found = compare_paired(differences)
-            row |= {"pairs": len(seeds), "difference": found.difference, "low": found.low, "high": found.high}
-            row["p"] = found.p
-            if found.low is not None and margin is not None:
+            differences = [by_seed[seed] - values[baseline][seed] for seed in seeds]
+            paired = compare_paired(differences)
+            row |= {"pairs": len(seeds), "difference": paired.difference, "low": paired.low, "high": paired.high}
+            row["p"] = paired.p
+            if paired.low is not None and margin is not None:
                 row["equivalent"] = is_equivalent(differences, margin)
             if len(seeds) > 1:
                 spreads.append((len(seeds) - 1, summarize(differences).sd))
@@ -455,10 +459,10 @@ def cost_rows(name: str, start: Start, folder: Path) -> Tuple[Dict[str, float], 
         return {}, []
     speeds = read_json_object(path, RESTART)["tokens_per_second"]
     times: Values = {
-        arm: {number: 100 * plain / own for number, (own, plain) in enumerate(zip(of_arm, speeds[start.baseline]))}
-        for arm, of_arm in speeds.items()
+        arm: {number: 100 * plain / own for number, (own, plain) in enumerate(zip(arm_speeds, speeds[start.baseline]))}
+        for arm, arm_speeds in speeds.items()
     }
     rows = compared((COST, f"time of an update, that of {start.baseline} = 100", "%", -1), times, start.baseline)
     for row in rows:
         row["interval"] = "rounds"
-    return {arm: median(of_arm) for arm, of_arm in speeds.items()}, rows
+    return {arm: median(arm_speeds) for arm, arm_speeds in speeds.items()}, rows

@@ -60,8 +60,8 @@ GLANCE = (
 def glance(results: Dict[str, Any]) -> str:
     """How to read the table of all starts, and of which tasks GLUE is the average in each."""
     starts: Dict[str, List[str]] = {}
-    for name, of_start in results["starts"].items():
-        measured = {row["measure"] for row in of_start["comparisons"] if row["group"] == FINE_TUNING}
+    for name, start_results in results["starts"].items():
+        measured = {row["measure"] for row in start_results["comparisons"] if row["group"] == FINE_TUNING}
         starts.setdefault(", ".join(task for task in GLUE_TASKS if task in measured), []).append(name)
     averages = "; ".join(f"{', '.join(names)}: {tasks}" for tasks, names in starts.items() if tasks)
     return GLANCE + (f" GLUE is the average of some of its tasks ({averages})." if averages else "")
@@ -69,21 +69,21 @@ def glance(results: Dict[str, Any]) -> str:
 
 def at_a_glance(plan: Plan, results: Dict[str, Any]) -> Tuple[List[str], List[List[str]]]:
     """The header and the rows of one table for all starts: what each arm changes in the most important measures."""
-    found: Dict[str, Dict[Tuple[str, str], Row]] = {column: {} for column in HEADLINES}
+    by_column: Dict[str, Dict[Tuple[str, str], Row]] = {column: {} for column in HEADLINES}
     for name, start in plan.starts.items():
         for column, (group, plain, with_oracle) in HEADLINES.items():
             measure = with_oracle if start.oracle else plain
             for row in results["starts"][name]["comparisons"]:
                 same = row["measure"].startswith(measure) if group == RECOVERED else row["measure"] == measure
                 if row["group"] == group and same:
-                    found[column][name, row["arm"]] = row  # of shares at several updates, the last one
-    columns = [column for column, cells in found.items() if cells]
+                    by_column[column][name, row["arm"]] = row  # of shares at several updates, the last one
+    columns = [column for column, cells in by_column.items() if cells]
     lines = []
     for name, start in plan.starts.items():
         for arm in start.arms:
             runs = results["starts"][name]["runs"]
             finished = sum(run["arm"] == arm and run["state"] == "finished" for run in runs)
-            cells = [short(found[column].get((name, arm))) for column in columns]
+            cells = [short(by_column[column].get((name, arm))) for column in columns]
             lines += [[f"{name}: {arm}", str(finished), *cells]] if finished else []
     return ["start: arm", "seeds", *columns], lines
 
@@ -181,11 +181,11 @@ def our_rates(plan: Plan, results: Dict[str, Any]) -> List[List[str]]:
     for name, arm, label, model in _arms(plan):
         if " " in model:  # with an objective
             continue
-        of_arm: Dict[int, List[Dict[str, Any]]] = {}
+        by_updates: Dict[int, List[Dict[str, Any]]] = {}
         for row in results["starts"][name]["rates"]:
             if row["arm"] == arm:
-                of_arm.setdefault(row["updates"], []).append(row)
-        for updates, rows in sorted(of_arm.items()):
+                by_updates.setdefault(row["updates"], []).append(row)
+        for updates, rows in sorted(by_updates.items()):
             cells = [_cell([row[rate] for row in rows], 2) for rate in ("sequence_rate", "prediction_rate")]
             lines.append([label, f"{100 * updates / plan.starts[name].updates:.3g}%", *cells, ""])
     return lines

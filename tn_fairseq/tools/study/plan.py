@@ -143,7 +143,7 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
         unknown = sorted(sources.keys() - plan.sources.keys())
         if unknown:
             raise InputError(f"{path}: sources: has no {unknown[0]}, only {_listed(plan.sources)}; check --source")
-        found: Plan = OmegaConf.to_object(plan)
+        parsed_plan: Plan = OmegaConf.to_object(plan)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None)
         raise InputError(f"{path}: {key or 'the plan'}: {first_line(error)}") from None
@@ -151,17 +151,17 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
         raise InputError(f"{path}: has no settings such as title and starts; compare it with plans/tiny.yaml") from None
     except YAMLError as error:
         raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
-    for name, place in found.sources.items():
+    for name, place in parsed_plan.sources.items():
         place = sources.get(name, str(path.parent / place) if place else None)
-        found.sources[name] = None if place is None else str(Path(place).absolute())
-    for start in found.starts.values():
+        parsed_plan.sources[name] = None if place is None else str(Path(place).absolute())
+    for start in parsed_plan.starts.values():
         for step in start.steps():
             step.command = renamed(step.command)
     try:
-        _check(found)
+        _check(parsed_plan)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return found
+    return parsed_plan
 
 
 def _check(plan: Plan) -> None:
@@ -273,10 +273,10 @@ def runs_of(name: str, start: Start) -> list[Run]:
     seeds = {arm: settings.seeds or start.seeds for arm, settings in start.arms.items()}
     most = max(map(len, seeds.values()))
     return [
-        Run(name, arm, of_arm[number])
+        Run(name, arm, arm_seeds[number])
         for number in range(most)
-        for arm, of_arm in seeds.items()
-        if number < len(of_arm)
+        for arm, arm_seeds in seeds.items()
+        if number < len(arm_seeds)
     ]
 
 

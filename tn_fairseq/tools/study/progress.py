@@ -21,8 +21,8 @@ def hours_left(
     seconds = {one["log"]: one["seconds"] for one in read_record(folder)}
     mean: dict[str, float] = {}
     for name in {run.start for run in runs}:
-        of_start = [run for run in runs if run.start == name and is_finished(folder, run)]
-        hours = [hours_of(run, folder, seconds) for run in of_start] or known.get(name) or []
+        finished_runs = [run for run in runs if run.start == name and is_finished(folder, run)]
+        hours = [hours_of(run, folder, seconds) for run in finished_runs] or known.get(name) or []
         estimate = sum(hours) / len(hours) if hours else plan.starts[name].hours
         if estimate is None:
             return None

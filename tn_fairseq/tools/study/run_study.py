@@ -109,17 +109,17 @@ def carry_out(
     def left() -> str:
         return clock(hours_left(plan, chain(*runs.values()), runner.folder, parallel, known))
 
-    for name, of_start in runs.items():
-        for run in of_start:  # before hours of training
+    for name, start_runs in runs.items():
+        for run in start_runs:  # before hours of training
             check_settings(runner.folder, plan.starts[name], run)
     count = sum(not is_finished(runner.folder, run) for run in chain(*runs.values()))
     if training and count:
         print(f"{count} runs are left, which take {left()} with {parallel} at a time", flush=True)
-    for name, of_start in runs.items():
+    for name, start_runs in runs.items():
         start = plan.starts[name]
         runner.prepare(name, start.prepare)
         prepare_measures(name, start, runner)
-        failed += train_all(start, of_start, runner, parallel, training, left)
+        failed += train_all(start, start_runs, runner, parallel, training, left)
         failed += measure_together(name, start, runner)
     return failed
 
@@ -236,10 +236,10 @@ def write_state(folder: Path, state: dict) -> None:
 def remaining_commands(folder: Path, plan: Plan, runs: dict[str, list[Run]]) -> list[str]:
     """The commands of preparation and training that are left."""
     lines = []
-    for name, of_start in runs.items():
+    for name, start_runs in runs.items():
         start = plan.starts[name]
         lines += [step.command.strip() for step in start.prepare if not (folder / step.output).exists()]
-        left = [run for run in of_start if not is_finished(folder, run)]
+        left = [run for run in start_runs if not is_finished(folder, run)]
         lines += [shown(training_command(start, run)) for run in left]
     return lines
 

@@ -70,11 +70,11 @@ def say(text: str, end: str = "\n") -> None:
 
 def read_record(folder: Path) -> list[dict[str, Any]]:
     """The commands that ran so far, oldest first; raises InputError if a line is incomplete, as after a full disk."""
-    path, found = folder / RECORD, []
+    path, records = folder / RECORD, []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else [], start=1):
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
             raise InputError(f"{path}, line {number}: is not a complete record; delete this line") from None
-        found.append(record | {"command": renamed(record["command"])})
-    return found
+        records.append(record | {"command": renamed(record["command"])})
+    return records

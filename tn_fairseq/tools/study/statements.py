@@ -52,34 +52,41 @@ def verdict(row: Row) -> str:
     return "better" if row["difference"] * row["better"] > 0 else "worse"
 
 
-def findings(start: Start, of_start: Dict[str, Any]) -> List[str]:
+def findings(start: Start, start_results: Dict[str, Any]) -> List[str]:
     """A sentence for each arm: on which measures it is clearly better or worse than the baseline, or neither."""
     lines = []
     for arm, settings in start.arms.items():
         rows = [
-            row for row in of_start["comparisons"] if row["arm"] == arm and row["low"] is not None and row["better"]
+            row
+            for row in start_results["comparisons"]
+            if row["arm"] == arm and row["low"] is not None and row["better"]
         ]
         if arm == start.baseline or not rows:
             continue
         parts = []
         for word in ("better", "worse"):
-            found = [row for row in rows if verdict(row) == word]
-            if found:
-                parts.append(f"{word} on " + "; ".join(f"{row['measure']} ({change(row)})" for row in found))
+            clear_rows = [row for row in rows if verdict(row) == word]
+            if clear_rows:
+                parts.append(f"{word} on " + "; ".join(f"{row['measure']} ({change(row)})" for row in clear_rows))
         rest = sum(not verdict(row) for row in rows)
         parts.append(f"no clear difference on {rest} of {len(rows)} measures")
         lines.append(f"{arm} ({settings.about}): {'; '.join(parts)}.")
     return lines
 
 
-def statements(start: Start, of_start: Dict[str, Any]) -> List[str]:
+def statements(start: Start, start_results: Dict[str, Any]) -> List[str]:
     """What is clear in a start, and what is not."""
-    return [*findings(start, of_start), *chance(of_start), *corrected(of_start), *unused_margins(start, of_start)]
+    return [
+        *findings(start, start_results),
+        *chance(start_results),
+        *corrected(start_results),
+        *unused_margins(start, start_results),
+    ]
 
 
-def chance(of_start: Dict[str, Any]) -> List[str]:
+def chance(start_results: Dict[str, Any]) -> List[str]:
     """How many intervals exclude zero, and how many would if no arm had any effect."""
-    rows = [row for row in of_start["comparisons"] if row["low"] is not None and row["group"] != COST]
+    rows = [row for row in start_results["comparisons"] if row["low"] is not None and row["group"] != COST]
     if not rows:
         return []
     return [
@@ -88,40 +95,40 @@ def chance(of_start: Dict[str, Any]) -> List[str]:
     ]
 
 
-def corrected(of_start: Dict[str, Any]) -> List[str]:
+def corrected(start_results: Dict[str, Any]) -> List[str]:
     """Which differences remain after Holm's correction, and which are shown to be within their margin."""
     lines = []
     # a share of the oracle's gain is a held-out figure on another scale
-    rows = [row for row in of_start["comparisons"] if row.get("holm") is not None and row["better"]]
+    rows = [row for row in start_results["comparisons"] if row.get("holm") is not None and row["better"]]
     rows = [row for row in rows if row["group"] != RECOVERED]
     if rows:
-        found = [row for row in rows if row["holm"] < 0.05]
-        of_arms = [
-            f"{arm} on " + ", ".join(row["measure"] for row in found if row["arm"] == arm)
-            for arm in _in_order(found, "arm")
+        significant = [row for row in rows if row["holm"] < 0.05]
+        phrases = [
+            f"{arm} on " + ", ".join(row["measure"] for row in significant if row["arm"] == arm)
+            for arm in _in_order(significant, "arm")
         ]
         lines.append(
-            f"After Holm's correction for all arms and measures of a group, {len(found)} of {len(rows)} differences "
-            f"are significant{': ' if found else ''}{'; '.join(of_arms)}."
+            f"After Holm's correction for all arms and measures of a group, {len(significant)} of {len(rows)} "
+            f"differences are significant{': ' if significant else ''}{'; '.join(phrases)}."
         )
-    tested = [row for row in of_start["comparisons"] if row.get("equivalent") is not None]
+    tested = [row for row in start_results["comparisons"] if row.get("equivalent") is not None]
     same: Dict[Tuple[str, str, str], List[str]] = {}  # measures with the same result
     for measure in _in_order(tested, "measure"):
-        of_measure = [row for row in tested if row["measure"] == measure]
-        excluded = ", ".join(row["arm"] for row in of_measure if row["equivalent"])
-        arms = ", ".join(row["arm"] for row in of_measure)
-        same.setdefault((f"{of_measure[0]['margin']:g}", excluded or "no arm", arms), []).append(measure)
+        measure_rows = [row for row in tested if row["measure"] == measure]
+        excluded = ", ".join(row["arm"] for row in measure_rows if row["equivalent"])
+        arms = ", ".join(row["arm"] for row in measure_rows)
+        same.setdefault((f"{measure_rows[0]['margin']:g}", excluded or "no arm", arms), []).append(measure)
     for (margin, excluded, arms), measures in same.items():
         what = f"a difference larger than {margin} is excluded for {excluded}; tested: {arms}"
         lines.append(f"{'; '.join(measures)}: {what} (two one-sided 5% tests).")
     return lines
 
 
-def unused_margins(start: Start, of_start: Dict[str, Any]) -> List[str]:
+def unused_margins(start: Start, start_results: Dict[str, Any]) -> List[str]:
     """The plan's margins that nothing was tested against, for example because the name has a mistake."""
-    rows = [row for row in of_start["comparisons"] if row.get("equivalent") is not None]
+    rows = [row for row in start_results["comparisons"] if row.get("equivalent") is not None]
     used = {name for row in rows for name in (row["measure"], row["group"])}
-    unused = [name for name in start.margins if of_start["comparisons"] and name not in used]
+    unused = [name for name in start.margins if start_results["comparisons"] and name not in used]
     return [f"No difference was tested against the margin of {name}." for name in unused]
 
 
@@ -144,10 +151,10 @@ def titled(measure: str, unit: str) -> str:
 
 def by_measure(rows: Sequence[Row]) -> Dict[str, Dict[str, Row]]:
     """The rows of each measure by arm, in the order of the rows."""
-    found: Dict[str, Dict[str, Row]] = {}
+    measures: Dict[str, Dict[str, Row]] = {}
     for row in rows:
-        found.setdefault(row["measure"], {})[row["arm"]] = row
-    return found
+        measures.setdefault(row["measure"], {})[row["arm"]] = row
+    return measures
 
 
 def change(row: Row) -> str:
@@ -163,20 +170,20 @@ def hours(results: Dict[str, Any]) -> str:
     return f"{training:.1f} hours of training and {results['other_hours']:.1f} hours of preparation and measuring"
 
 
-def progress(of_start: Dict[str, Any]) -> str:
-    states = [run["state"] for run in of_start["runs"]]
+def progress(start_results: Dict[str, Any]) -> str:
+    states = [run["state"] for run in start_results["runs"]]
     text = f"{states.count('finished')} of {len(states)} runs are finished"
     return text + (f", and {states.count('failed')} failed" if "failed" in states else "")
 
 
-def begun(of_start: Dict[str, Any]) -> bool:
+def begun(start_results: Dict[str, Any]) -> bool:
     """Whether a run is finished or failed, so that there is something to report."""
-    return any(run["state"] in ("finished", "failed") for run in of_start["runs"])
+    return any(run["state"] in ("finished", "failed") for run in start_results["runs"])
 
 
 def planned(results: Dict[str, Any]) -> str:
     """A line with the starts that have nothing to report yet, or an empty one."""
-    names = [name for name, of_start in results["starts"].items() if not begun(of_start)]
+    names = [name for name, start_results in results["starts"].items() if not begun(start_results)]
     return f"Planned, without a finished run: {', '.join(names)}." if names else ""
 
 
@@ -186,18 +193,20 @@ def lengths(start: Start) -> str:
     return f"{start.updates:,} updates each" + (f" ({', '.join(others)})" if others else "")
 
 
-def failures(of_start: Dict[str, Any]) -> List[str]:
-    return [f"{run['arm']}, seed {run['seed']}: {run['error']}" for run in of_start["runs"] if run["state"] == "failed"]
+def failures(start_results: Dict[str, Any]) -> List[str]:
+    return [
+        f"{run['arm']}, seed {run['seed']}: {run['error']}" for run in start_results["runs"] if run["state"] == "failed"
+    ]
 
 
-def power(of_start: Dict[str, Any]) -> List[str]:
+def power(start_results: Dict[str, Any]) -> List[str]:
     """For each measure, the smallest difference that the study would have found with a probability of 80%."""
-    found: Dict[str, List[Row]] = {}
-    for row in of_start["comparisons"]:
+    rows_by_measure: Dict[str, List[Row]] = {}
+    for row in start_results["comparisons"]:
         if row["detectable"] is not None and row["group"] != COST:
-            found.setdefault(row["measure"], []).append(row)
+            rows_by_measure.setdefault(row["measure"], []).append(row)
     lines = []
-    for measure, rows in found.items():
+    for measure, rows in rows_by_measure.items():
         least, most = (end(rows, key=lambda row: row["detectable"]) for end in (min, max))
         ends = dict.fromkeys(number(row, "detectable") for row in (least, most))
         unit = {"%": " points", "": ""}.get(least["unit"], f" {least['unit']}")

@@ -63,27 +63,27 @@ def page(
         if begun(results["starts"][name]):
             yield from page_of_start(name, start, results["starts"][name], plots[name], folder)
     yield f"<h2>{PAPER}</h2><p>{html.escape(NOTE)}</p>"
-    for of_paper in paper_tables(plan, results):
-        yield f"<h3>{html.escape(of_paper.title)}</h3>"
-        yield f'<div class="wide">{table(of_paper.header, of_paper.rows)}</div>'
-        yield f'<p class="note">{html.escape(of_paper.note)}</p>'
+    for paper_table in paper_tables(plan, results):
+        yield f"<h3>{html.escape(paper_table.title)}</h3>"
+        yield f'<div class="wide">{table(paper_table.header, paper_table.rows)}</div>'
+        yield f'<p class="note">{html.escape(paper_table.note)}</p>'
 
 
 def page_of_start(
-    name: str, start: Start, of_start: Dict[str, Any], plots: Dict[str, str], folder: Path
+    name: str, start: Start, start_results: Dict[str, Any], plots: Dict[str, str], folder: Path
 ) -> Iterator[str]:
     yield f"<h2>{html.escape(start.about)}</h2>"
-    yield f"<p>{progress(of_start)}, of {lengths(start)}.</p>"
-    lines = statements(start, of_start)
+    yield f"<p>{progress(start_results)}, of {lengths(start)}.</p>"
+    lines = statements(start, start_results)
     yield bullets(lines or ["There are no intervals yet, which need two seeds of an arm."])
-    failed = failures(of_start)
+    failed = failures(start_results)
     if failed:
         yield "<h3>Failed runs</h3>" + bullets(failed)
     arms = []
     for arm, settings in start.arms.items():
-        runs = [run for run in of_start["runs"] if run["arm"] == arm]
+        runs = [run for run in start_results["runs"] if run["arm"] == arm]
         done = sum(run["state"] == "finished" for run in runs)
-        speed = of_start["tokens_per_second"].get(arm)
+        speed = start_results["tokens_per_second"].get(arm)
         time = f"{60 * sum(run['hours'] for run in runs):,.0f}"
         arms.append(
             [f"{arm}: {settings.about}", f"{done}/{len(runs)}", time, "-" if speed is None else f"{speed:,.0f}"]
@@ -92,27 +92,27 @@ def page_of_start(
     curves = {plot: caption for plot, caption in plots.items() if ".forest" not in plot}
     if curves:
         yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in curves.items()) + "</div>"
-    yield from overview(start, of_start)
+    yield from overview(start, start_results)
     for group in GROUPS:
-        rows = [row for row in of_start["comparisons"] if row["group"] == group]
+        rows = [row for row in start_results["comparisons"] if row["group"] == group]
         if not rows:
             continue
         yield f'<h3>{sentence(group)}</h3><p class="note">{html.escape(NOTES[group])}</p>'
         forest = f"{name}.forest{GROUPS.index(group)}"
         yield '<div class="plots">'
         yield picture(folder, forest, plots[forest]) if forest in plots else ""
-        tables = (measure_table(measure, list(of_arm.values())) for measure, of_arm in by_measure(rows).items())
+        tables = (measure_table(measure, list(by_arm.values())) for measure, by_arm in by_measure(rows).items())
         yield "<div>" + "".join(tables)
         yield "</div></div>"
-    lines = power(of_start)
+    lines = power(start_results)
     if lines:
         yield "<h3>What this study could have seen</h3><p>The smallest true differences that it would have found with "
         yield "a probability of 80%. Smaller effects may exist: this study cannot tell.</p>" + bullets(lines)
 
 
-def overview(start: Start, of_start: Dict[str, Any]) -> Iterator[str]:
+def overview(start: Start, start_results: Dict[str, Any]) -> Iterator[str]:
     """A table of all differences, with a row for each measure and a column for each arm."""
-    measured = {row["arm"] for row in of_start["comparisons"]}
+    measured = {row["arm"] for row in start_results["comparisons"]}
     arms = [arm for arm in start.arms if arm in measured and arm != start.baseline]
     if not arms:
         return
@@ -124,10 +124,12 @@ def overview(start: Start, of_start: Dict[str, Any]) -> Iterator[str]:
     head = cells("th", ["measure", start.baseline, *arms]).replace("_", "_<wbr>")
     yield f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>'
     for group in GROUPS:
-        for measure, of_arm in by_measure([row for row in of_start["comparisons"] if row["group"] == group]).items():
-            plain, unit = of_arm.get(start.baseline), next(iter(of_arm.values()))["unit"]
+        for measure, by_arm in by_measure(
+            [row for row in start_results["comparisons"] if row["group"] == group]
+        ).items():
+            plain, unit = by_arm.get(start.baseline), next(iter(by_arm.values()))["unit"]
             yield f"<tr>{cells('td', [titled(measure, unit), number(plain, 'value') if plain else '-'])}"
-            for row in map(of_arm.get, arms):
+            for row in map(by_arm.get, arms):
                 color = f' class="{verdict(row)}"' if row and clear(row) else ""
                 yield f"<td{color}>{marked(row) if row else '-'}</td>"
             yield "</tr>"

@@ -31,7 +31,7 @@ def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, L
     earlier start has the same text.
     """
     measure = RATES[column][1]
-    found: Dict[str, List[Any]] = {}
+    joined: Dict[str, List[Any]] = {}
     apart: Dict[str, List[Any]] = {}
     texts = set()
     models = [_model(start) for start in plan.starts.values() if start.oracle]
@@ -41,11 +41,11 @@ def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, L
         for row in rows if start.oracle and dose is not None else ():
             if row["measure"] == measure and row["group"] == HELD_OUT and row["difference"] is not None:
                 is_apart = start.data in texts or _model(start) != models[0]
-                points = (apart if is_apart else found).setdefault(row["arm"], [])
+                points = (apart if is_apart else joined).setdefault(row["arm"], [])
                 points.append((dose, row["difference"], row["low"], row["high"]))
         texts.add(start.data)
-    found = {arm: sorted(points) for arm, points in found.items() if len(points) + len(apart.get(arm, [])) > 1}
-    return found, {arm: sorted(points) for arm, points in apart.items() if arm in found}
+    joined = {arm: sorted(points) for arm, points in joined.items() if len(points) + len(apart.get(arm, [])) > 1}
+    return joined, {arm: sorted(points) for arm, points in apart.items() if arm in joined}
 
 
 def _model(start: Start) -> Tuple[List[str], int]:
@@ -109,13 +109,13 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
 
 def labels(doses: Dict[str, float]) -> List[Tuple[str, float]]:
     """The names at each dose, and its place; those too close for labels of their own share one, at the last of them."""
-    found: List[Tuple[str, float]] = []
+    named_doses: List[Tuple[str, float]] = []
     for name, dose in sorted(doses.items(), key=lambda item: item[1]):
-        if found and dose < CLOSE * found[-1][1]:
-            found[-1] = f"{found[-1][0]}, {name}", dose
+        if named_doses and dose < CLOSE * named_doses[-1][1]:
+            named_doses[-1] = f"{named_doses[-1][0]}, {name}", dose
         else:
-            found.append((name, dose))
-    return found
+            named_doses.append((name, dose))
+    return named_doses
 
 
 def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], List[List[float]]]:
@@ -124,7 +124,7 @@ def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], Li
     return x, y, [[0 if end is None else abs(end - at) for at, end in zip(y, ends)] for ends in (lows, highs)]
 
 
-def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) -> Dict[str, str]:
+def draw_start(name: str, start: Start, start_results: Dict[str, Any], folder: Path) -> Dict[str, str]:
     """Draw the plots of a start as SVG; returns their captions by file name without a suffix."""
     (folder / PLOTS).mkdir(exist_ok=True)
     drawn: Dict[str, str] = {}
@@ -134,22 +134,22 @@ def draw_start(name: str, start: Start, of_start: Dict[str, Any], folder: Path) 
         return folder / PLOTS / f"{name}.{plot}.svg"
 
     try:
-        curves = mean_curves(start, of_start)
+        curves = mean_curves(start, start_results)
         if curves:
             caption = "Masked-LM accuracy during training, a mean over the seeds."
             with drawing((WIDTH, 3.6), file("accuracy", caption)) as figure:
                 draw_lines(figure, start, curves, "accuracy (%)")
-            differences = paired_curves(start, of_start)
+            differences = paired_curves(start, start_results)
             if differences:
                 caption = f"The same accuracy minus that of {start.baseline} with the same seed: same text, same masks."
                 with drawing((WIDTH, 3.6), file("difference", caption)) as figure:
                     draw_lines(figure, start, differences, f"accuracy minus {start.baseline} (points)", zero=True)
-        if of_start["rates"]:
+        if start_results["rates"]:
             caption = "Wrong predictions that are synonyms of the hidden word, with the same table for all arms."
             with drawing((WIDTH, 3.6), file("rates", caption)) as figure:
-                draw_lines(figure, start, mean_rates(start, of_start), "of the wrong predictions (%)", points=True)
+                draw_lines(figure, start, mean_rates(start, start_results), "of the wrong predictions (%)", points=True)
         for group in GROUPS:
-            rows = [row for row in of_start["comparisons"] if row["group"] == group and row["low"] is not None]
+            rows = [row for row in start_results["comparisons"] if row["group"] == group and row["low"] is not None]
             if not rows:
                 continue
             measures, arms = by_measure(rows), len({row["arm"] for row in rows})
@@ -170,44 +170,45 @@ def look(start: Start, arm: str) -> Dict[str, Any]:
     return {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place // len(COLORS) % len(DASHES)]}
 
 
-def mean_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+def mean_curves(start: Start, start_results: Dict[str, Any]) -> Dict[str, Any]:
     """Smoothed accuracies by arm, averaged over seeds."""
-    found: Dict[str, List[Any]] = {}
-    for curve in of_start["curves"]:
-        found.setdefault(curve["arm"], []).append(smoothed(curve, window_of(start)))
-    return {arm: average(curves) for arm, curves in found.items() if curves[0][0]}
+    by_arm: Dict[str, List[Any]] = {}
+    for curve in start_results["curves"]:
+        by_arm.setdefault(curve["arm"], []).append(smoothed(curve, window_of(start)))
+    return {arm: average(curves) for arm, curves in by_arm.items() if curves[0][0]}
 
 
-def paired_curves(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
+def paired_curves(start: Start, start_results: Dict[str, Any]) -> Dict[str, Any]:
     """Smoothed differences from the baseline's accuracy with the same seed, averaged over seeds."""
-    curves = {(curve["arm"], curve["seed"]): smoothed(curve, window_of(start)) for curve in of_start["curves"]}
-    found: Dict[str, List[Any]] = {}
+    curves = {(curve["arm"], curve["seed"]): smoothed(curve, window_of(start)) for curve in start_results["curves"]}
+    by_arm: Dict[str, List[Any]] = {}
     for (arm, seed), curve in curves.items():
         plain = dict(zip(*curves.get((start.baseline, seed), ((), ()))))
         both = [(updates, value - plain[updates]) for updates, value in zip(*curve) if updates in plain]
         if arm != start.baseline and both:
-            found.setdefault(arm, []).append(tuple(zip(*both)))
-    return {arm: average(of_arm) for arm, of_arm in found.items()}
+            by_arm.setdefault(arm, []).append(tuple(zip(*both)))
+    return {arm: average(arm_curves) for arm, arm_curves in by_arm.items()}
 
 
 def window_of(start: Start) -> int:
     return start.measures["logs"].window if "logs" in start.measures else 10 * start.log_every
 
 
-def mean_rates(start: Start, of_start: Dict[str, Any]) -> Dict[str, Any]:
-    found: Dict[str, Dict[int, List[float]]] = {}
-    for row in of_start["rates"]:
-        found.setdefault(row["arm"], {}).setdefault(row["updates"], []).append(row["prediction_rate"])
+def mean_rates(start: Start, start_results: Dict[str, Any]) -> Dict[str, Any]:
+    by_arm: Dict[str, Dict[int, List[float]]] = {}
+    for row in start_results["rates"]:
+        by_arm.setdefault(row["arm"], {}).setdefault(row["updates"], []).append(row["prediction_rate"])
     return {
-        arm: (sorted(of_arm), [fmean(of_arm[updates]) for updates in sorted(of_arm)]) for arm, of_arm in found.items()
+        arm: (sorted(by_updates), [fmean(by_updates[updates]) for updates in sorted(by_updates)])
+        for arm, by_updates in by_arm.items()
     }
 
 
 def average(curves: Sequence[Any]) -> Any:
     """The mean of curves over the updates that all of them have."""
-    found = [dict(zip(*curve)) for curve in curves]
-    shared = [updates for updates in found[0] if all(updates in one for one in found)]
-    return shared, [fmean(one[updates] for one in found) for updates in shared]
+    by_updates = [dict(zip(*curve)) for curve in curves]
+    shared = [updates for updates in by_updates[0] if all(updates in one for one in by_updates)]
+    return shared, [fmean(one[updates] for one in by_updates) for updates in shared]
 
 
 def draw_lines(
@@ -228,15 +229,15 @@ def draw_lines(
 def draw_forest(figure: Any, start: Start, measures: Dict[str, Dict[str, Row]]) -> None:
     """A panel for each measure with a line for each arm."""
     panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
-    for axis, (measure, of_arm) in zip(panels, measures.items()):
+    for axis, (measure, by_arm) in zip(panels, measures.items()):
         axis.axvline(0, color=INK, linewidth=0.8)
-        for place, (arm, row) in enumerate(of_arm.items()):
+        for place, (arm, row) in enumerate(by_arm.items()):
             color = look(start, arm)["color"]
             axis.hlines(place, row["low"], row["high"], color=color, linewidth=1.4, **OVER_AXIS)
             axis.plot([row["difference"]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
-        axis.set_yticks(range(len(of_arm)), of_arm)
-        axis.set_ylim(len(of_arm) - 0.5, -0.5)
-        unit: str = next(iter(of_arm.values()))["unit"]
+        axis.set_yticks(range(len(by_arm)), by_arm)
+        axis.set_ylim(len(by_arm) - 0.5, -0.5)
+        unit: str = next(iter(by_arm.values()))["unit"]
         title = textwrap.fill(titled(measure, {"%": "points"}.get(unit, unit)), 44)
         axis.set_title(title, fontsize=8.5, loc="left")
         axis.tick_params(labelsize=8)

@@ -44,7 +44,8 @@ def write_study(
         shutil.copyfile(path, folder / "plan.yaml")
     shared = draw_doses(plan, results, folder)
     plots = {"": shared} | {
-        name: draw_start(name, plan.starts[name], of_start, folder) for name, of_start in results["starts"].items()
+        name: draw_start(name, plan.starts[name], start_results, folder)
+        for name, start_results in results["starts"].items()
     }
     discussion = folder / DISCUSSION
     remarks = discussion.read_text(encoding="utf-8").strip().split("\n\n") if discussion.exists() else []
@@ -85,38 +86,38 @@ def summary(
     for plot, caption in plots[""].items():
         yield from ("", f"![{caption}]({PLOTS}/{plot}.svg)")
     for name, start in plan.starts.items():
-        of_start = results["starts"][name]
-        if not begun(of_start):
+        start_results = results["starts"][name]
+        if not begun(start_results):
             continue
         yield from ("", f"## {name}: {start.about}", "")
-        yield f"{progress(of_start)}, of {lengths(start)}."
+        yield f"{progress(start_results)}, of {lengths(start)}."
         yield (
             f"The column of `{start.baseline}` shows means. The other columns show differences from it, with 95% "
             "intervals. A difference is in bold if its interval excludes zero."
         )
         for group in GROUPS:
-            compared = [row for row in of_start["comparisons"] if row["group"] == group]
+            compared = [row for row in start_results["comparisons"] if row["group"] == group]
             if not compared:
                 continue
             yield from ("", f"### {sentence(group)}", "", NOTES[group], "")
             arms = list(dict.fromkeys(row["arm"] for row in compared))
             cells = [
-                [titled(measure, next(iter(of_arm.values()))["unit"]), *(short(of_arm.get(arm)) for arm in arms)]
-                for measure, of_arm in by_measure(compared).items()
+                [titled(measure, next(iter(by_arm.values()))["unit"]), *(short(by_arm.get(arm)) for arm in arms)]
+                for measure, by_arm in by_measure(compared).items()
             ]
             yield from markdown(["", *arms], cells)
         for title, lines in (
-            ("What is clear, and what is not", statements(start, of_start)),
-            ("What this study could have seen with a probability of 80%", power(of_start)),
-            ("Failed runs", failures(of_start)),
+            ("What is clear, and what is not", statements(start, start_results)),
+            ("What this study could have seen with a probability of 80%", power(start_results)),
+            ("Failed runs", failures(start_results)),
         ):
             if lines:
                 yield from ("", f"### {title}", "", *(f"- {line}" for line in lines))
         if difference := plots[name].get(f"{name}.difference"):  # the other plots show what is in the tables
             yield from ("", f"![{difference}]({PLOTS}/{name}.difference.svg)")
     yield from ("", f"## {PAPER}", "", NOTE)
-    for of_paper in paper_tables(plan, results):
-        yield from ("", f"### {of_paper.title}", "", *markdown(of_paper.header, of_paper.rows), "", of_paper.note)
+    for table in paper_tables(plan, results):
+        yield from ("", f"### {table.title}", "", *markdown(table.header, table.rows), "", table.note)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -94,13 +94,13 @@ def prefers_good(loaded: Loaded, pairs: Sequence[MinimalPair], tokenizer: Tokeni
         np.concatenate([[dictionary.bos()], tokens, [dictionary.eos()]])
         for tokens in np.split(table[token_ids], np.cumsum(lengths)[:-1])
     ]
-    found = []
+    preferences = []
     with tqdm(total=len(pairs), desc="BLiMP", unit=" pairs", leave=False, disable=None) as progress:
         for start in range(0, len(sentences), 2 * _PAIRS_AT_A_TIME):
             likelihoods = pseudo_log_likelihoods(loaded, sentences[start : start + 2 * _PAIRS_AT_A_TIME])
-            found.append(50 * (1 + np.sign(likelihoods[::2] - likelihoods[1::2])))
-            progress.update(len(found[-1]))
-    return np.concatenate(found)
+            preferences.append(50 * (1 + np.sign(likelihoods[::2] - likelihoods[1::2])))
+            progress.update(len(preferences[-1]))
+    return np.concatenate(preferences)
 
 
 def pseudo_log_likelihoods(loaded: Loaded, sentences: Sequence[np.ndarray]) -> np.ndarray:

@@ -74,10 +74,10 @@ def score_synonyms(
         places += [question.place(length, dictionary.bos(), dictionary.eos())] * len(judged)
         pairs += [(question.target.id, synonym) for synonym in judged]
     scores = np.empty(len(places))
-    for members, tokens, of_place in batches(judge, places):
+    for members, tokens, position_mask in batches(judge, places):
         # the candidates are in the order of the rows
         predictions = torch.tensor([pairs[member][1] for member in members], device=tokens.device)
-        scores[members] = judge_scores(judge.model, {"src_tokens": tokens}, of_place, predictions).cpu().numpy()
+        scores[members] = judge_scores(judge.model, {"src_tokens": tokens}, position_mask, predictions).cpu().numpy()
     return dict(zip(pairs, scores.tolist(), strict=True))
 
 

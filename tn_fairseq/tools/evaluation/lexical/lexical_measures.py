@@ -109,10 +109,10 @@ def _substitutes(swords: Path, data_bin: Path, vocabulary: Words, tables: Mappin
     in_percent = (GAP, RTD_AUC, *ROW_MEASURES)
 
     def measure(loaded: Loaded) -> dict[Measure, np.ndarray]:
-        found = measure_substitutes(loaded, questions, tables, words)
+        measures = measure_substitutes(loaded, questions, tables, words)
         return {
             Measure(data, name, table, "%" if name in in_percent else ""): values
-            for (name, table), values in found.items()
+            for (name, table), values in measures.items()
         }
 
     legend = [SWORDS_LEGEND, *([ROW_LEGEND] if tables else []), *textwrap.wrap(note, WIDTH)]
@@ -134,12 +134,12 @@ def _similarities(paths: Sequence[Path], vocabulary: Words) -> Part:
 
     def measure(loaded: Loaded) -> dict[Measure, np.ndarray]:
         embeddings = input_word_embeddings(loaded.model).weight.detach().float().cpu()
-        found = {}
+        values = {}
         for one, (ids, gold) in pairs.items():
             cosines = 1 - functional.soft_regularization(*embeddings[ids].unbind(dim=1)).numpy()
-            found[one] = np.stack([gold, cosines], axis=1)
-        of_all = mean_cosine(embeddings[list(vocabulary.words)])
-        return found | {Measure("word embeddings", MEAN_COSINE): np.array([of_all])}
+            values[one] = np.stack([gold, cosines], axis=1)
+        overall_cosine = mean_cosine(embeddings[list(vocabulary.words)])
+        return values | {Measure("word embeddings", MEAN_COSINE): np.array([overall_cosine])}
 
     return Part(measure, notes, {})
 
@@ -153,9 +153,9 @@ def _minimal_pairs(blimp: Path, pairs_per_file: int, data_bin: Path, vocabulary:
     note = f"{len(pairs):,} pairs of {files} paradigms, at most {pairs_per_file:,} of each."
 
     def measure(loaded: Loaded) -> dict[Measure, np.ndarray]:
-        found = prefers_good(loaded, pairs, tokenizer, lookup)
+        preferences = prefers_good(loaded, pairs, tokenizer, lookup)
         return {
-            Measure(blimp.stem, ACCURACY + kind, part, "%", detail=bool(kind)): found[numbers]
+            Measure(blimp.stem, ACCURACY + kind, part, "%", detail=bool(kind)): preferences[numbers]
             for (kind, part), numbers in members.items()
         }
 

@@ -52,26 +52,26 @@ def evaluate_lexical(options: LexicalOptions) -> str:
     vocabulary = Words(dictionary, whole_words(dictionary, options.encoder_json), targets)
     paths = dict(zip(table_names(options.synonym_table), options.synonym_table))
     tables = {name: load_synonym_table(path, dictionary).synonyms for name, path in paths.items()}
-    of_tables = rows_of_tables(tables, vocabulary)
-    if not all(row["one_piece_targets"] for row in of_tables):
+    synonym_table_rows = rows_of_tables(tables, vocabulary)
+    if not all(row["one_piece_targets"] for row in synonym_table_rows):
         raise InputError(f"{options.swords}: {NO_TARGET} of {options.data}; {OTHER_DATA}")
     parts = parts_of(options, vocabulary, tables)
     groups = find_groups(options.checkpoints, dictionary, options.baseline)
 
     with report_folder(options.output, FILES) as folder:
         measured = [measure_group(name, group, parts, options.data) for name, group in groups.items()]
-        contexts = {data: of_items for part in parts for data, of_items in part.contexts.items()}
+        contexts = {data: item_contexts for part in parts for data, item_contexts in part.contexts.items()}
         rows = checkpoint_rows(measured, options.baseline, contexts)
-        blocks = [tables_text(of_tables)] if of_tables else []
+        blocks = [tables_text(synonym_table_rows)] if synonym_table_rows else []
         if rows:
             shown = [row for row in rows if not row.measure.endswith(BY_PARADIGM)]
             blocks.append("\n".join(comparison_lines(shown)))
             blocks += ["\n".join(part.notes) for part in parts]
             blocks.append("\n".join([INTERVALS, *significant(rows)]))
         text = "\n\n".join(blocks)
-        write_report(folder, NAME, rows, text, synonym_tables=of_tables)
-        if of_tables:
-            write_csv(of_tables, folder / TABLES)
+        write_report(folder, NAME, rows, text, synonym_tables=synonym_table_rows)
+        if synonym_table_rows:
+            write_csv(synonym_table_rows, folder / TABLES)
     return "\n".join([text, "", *list_files(options.output, FILES)])
 
 
@@ -116,8 +116,8 @@ def find_groups(arguments: Sequence[str], dictionary: Dictionary, baseline: str 
         name, pattern = split_name(argument)
         if name is not None and "/" in name:  # a path that contains "="
             name, pattern = None, argument
-        found = find_checkpoints([pattern], dictionary)
-        new = {name: found} if name is not None else {default_name(one.path): [one] for one in found}
+        checkpoints = find_checkpoints([pattern], dictionary)
+        new = {name: checkpoints} if name is not None else {default_name(one.path): [one] for one in checkpoints}
         for other in groups.keys() & new.keys():
             raise InputError(f"two checkpoints are named {other}; give them different names: NAME=CHECKPOINT.pt")
         groups |= new

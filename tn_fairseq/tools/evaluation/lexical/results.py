@@ -53,7 +53,7 @@ def checkpoint_rows(
     return corrected([replace(row, updates=updates[row.name]) for row in rows])
 
 
-def table_rows(name: str, qualities: Mapping[str, TableQuality], found: Crossings, targets: int) -> list[Row]:
+def table_rows(name: str, qualities: Mapping[str, TableQuality], crossings: Crossings, targets: int) -> list[Row]:
     """A row for each way to match synonyms with judged substitutes; shares are in percent, or None if undefined."""
     rows = []
     for match, quality in qualities.items():
@@ -62,10 +62,10 @@ def table_rows(name: str, qualities: Mapping[str, TableQuality], found: Crossing
         for verdict in VERDICTS:
             row[f"{verdict}_percent"] = percent(row[verdict], quality.judged)
         row["held_percent"] = percent(quality.held, quality.all_acceptable)
-        row |= found._asdict()
-        row["rows_crossing_percent"] = percent(found.rows_crossing, found.rows)
+        row |= crossings._asdict()
+        row["rows_crossing_percent"] = percent(crossings.rows_crossing, crossings.rows)
         for relation in ("own_word", "other_word"):
-            row[f"{relation}_percent"] = percent(row[relation], found.pairs)
+            row[f"{relation}_percent"] = percent(row[relation], crossings.pairs)
         rows.append(row)
     return rows
 

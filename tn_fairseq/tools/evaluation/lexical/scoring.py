@@ -49,11 +49,11 @@ def replaced_token_logits(loaded: Loaded, places: Sequence[Place]) -> np.ndarray
     """What ELECTRA's discriminator says about the token at each place, (places,): positive means replaced."""
     model = loaded.model
     assert isinstance(model, ElectraModel)
-    found = np.empty(len(places), dtype=np.float32)
-    for members, tokens, of_place in batches(loaded, places):
+    place_logits = np.empty(len(places), dtype=np.float32)
+    for members, tokens, position_mask in batches(loaded, places):
         logits = model.discriminator_head(model.encode(model.discriminator, tokens))
-        found[members] = logits[of_place].float().cpu().numpy()
-    return found
+        place_logits[members] = logits[position_mask].float().cpu().numpy()
+    return place_logits
 
 
 def batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
@@ -71,5 +71,5 @@ def batches(loaded: Loaded, places: Sequence[Place]) -> Iterator[tuple[np.ndarra
     for members in batch_by_size(order, None, num_tokens_vec=lengths[order], max_tokens=max(MAX_TOKENS, longest)):
         rows = [torch.from_numpy(places[member].tokens).long() for member in members]
         tokens = pad_sequence(rows, batch_first=True, padding_value=pad)
-        of_place = one_hot(torch.tensor([places[member].position for member in members]), tokens.shape[1]).bool()
-        yield members, tokens.to(device), of_place.to(device)
+        position_mask = one_hot(torch.tensor([places[member].position for member in members]), tokens.shape[1]).bool()
+        yield members, tokens.to(device), position_mask.to(device)

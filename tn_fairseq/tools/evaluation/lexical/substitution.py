@@ -122,11 +122,11 @@ def measure_substitutes(
     for members, log_probs in log_probabilities(loaded, places):
         for number, log_prob in zip(members, log_probs.cpu().numpy().astype(float)):
             question = questions[number]
-            of_word, scores = log_prob[question.word], question.scores
+            target_log_prob, scores = log_prob[question.word], question.scores
             substitutes = np.array([log_mass(log_prob[spellings]) for spellings in question.spellings])
-            measures[LENIENCY, ""][number] = log_mass(substitutes[scores >= ACCEPTABLE]) - of_word
-            measures[REJECTED_MASS, ""][number] = log_mass(substitutes[scores < REJECTED]) - of_word
-            measures[LEMMAS, ""][number] = log_mass(log_prob[question.acceptable_lemmas]) - of_word
+            measures[LENIENCY, ""][number] = log_mass(substitutes[scores >= ACCEPTABLE]) - target_log_prob
+            measures[REJECTED_MASS, ""][number] = log_mass(substitutes[scores < REJECTED]) - target_log_prob
+            measures[LEMMAS, ""][number] = log_mass(log_prob[question.acceptable_lemmas]) - target_log_prob
             measures[GAP, ""][number] = 100 * generalized_average_precision(substitutes, scores)
             likeliest[number] = [spellings[log_prob[spellings].argmax()] for spellings in question.spellings]
             for name, table in tables.items():

@@ -40,8 +40,8 @@ def predict(runs: Sequence[FineTuned], wanted: Mapping[str, set[Texts]], folder:
     kept = list(map(read_kept, paths, made_with))
     # in order of the contexts, so that each is tokenized once
     missing = [
-        sorted((texts for texts in wanted[run.task] if digest(texts) not in found), key=lambda texts: texts[::-1])
-        for run, found in zip(runs, kept)
+        sorted((texts for texts in wanted[run.task] if digest(texts) not in by_digest), key=lambda texts: texts[::-1])
+        for run, by_digest in zip(runs, kept)
     ]
     total = sum(map(len, missing))
     with tqdm(total=total, unit=" examples", disable=None) as bar, TemporaryDirectory() as temporary:
@@ -50,7 +50,7 @@ def predict(runs: Sequence[FineTuned], wanted: Mapping[str, set[Texts]], folder:
         def binarized(data: Data, texts: tuple[Texts, ...]) -> Path:
             return binarize(data, texts, Path(mkdtemp(dir=temporary)))
 
-        for number, (run, found, texts) in enumerate(zip(runs, kept, missing)):
+        for number, (run, by_digest, texts) in enumerate(zip(runs, kept, missing)):
             if not texts:
                 continue
             bar.set_postfix_str(str(run))
@@ -58,20 +58,20 @@ def predict(runs: Sequence[FineTuned], wanted: Mapping[str, set[Texts]], folder:
             for start in range(0, len(texts), CHUNK):
                 chunk = tuple(texts[start : start + CHUNK])
                 predictions = predict_chunk(run, predictor, chunk, binarized(run.data, chunk))
-                found |= zip(map(digest, chunk), predictions, strict=True)
-                content = {"made_with": made_with[number], "predictions": found}
+                by_digest |= zip(map(digest, chunk), predictions, strict=True)
+                content = {"made_with": made_with[number], "predictions": by_digest}
                 write_text(paths[number], json.dumps(content, ensure_ascii=False) + "\n")
                 bar.update(len(chunk))
             if bar.disable:  # standard error is not a terminal
                 print(f"{run}: {len(texts):,} predicted", file=sys.stderr)
-    return [{texts: found[digest(texts)] for texts in wanted[run.task]} for run, found in zip(runs, kept)]
+    return [{texts: by_digest[digest(texts)] for texts in wanted[run.task]} for run, by_digest in zip(runs, kept)]
 
 
 def read_kept(path: Path, made_with: Mapping[str, object]) -> dict[str, str]:
     """The predictions in a file by the digests of their texts; empty if they were made with something else."""
     content = read_json_object(path, "delete it") if path.exists() else {}
-    found = content.get("predictions") if content.get("made_with") == made_with else None
-    return found if isinstance(found, dict) else {}
+    predictions = content.get("predictions") if content.get("made_with") == made_with else None
+    return predictions if isinstance(predictions, dict) else {}
 
 
 def binarize(data: Data, texts: Sequence[Texts], folder: Path) -> Path:

@@ -65,15 +65,15 @@ def read_attacks(original: Path | None, attacked: Sequence[Path]) -> list[Attack
     Raises InputError for files of another format, attacked examples that are not in the original, and equal names.
     """
     names = [path.resolve().stem for path in attacked]
-    found: list[Attack] = []
+    attacks: list[Attack] = []
     for name, path in zip(names, attacked):
         if names.count(name) > 1:
             raise InputError(f"--attacked: two are named {name}; rename one, because results have these names")
         if original is not None and not original.is_dir():
-            found.append(_squad_attack(name, original, path))
+            attacks.append(_squad_attack(name, original, path))
         else:
-            found += _glue_attacks(name, original, path) if path.is_dir() else _advglue(name, path)
-    return found
+            attacks += _glue_attacks(name, original, path) if path.is_dir() else _advglue(name, path)
+    return attacks
 
 
 def _squad_attack(name: str, original: Path, attacked: Path) -> Attack:
@@ -127,8 +127,8 @@ def _glue_attacks(name: str, original: Path | None, folder: Path) -> Iterator[At
 
 
 def _glue_examples(root: Path, task: GlueTask, split: str) -> list[Example]:
-    found = read_examples(root / task.name, task, split)
-    return [Example(texts, (label,)) for texts, label in zip(zip(*found.sentences), found.labels or ())]
+    examples = read_examples(root / task.name, task, split)
+    return [Example(texts, (label,)) for texts, label in zip(zip(*examples.sentences), examples.labels or ())]
 
 
 def _advglue(name: str, path: Path) -> Iterator[Attack]:

@@ -65,12 +65,12 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
     attacks = [attack for attack in attacks if any(run.task == attack.task for run in runs)]
 
     with report_folder(options.output, FILES) as folder:
-        found = predict(runs, texts_of(attacks), options.output / PREDICTIONS)
+        predictions = predict(runs, texts_of(attacks), options.output / PREDICTIONS)
         rows = corrected(
             [
                 row
                 for attack in attacks
-                for row in attack_rows(attack, by_name(attack.task, runs, found), options.baseline)
+                for row in attack_rows(attack, by_name(attack.task, runs, predictions), options.baseline)
             ]
         )
         text = robustness_text(attacks, rows, options.paper)
@@ -87,10 +87,12 @@ def texts_of(attacks: Sequence[Attack]) -> dict[str, set[Texts]]:
     return wanted
 
 
-def by_name(task: str, runs: Sequence[FineTuned], found: Sequence[Predictions]) -> dict[str, list[Predictions]]:
-    """The predictions of each seed of each checkpoint on a task; ``found`` are those of the runs."""
+def by_name(
+    task: str, runs: Sequence[FineTuned], all_predictions: Sequence[Predictions]
+) -> dict[str, list[Predictions]]:
+    """The predictions of each seed of each checkpoint on a task; ``all_predictions`` are those of the runs."""
     groups: dict[str, list[Predictions]] = {}
-    for run, predictions in zip(runs, found):
+    for run, predictions in zip(runs, all_predictions):
         if run.task == task:
             groups.setdefault(run.name, []).append(predictions)
     return groups
@@ -100,9 +102,9 @@ def robustness_text(attacks: Sequence[Attack], rows: Sequence[Comparison], show_
     """The rows for a terminal of 120 columns, and how much of the data each attack changed."""
     notes = []
     for attack in attacks:
-        of_total = "" if attack.originals is None else f" of {attack.total:,}"
+        total = "" if attack.originals is None else f" of {attack.total:,}"
         kind = "questions" if attack.task == SQUAD else "examples"
-        notes.append(f"{attack.data}{UNDER}{attack.name}: {len(attack.attacked):,}{of_total} {kind}")
+        notes.append(f"{attack.data}{UNDER}{attack.name}: {len(attack.attacked):,}{total} {kind}")
     blocks = [comparison_lines(rows), [*notes, *LEGEND.splitlines(), *significant(rows)]]
     if show_paper:
         measures = (f"{name} {kind}" for name in SQUAD_METRICS for kind in (ORIGINAL, ATTACKED, DROP))
@@ -117,5 +119,5 @@ def robustness_text(attacks: Sequence[Attack], rows: Sequence[Comparison], show_
 def _description(attack: Attack) -> dict[str, Any]:
     file = attack.path / ATTACK if attack.path.is_dir() else attack.path
     examples = {"examples": len(attack.attacked), "total": attack.total}
-    found = {"attack": attack.name, "data": attack.data, **examples, "file": str(file), "sha256": sha256(file)}
-    return {**found, "settings": attack.settings}
+    description = {"attack": attack.name, "data": attack.data, **examples, "file": str(file), "sha256": sha256(file)}
+    return {**description, "settings": attack.settings}

@@ -71,19 +71,19 @@ def find_runs(arguments: Sequence[str], tasks: Collection[str], baseline: str | 
     no checkpoint. Raises InputError if there is nothing to measure, a run is not finished, two have the same name, task
     and seed, seeds differ in more than the seed, the data is missing, or the baseline is not among the names.
     """
-    found: list[FineTuned] = []
+    runs: list[FineTuned] = []
     for argument in arguments:
         places = _in_folder(Path(argument), tasks) if Path(argument).is_dir() else [name_and_path(argument)]
-        found += [_read(name, path, tasks) for name, path in places]
-    names = sorted({run.name for run in found}, key=lambda name: (name != baseline, name))
+        runs += [_read(name, path, tasks) for name, path in places]
+    names = sorted({run.name for run in runs}, key=lambda name: (name != baseline, name))
     check_baseline(baseline, names)
-    found.sort(key=lambda run: (names.index(run.name), run.task, run.seed))
-    for one, other in zip(found, found[1:]):
+    runs.sort(key=lambda run: (names.index(run.name), run.task, run.seed))
+    for one, other in zip(runs, runs[1:]):
         if str(one) == str(other):
             raise InputError(
                 f"{one.path} and {other.path} are both named {one}; give different names: NAME=CHECKPOINT.pt"
             )
-    return found
+    return runs
 
 
 def _in_folder(folder: Path, tasks: Collection[str]) -> Iterator[tuple[str, Path]]:

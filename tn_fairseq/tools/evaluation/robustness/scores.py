@@ -68,8 +68,11 @@ def _scores_of_examples(name: str, attack: Attack, predictions: Sequence[Predict
     score = MEANS[name]
     return np.array(
         [
-            [[100.0 * best_score(score, found[one.texts], one.golds) for one in pair] for pair in _pairs(attack)]
-            for found in predictions
+            [
+                [100.0 * best_score(score, seed_predictions[one.texts], one.golds) for one in pair]
+                for pair in _pairs(attack)
+            ]
+            for seed_predictions in predictions
         ]
     )
 
@@ -83,10 +86,14 @@ def _classes_of_examples(name: str, attack: Attack, predictions: Sequence[Predic
     return np.array(
         [
             [
-                [found[one.texts] == positive, found[other.texts] == positive, other.golds[0] == positive]
+                [
+                    seed_predictions[one.texts] == positive,
+                    seed_predictions[other.texts] == positive,
+                    other.golds[0] == positive,
+                ]
                 for one, other in _pairs(attack)
             ]
-            for found in predictions
+            for seed_predictions in predictions
         ],
         dtype=int,
     )
@@ -94,4 +101,4 @@ def _classes_of_examples(name: str, attack: Attack, predictions: Sequence[Predic
 
 def _metric(name: str, classes: np.ndarray, side: int) -> np.ndarray:
     """A metric in percent of the predictions before (0) or after (1) the attack: (seeds, examples, 3) -> (seeds,)."""
-    return np.array([metric(name, of_seed[:, side], of_seed[:, 2]) for of_seed in classes])
+    return np.array([metric(name, seed_classes[:, side], seed_classes[:, 2]) for seed_classes in classes])
