@@ -27,6 +27,7 @@ NEEDS = {"fairseq": "torch", "tn_fairseq": "fairseq", "torchaudio": "torch", "co
 # extra -> the distribution that it adds, and what for
 EXTRAS = {
     "dask": ("distributed", "--dask, to prepare text on a cluster"),
+    "docs": ("mkdocs", "make docs"),
     "hub": ("datasets", "GLUE and SQuAD from the hub, and data sets as text"),
     "parquet": ("pyarrow", "Parquet files"),
     "plot": ("matplotlib", "plots"),

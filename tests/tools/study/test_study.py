@@ -588,7 +588,7 @@ def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean():
         for arm, of_arm in ends.items()
         for seed, end in enumerate(of_arm)
     }
-    rows = figures.compare_all(figures.Found({}, curves, [], [], [], [], [], {}), start)
+    rows = figures.compare_all(figures.Figures({}, curves, [], [], [], [], [], {}), start)
     reached = {(row["measure"].split()[-1], row["arm"]): row["difference"] for row in rows if "reach" in row["measure"]}
     assert reached == {("15%", "plain"): None, ("15%", "new"): 0, ("20%", "new"): None}
 
@@ -937,7 +937,7 @@ def test_an_arm_can_have_updates_of_its_own():
         {"arm": arm, "seed": 1, "updates": updates, **dict.fromkeys(figures.RATES), "accuracy": updates}
         for arm, updates in (("plain", 3), ("plain", 6), ("longer", 6), ("longer", 9))
     ]
-    found = figures.Found({}, {}, rows, [], [], [], [], {})
+    found = figures.Figures({}, {}, rows, [], [], [], [], {})
     compared = {row["arm"]: row["value"] for row in figures.compare_all(found, start)}
     assert compared == {"plain": 6, "longer": 9}
     assert statements.lengths(start) == "6 updates each (longer: 9)"

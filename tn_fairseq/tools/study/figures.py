@@ -162,7 +162,7 @@ def _rows_by_run(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Ru
 
 
 @dataclass
-class Found:
+class Figures:
     """What is known about a start, before it is compared: of this folder, and then also of earlier studies."""
 
     about: Dict[Run, Dict[str, Any]]
@@ -183,7 +183,7 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     runs = runs_of(name, start)
     finished = [run for run in runs if is_finished(folder, run)]
     speeds, costs = cost_rows(name, start, folder)
-    figures = Found(
+    figures = Figures(
         about={run: about_run(run, folder) for run in runs},
         curves={run: read_curve(folder / run.folder / LOG) for run in finished},
         rates=[row for run in finished for row in read_rates(folder, run)],
@@ -214,7 +214,7 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     }
 
 
-def add_earlier(figures: Found, study: Dict[str, Any], runs: Sequence[Run]) -> None:
+def add_earlier(figures: Figures, study: Dict[str, Any], runs: Sequence[Run]) -> None:
     """Add the ``runs`` of a start of an earlier study that are not there yet."""
     new = [run for run in runs if run not in figures.curves]
     figures.about |= _rows_by_run(study["runs"], new)
@@ -234,7 +234,7 @@ def add_earlier(figures: Found, study: Dict[str, Any], runs: Sequence[Run]) -> N
     figures.speeds = study["tokens_per_second"] | figures.speeds
 
 
-def compare_all(figures: Found, start: Start) -> List[Dict[str, Any]]:
+def compare_all(figures: Figures, start: Start) -> List[Dict[str, Any]]:
     """The comparisons of all figures that each run has of its own."""
     measured: Dict[Key, Values] = {}
 
