@@ -198,7 +198,7 @@ def settings(listing):
 
 def fetch_wordnet(python):
     """Get WordNet with NLTK's downloader, and if that fails, from Debian's packages, which are not installed."""
-    fetch = [python, "-W", "ignore", "-m", "tn_fairseq.synonyms.fetch_wordnet"]
+    fetch = [python, "-W", "ignore", "-m", "tn_fairseq", "synonyms", "fetch-wordnet"]
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         run(fetch)
         return

@@ -137,6 +137,13 @@ def test_the_settings_of_pip_are_those_of_uv(install):
     }
 
 
+@pytest.mark.parametrize("has_apt", [True, False])
+def test_wordnet_comes_from_the_command_of_the_package(install, has_apt, monkeypatch, capfd):
+    monkeypatch.setattr(install.shutil, "which", lambda name: "/usr/bin/name" if has_apt else None)
+    install.fetch_wordnet(sys.executable)
+    assert "WordNet 3.0 is ready" in capfd.readouterr().out
+
+
 def test_debian_files_are_downloaded_and_not_installed(install, monkeypatch, tmp_path):
     """A made-up apt-get and dpkg-deb: the first is asked for the packages that the error of the package names."""
     log = tmp_path / "log"

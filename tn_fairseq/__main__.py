@@ -13,7 +13,8 @@ COMMANDS = {
     f"{group} {name}".strip(): summary for group, summaries in GROUPS.items() for name, summary in summaries.items()
 }
 HELP = ("-h", "--help")
-WITHOUT_FAIRSEQ = ("user-dir", "look doctor")  # these work if torch or fairseq are damaged, or run without them
+# these do not need fairseq, which takes seconds to import and may be damaged
+WITHOUT_FAIRSEQ = ("user-dir", "look doctor", "synonyms fetch-wordnet")
 
 
 @one_line_errors()
