@@ -132,7 +132,10 @@ def test_other_commands_killed_at_every_step(command, needed, tmp_path):
 
     old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
     # the glue command refuses another vocabulary
-    run(old, **({"sentences": SENTENCES * 2} if command == "glue" else {"words": ["the", "cat", "run", "dog", "sat"]}))
+    run(
+        old,
+        **({"sentences": SENTENCES * 2} if command == "data_glue" else {"words": ["the", "cat", "run", "dog", "sat"]}),
+    )
     run(new)
     assert contents(old) != contents(new)
     check_every_step(old, new, out, partial(run, out), needed, fewest=1)
