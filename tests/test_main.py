@@ -104,6 +104,12 @@ def test_the_folder_and_the_help_do_not_import_torch(program, tmp_path, monkeypa
     assert "  data binarize " in run.stdout and not {"torch", "fairseq", "numpy"} & imported
 
 
+@pytest.mark.parametrize("words", ["--help", "look doctor"])
+def test_a_reader_that_ends_early_gets_no_traceback(words):
+    run = run_command("bash", "-c", f"tn-fairseq {words} | head -1; exit ${{PIPESTATUS[0]}}")
+    assert run.stdout.count("\n") == 1 and run.stderr == "" and run.code in (0, 1)
+
+
 def test_other_commands_import_the_complete_plugin(monkeypatch):
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     run = run_command("tn-fairseq", "evaluate", "glue", "--help")

@@ -1,6 +1,8 @@
 """The command ``tn-fairseq``, which is also ``python -m tn_fairseq``."""
 
 import difflib
+import os
+import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -23,7 +25,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     The name of the group may be left out if no other group has a command of this name.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _end_without_reader()
+        raise
+
+
+def _run(words: list[str]) -> None:
     if words[:1] and words[0] in HELP:
         print(overview(GROUPS))
         return
@@ -35,6 +45,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         register()
     # only this command is imported, because the imports of the others are slow
     import_module(f".commands.{command.replace(' ', '_').replace('-', '_')}", __package__).main(options)
+
+
+def _end_without_reader() -> None:
+    """End if the reader of the output, such as head, has ended; another broken pipe is an error."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    if poll.poll(0):  # an error or the end, which are always reported
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else, Python would complain at its end
+        sys.exit(1)
 
 
 def overview(groups: Sequence[str] | dict[str, dict[str, str]]) -> str:
