@@ -4,7 +4,7 @@ import difflib
 import os
 import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 
 from . import register
@@ -56,7 +56,7 @@ def _end_without_reader() -> None:
         sys.exit(1)
 
 
-def overview(groups: Sequence[str] | dict[str, dict[str, str]]) -> str:
+def overview(groups: Iterable[str]) -> str:
     """The help: a line for each command of the groups."""
     lines = ["usage: tn-fairseq COMMAND ...", ""]
     for group in groups:

@@ -29,9 +29,10 @@ from tempfile import TemporaryDirectory
 from tqdm import tqdm
 
 from tn_fairseq.commands.arguments import positive
+from tn_fairseq.core import PLUGIN
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.fairseq_patches.bf16 import has_fast_bf16
-from tn_fairseq.tools.launching import PLUGIN, Launcher, last_line, launching
+from tn_fairseq.tools.launching import Launcher, last_line, launching
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

@@ -17,6 +17,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core import PLUGIN
 from ..core.errors import InputError, first_line
 from ..core.packages import version_of
 
@@ -142,9 +143,8 @@ def _plugin() -> str:
     other = [f"{owner.__name__}.{name}" for owner, name, ours in REPLACED if getattr(owner, name) is not ours]
     if other:
         raise InputError(f"another package replaces {', '.join(other)} of fairseq; use this package without it")
-    folder = Path(__file__).absolute().parents[1]
     version = version_of("tn_fairseq") or "not installed by pip"
-    return f"{version}, replaces {len(REPLACED)} functions of fairseq; --user-dir {folder}"
+    return f"{version}, replaces {len(REPLACED)} functions of fairseq; --user-dir {PLUGIN}"
 
 
 def _torchaudio() -> str:

@@ -17,7 +17,6 @@ from ..core.errors import InputError
 from ..core.files import locked
 from .reporting.training_log import parse_record
 
-PLUGIN = Path(__file__).resolve().parents[1]  # for --user-dir
 # programs of this Python, which need not be in the PATH
 PROGRAMS: dict[str, list[str]] = {
     "python": [],

@@ -19,7 +19,7 @@ SAME_PAIR = 5  # maximum number of cases shown of one pair of gold and predicted
 _SPARE = 10  # keep this many times the cases shown, because too many may be of the same pair
 
 
-class _Found(NamedTuple):
+class _MaskedWord(NamedTuple):
     """A masked position; ``key`` identifies it across maskings."""
 
     confidence: float
@@ -82,21 +82,11 @@ class CaseCollector:
             positions = candidates.nonzero().squeeze(1)
             best = confidence[positions].topk(min(len(positions), self.limit)).indices
             for position in positions[best].tolist():
-                sequence, place = places[position].tolist()
-                synonyms = [index for index in rows[position].tolist() if index != PADDING]
-                gold, prediction = int(masked.targets[position]), int(masked.predictions[position])
-                case = _Found(
-                    confidence=confidence[position].item(),
-                    key=(batch.sequence_ids[sequence], place),
-                    tokens=masked.text[sequence],
-                    masked_tokens=masked.masked_tokens[sequence],
-                    gold=gold,
-                    gold_probability=probabilities[position, gold].item(),
-                    prediction=prediction,
-                    prediction_probability=prediction_probabilities[position].item(),
-                    synonyms=dict(zip(synonyms, synonym_probabilities[position].tolist())),
-                )
-                self.most_confident[corrected].add(case)
+                indices = [index for index in rows[position].tolist() if index != PADDING]
+                synonyms = dict(zip(indices, synonym_probabilities[position].tolist()))
+                word = _masked_word(batch, places, position, probabilities)
+                word = word._replace(confidence=confidence[position].item(), synonyms=synonyms)
+                self.most_confident[corrected].add(word)
 
     def cases(
         self,
@@ -140,22 +130,9 @@ class TeacherCollector:
         places = masked.masked_tokens.nonzero()
         best = prediction_probabilities[positions].topk(min(len(positions), self.limit)).indices
         for position in positions[best].tolist():
-            sequence, place = places[position].tolist()
-            gold, prediction = int(masked.targets[position]), int(masked.predictions[position])
-            self.most_confident.add(
-                _Found(
-                    confidence=prediction_probabilities[position].item(),
-                    key=(batch.sequence_ids[sequence], place),
-                    tokens=masked.text[sequence],
-                    masked_tokens=masked.masked_tokens[sequence],
-                    gold=gold,
-                    gold_probability=probabilities[position, gold].item(),
-                    prediction=prediction,
-                    prediction_probability=probabilities[position, prediction].item(),
-                    synonyms={},
-                    teacher=(gold_probabilities[position].item(), prediction_probabilities[position].item()),
-                )
-            )
+            teacher = gold_probabilities[position].item(), prediction_probabilities[position].item()
+            word = _masked_word(batch, places, position, probabilities)
+            self.most_confident.add(word._replace(confidence=teacher[1], teacher=teacher))
 
     def cases(
         self,
@@ -177,20 +154,42 @@ class TeacherCollector:
         ]
 
 
+def _masked_word(batch: Predictions, places: Tensor, position: int, probabilities: Tensor) -> _MaskedWord:
+    """A masked position of a batch, as sure as its prediction, without synonyms and a teacher.
+
+    ``places``, (N, 2), are the sequences and places of the masked positions, and ``probabilities`` (N, V) the model's.
+    """
+    masked = batch.masked
+    sequence, place = places[position].tolist()
+    gold, prediction = int(masked.targets[position]), int(masked.predictions[position])
+    prediction_probability = probabilities[position, prediction].item()
+    return _MaskedWord(
+        confidence=prediction_probability,
+        key=(batch.sequence_ids[sequence], place),
+        tokens=masked.text[sequence],
+        masked_tokens=masked.masked_tokens[sequence],
+        gold=gold,
+        gold_probability=probabilities[position, gold].item(),
+        prediction=prediction,
+        prediction_probability=prediction_probability,
+        synonyms={},
+    )
+
+
 class _MostConfident:
     """The most confident cases, one for each masked position."""
 
     def __init__(self, limit: int):
         self.limit = limit
-        self.cases: dict[tuple[int, int], _Found] = {}
+        self.cases: dict[tuple[int, int], _MaskedWord] = {}
 
-    def add(self, case: _Found) -> None:
+    def add(self, case: _MaskedWord) -> None:
         if case.key not in self.cases or self.cases[case.key].confidence < case.confidence:
             self.cases[case.key] = case
         if len(self.cases) > 2 * _SPARE * self.limit:
             self.cases = {case.key: case for case in self._sorted()[: _SPARE * self.limit]}
 
-    def chosen(self) -> list[_Found]:
+    def chosen(self) -> list[_MaskedWord]:
         """Not too many of them, and not too many of one pair of words."""
         pairs: Counter[tuple[int, int]] = Counter()
         chosen = []
@@ -200,7 +199,7 @@ class _MostConfident:
                 chosen.append(case)
         return chosen[: self.limit]
 
-    def _sorted(self) -> list[_Found]:
+    def _sorted(self) -> list[_MaskedWord]:
         return sorted(self.cases.values(), key=lambda case: -case.confidence)
 
 

@@ -15,12 +15,13 @@ import torch
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_DATACLASS_REGISTRY
 from tqdm import tqdm
 
+from ...core import PLUGIN
 from ...core.checkpoints import load_checkpoint
 from ...core.configuration import as_argument, training_config
 from ...core.errors import InputError
 from ...core.files import read_json_object, sha256, write_text
 from ...models.base import EncoderModel
-from ..launching import PLUGIN, launching
+from ..launching import launching
 
 RESULT, SETTINGS, LOG = "result.json", "settings.json", "train.log"
 CHECKPOINTS, LAST = "checkpoints", "checkpoint_last.pt"

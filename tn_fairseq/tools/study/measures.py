@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...core import PLUGIN
 from ...core.checkpoints import load_checkpoint, save_checkpoint, updates_of
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
-from ..launching import PLUGIN, last_line
+from ..launching import last_line
 from ..reporting.training_log import read_records
 from .earlier_names import renamed
 from .plan import MEASURES, Measure, Run, Start, runs_of, updates_of_arm

@@ -12,9 +12,9 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from ...core import PLUGIN
 from ...core.errors import InputError, first_line
 from ...core.files import read_text
-from ..launching import PLUGIN
 from .earlier_names import renamed
 
 # what the study can measure, and whether it needs flags

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
+from ...core import PLUGIN
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
-from ..launching import PLUGIN, last_line, launching
+from ..launching import last_line, launching
 from .earlier_names import renamed
 from .figures import finished_of, read_earlier
 from .measures import (

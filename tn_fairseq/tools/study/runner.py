@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core import PLUGIN
 from ...core.errors import InputError
-from ..launching import PLUGIN, Launcher, last_line
+from ..launching import Launcher, last_line
 from .earlier_names import renamed
 from .plan import Step
 

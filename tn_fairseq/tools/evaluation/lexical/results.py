@@ -8,12 +8,11 @@ import numpy as np
 
 from ....synonyms.acceptance import Crossings, TableQuality
 from ....synonyms.swords import VERDICTS
-from ...reporting.comparison import Comparison, corrected
+from ...reporting.comparison import NAME_WIDTH, Comparison, corrected
 from ...reporting.layout import WIDTH, align, cell, percent, shorten
 from ..bootstrap import Measure, compare_items
 
 Row = dict[str, Any]
-NAME_WIDTH = 30
 
 TABLE_HEADINGS = ("table", "judged", "accept %", "doubt %", "reject %", "held %")
 FORM_HEADINGS = ("rows", "cross %", "pairs", "own %", "other %")
