@@ -8,15 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# the modules that were commands until 0.2.0, and the commands now
-_EARLIER = {
-    "tn_fairseq.preprocessing": "tn-fairseq data, tn-fairseq synonyms or tn-fairseq evaluate",
-    "tn_fairseq.analysis": "tn-fairseq look analysis",
-    "tn_fairseq.evaluation": "tn-fairseq evaluate",
-    "tn_fairseq.huggingface": "tn-fairseq exchange",
-    "tn_fairseq.synonyms.fetch_wordnet": "tn-fairseq synonyms fetch-wordnet",
-}
-
 
 def register() -> None:
     """Register the plugin with fairseq, if fairseq is installed."""
@@ -34,8 +25,13 @@ def _module_to_run() -> str | None:
     return __name__ if sys.argv and Path(sys.argv[0]).name == "tn-fairseq" else None
 
 
-if (_module := _module_to_run()) in _EARLIER:
-    raise SystemExit(f"error: python -m {_module} is now {_EARLIER[_module]}; tn-fairseq --help lists the commands")
+_module = _module_to_run()
+if _module is not None and _module.startswith(f"{__name__}."):
+    from .core.earlier_names import renamed
+
+    _earlier = " ".join(["python -m", _module, *sys.argv[1:2]])
+    if (_now := renamed(_earlier)) != _earlier:
+        raise SystemExit(f"error: {_earlier} is now {_now}; tn-fairseq --help lists the commands")
 # the command registers the plugin when it knows that it needs it, because that takes seconds
 if _module != __name__:
     register()

@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 from preprocessed import refused
 
 from tn_fairseq.commands.study import main
+from tn_fairseq.core.earlier_names import renamed
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools import launching
 from tn_fairseq.tools.launching import Launcher
@@ -33,7 +34,6 @@ from tn_fairseq.tools.study import (
     study_plots,
     study_report,
 )
-from tn_fairseq.tools.study.earlier_names import renamed
 from tn_fairseq.tools.study.plan import Arm, Measure, Plan, Run, Start, Step, read_plan, training_command
 from tn_fairseq.tools.study.runner import LOCK, Runner
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Dict, List, Optional, Tuple
 
+from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ...core.files import read_json, read_json_object
 from ..reporting.comparison import DROP, ORIGINAL, UNDER, Comparison
 from ..reporting.paper import AVERAGE, SQUAD_METRICS
 from ..reporting.statistics import compare_paired, detectable_difference, holm, is_equivalent, summarize
 from ..reporting.training_log import read_records
-from .earlier_names import renamed
 from .earlier_reports import read_any_report
 from .measures import COMMAND, LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
 from .plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm

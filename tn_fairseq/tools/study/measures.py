@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ...core import PLUGIN
 from ...core.checkpoints import load_checkpoint, save_checkpoint, updates_of
+from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
 from ..launching import last_line
 from ..reporting.training_log import read_records
-from .earlier_names import renamed
 from .plan import MEASURES, Measure, Run, Start, runs_of, updates_of_arm
 from .runner import Runner, say, shown
 

@@ -13,9 +13,9 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from ...core import PLUGIN
+from ...core.earlier_names import renamed
 from ...core.errors import InputError, first_line
 from ...core.files import read_text
-from .earlier_names import renamed
 
 # what the study can measure, and whether it needs flags
 MEASURES = {

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 from ...core import PLUGIN
+from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
 from ..launching import last_line, launching
-from .earlier_names import renamed
 from .figures import finished_of, read_earlier
 from .measures import (
     LAST,

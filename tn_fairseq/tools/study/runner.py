@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core import PLUGIN
+from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ..launching import Launcher, last_line
-from .earlier_names import renamed
 from .plan import Step
 
 RECORD, LOCK = "commands.jsonl", ".study-lock"

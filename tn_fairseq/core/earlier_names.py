@@ -1,4 +1,4 @@
-"""The names that commands had until version 0.2.0, as plans and records of studies from then have them."""
+"""The names that commands had until version 0.2.0, which users know and studies from then have in their records."""
 
 import re
 
