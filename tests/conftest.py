@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import platform
 import sys
 from argparse import Namespace
@@ -16,7 +17,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
-from fork_server import VARIABLES, served_folder
+from fork_server import BIN, VARIABLES, served_folder
 from helpers import FAMILIES, WORDS, save_random_model, synonyms_of, write_data_bin, write_table
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
@@ -26,6 +27,8 @@ from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.dictionary import load_dictionary
 
 GLIBC = platform.libc_ver()[0] == "glibc"
+# without the folder of an activated environment, so that tests do not depend on one
+os.environ["PATH"] = os.pathsep.join(path for path in os.environ["PATH"].split(os.pathsep) if Path(path) != BIN)
 tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever
 torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
 gc.collect()

@@ -1,10 +1,9 @@
 """The command swap-synonyms."""
 
 import json
-import os
-import subprocess
 
 import pytest
+from helpers import run_command
 from lexical_files import swords_content, write_swords
 from preprocessed import refused, write
 
@@ -89,7 +88,8 @@ def test_the_seed_alone_decides(squad, tmp_path):
 def test_another_hash_seed_of_python_gives_the_same_bytes(squad, tmp_path):
     words = ["--squad", str(squad), "--share", "0.3", "--output"]
     command = ["tn-fairseq", "evaluate", "swap-synonyms", *words, tmp_path / "there.json"]
-    subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "7"}, check=True)
+    run = run_command("env", "PYTHONHASHSEED=7", *command)
+    assert run.code == 0, run.output
     main([*words, str(tmp_path / "here.json")])
     assert (tmp_path / "there.json").read_bytes() == (tmp_path / "here.json").read_bytes()
 

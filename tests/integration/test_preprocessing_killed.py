@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from fork_server import BIN
 from helpers import run_command
 from integration.test_preprocessing_interrupted import WORDS, shown, text
 from preprocessed import contents
@@ -23,7 +24,7 @@ def command(tmp_path) -> list:
     """A binarize command that takes a while, with two workers."""
     path = text(tmp_path / "text", 30_000, 1)
     bert_folder(tmp_path / "tokenizer", WORDS)
-    command = ["tn-fairseq", "data", "binarize", "--train", path, "--valid", path]
+    command = [BIN / "tn-fairseq", "data", "binarize", "--train", path, "--valid", path]
     return list(map(str, [*command, "--tokenizer", tmp_path / "tokenizer", "--workers", 2, "--shards", 2]))
 
 
