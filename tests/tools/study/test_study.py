@@ -712,6 +712,9 @@ def with_earlier_names(text: str) -> str:
     names = {
         "tn-fairseq data": "python -m tn_fairseq.preprocessing",
         "tn-fairseq synonyms build": "python -m tn_fairseq.preprocessing build-synonym-table",
+        "tn-fairseq evaluate swap-synonyms": "python -m tn_fairseq.preprocessing swap-synonyms",
+        "tn-fairseq evaluate add-distractors": "python -m tn_fairseq.preprocessing add-distractors",
+        "tn-fairseq exchange": "python -m tn_fairseq.huggingface",
         "tn-fairseq look analysis": "python -m tn_fairseq.analysis",
         "tn-fairseq evaluate": "python -m tn_fairseq.evaluation",
         "tn-fairseq user-dir": "python -m tn_fairseq",
@@ -749,7 +752,8 @@ def test_a_folder_of_an_earlier_version_goes_on_and_repeats_nothing(finished, tm
 
 
 def test_a_record_of_an_earlier_version_is_used_with_the_plan_of_now(tmp_path, capsys):
-    record = FOLDER / "results" / "study.json"
+    record = tmp_path / "study.json"
+    record.write_text(with_earlier_names((FOLDER / "results" / "study.json").read_text()))
     of_record = json.loads(record.read_text())["plan"]["starts"]
     assert "python -m tn_fairseq" in json.dumps(of_record) and "tn-fairseq" not in json.dumps(of_record)
     plan = read_plan(FOLDER / "plans" / "cpu.yaml", {})
