@@ -74,7 +74,7 @@ def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence
     seconds = sum(one["seconds"] for one in read_record(folder) if not one["command"].startswith("fairseq-train"))
     machines = [machine, *(study["machine"] for study in earlier)]  # an earlier study may have joined several
     processors = dict.fromkeys(name for one in machines for name in one["processor"].split("; "))
-    return {
+    everything = {
         "plan": asdict(plan) | {"sources": list(plan.sources)},  # not the paths of this machine
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine | {"processor": "; ".join(processors)},
@@ -86,6 +86,16 @@ def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence
             for name, start in plan.starts.items()
         },
     }
+    return rounded(everything)
+
+
+def rounded(value: Any) -> Any:
+    """JSON with ten digits of each float, a third shorter than all; noise begins with the third or fourth."""
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    return list(map(rounded, value)) if isinstance(value, list) else value
 
 
 def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
@@ -186,9 +196,10 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     figures = Figures(
         about={run: about_run(run, folder) for run in runs},
         curves={run: read_curve(folder / run.folder / LOG) for run in finished},
-        rates=[row for run in finished for row in read_rates(folder, run)],
-        elsewhere=[row for run in finished for row in read_rates(folder, run, "elsewhere")],
-        scores=[(key, run, value) for run in finished for key, value in fine_tuned(folder, run)],
+        # rounded before they are compared, so that an earlier study's figures give the same comparisons
+        rates=rounded([row for run in finished for row in read_rates(folder, run)]),
+        elsewhere=rounded([row for run in finished for row in read_rates(folder, run, "elsewhere")]),
+        scores=[(key, run, rounded(value)) for run in finished for key, value in fine_tuned(folder, run)],
         words=lexical_rows(name, start, folder),
         costs=costs,
         speeds=speeds,

@@ -34,20 +34,11 @@ from .study_plots import PLOTS, draw_doses, draw_start
 JSON, PAGE, SUMMARY, DISCUSSION = "study.json", "index.html", "summary.md", "discussion.txt"
 
 
-def rounded(value: Any) -> Any:
-    """JSON with ten digits of each float, which is a third shorter; noise begins with the third or fourth."""
-    if isinstance(value, float):
-        return float(f"{value:.10g}")
-    if isinstance(value, dict):
-        return {key: rounded(inner) for key, inner in value.items()}
-    return list(map(rounded, value)) if isinstance(value, (list, tuple)) else value
-
-
 def write_study(
     plan: Plan, path: Path, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]] = ()
 ) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
-    results = rounded(collect(plan, folder, machine, earlier))
+    results = collect(plan, folder, machine, earlier)
     write_text(folder / JSON, json.dumps(results, separators=(",", ":"), ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
         shutil.copyfile(path, folder / "plan.yaml")
