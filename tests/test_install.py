@@ -137,6 +137,7 @@ def test_the_settings_of_pip_are_those_of_uv(install):
     }
 
 
+@pytest.mark.slow  # reads WordNet twice
 @pytest.mark.parametrize("has_apt", [True, False])
 def test_wordnet_comes_from_the_command_of_the_package(install, has_apt, monkeypatch, capfd):
     monkeypatch.setattr(install.shutil, "which", lambda name: "/usr/bin/name" if has_apt else None)

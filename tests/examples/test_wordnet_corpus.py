@@ -36,12 +36,14 @@ def lines_of(text):
     return [line for line in text.splitlines() if line]
 
 
+@pytest.mark.slow  # reads all of WordNet
 def test_one_line_per_synset_with_about_two_million_words(corpus):
     lines = list(chain(*map(lines_of, corpus.values())))
     assert len(lines) == 117_659
     assert 1_800_000 < sum(len(line.split()) for line in lines) < 2_000_000
 
 
+@pytest.mark.slow  # reads all of WordNet
 def test_documents_are_blocks_between_blank_lines(corpus):
     for text in corpus.values():
         assert text.endswith(".\n") or text.endswith("!\n")
@@ -49,6 +51,7 @@ def test_documents_are_blocks_between_blank_lines(corpus):
         assert min(sizes) >= 1 and max(sizes) <= LINES_PER_DOCUMENT
 
 
+@pytest.mark.slow  # reads all of WordNet
 def test_two_percent_of_the_documents_are_held_out_across_the_alphabet(corpus):
     counts = {split: text.count("\n\n") + 1 for split, text in corpus.items()}
     assert counts["valid"] / sum(counts.values()) == pytest.approx(0.02, abs=0.001)
@@ -58,6 +61,7 @@ def test_two_percent_of_the_documents_are_held_out_across_the_alphabet(corpus):
     assert long_lines and not long_lines.intersection(lines_of(corpus["train"]))
 
 
+@pytest.mark.slow  # reads all of WordNet
 def test_the_text_is_clean(corpus):
     lines = list(chain(*map(lines_of, corpus.values())))
     for noise in ("_", "`", "--", "  ", ";;", "; ;"):

@@ -18,9 +18,10 @@ import pytest
 from helpers import zstd
 from preprocessed import contents, refused, sentences, write
 from pyarrow import feather, ipc, parquet
-from tokenizer_folders import TEXT
+from tokenizer_folders import TEXT, bert_folder
 
 from tn_fairseq.commands import data_train_tokenizer
+from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.preprocessing import text as text_module
 from tn_fairseq.tools.preprocessing.binarization import binarize
 from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
@@ -132,19 +133,33 @@ def counted(counts) -> tuple:
     return counts.documents, counts.sentences, counts.shard_tokens, counts.unknown, counts.nothing_kept, counts.bad
 
 
+SETTINGS = [(1 << 18, None, 1), (1, 3, 1), (60, None, 1), (200, 2, 2)]  # bytes of a chunk, shards, workers
+
+
+@pytest.fixture(scope="module")
+def from_plain_text(tmp_path_factory) -> list[tuple]:
+    """The files and counts of the plain text, binarized with each of the settings."""
+    folder = tmp_path_factory.mktemp("plain")
+    plain = write(folder / "plain", PLAIN)
+    return [binarized(plain, folder, setting) for setting in SETTINGS]
+
+
+def binarized(text: object, folder: Path, setting: tuple) -> tuple:
+    """The files and counts of a text that is binarized in small chunks."""
+    chunk_bytes, shards, workers = setting
+    bert = load_tokenizer(bert_folder(folder / "tokenizer"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "CHUNK_BYTES", chunk_bytes)
+        counts = binarize({"train": [text], "valid": [text]}, bert, folder / "ours", workers, shards=shards)
+    return contents(folder / "ours"), counted(counts["train"]), counted(counts["valid"])
+
+
 @pytest.mark.parametrize("kind", WRITERS)
-def test_the_same_text_in_any_format_gives_the_same_bytes(tmp_path, bert, kind, monkeypatch):
-    plain = write(tmp_path / "plain", PLAIN)
+def test_the_same_text_in_any_format_gives_the_same_bytes(tmp_path, from_plain_text, kind):
     (tmp_path / "in").mkdir()
     given = WRITERS[kind](tmp_path / "in")
-    for chunk_bytes, shards, workers in ((1 << 18, None, 1), (1, 3, 1), (60, None, 1), (200, 2, 2)):
-        monkeypatch.setattr(text_module, "CHUNK_BYTES", chunk_bytes)
-        ours, theirs = (
-            binarize({"train": [text], "valid": [text]}, bert, tmp_path / name, workers, shards=shards)
-            for name, text in (("ours", given), ("theirs", plain))
-        )
-        assert contents(tmp_path / "ours") == contents(tmp_path / "theirs")
-        assert counted(ours["train"]) == counted(theirs["train"]) and counted(ours["valid"]) == counted(theirs["valid"])
+    for setting, theirs in zip(SETTINGS, from_plain_text, strict=True):
+        assert binarized(given, tmp_path, setting) == theirs
 
 
 @pytest.mark.parametrize(("kind", "size"), [("wordpiece", "64"), ("sentencepiece", "40")])

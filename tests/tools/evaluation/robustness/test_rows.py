@@ -106,7 +106,7 @@ def test_examples_with_one_context_are_resampled_together(task, place, monkeypat
 
 def test_metrics_of_all_examples_together(monkeypatch):
     """F1 of MRPC, Matthews' correlation of CoLA and their drops, in every resample those of the resampled examples."""
-    monkeypatch.setattr(bootstrap, "RESAMPLES", 200)
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 40)
     rng = np.random.default_rng(2)
     golds, before, after = rng.integers(0, 2, (3, 60)).astype(str)
     sides = [[Example((f"{side}{n}",), (gold,)) for n, gold in enumerate(golds)] for side in "ab"]
