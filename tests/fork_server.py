@@ -33,6 +33,7 @@ import sys
 import tempfile
 from functools import cache
 from importlib import import_module
+from multiprocessing.util import _exit_function
 from pathlib import Path
 from types import ModuleType
 from typing import IO
@@ -260,6 +261,7 @@ def run(request: dict) -> None:
         os._exit(code)
 
     atexit.register(end)  # the first that is registered is called last
+    atexit.register(_exit_function)  # the server registered it earlier; it ends daemonic processes of the command
     try:
         _run(request)
     except SystemExit as stop:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from engine_checks import running
 from helpers import FAMILIES, PLUGIN, run_command, start_command, training_flags
 from interruption import assert_same_end
 
@@ -24,6 +25,9 @@ print(json.dumps({
 }))
 print(json.dumps({"heavy": heavy, "random": [random.random(), numpy.random.rand(), torch.rand(1).item()]}))
 atexit.register(print, "atexit")
+beside = multiprocessing.get_context("fork").Process(target=time.sleep, args=(300,), daemon=True)
+beside.start()  # Python ends it
+print(beside.pid)
 def late():
     time.sleep(0.2)
     print("thread")
@@ -61,7 +65,8 @@ def test_what_a_program_sees_and_how_it_exits(tmp_path, monkeypatch):
     seen, own, ends = [], [], []
     for run in runs:
         assert run.code == 0 and not run.stderr, run.output
-        first, second, *rest = run.stdout.splitlines()
+        first, second, beside, *rest = run.stdout.splitlines()
+        assert not running(int(beside))
         seen.append(json.loads(first))
         own.append(json.loads(second))
         ends.append(rest)
