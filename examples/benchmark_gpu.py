@@ -307,14 +307,10 @@ class Measurements:
 
         The objectives with a synonym table or a teacher get those.
         """
-        from fairseq.data.iterators import BufferedIterator
-        from fairseq.tasks.fairseq_task import FairseqTask
-        from fairseq.trainer import Trainer
         from fairseq_cli.train import cli_main
 
         criterion = criterion or baseline(arch)
         updates = self.updates if updates is None or self.common["dry_run"] else updates
-        warm_up = min(self.warm_up, updates // 2)
         words = [self.folder, "--user-dir", Path(tn_fairseq.__file__).parent, *TASK]
         words += ["--arch", arch, "--tokens-per-sample", length, "--batch-size", rows]
         words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split()]
@@ -323,41 +319,11 @@ class Measurements:
         words += [] if "--save" in flags else ["--no-save"]
         words += [self.teacher(arch) if word == "TEACHER" else word for word in flags if word != "--save"]
         words += [] if torch.cuda.is_available() else ["--cpu"]
-        log: dict[str, Any] = {"starts": [], "tokens": [], "losses": [], "waits": []}
-        step, batch_of, forward = Trainer.train_step, BufferedIterator.__next__, FairseqTask.train_step
-
-        def timed_step(trainer: Any, samples: Any, *args: Any, **options: Any) -> Any:
-            if len(log["starts"]) == warm_up:
-                synchronize(self.common)
-            log["starts"].append(time.perf_counter())
-            log["tokens"].append(sum(sample["ntokens"] for sample in samples))
-            found = step(trainer, samples, *args, **options)
-            log["losses"].append(float((found or {}).get("loss", math.nan)))
-            log["trainer"] = trainer
-            if profiler:
-                profiler.step()
-            return found
-
-        def timed_batch(iterator: Any) -> Any:
-            start = time.perf_counter()
-            found = batch_of(iterator)
-            log["waits"].append(time.perf_counter() - start)
-            return found
-
-        def checked(task: Any, *args: Any, **options: Any) -> Any:
-            if not log["losses"]:  # the first update moves the objective's tensors
-                return forward(task, *args, **options)
-            with no_synchronization():
-                return forward(task, *args, **options)
-
+        recorder = Recorder(self.common, min(self.warm_up, updates // 2), profiler)
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(sys, "argv", ["fairseq-train", *map(str, words)]))
-            stack.enter_context(mock.patch.object(Trainer, "train_step", timed_step))
-            stack.enter_context(mock.patch.object(BufferedIterator, "__next__", timed_batch))
-            if check_sync:
-                stack.enter_context(mock.patch.object(FairseqTask, "train_step", checked))
-            # fairseq resets it in every update
-            stack.enter_context(mock.patch.object(torch.cuda, "reset_peak_memory_stats", lambda *_: None))
+            for patch in recorder.patches(check_sync):
+                stack.enter_context(patch)
             printed = stack.enter_context(io.StringIO())
             stack.enter_context(redirect_stdout(printed))
             stack.enter_context(redirect_stderr(printed))
@@ -366,24 +332,9 @@ class Measurements:
                 cli_main()
             except SystemExit as error:
                 raise RuntimeError(f"fairseq-train: {error}") from None
-            synchronize(self.common)
-            end = time.perf_counter()
+            found = recorder.results()
             stop_loaders()
-        seconds = end - log["starts"][warm_up]
-        losses = log["losses"]
-        found = {
-            "tokens/s": sum(log["tokens"][warm_up:]) / seconds,
-            "ms an update": 1e3 * seconds / (len(log["starts"]) - warm_up),
-            # the first batch after the warm-up came before its time began
-            "share of the time without a batch": sum(log["waits"][warm_up + 1 : len(losses)]) / seconds,
-            "peak bytes": peak_memory(self.common),
-            "rows": rows,
-            "first and last loss": [losses[0], losses[-1]],
-            "weights": weights(log.pop("trainer")),
-        }
-        if not all(map(math.isfinite, losses)):
-            # half precision may skip an update while it looks for its scale
-            found["updates without a finite loss"] = [n for n, loss in enumerate(losses, 1) if not math.isfinite(loss)]
+        found |= {"peak bytes": peak_memory(self.common), "rows": rows, "weights": weights(recorder.trainer)}
         return found | {"FLOP a token": self.flops_of(arch, length)}
 
     def profile(self, arch: str, rows: int, length: int, flags: Sequence[str] = ()) -> dict[str, Any]:
@@ -450,6 +401,73 @@ class Measurements:
         if not path.exists():
             write_teacher(path, arch, 128)
         return path
+
+
+class Recorder:
+    """Records the updates of a fairseq-train in this process, while its ``patches`` are active."""
+
+    def __init__(self, common: dict[str, Any], warm_up: int, profiler: Any):
+        self.common, self.warm_up, self.profiler = common, warm_up, profiler
+        self.starts: list[float] = []
+        self.tokens: list[int] = []
+        self.losses: list[float] = []
+        self.waits: list[float] = []  # for a batch
+        self.trainer: Any = None
+
+    def patches(self, check_sync: bool) -> list[Any]:
+        """What replaces the functions of fairseq and torch that are recorded."""
+        from fairseq.data.iterators import BufferedIterator
+        from fairseq.tasks.fairseq_task import FairseqTask
+        from fairseq.trainer import Trainer
+
+        step, batch_of, forward = Trainer.train_step, BufferedIterator.__next__, FairseqTask.train_step
+
+        def timed_step(trainer: Any, samples: Any, *args: Any, **options: Any) -> Any:
+            if len(self.starts) == self.warm_up:
+                synchronize(self.common)
+            self.starts.append(time.perf_counter())
+            self.tokens.append(sum(sample["ntokens"] for sample in samples))
+            found = step(trainer, samples, *args, **options)
+            self.losses.append(float((found or {}).get("loss", math.nan)))
+            self.trainer = trainer
+            if self.profiler:
+                self.profiler.step()
+            return found
+
+        def timed_batch(iterator: Any) -> Any:
+            start = time.perf_counter()
+            found = batch_of(iterator)
+            self.waits.append(time.perf_counter() - start)
+            return found
+
+        def checked(task: Any, *args: Any, **options: Any) -> Any:
+            if not self.losses:  # the first update moves the objective's tensors
+                return forward(task, *args, **options)
+            with no_synchronization():
+                return forward(task, *args, **options)
+
+        return [
+            mock.patch.object(Trainer, "train_step", timed_step),
+            mock.patch.object(BufferedIterator, "__next__", timed_batch),
+            mock.patch.object(FairseqTask, "train_step", checked if check_sync else forward),
+            # fairseq resets it in every update
+            mock.patch.object(torch.cuda, "reset_peak_memory_stats", lambda *_: None),
+        ]
+
+    def results(self) -> dict[str, Any]:
+        """The speed and the losses, as soon as the training ends."""
+        synchronize(self.common)
+        seconds = time.perf_counter() - self.starts[self.warm_up]
+        found: dict[str, Any] = {
+            "tokens/s": sum(self.tokens[self.warm_up :]) / seconds,
+            "ms an update": 1e3 * seconds / (len(self.starts) - self.warm_up),
+            # the first batch after the warm-up came before its time began
+            "share of the time without a batch": sum(self.waits[self.warm_up + 1 : len(self.losses)]) / seconds,
+            "first and last loss": [self.losses[0], self.losses[-1]],
+        }
+        bad = [number for number, loss in enumerate(self.losses, 1) if not math.isfinite(loss)]
+        # half precision may skip an update while it looks for its scale
+        return found | ({"updates without a finite loss": bad} if bad else {})
 
 
 def summarize_trace(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
