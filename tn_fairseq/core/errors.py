@@ -1,8 +1,12 @@
 """One-line errors for bad input: what is wrong, where, and how to fix it."""
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# torch puts the traceback of a loader process before the message
+_LOADER_TRACEBACK = re.compile(r"Caught \w+ in DataLoader worker process.*\n[\w.]+Error: ", re.DOTALL)
 
 
 class InputError(ValueError):
@@ -44,7 +48,8 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        message = str(error).replace("\r", r"\r").replace("\n", r"\n")  # file names may contain them
+        message = _LOADER_TRACEBACK.sub("", str(error)).rstrip("\n")
+        message = message.replace("\r", r"\r").replace("\n", r"\n")  # file names may contain them
         raise SystemExit(f"error: {message}") from None
     except UnicodeEncodeError as error:
         part = error.object[max(error.start - 40, 0) : error.end + 40]
