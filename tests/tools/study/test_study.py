@@ -61,7 +61,7 @@ def small_plan() -> dict:
     flags = "--data squad-bin --seeds 1 --max-update 1 --keep-checkpoints -- --cpu"
     prepare = [{"output": "squad-bin/dict.txt", "command": command}]
     elsewhere = "data-bin --split train --synonym-table tables/wordnet.safetensors --mask-seeds 1 --max-sequences 8"
-    start["measures"]["elsewhere"] = {**one_run, "flags": elsewhere}
+    start["measures"] |= {name: {**one_run, "flags": elsewhere} for name in ("elsewhere", "elsewhere_training_text")}
     start["measures"]["squad"] = {**one_run, "flags": flags, "prepare": prepare}
     flags = "--original sources/questions --attacked sources/attacked"
     start["measures"]["robustness"] = {**one_run, "flags": flags}
@@ -145,13 +145,14 @@ def test_a_study_from_start_to_report(finished):
     plain = rows["loss", "plain"]
     assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"], abs=1e-8)
     assert plain["difference"] is None and plain["detectable"] is None
-    elsewhere = [
-        row for row in compared_rows(folder) if row["group"] == "masked language modeling on text from another source"
-    ]
+    elsewhere = [row for row in compared_rows(folder) if row["group"] == "masked language modeling on other text"]
     assert [(row["measure"], row["arm"], row["seeds"]) for row in elsewhere] == [
         ("accuracy on other text", "plain", 1),
         ("loss on other text", "plain", 1),
+        ("accuracy on training text", "plain", 1),
+        ("loss on training text", "plain", 1),
     ]
+    assert elsewhere[0]["value"] == elsewhere[2]["value"]
     assert ("updates to reach an accuracy of 0.1%", "plain") in rows
     assert ("updates to reach an accuracy of 99%", "plain") not in rows  # no run got there
     assert rows["pairs: similarity of words (Spearman)", "hard_wordnet"]["interval"] == "items and seeds"
@@ -307,7 +308,7 @@ def test_a_study_of_text_with_exact_synonyms(tmp_path):
     write_corpus(tmp_path / "study" / "corpus")
     run = study(write(plan, tmp_path / "plan.yaml"), tmp_path / "study")
     assert run.code == 0, run.output
-    assert re.search(r"^6 runs are left, which take an unknown time with 2 at a time$", run.stdout, flags=re.MULTILINE)
+    assert re.search(r"^runs left: 6; an unknown time with 2 at a time$", run.stdout, flags=re.MULTILINE)
     rows = {(row["measure"], row["arm"]): row["values"] for row in compared_rows(tmp_path / "study")}
     recovered = "of the loss if synonyms are right, after 12 updates"
     assert rows[recovered, "plain"] == {"1": 0, "2": 0} and rows[recovered, "oracle"] == {"1": 100, "2": 100}
@@ -348,7 +349,8 @@ def test_only_the_sources_that_the_starts_use_are_needed(tmp_path):
 
 def test_the_time_that_is_left(tmp_path):
     """Three runs of 6 minutes, one of which is finished, and one at a quarter; two at a time."""
-    start = Start(updates=100, hours=0.5, arms={"a": Arm()})
+    start = Start(updates=100, hours=0.5, measures={"rates": Measure(flags="f")})
+    start.arms = {"a": Arm(), "longer": Arm(updates=200)}
     study = Plan(starts={"s": start})
     runs = [Run("s", "a", seed) for seed in (1, 2, 3)]
     hours_left = progress.hours_left
@@ -364,6 +366,7 @@ def test_the_time_that_is_left(tmp_path):
     record = {"command": "c", "log": "logs/measures/s/rates/a/seed1.log", "seconds": 60}
     (tmp_path / "commands.jsonl").write_text(json.dumps(record) + "\n")
     assert hours_left(study, runs, tmp_path, 2, {"s": [9.0]}) == pytest.approx(0.1 * (0.75 + 1) / 2)
+    assert hours_left(study, [runs[0], Run("s", "longer", 1)], tmp_path, 1, {}) == pytest.approx(0.2)
     assert [progress.clock(hours) for hours in (0.1, 2.51, 0.001, None)] == [
         "about 6 min",
         "about 2 h 31 min",
@@ -449,7 +452,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, capsys, tmp_path):
         args = options.parse_args_and_arch(options.get_training_parser(), flags)
         assert args.max_update == int(args.total_num_update) and f"seed{args.seed}" == Path(args.save_dir).name
         assert (args.criterion in ("mlm", "electra")) == any(
-            f"/{arm}/" in args.save_dir for arm in ("plain", "plain_longer", "released")
+            f"/{arm}/" in args.save_dir for arm in ("plain", "plain_longer", "released", "teacher_itself")
         )
 
 
@@ -503,6 +506,8 @@ WRONG = [
     ("seeds", [1, 1], "seeds: must be different numbers, such as [1, 2, 3], not [1, 1]"),
     ("baseline", "base", "baseline: base is not one of the arms plain, hard_wordnet"),
     ("measures.speed", {}, "measures.speed: not a measure; the measures are logs, rates"),
+    ("measures.elsewhere_", {"flags": "d"}, "measures.elsewhere_: not a measure; the measures are logs, rates"),
+    ("measures.elsewhere_a/b", {"flags": "d"}, "measures.elsewhere_a/b: must consist of letters, digits"),
     ("measures.glue", {}, "measures.glue.flags: is missing"),
     ("measures.squad.flags", "--data squad-bin", "measures.squad.flags: must have --keep-checkpoints, because robust"),
     (

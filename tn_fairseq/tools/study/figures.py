@@ -17,13 +17,13 @@ from ..reporting.statistics import compare_paired, detectable_difference, holm, 
 from ..reporting.training_log import read_records
 from .earlier_reports import read_any_report
 from .measures import COMMAND, LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
-from .plan import Measure, Plan, Run, Start, Step, runs_of, updates_of_arm
+from .plan import ELSEWHERE, Measure, Plan, Run, Start, Step, kind_of, runs_of, updates_of_arm
 from .progress import wall
 from .runner import read_record
 
 RECOVERED = "share of the oracle's gain"
 HELD_OUT = "masked language modeling on held-out text"
-ELSEWHERE = "masked language modeling on text from another source"
+OTHER_TEXT = "masked language modeling on other text"
 IN_TRAINING = "masked language modeling during training"
 FALSE_NEGATIVES = "false negatives on held-out text"
 DETECTION = "replaced token detection on held-out text"
@@ -198,7 +198,7 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
         curves={run: read_curve(folder / run.folder / LOG) for run in finished},
         # rounded before they are compared, so that an earlier study's figures give the same comparisons
         rates=rounded([row for run in finished for row in read_rates(folder, run)]),
-        elsewhere=rounded([row for run in finished for row in read_rates(folder, run, "elsewhere")]),
+        elsewhere=rounded(elsewhere_rows(start, finished, folder)),
         scores=[(key, run, rounded(value)) for run in finished for key, value in fine_tuned(folder, run)],
         words=lexical_rows(name, start, folder),
         costs=costs,
@@ -260,7 +260,8 @@ def compare_all(figures: Figures, start: Start) -> List[Dict[str, Any]]:
     for row in figures.elsewhere:
         for column in ("accuracy", "loss"):
             _, title, unit, better = RATES[column]
-            add((ELSEWHERE, f"{title} on other text", unit, better), row["arm"], row["seed"], row[column])
+            key = (OTHER_TEXT, f"{title} on {row.get('text', 'other text')}", unit, better)
+            add(key, row["arm"], row["seed"], row[column])
     for key, values in recovered(figures.rates, start).items():
         measured[key] = values
     logs = start.measures.get("logs")
@@ -346,6 +347,17 @@ def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str,
         {"arm": run.arm, "seed": run.seed, "updates": row["updates"], **{column: row.get(column) for column in RATES}}
         for row in rows
         if row["table"] == rows[0]["table"]
+    ]
+
+
+def elsewhere_rows(start: Start, runs: Sequence[Run], folder: Path) -> List[Dict[str, Any]]:
+    """The rates on other texts: elsewhere_training_novels is about "training novels"."""
+    return [
+        {**row, "text": measure.removeprefix(ELSEWHERE).replace("_", " ").strip() or "other text"}
+        for measure in start.measures
+        if kind_of(measure) == ELSEWHERE
+        for run in runs
+        for row in read_rates(folder, run, measure)
     ]
 
 

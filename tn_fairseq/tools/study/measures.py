@@ -14,13 +14,13 @@ from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
 from ..launching import last_line
 from ..reporting.training_log import read_records
-from .plan import MEASURES, Measure, Run, Start, runs_of, updates_of_arm
+from .plan import ELSEWHERE, MEASURES, Measure, Run, Start, kind_of, runs_of, updates_of_arm
 from .runner import Runner, say, shown
 
 STATE, LOG, LAST, RESTART = "run.json", "train.log", "checkpoint_last.pt", "delete its folder to start over"
 RESULTS = {
     "rates": "false_negatives.json",
-    "elsewhere": "false_negatives.json",
+    ELSEWHERE: "false_negatives.json",
     "lexical": "lexical.json",
     "glue": "glue.json",
     "squad": "squad.json",
@@ -28,7 +28,7 @@ RESULTS = {
     "cost": "cost.json",
 }
 # these measure one run, as soon as it is trained, in this order; the others compare all runs
-BY_RUN = ("rates", "elsewhere", "glue", "squad", "robustness")
+BY_RUN = ("rates", ELSEWHERE, "glue", "squad", "robustness")
 COMMAND = "command.txt"  # in the folder of a measure: the command that wrote it, and the runs that it measured
 
 
@@ -77,36 +77,41 @@ def log_of(output: Path) -> Path:
 
 def result_of(folder: Path, output: Path, measure: str) -> Path | None:
     """The result of a measure, or None if it is missing, or if its last command failed."""
-    path = folder / output / RESULTS[measure]
+    path = folder / output / RESULTS[kind_of(measure)]
     return path if path.exists() and path.with_name(COMMAND).exists() else None
 
 
 def forget_measures(folder: Path, run: Run) -> None:
     """Delete what was measured of earlier weights of a run."""
-    for measure in BY_RUN:
-        shutil.rmtree(folder / place_of_run(run, measure), ignore_errors=True)
+    for path in folder.glob(str(place(run.start, "*"))):
+        if kind_of(path.name) in BY_RUN:
+            shutil.rmtree(folder / place_of_run(run, path.name), ignore_errors=True)
     (folder / place(run.start, "lexical") / COMMAND).unlink(missing_ok=True)
+
+
+def measures_of_runs(start: Start) -> dict[str, Measure]:
+    """The measures of a start that measure one run, in the order of BY_RUN."""
+    names = (name for name in start.measures if kind_of(name) in BY_RUN)
+    return {name: start.measures[name] for name in sorted(names, key=lambda name: BY_RUN.index(kind_of(name)))}
 
 
 def prepare_measures(name: str, start: Start, runner: Runner) -> None:
     """Prepare the measures in BY_RUN; raises InputError if that fails."""
-    for measure, settings in start.measures.items():
-        if measure in BY_RUN:
-            runner.prepare(f"{name}.{measure}", settings.prepare)
+    for measure, settings in measures_of_runs(start).items():
+        runner.prepare(f"{name}.{measure}", settings.prepare)
 
 
 def measure_run(start: Start, run: Run, runner: Runner) -> list[str]:
     """Take the measures in BY_RUN of one run; return what failed."""
     failed = []
-    for measure in BY_RUN:
-        settings = start.measures.get(measure)
-        if settings is None or run not in measured_runs(run.start, start, settings):
+    for measure, settings in measures_of_runs(start).items():
+        if run not in measured_runs(run.start, start, settings):
             continue
         if measure == "robustness" and result_of(runner.folder, place_of_run(run, "squad"), "squad") is None:
             continue  # SQuAD failed
         output = place_of_run(run, measure)
         words = _words_of_run(measure, settings.flags, start, run, output)
-        failed.append(_measure(f"{measure} of {run}", words, output, RESULTS[measure], [run], runner))
+        failed.append(_measure(f"{measure} of {run}", words, output, RESULTS[kind_of(measure)], [run], runner))
     return [message for message in failed if message]
 
 
@@ -115,7 +120,7 @@ def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path
     if measure == "rates":
         words = ["tn-fairseq", "look", "analysis", start.data, "--path", f"{run.folder}/checkpoint*.pt"]
         return [*words, *shlex.split(flags), "--output", str(output)]
-    if measure == "elsewhere":  # the flags begin with the data
+    if kind_of(measure) == ELSEWHERE:  # the flags begin with the data
         words = ["tn-fairseq", "look", "analysis", *shlex.split(flags), "--path", str(run.folder / LAST)]
         return [*words, "--output", str(output)]
     if measure == "robustness":

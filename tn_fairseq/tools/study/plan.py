@@ -17,11 +17,12 @@ from ...core.earlier_names import renamed
 from ...core.errors import InputError, first_line
 from ...core.files import read_text
 
+ELSEWHERE = "elsewhere"  # the only measure that a start can have several times: elsewhere_NAME for each text
 # what the study can measure, and whether it needs flags
 MEASURES = {
     "logs": False,
     "rates": True,
-    "elsewhere": True,
+    ELSEWHERE: True,
     "lexical": True,
     "glue": True,
     "squad": True,
@@ -199,8 +200,10 @@ def _check(plan: Plan) -> None:
 
 
 def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
-    if name not in MEASURES:
+    kind = kind_of(name)
+    if kind not in MEASURES:
         raise InputError(f"{key}.{name}: not a measure; the measures are {_listed(MEASURES)}")
+    _name(key, name)
     key = f"{key}.{name}"
     for arm in measure.arms or []:
         if arm not in start.arms:
@@ -215,7 +218,7 @@ def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
     _check_steps(f"{key}.prepare", measure.prepare)
     for what in ("window", "updates", "rounds"):
         _positive(f"{key}.{what}", getattr(measure, what))
-    if MEASURES[name] and not measure.flags.strip():
+    if MEASURES[kind] and not measure.flags.strip():
         raise InputError(f"{key}.flags: is missing; give the flags of the command, such as its data")
     _words(f"{key}.flags", measure.flags)
 
@@ -278,6 +281,12 @@ def runs_of(name: str, start: Start) -> list[Run]:
         for arm, arm_seeds in seeds.items()
         if number < len(arm_seeds)
     ]
+
+
+def kind_of(measure: str) -> str:
+    """What a measure is: ``elsewhere`` for elsewhere_NAME, otherwise its name."""
+    kind, _, name = measure.partition("_")
+    return ELSEWHERE if kind == ELSEWHERE and name else measure
 
 
 def updates_of_arm(start: Start, arm: str) -> int:

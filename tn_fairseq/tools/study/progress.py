@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..reporting.training_log import read_records
-from .measures import BY_RUN, LOG, is_finished, log_of, place_of_run
-from .plan import Plan, Run, updates_of_arm
+from .measures import LOG, is_finished, log_of, measures_of_runs, place_of_run
+from .plan import Plan, Run, Start, updates_of_arm
 from .runner import read_record
 
 
@@ -14,26 +14,32 @@ def hours_left(
 ) -> float | None:
     """The hours that the unfinished ``runs`` still take, ``parallel`` at a time, with the measures of each of them.
 
-    ``known`` has the hours of runs of each start on other machines; the plan's estimate is used if there are none.
-    None if a start has neither.
+    A run takes time in proportion to its updates. ``known`` has the hours of runs of each start on other machines; the
+    plan's estimate is used if there are none. None if a start has neither.
     """
     runs = list(runs)
     seconds = {one["log"]: one["seconds"] for one in read_record(folder)}
-    mean: dict[str, float] = {}
+    per_update: dict[str, float] = {}
     for name in {run.start for run in runs}:
+        start = plan.starts[name]
         finished_runs = [run for run in runs if run.start == name and is_finished(folder, run)]
-        hours = [hours_of(run, folder, seconds) for run in finished_runs] or known.get(name) or []
-        estimate = sum(hours) / len(hours) if hours else plan.starts[name].hours
-        if estimate is None:
+        if finished_runs:
+            hours = [hours_of(run, start, folder, seconds) for run in finished_runs]
+            updates = [updates_of_arm(start, run.arm) for run in finished_runs]
+        else:
+            hours = list(known.get(name) or [start.hours])
+            updates = [start.updates] * len(hours)
+        if None in hours:
             return None
-        mean[name] = estimate
-    left = [run for run in runs if not is_finished(folder, run)]
-    return sum(mean[run.start] * (1 - share_done(plan, run, folder)) for run in left) / parallel
+        per_update[name] = sum(hours) / sum(updates)
+    left = {run: updates_of_arm(plan.starts[run.start], run.arm) for run in runs if not is_finished(folder, run)}
+    parts = (per_update[run.start] * updates * (1 - share_done(plan, run, folder)) for run, updates in left.items())
+    return sum(parts) / parallel
 
 
-def hours_of(run: Run, folder: Path, seconds: Mapping[str, float]) -> float:
+def hours_of(run: Run, start: Start, folder: Path, seconds: Mapping[str, float]) -> float:
     """The hours of a finished run and of its own measures; ``seconds`` are those of each command by its log."""
-    measuring = sum(seconds.get(str(log_of(place_of_run(run, measure))), 0) for measure in BY_RUN)
+    measuring = sum(seconds.get(str(log_of(place_of_run(run, measure))), 0) for measure in measures_of_runs(start))
     return (wall(folder / run.folder / LOG) + measuring) / 3600
 
 

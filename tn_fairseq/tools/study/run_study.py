@@ -115,7 +115,7 @@ def carry_out(
             check_settings(runner.folder, plan.starts[name], run)
     count = sum(not is_finished(runner.folder, run) for run in chain(*runs.values()))
     if training and count:
-        print(f"{count} runs are left, which take {left()} with {parallel} at a time", flush=True)
+        print(f"runs left: {count}; {left()} with {parallel} at a time", flush=True)
     for name, start_runs in runs.items():
         start = plan.starts[name]
         runner.prepare(name, start.prepare)

@@ -7,24 +7,24 @@ from ..reporting.comparison import decimals
 from .figures import (
     COST,
     DETECTION,
-    ELSEWHERE,
     FALSE_NEGATIVES,
     FINE_TUNING,
     HELD_OUT,
     IN_TRAINING,
+    OTHER_TEXT,
     RECOVERED,
     WORDS,
 )
 from .plan import Start
 
-GROUPS = (RECOVERED, HELD_OUT, ELSEWHERE, IN_TRAINING, FALSE_NEGATIVES, DETECTION, WORDS, FINE_TUNING, COST)
+GROUPS = (RECOVERED, HELD_OUT, OTHER_TEXT, IN_TRAINING, FALSE_NEGATIVES, DETECTION, WORDS, FINE_TUNING, COST)
 NOTES = {
     RECOVERED: "The oracle shows what can be gained at most: it trains on text without synonyms. 0% is the baseline, "
     "and 100% is the oracle with the same seed. Synonyms of the hidden word count as right.",
     HELD_OUT: "Text that no run was trained on, masked several times; the same masks for all runs. The loss is that of "
     "plain masked LM.",
-    ELSEWHERE: "As held-out text, but neither the runs nor the weights that they started from were trained on text of "
-    "this source.",
+    OTHER_TEXT: "The same figures for text of another source than the training text, or for a part of the training "
+    "text if the name says so.",
     IN_TRAINING: "From the training logs. Each batch is measured before the model learns from it. Runs with the same "
     "seed see the same text with the same masks in the same order. So the text is new to the run, though not always to "
     "the weights that it started from. If the runs have dropout, it is on.",
