@@ -131,25 +131,26 @@ def test_the_sizes_in_the_errors_are_the_limits(corpus, tmp_path, kind):
         assert len(load_tokenizer(train(corpus, tmp_path, kind, limit)).dictionary()) + 1 == limit
 
 
-CHINESE = [chr(0x4E00 + number) for number in range(1500)]
+N = 1100  # more than the 1,000 characters that `tokenizers` keeps
+CHINESE = [chr(0x4E00 + number) for number in range(N)]
 
 
 @pytest.fixture(scope="module")
 def chinese(tmp_path_factory):
-    """The first character occurs 1,500 times and the last one once; and a, three times, of which two begin a word."""
-    lines = ["".join(CHINESE[: 1500 - number]) for number in range(1500)]
+    """The first character occurs 1,100 times and the last one once; and a, three times, of which two begin a word."""
+    lines = ["".join(CHINESE[: N - number]) for number in range(N)]
     return write(tmp_path_factory.mktemp("chinese") / "corpus.txt", "\n".join(["a aa", *lines]))
 
 
 @pytest.mark.parametrize(
     ("size", "more", "left"),
     [
-        (1005, [], (501, 125_250 + 3, CHINESE[1000], 500)),  # the 1,000 most frequent ones
-        (1006, [], (500, 124_750 + 3, CHINESE[1001], 499)),  # one more fits
-        (1506, [], (1, 1, CHINESE[1499], 1)),
-        (1507, [], None),  # a is two pieces
-        (1507, ["--character-coverage", "1"], None),
-        (445, ["--character-coverage", "0.5"], (1061, 1060 * 1061 // 2 + 3, CHINESE[440], 1060)),
+        (1005, [], (101, 5050 + 3, CHINESE[1000], 100)),  # the 1,000 most frequent ones
+        (1006, [], (100, 4950 + 3, CHINESE[1001], 99)),  # one more fits
+        (1106, [], (1, 1, CHINESE[1099], 1)),
+        (1107, [], None),  # a is two pieces
+        (1107, ["--character-coverage", "1"], None),
+        (328, ["--character-coverage", "0.5"], (778, 777 * 778 // 2 + 3, CHINESE[323], 777)),
     ],
 )
 def test_what_is_left_out_is_printed(chinese, tmp_path, capsys, size, more, left):
@@ -164,7 +165,7 @@ def test_what_is_left_out_is_printed(chinese, tmp_path, capsys, size, more, left
         return
     characters, times, example, count = left
     assert abs(unknown - times) <= 1  # aa is one unknown word of two characters
-    share = times / (1500 * 1501 // 2 + 3)
+    share = times / (N * (N + 1) // 2 + 3)
     assert (
         f"left out: {characters:,} character{'s' * (characters > 1)}, unknown, {share:.3%} of the text, such as "
         f"{example!r} ({count:,} times); keep more with --character-coverage" in printed
@@ -174,11 +175,11 @@ def test_what_is_left_out_is_printed(chinese, tmp_path, capsys, size, more, left
 @pytest.mark.parametrize(
     ("size", "more", "message"),
     [
-        (1508, [], "too large for this corpus; it has 1507 pieces; reduce it"),
-        (9999, [], "too large for this corpus; it has 1507 pieces; reduce it"),
+        (1108, [], "too large for this corpus; it has 1107 pieces; reduce it"),
+        (9999, [], "too large for this corpus; it has 1107 pieces; reduce it"),
         (1004, [], "too small for this corpus; its characters need 1005; increase it, or give a smaller --character-"),
-        (1506, ["--character-coverage", "1"], "too small for this corpus; its characters need 1507"),
-        (446, ["--character-coverage", "0.5"], "has 445 pieces; reduce it, or give a larger --character-coverage"),
+        (1106, ["--character-coverage", "1"], "too small for this corpus; its characters need 1107"),
+        (329, ["--character-coverage", "0.5"], "has 328 pieces; reduce it, or give a larger --character-coverage"),
     ],
 )
 def test_the_number_of_pieces_of_a_large_alphabet(chinese, tmp_path, size, more, message):
@@ -189,10 +190,10 @@ def test_frequent_characters_are_pieces_up_to_half_of_the_vocabulary(chinese, tm
     rng = random.Random(1)
     words = ["".join(rng.choices("bcdefghijk", k=8)) for _ in range(3000)]
     corpus = write(tmp_path / "corpus.txt", chinese.read_text(encoding="utf-8") + "\n" + " ".join(words * 2))
-    for size, expected in ((2600, 1300 - 5 - 2 * 10), (6000, 1496)):  # 1,496 occur at least 5 times
+    for size, expected in ((2100, 1050 - 5 - 2 * 10), (6000, 1096)):  # 1,096 occur at least 5 times
         kept = set(pieces(train(corpus, tmp_path / str(size), "wordpiece", size)))
         assert len(kept) == size
-        assert [character in kept for character in CHINESE] == [number < expected for number in range(1500)]
+        assert [character in kept for character in CHINESE] == [number < expected for number in range(N)]
 
 
 def test_the_character_coverage_of_sentencepiece(tmp_path, capsys):
