@@ -18,6 +18,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import urllib.request
 
 # fairseq cannot be imported on Python 3.14, on which str(Optional[str]) is another text
 OLDEST, NEWEST, WITH_UV = (3, 11), (3, 13), "3.12"
@@ -51,7 +52,8 @@ def main(argv=None):
     more = ["--extra-index-url", PYTORCH + options.torch] if options.torch else []
     constraint = ["--constraint", "constraints.txt"]
     say("[1/4] torch and numpy: " + size_of_torch(options.torch))
-    install(python, [*more, *constraint, "torch", "numpy", "cython", "setuptools"])
+    patience = retries(PYTORCH + options.torch + "/") if options.torch else {}
+    install(python, [*more, *constraint, "torch", "numpy", "cython", "setuptools"], patience)
     # fairseq is built against the torch and the numpy above. It requires torchaudio, but uses it for speech only.
     how = "11 MB of source, built in about 3 minutes, once on this machine" if built else "20 MB"
     say("[2/4] fairseq: " + how)
@@ -159,16 +161,28 @@ def size_of_torch(index):
     )
 
 
-def install(python, arguments):
-    """Run ``pip install`` with uv, or with pip."""
+def retries(index):
+    """Settings without retries if an index cannot be reached, because pip would retry it for each of 30 packages."""
+    try:
+        urllib.request.urlopen(index, timeout=30).close()
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        say(f"      {index} cannot be reached ({reason}); torch may come from another index, with CUDA (2 GB)")
+        return {"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0"}
+    return {}
+
+
+def install(python, arguments, settings=None):
+    """Run ``pip install`` with uv, or with pip; ``settings`` are variables of the environment."""
     uv = shutil.which("uv")
     if not uv:
-        run([python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *arguments])
+        command = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *arguments]
+        run(command, env={**os.environ, **(settings or {})})
         return
     variables = variables_of_uv(python)
     if "--require-hashes" in arguments:  # then uv wants a hash for each constraint as well
         variables.pop("UV_CONSTRAINT", None)
-    run([uv, "pip", "install", "--quiet", "--python", python, *arguments], env=variables)
+    run([uv, "pip", "install", "--quiet", "--python", python, *arguments], env={**variables, **(settings or {})})
 
 
 def variables_of_uv(python=None):

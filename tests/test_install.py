@@ -1,5 +1,6 @@
 """The installation: what it asks for, what it says, and which commands it runs."""
 
+import io
 import os
 import platform
 import sys
@@ -103,6 +104,7 @@ def test_torch_of_another_index(install, ran, monkeypatch, capsys, uv):
     monkeypatch.setattr(install, "make_environment", lambda venv: sys.executable)
     monkeypatch.setattr(install, "fetch_wordnet", lambda python: None)
     monkeypatch.setattr(install.shutil, "which", lambda name: uv)
+    monkeypatch.setattr(install.urllib.request, "urlopen", lambda url, timeout: io.BytesIO())
     install.main([".venv", "--torch", "cpu"])
     torch, fairseq, package = [command for command in ran if "install" in command]
     assert torch[torch.index("--extra-index-url") + 1] == "https://download.pytorch.org/whl/cpu"
@@ -111,6 +113,23 @@ def test_torch_of_another_index(install, ran, monkeypatch, capsys, uv):
     assert {command[0] for command in (torch, fairseq, package)} == {uv or sys.executable}
     out = capsys.readouterr().out
     assert "torch and numpy: 200 MB, 800 MB on disk" in out and [line[:5] for line in out.splitlines()][1] == "[2/4]"
+
+
+@pytest.mark.parametrize("uv", [None, "/bin/uv"])
+def test_an_index_of_torch_that_cannot_be_reached(install, monkeypatch, capsys, uv):
+    """The other steps retry as usual."""
+    tried, setting = [], "UV_HTTP_RETRIES" if uv else "PIP_RETRIES"
+    monkeypatch.setattr(install, "make_environment", lambda venv: sys.executable)
+    monkeypatch.setattr(install, "fetch_wordnet", lambda python: None)
+    monkeypatch.setattr(install.shutil, "which", lambda name: uv)
+    monkeypatch.setattr(install, "PYTORCH", "http://127.0.0.1:9/whl/")
+    monkeypatch.setattr(
+        install, "run", lambda command, **more: tried.append(more["env"].get(setting)) if "install" in command else None
+    )
+    install.main([".venv", "--torch", "cpu"])
+    assert tried == ["0", None, None]
+    note = capsys.readouterr().out.splitlines()[1].strip()
+    assert note.startswith("http://127.0.0.1:9/whl/cpu/ cannot be reached (") and "with CUDA" in note
 
 
 @pytest.mark.parametrize("has_gpu", [False, True])
