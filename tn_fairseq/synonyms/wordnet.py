@@ -189,7 +189,9 @@ def _loads(package: str, load: Callable[[], object]) -> bool:
             return False
         places = [Path(root, "corpora", name) for root in nltk.data.path for name in (package, f"{package}.zip")]
         damaged = " or ".join(str(place) for place in places if place.exists())
-        raise InputError(f"{damaged}: not a complete {package} ({error!r}); delete it and run this again") from None
+        raise InputError(
+            f"{damaged}: not a complete {package} ({error!r}); delete it and run the same command again"
+        ) from None
     return True
 
 

@@ -159,7 +159,7 @@ def test_no_dask_workers_are_left_until_a_new_one_gets_the_work(make_cluster, im
         assert list(engine.map(scaled(cluster, 0, 1))) == squares(100)
         capsys.readouterr()
         message = map_until_refused(engine, scaled(cluster, 0))[1]
-    assert "no workers for 1 s; start some and run this again" in message
+    assert "no workers for 1 s; start some and run the same command again" in message
     warning = f"warning: no workers left; waiting for new ones: dask worker {cluster.scheduler_address}\n"
     assert capsys.readouterr().err == warning
 
@@ -174,5 +174,5 @@ def test_the_dask_scheduler_is_lost(make_cluster, impatient, capfd):
     capfd.readouterr()
     with closing(DaskCluster(call, address)) as engine:
         message = map_until_refused(engine, items())[1]
-        assert message == f"--dask {address}: lost the scheduler; restart the cluster and run this again"
+        assert message == f"--dask {address}: lost the scheduler; restart the cluster and run the same command again"
         assert "Error" not in capfd.readouterr().err

@@ -151,7 +151,7 @@ class DaskCluster(Generic[Item, Result]):
         if threads:
             self._threads, self._seen, self._warned = threads, now, False
         elif now > self._seen + PATIENCE_SECONDS:
-            raise self._error(f"no workers for {PATIENCE_SECONDS} s; start some and run this again")
+            raise self._error(f"no workers for {PATIENCE_SECONDS} s; start some and run the same command again")
         elif not self._warned:
             self._warned = True
             warn(f"no workers left; waiting for new ones: dask worker {self._address}")
@@ -160,7 +160,7 @@ class DaskCluster(Generic[Item, Result]):
         return InputError(f"--dask {self._address}: {problem}")
 
     def _lost(self) -> InputError:
-        return self._error("lost the scheduler; restart the cluster and run this again")
+        return self._error("lost the scheduler; restart the cluster and run the same command again")
 
 
 def _map_batch(shared: bytes, batch: bytes) -> list:
