@@ -92,7 +92,8 @@ def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence
 def rounded(value: Any) -> Any:
     """JSON with ten digits of each float, a third shorter than all; noise begins with the third or fourth."""
     if isinstance(value, float):
-        return float(f"{value:.10g}")
+        value = float(f"{value:.10g}")
+        return int(value) if value.is_integer() else value
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
     return list(map(rounded, value)) if isinstance(value, list) else value
@@ -218,11 +219,15 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     return {
         "runs": list(figures.about.values()),
         "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in figures.curves.items()],
-        "rates": figures.rates,
-        "elsewhere": figures.elsewhere,
+        "rates": [_without_none(row) for row in figures.rates],
+        "elsewhere": [_without_none(row) for row in figures.elsewhere],
         "comparisons": comparisons,
         "tokens_per_second": figures.speeds,
     }
+
+
+def _without_none(row: Dict[str, Any]) -> Dict[str, Any]:
+    return {column: value for column, value in row.items() if value is not None}
 
 
 def add_earlier(figures: Figures, study: Dict[str, Any], runs: Sequence[Run]) -> None:
