@@ -53,7 +53,7 @@ def main(argv=None):
     constraint = ["--constraint", "constraints.txt"]
     say("[1/4] torch and numpy: " + size_of_torch(options.torch))
     patience = retries(PYTORCH + options.torch + "/") if options.torch else {}
-    install(python, [*more, *constraint, "torch", "numpy", "cython", "setuptools"], patience)
+    install(python, [*more, *constraint, "torch", "numpy", "cython", "setuptools"], **patience)
     # fairseq is built against the torch and the numpy above. It requires torchaudio, but uses it for speech only.
     how = "11 MB of source, built in about 3 minutes, once on this machine" if built else "20 MB"
     say("[2/4] fairseq: " + how)
@@ -172,17 +172,17 @@ def retries(index):
     return {}
 
 
-def install(python, arguments, settings=None):
-    """Run ``pip install`` with uv, or with pip; ``settings`` are variables of the environment."""
+def install(python, arguments, **more):
+    """Run ``pip install`` with uv, or with pip, and ``more`` variables of the environment."""
     uv = shutil.which("uv")
     if not uv:
         command = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *arguments]
-        run(command, env={**os.environ, **(settings or {})})
+        run(command, env={**os.environ, **more})
         return
     variables = variables_of_uv(python)
     if "--require-hashes" in arguments:  # then uv wants a hash for each constraint as well
         variables.pop("UV_CONSTRAINT", None)
-    run([uv, "pip", "install", "--quiet", "--python", python, *arguments], env={**variables, **(settings or {})})
+    run([uv, "pip", "install", "--quiet", "--python", python, *arguments], env={**variables, **more})
 
 
 def variables_of_uv(python=None):

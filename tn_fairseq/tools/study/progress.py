@@ -32,9 +32,8 @@ def hours_left(
         if None in hours:
             return None
         per_update[name] = sum(hours) / sum(updates)
-    left = {run: updates_of_arm(plan.starts[run.start], run.arm) for run in runs if not is_finished(folder, run)}
-    parts = (per_update[run.start] * updates * (1 - share_done(plan, run, folder)) for run, updates in left.items())
-    return sum(parts) / parallel
+    left = [run for run in runs if not is_finished(folder, run)]
+    return sum(per_update[run.start] * updates_left(plan, run, folder) for run in left) / parallel
 
 
 def hours_of(run: Run, start: Start, folder: Path, seconds: Mapping[str, float]) -> float:
@@ -49,11 +48,11 @@ def wall(log: Path) -> float:
     return max((float(record["wall"]) for record in records), default=0)
 
 
-def share_done(plan: Plan, run: Run, folder: Path) -> float:
-    """The share of its updates that a run has made."""
+def updates_left(plan: Plan, run: Run, folder: Path) -> int:
+    """The updates that a run has not made yet."""
     log = folder / run.folder / LOG
     records = read_records(log, "train_inner") if log.exists() else []
-    return int(records[-1]["num_updates"]) / updates_of_arm(plan.starts[run.start], run.arm) if records else 0
+    return updates_of_arm(plan.starts[run.start], run.arm) - (int(records[-1]["num_updates"]) if records else 0)
 
 
 def clock(hours: float | None) -> str:
