@@ -27,9 +27,10 @@ def hours_left(
             hours = [hours_of(run, start, folder, seconds) for run in finished_runs]
             updates = [updates_of_arm(start, run.arm) for run in finished_runs]
         else:
-            hours = list(known.get(name) or [start.hours])
+            estimate = [] if start.hours is None else [start.hours]
+            hours = list(known.get(name) or estimate)
             updates = [start.updates] * len(hours)
-        if None in hours:
+        if not hours:
             return None
         per_update[name] = sum(hours) / sum(updates)
     left = [run for run in runs if not is_finished(folder, run)]
