@@ -3,12 +3,12 @@
 
     python examples/benchmark_gpu.py --output gpu --minutes 8
 
-The most important steps come first: fairseq-train beside a loop over the classes of transformers, in turns; what takes
-the time; compiled models; the cost of each objective; a few updates of each objective in each precision; whether runs
-are repeated and resumed exactly; then the other precisions. Each step's results are added to GPU/results.json when it
-ends. A step that no longer fits into the minutes is left out; the same command goes on with it. A step that fails takes
-one line, and the next one starts. The text is random, with as many words as BERT has, because its content does not
-change the speed.
+The most important steps come first: fairseq-train beside a loop over the classes of transformers, in turns; compiled
+models, and what takes the time in them; whether runs are repeated and resumed exactly; each objective, and where it
+waits for the GPU; then the other shapes and precisions. Each step's results are added to GPU/results.json when it ends. A
+step that no longer fits into the minutes is left out; the same command goes on with it. A step that fails takes one
+line, and the next one starts. The text is random, with as many words as BERT has, because its content does not change
+the speed.
 """
 
 import argparse
@@ -24,6 +24,8 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import partial
@@ -60,8 +62,8 @@ WARM_UP = 20  # updates that are not timed: kernels are loaded, code is compiled
 SHAPES = {"electra_small": ((512, 128), (128, 128), (128, 512)), "bert_base": ((128, 128), (64, 512))}
 ROUNDS = 2  # of ours and the peer, in turns
 PROFILED, LARGEST_KERNELS = 5, 10  # updates, and how many kernels are printed
+SIZE = ("arch", "rows", "length")
 KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")  # events of a trace
-HALF = "bfloat16", "float16"
 NO_DROPOUT = ("--dropout", "0", "--attention-dropout", "0")
 
 
@@ -146,52 +148,53 @@ def parse_args() -> argparse.Namespace:
 
 def plan(dry_run: bool) -> list[Step]:
     """All steps, the most important ones first."""
-    main, *others = ((arch, *shape) for arch, shapes in SHAPES.items() for shape in shapes)
-    of_main = dict(zip(("arch", "rows", "length"), main))
-    steps = [Step("check", "check", {}, 35)]
-    steps += [Step(f"matrix products {precision}", "matrix", {"precision": precision}, 3) for precision in FLAGS]
-
-    def pair(precision: str, arch: str, rows: int, length: int, rounds: int = ROUNDS) -> Step:
-        options = {"precision": precision, "arch": arch, "rows": rows, "length": length, "rounds": rounds}
-        return Step(f"{arch} {rows}x{length} {precision}", "pair", options, 20 * rounds)
-
-    def train(title: str, flags: Sequence[str], seconds: float, **options: Any) -> Step:
-        arch, rows, length = options.pop("shape", main)
-        return Step(
-            title, "train", {"arch": arch, "rows": rows, "length": length, "flags": [*flags], **options}, seconds
-        )
-
     small = ("electra_small", 128, 128)
-    compiled = [
-        train(f"compiled {arch} {rows}x{length} bfloat16", ["--compile-model"], 110, shape=(arch, rows, length))
-        for arch, rows, length in (main, small)
-    ]
-    steps += [pair("bfloat16", *shape) for shape in (main, small)]
-    steps.append(Step("profile", "profile", of_main, 20))
-    steps.append(compiled[0])
-    steps += [pair("bfloat16", *shape) for shape in others if shape != small]
+    main, *others = ((arch, *shape) for arch, shapes in SHAPES.items() for shape in shapes)
+    base = others[-2]
+
+    def pair(precision: str, arch: str, rows: int, length: int, rounds: int = 1) -> Step:
+        options = {"precision": precision, "arch": arch, "rows": rows, "length": length, "rounds": rounds}
+        return Step(f"{arch} {rows}x{length} {precision}", "pair", options, 30 * rounds)
+
+    def train(title: str, *flags: str, shape: tuple[str, int, int] = main, seconds: float = 17, **options: Any) -> Step:
+        """Flags of fairseq-train."""
+        arch, rows, length = shape
+        title = f"{title} {arch} {rows}x{length} {options.get('precision', 'bfloat16')}"
+        options |= {"arch": arch, "rows": rows, "length": length, "flags": [*flags]}
+        return Step(title, "profile" if title.startswith("profile") else "train", options, seconds)
+
+    def compiled(shape: tuple[str, int, int], *flags: str) -> Step:
+        return train(" ".join(["profile, compiled", *flags]), "--compile-model", *flags, shape=shape, seconds=75)
+
+    def each_objective(precision: str) -> list[Step]:
+        return [
+            train(name, *flags, shape=small, criterion=name, precision=precision, check_sync=True)
+            for name, flags in objectives().items()
+        ]
+
+    def repeat(precision: str) -> Step:
+        return Step(f"repeated and resumed {precision}", "repeat", {"precision": precision}, 55)
+
+    def matrix(precision: str) -> Step:
+        return Step(f"matrix products {precision}", "matrix", {"precision": precision}, 3)
+
+    steps = [Step("check", "check", {}, 35), matrix("bfloat16")]
+    steps += [pair("bfloat16", *main, ROUNDS), compiled(main), pair("bfloat16", *base), compiled(base)]
+    steps += [repeat("bfloat16"), *each_objective("bfloat16")]
+    steps += [pair("bfloat16", *shape) for shape in others if shape != base]
+    steps += [compiled(small), train("profile")]
     steps += [
-        train(f"{name} electra_small 128x128 bfloat16", flags, 10, shape=small, criterion=name)
-        for name, flags in objectives().items()
+        train("segments", "--sample-break-mode", "segments"),
+        train("without dropout", *NO_DROPOUT),
+        train("segments without dropout", "--sample-break-mode", "segments", *NO_DROPOUT),
+        train("4 loader workers", "--num-workers", "4"),
     ]
-    steps += [Step(f"all objectives {precision}", "smoke", {"precision": precision}, 60) for precision in HALF]
-    steps += [
-        train("segments electra_small 512x128 bfloat16", ["--sample-break-mode", "segments"], 10),
-        train("without dropout electra_small 512x128 bfloat16", NO_DROPOUT, 10),
-        train("segments without dropout", ["--sample-break-mode", "segments", *NO_DROPOUT], 10),
-        train("4 loader workers electra_small 512x128 bfloat16", ["--num-workers", "4"], 10),
-    ]
-    steps += [Step(f"repeated and resumed {precision}", "repeat", {"precision": precision}, 40) for precision in FLAGS]
-    steps.append(compiled[1])
     # a graph's results, here gradients, are kept while it runs again
-    accumulated = ["--compile-model", "--update-freq", "2"]
-    steps.append(train("compiled, --update-freq 2 electra_small 128x128 bfloat16", accumulated, 110, shape=small))
+    steps.append(compiled(small, "--update-freq", "2"))
     for precision in ("float16", "float32"):
-        steps += [pair(precision, *shape, rounds=1) for shape in (main, *others)]
-    steps.append(Step("all objectives float32", "smoke", {"precision": "float32"}, 30))
-    steps.append(
-        Step("compiled peer", "peer", of_main | {"compiled": True}, 100),
-    )
+        steps += [matrix(precision), *(pair(precision, *shape) for shape in (main, *others))]
+        steps += [repeat(precision), *each_objective(precision)]
+    steps.append(Step("compiled peer", "peer", {**dict(zip(SIZE, main)), "compiled": True}, 100))
     return [tiny(step) for step in steps] if dry_run else steps
 
 
@@ -302,10 +305,11 @@ class Measurements:
         updates: int | None = None,
         check_sync: bool = False,
         profiler: Any = None,
+        profiled: int = 0,
     ) -> dict[str, Any]:
         """fairseq-train: its speed from the end of the warm-up on, its memory, its loss and the time without a batch.
 
-        The objectives with a synonym table or a teacher get those.
+        The objectives with a synonym table or a teacher get those. The last updates are ``profiled`` and not timed.
         """
         from fairseq_cli.train import cli_main
 
@@ -314,12 +318,18 @@ class Measurements:
         words = [self.folder, "--user-dir", Path(tn_fairseq.__file__).parent, *TASK]
         words += ["--arch", arch, "--tokens-per-sample", length, "--batch-size", rows]
         words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split()]
-        words += ["--max-update", updates, *FLAGS[precision], "--no-epoch-checkpoints", "--disable-validation"]
+        words += [
+            "--max-update",
+            updates + profiled,
+            *FLAGS[precision],
+            "--no-epoch-checkpoints",
+            "--disable-validation",
+        ]
         words += ["--log-format", "none", "--save-dir", self.folder / "checkpoints"]
         words += [] if "--save" in flags else ["--no-save"]
         words += [self.teacher(arch) if word == "TEACHER" else word for word in flags if word != "--save"]
         words += [] if torch.cuda.is_available() else ["--cpu"]
-        recorder = Recorder(self.common, min(self.warm_up, updates // 2), profiler)
+        recorder = Recorder(self.common, min(self.warm_up, updates // 2), updates, profiler)
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(sys, "argv", ["fairseq-train", *map(str, words)]))
             for patch in recorder.patches(check_sync):
@@ -337,31 +347,19 @@ class Measurements:
         found |= {"peak bytes": peak_memory(self.common), "rows": rows, "weights": weights(recorder.trainer)}
         return found | {"FLOP a token": self.flops_of(arch, length)}
 
-    def profile(self, arch: str, rows: int, length: int, flags: Sequence[str] = ()) -> dict[str, Any]:
-        """The kernels that take longest in a few updates, and how long the GPU has nothing to do."""
+    def profile(self, arch: str, rows: int, length: int, flags: Sequence[str]) -> dict[str, Any]:
+        """Its speed, and then the kernels that take longest, and how long the GPU has nothing to do."""
         from torch.profiler import ProfilerActivity, profile, schedule
 
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
-        wait = self.warm_up
-        with profile(activities=activities, schedule=schedule(wait=wait, warmup=1, active=PROFILED)) as profiler:
-            self.train(arch, rows, length, flags, updates=wait + PROFILED + 2, profiler=profiler)
-        trace = self.common["output"] / "trace.json.gz"
+        with profile(
+            activities=activities, schedule=schedule(wait=self.updates, warmup=1, active=PROFILED)
+        ) as profiler:
+            found = self.train(arch, rows, length, flags, profiler=profiler, profiled=PROFILED + 2)
+        trace = self.common["output"] / f"{'-'.join(['trace', arch, str(rows), str(length), *flags])}.json.gz"
         profiler.export_chrome_trace(str(trace))
         with gzip.open(trace, "rt", encoding="utf-8") as file:
-            return summarize_trace(json.load(file)["traceEvents"])
-
-    def smoke(self, precision: str) -> dict[str, Any]:
-        """A few updates of each objective; synchronizations in forward and backward are errors."""
-        found: dict[str, Any] = {}
-        for name, flags in objectives().items():
-            one = self.measure(
-                "train",
-                {"arch": "electra_tiny", "rows": 16, "length": 64, "flags": flags, "criterion": name, "updates": 12}
-                | {"precision": precision, "check_sync": torch.cuda.is_available()},
-            )
-            kept = ("error", "details", "first and last loss", "updates without a finite loss")
-            found[name] = {key: one[key] for key in kept if key in one}
-        return {"objectives": found, "failed": [name for name, one in found.items() if "error" in one]}
+            return found | summarize_trace(json.load(file)["traceEvents"])
 
     def repeat(self, precision: str) -> dict[str, Any]:
         """Whether a run with the same seed has the same weights, and whether one that resumes has them."""
@@ -406,9 +404,12 @@ class Measurements:
 class Recorder:
     """Records the updates of a fairseq-train in this process, while its ``patches`` are active."""
 
-    def __init__(self, common: dict[str, Any], warm_up: int, profiler: Any):
-        self.common, self.warm_up, self.profiler = common, warm_up, profiler
+    def __init__(self, common: dict[str, Any], warm_up: int, updates: int, profiler: Any):
+        self.common, self.profiler = common, profiler
+        self.warm_up, self.updates = warm_up, updates  # the time begins after the first ones, and ends after these
+        self.began = time.perf_counter()
         self.starts: list[float] = []
+        self.synchronizations: list[str] = []  # where the CPU waited for the GPU
         self.tokens: list[int] = []
         self.losses: list[float] = []
         self.waits: list[float] = []  # for a batch
@@ -423,7 +424,7 @@ class Recorder:
         step, batch_of, forward = Trainer.train_step, BufferedIterator.__next__, FairseqTask.train_step
 
         def timed_step(trainer: Any, samples: Any, *args: Any, **options: Any) -> Any:
-            if len(self.starts) == self.warm_up:
+            if len(self.starts) in (self.warm_up, self.updates):
                 synchronize(self.common)
             self.starts.append(time.perf_counter())
             self.tokens.append(sum(sample["ntokens"] for sample in samples))
@@ -441,9 +442,9 @@ class Recorder:
             return found
 
         def checked(task: Any, *args: Any, **options: Any) -> Any:
-            if not self.losses:  # the first update moves the objective's tensors
+            if not 0 < len(self.losses) < self.warm_up:  # the first update moves the objective's tensors
                 return forward(task, *args, **options)
-            with no_synchronization():
+            with recorded_synchronizations(self.synchronizations):
                 return forward(task, *args, **options)
 
         return [
@@ -457,14 +458,17 @@ class Recorder:
     def results(self) -> dict[str, Any]:
         """The speed and the losses, as soon as the training ends."""
         synchronize(self.common)
-        seconds = time.perf_counter() - self.starts[self.warm_up]
+        seconds = [*self.starts, time.perf_counter()][self.updates] - self.starts[self.warm_up]
         found: dict[str, Any] = {
-            "tokens/s": sum(self.tokens[self.warm_up :]) / seconds,
-            "ms an update": 1e3 * seconds / (len(self.starts) - self.warm_up),
+            "tokens/s": sum(self.tokens[self.warm_up : self.updates]) / seconds,
+            "ms an update": 1e3 * seconds / (self.updates - self.warm_up),
             # the first batch after the warm-up came before its time began
-            "share of the time without a batch": sum(self.waits[self.warm_up + 1 : len(self.losses)]) / seconds,
+            "share of the time without a batch": sum(self.waits[self.warm_up + 1 : self.updates]) / seconds,
             "first and last loss": [self.losses[0], self.losses[-1]],
+            "seconds before the first update": self.starts[0] - self.began,
         }
+        if self.synchronizations:
+            found["synchronizations"] = dict(Counter(self.synchronizations))
         bad = [number for number, loss in enumerate(self.losses, 1) if not math.isfinite(loss)]
         # half precision may skip an update while it looks for its scale
         return found | ({"updates without a finite loss": bad} if bad else {})
@@ -517,13 +521,16 @@ def weights(trainer: Any) -> str:
 
 
 @contextmanager
-def no_synchronization() -> Iterator[None]:
-    """Make synchronizations of the CPU with the GPU errors."""
-    torch.cuda.set_sync_debug_mode("error")
+def recorded_synchronizations(places: list[str]) -> Iterator[None]:
+    """Add to ``places`` the lines of code that make the CPU wait for the GPU."""
+    torch.cuda.set_sync_debug_mode("warn")
     try:
-        yield
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
     finally:
         torch.cuda.set_sync_debug_mode("default")
+    places += [f"{one.filename}:{one.lineno}" for one in caught if "synchronizing CUDA" in str(one.message)]
 
 
 def stop_loaders() -> None:
@@ -550,8 +557,7 @@ def describe(found: Mapping[str, Any]) -> str:
     for name, form in (("tokens/s", "{:,.0f} tokens/s"), ("FLOP/s", "{:.3g} FLOP/s")):
         if name in found:
             return form.format(found[name])
-    hidden = ("objectives", "longest")
-    return ", ".join(f"{name}: {value}" for name, value in found.items() if name not in hidden)
+    return ", ".join(f"{name}: {value}" for name, value in found.items() if name != "longest")
 
 
 def report(results: Mapping[str, Any]) -> None:
@@ -581,8 +587,16 @@ def report(results: Mapping[str, Any]) -> None:
     if costs:
         print()
         show(["update of electra_small, 128 x 128", "ms", "ratio"], costs)
-    for kernel in steps.get("profile", {}).get("longest", []):
-        print(f"{kernel['share']:6.1%} {kernel['times']:6.1f} x {kernel['kernel'][:100]}")
+    for title, found in steps.items():
+        if found.get("longest"):
+            busy = found["share of the time in which the GPU works"]
+            print(
+                f"\n{title}: {found['kernels an update']:,.0f} kernels an update; the GPU works {busy:.0%} of the time"
+            )
+        for kernel in found.get("longest", []):
+            print(f"{kernel['share']:6.1%} {kernel['times']:6.1f} x {kernel['kernel'][:100]}")
+        for place, times in found.get("synchronizations", {}).items():
+            print(f"{title} waits for the GPU at {place}, {times} times")
     if results["left out"]:
         print(f"\nleft out, because the time is over: {', '.join(results['left out'])}")
 

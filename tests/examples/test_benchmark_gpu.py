@@ -2,11 +2,13 @@ import json
 import queue
 import sys
 import threading
+import warnings
 from types import SimpleNamespace
 
 import pytest
 from helpers import PLUGIN, load_script
 
+MAIN = "electra_small 512x128 bfloat16"
 SCRIPT = PLUGIN.parent / "examples" / "benchmark_gpu.py"
 
 
@@ -35,17 +37,19 @@ def keep(benchmark, monkeypatch, *titles):
 def test_the_first_steps_work_at_a_tiny_size(benchmark, monkeypatch, tmp_path, capsys):
     """The test asserts no speed, because that depends on the machine."""
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
-    main, small = "electra_small 512x128 bfloat16", "mlm_soft_reg electra_small 128x128 bfloat16"
-    keep(benchmark, monkeypatch, "check", "matrix products bfloat16", main, small, "profile")
+    small = "mlm_soft_reg electra_small 128x128 bfloat16"
+    profile = f"profile {MAIN}"
+    keep(benchmark, monkeypatch, "check", "matrix products bfloat16", MAIN, small, profile)
     run(benchmark, monkeypatch, "--output", tmp_path / "gpu", "--dry-run", "--minutes", 30)
     steps = json.loads((tmp_path / "gpu" / "results.json").read_text())["steps"]
     assert len(steps) == 5 and not [(title, found) for title, found in steps.items() if "error" in found]
-    pair = steps[main]
+    pair = steps[MAIN]
     assert pair["ratio"] == pair["ours"]["tokens/s"] / pair["peer"]["tokens/s"] > 0
     assert pair["ours"]["FLOP a token"] > 0 and 0 <= pair["ours"]["share of the time without a batch"] < 1
     assert steps[small]["first and last loss"][0] > 0
-    assert (tmp_path / "gpu" / "trace.json.gz").exists()
-    assert f"{main}, ours" in capsys.readouterr().out
+    assert steps[profile]["tokens/s"] > 0 and "longest" in steps[profile]
+    assert list((tmp_path / "gpu").glob("trace-*.json.gz"))
+    assert f"{MAIN}, ours" in capsys.readouterr().out
 
 
 def test_without_a_gpu_it_says_so(benchmark, monkeypatch, tmp_path):
@@ -81,14 +85,15 @@ class FakeProcess:
 
 
 def test_a_step_that_fails_hangs_or_dies_takes_one_line(benchmark, monkeypatch, tmp_path, capsys):
-    FakeProcess.answers = {"check": {"tokens/s": 1000.0}, "matrix": "hangs", "smoke": "dies"}
+    FakeProcess.answers = {"check": {"tokens/s": 1000.0}, "matrix": "hangs", "repeat": "dies"}
     monkeypatch.setattr(benchmark, "Subject", FakeProcess)
-    titles = ("check", "matrix products float32", "profile", "all objectives float16")
+    titles = ("check", "matrix products float32", f"profile {MAIN}", "repeated and resumed float16")
     keep(benchmark, monkeypatch, *titles)
     run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 30)
     lines = capsys.readouterr().out.splitlines()
     assert "check: 1,000 tokens/s" in lines and "matrix products float32: failed: took too long" in lines
-    assert "profile: failed: RuntimeError: no" in lines and "all objectives float16: failed: the process died" in lines
+    assert f"profile {MAIN}: failed: RuntimeError: no" in lines
+    assert "repeated and resumed float16: failed: the process died" in lines
     assert list(json.loads((tmp_path / "results.json").read_text())["steps"]) == list(titles)
 
 
@@ -135,6 +140,17 @@ def test_a_batch_that_does_not_fit_is_halved(benchmark, tmp_path):
         return {"rows": rows}
 
     assert measurements.fitting(train, "bert_base", 8, 16, "float32") == {"rows": 2} and tried == [8, 4, 2]
+
+
+def test_synchronizations_are_recorded_with_their_place(benchmark, monkeypatch):
+    modes, places = [], []
+    monkeypatch.setattr("torch.cuda.set_sync_debug_mode", modes.append)
+    with benchmark.recorded_synchronizations(places):
+        for _ in range(2):
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+        warnings.warn("another", stacklevel=1)
+    assert modes == ["warn", "default"]
+    assert len(places) == 2 and len(set(places)) == 1 and __file__ in places[0]
 
 
 def test_threads_that_wait_with_a_batch_end(benchmark):
