@@ -5,8 +5,8 @@
 
 The most important steps come first: fairseq-train beside a loop over the classes of transformers, in turns; compiled
 models, and what takes the time in them; whether runs are repeated and resumed exactly; each objective, and where it
-waits for the GPU; then the other shapes and precisions. Each step's results are added to GPU/results.json when it ends. A
-step that no longer fits into the minutes is left out; the same command goes on with it. A step that fails takes one
+waits for the GPU; then the other shapes and precisions. Each step's results are added to GPU/results.json when it ends.
+A step that no longer fits into the minutes is left out; the same command goes on with it. A step that fails takes one
 line, and the next one starts. The text is random, with as many words as BERT has, because its content does not change
 the speed.
 """
@@ -314,7 +314,7 @@ class Measurements:
         from fairseq_cli.train import cli_main
 
         criterion = criterion or baseline(arch)
-        updates = self.updates if updates is None or self.common["dry_run"] else updates
+        updates = updates or self.updates
         words = [self.folder, "--user-dir", Path(tn_fairseq.__file__).parent, *TASK]
         words += ["--arch", arch, "--tokens-per-sample", length, "--batch-size", rows]
         words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split()]
@@ -367,8 +367,7 @@ class Measurements:
         size |= {"arch": "electra_tiny", "rows": 4, "length": 16} if self.common["dry_run"] else {}
         run, saved = partial(self.train, **size), self.folder / precision
         first, second = run(), run()
-        save = ["--save", "--save-dir", str(saved), "--save-interval-updates", str(half), "--max-update", str(half)]
-        run(flags=save)
+        run(flags=["--save", "--save-dir", str(saved), "--save-interval-updates", str(half)], updates=half)
         resumed = run(flags=["--restore-file", str(saved / "checkpoint_last.pt")])
         return {
             "repeated exactly": first["weights"] == second["weights"],
@@ -458,12 +457,13 @@ class Recorder:
     def results(self) -> dict[str, Any]:
         """The speed and the losses, as soon as the training ends."""
         synchronize(self.common)
-        seconds = [*self.starts, time.perf_counter()][self.updates] - self.starts[self.warm_up]
+        end = min(self.updates, len(self.starts))  # a resumed run makes fewer updates
+        seconds = [*self.starts, time.perf_counter()][end] - self.starts[self.warm_up]
         found: dict[str, Any] = {
-            "tokens/s": sum(self.tokens[self.warm_up : self.updates]) / seconds,
-            "ms an update": 1e3 * seconds / (self.updates - self.warm_up),
+            "tokens/s": sum(self.tokens[self.warm_up : end]) / seconds,
+            "ms an update": 1e3 * seconds / (end - self.warm_up),
             # the first batch after the warm-up came before its time began
-            "share of the time without a batch": sum(self.waits[self.warm_up + 1 : self.updates]) / seconds,
+            "share of the time without a batch": sum(self.waits[self.warm_up + 1 : end]) / seconds,
             "first and last loss": [self.losses[0], self.losses[-1]],
             "seconds before the first update": self.starts[0] - self.began,
         }

@@ -177,7 +177,8 @@ def without_masks(task, batch):
 def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family, criterion, mode):
     """Tensors on the device "meta" have no values, so reading one fails where a GPU would synchronize.
 
-    The criterion moves to the batch's device, because fairseq does not always move it.
+    fairseq asks whether the sample size is 0, so it must be a number. The criterion moves to the batch's device,
+    because fairseq does not always move it.
     """
     flags = ["--criterion", criterion, "--synonym-table", synonym_table, "--prediction-mode", mode]
     if criterion == "mlm_hard_correction":
@@ -185,7 +186,9 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
     task, model, criterion = build(family, "--task", "electra", *flags)
     batch = apply_to_sample(lambda tensor: tensor.to("meta"), first_batch(task))
     loss, sample_size, log = criterion(model.to("meta"), batch)
-    assert all(torch.is_tensor(value) for key, value in log.items() if key not in ("ntokens", "nsentences"))
+    counts = {key for key, value in log.items() if isinstance(value, int)}
+    assert counts == {"ntokens", "nsentences", "masked", "sample_size"} and sample_size == log["masked"] > 0
+    assert all(torch.is_tensor(value) for key, value in log.items() if key not in counts)
     (loss / sample_size).backward()
     assert any(parameter.grad is not None for parameter in model.parameters())
 

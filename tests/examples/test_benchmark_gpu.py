@@ -38,17 +38,18 @@ def test_the_first_steps_work_at_a_tiny_size(benchmark, monkeypatch, tmp_path, c
     """The test asserts no speed, because that depends on the machine."""
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
     small = "mlm_soft_reg electra_small 128x128 bfloat16"
-    profile = f"profile {MAIN}"
-    keep(benchmark, monkeypatch, "check", "matrix products bfloat16", MAIN, small, profile)
+    profile, repeat = f"profile {MAIN}", "repeated and resumed float32"
+    keep(benchmark, monkeypatch, "check", "matrix products bfloat16", MAIN, small, profile, repeat)
     run(benchmark, monkeypatch, "--output", tmp_path / "gpu", "--dry-run", "--minutes", 30)
     steps = json.loads((tmp_path / "gpu" / "results.json").read_text())["steps"]
-    assert len(steps) == 5 and not [(title, found) for title, found in steps.items() if "error" in found]
+    assert len(steps) == 6 and not [(title, found) for title, found in steps.items() if "error" in found]
     pair = steps[MAIN]
     assert pair["ratio"] == pair["ours"]["tokens/s"] / pair["peer"]["tokens/s"] > 0
     assert pair["ours"]["FLOP a token"] > 0 and 0 <= pair["ours"]["share of the time without a batch"] < 1
     assert steps[small]["first and last loss"][0] > 0
     assert steps[profile]["tokens/s"] > 0 and "longest" in steps[profile]
     assert list((tmp_path / "gpu").glob("trace-*.json.gz"))
+    assert steps[repeat]["repeated exactly"] and steps[repeat]["resumed exactly"]
     assert f"{MAIN}, ours" in capsys.readouterr().out
 
 
@@ -87,7 +88,7 @@ class FakeProcess:
 def test_a_step_that_fails_hangs_or_dies_takes_one_line(benchmark, monkeypatch, tmp_path, capsys):
     FakeProcess.answers = {"check": {"tokens/s": 1000.0}, "matrix": "hangs", "repeat": "dies"}
     monkeypatch.setattr(benchmark, "Subject", FakeProcess)
-    titles = ("check", "matrix products float32", f"profile {MAIN}", "repeated and resumed float16")
+    titles = ("check", f"profile {MAIN}", "repeated and resumed float16", "matrix products float32")
     keep(benchmark, monkeypatch, *titles)
     run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 30)
     lines = capsys.readouterr().out.splitlines()

@@ -23,7 +23,7 @@ from ..core.synonym_table import load_synonym_table
 from ..data import count_symbols
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
-from ..objectives.base import Metric, add_up
+from ..objectives.base import Metric, SampleSize, add_up
 from ..objectives.mlm_distillation import EMA
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class MaskedLMCriterion(FairseqCriterion):
     @one_line_errors()
     def forward(
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
-    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    ) -> tuple[Tensor, SampleSize, dict[str, Any]]:
         """The summed loss of a batch, the sample size by which fairseq divides it, and what to log."""
         # with several workers, and in fairseq-validate, fairseq moves only criteria that have parameters to the GPU
         self.objective.to(sample["target"].device)

@@ -52,9 +52,13 @@ def train_step(original: Callable, trainer: Trainer, samples: Sequence[Any], *ar
 
 @replaces(Trainer, "clip_grad_norm")
 def clip_grad_norm(original: Callable, trainer: Trainer, *args: Any, **options: Any) -> Any:
-    """Name the update in the error for an overflow in half precision, which fairseq logs when it skips the update."""
+    """The norm on the CPU, because fairseq asks for it several times, and each time would wait for a GPU.
+
+    The error for an overflow in half precision, which fairseq logs when it skips the update, names the update.
+    """
     try:
-        return original(trainer, *args, **options)
+        norm = original(trainer, *args, **options)
+        return norm.cpu() if is_built(trainer) else norm
     except OverflowError as error:
         if not is_built(trainer):
             raise

@@ -15,7 +15,7 @@ from ..core import corruption
 from ..core.errors import InputError, naming
 from ..core.masked_prediction import ElectraOutput
 from ..objectives import OBJECTIVES, Objective
-from ..objectives.base import add_up
+from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
 from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm, without_adapters
@@ -93,14 +93,15 @@ class TrueNegativeTrainer(Trainer):
         self._add_up("train" if core.training else "eval", logs)
         if core.training:
             if self._drops_positions:
-                self._sizes.append(torch.stack([logs["masked"], sample_size]))
+                sizes = (torch.as_tensor(size, device=loss.device) for size in (logs["masked"], sample_size))
+                self._sizes.append(torch.stack([*sizes]))
             if self.args.average_tokens_across_devices:
                 loss = loss * self.accelerator.num_processes  # because processes average their gradients
             elif self.args.n_gpu > 1:
                 loss = loss / self.args.n_gpu  # the Trainer divided the masked tokens by it
             loss = loss / torch.as_tensor(num_items_in_batch).clamp(min=1)  # an update may have no masked token
         else:
-            loss = loss / torch.where(sample_size > 0, sample_size, 1)
+            loss = loss / divisor(sample_size)
         outputs = {"loss": loss} if encoder.logits is None else {"loss": loss, "logits": encoder.logits}
         return (loss, outputs) if return_outputs else loss
 
@@ -113,7 +114,7 @@ class TrueNegativeTrainer(Trainer):
         if not self.accelerator.sync_gradients:
             return loss
         masked, sample_size = self.accelerator.reduce(torch.stack(self._sizes).sum(dim=0), "sum")
-        scale = masked / torch.where(sample_size > 0, sample_size, 1)
+        scale = masked / divisor(sample_size)
         torch._foreach_mul_([parameter.grad for parameter in model.parameters() if parameter.grad is not None], scale)
         loss = loss + (scale - 1) * sum(self._losses)  # the Trainer adds up the losses of the update
         self._sizes, self._losses = [], []

@@ -119,6 +119,13 @@ class EncoderModel(BaseFairseqModel):
         if not 0 < cfg.init_std < math.inf:
             raise InputError(f"--init-std must be positive, not {cfg.init_std}")
 
+    def train(self, mode: bool = True) -> "EncoderModel":
+        """As torch's, but visit no module in training mode: fairseq calls this twice in each update."""
+        return self if mode and self.training else super().train(mode)
+
+    def set_num_updates(self, num_updates: int) -> None:
+        """Visit no module, because none of them counts the updates; fairseq's method would, in each update."""
+
     def encode(
         self,
         encoder: TransformerEncoder,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor, nn
@@ -70,6 +70,15 @@ def add_up(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if sums:
         sums["mismatched"] = sums["masked"] - sums["correct"]
     return sums
+
+
+# a tensor if it depends on the predictions
+SampleSize = Union[int, Tensor]
+
+
+def divisor(sample_size: SampleSize) -> SampleSize:
+    """The sample size, or 1 instead of 0."""
+    return torch.where(sample_size > 0, sample_size, 1) if isinstance(sample_size, Tensor) else sample_size or 1
 
 
 class Objective(nn.Module):
@@ -149,9 +158,9 @@ class Objective(nn.Module):
         """The loss of each masked position, (N), and what to log; ``nll``, (N), is that of plain masked LM."""
         return nll, {}
 
-    def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], Tensor]:
+    def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Optional[Tensor], SampleSize]:
         """The weight of each masked position (N), None if all are equal, and the sample size that divides the loss."""
-        return None, masked.masked_tokens.sum()
+        return None, len(masked.targets)
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
@@ -174,7 +183,7 @@ class Objective(nn.Module):
 
     # The training step
 
-    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
         """The summed loss of a batch, the sample size that divides it, and what to log.
 
         The batch is fairseq's: ``net_input`` with ``src_tokens``, (B, T), ``target``, (B, T), with the gold tokens at
@@ -190,7 +199,7 @@ class Objective(nn.Module):
         logs = {**logs, **more_logs}
         if regularization is not None:
             loss = loss + regularization
-        masked_count = masked.masked_tokens.sum()
+        masked_count = len(masked.targets)  # a sum of masked_tokens would make fairseq wait for a GPU
         if isinstance(output, ElectraOutput):
             detection, more_logs = self.detect(output, masked, sample["net_input"]["src_tokens"].ne(self.padding))
             logs = {**logs, **more_logs}
@@ -262,11 +271,11 @@ class Objective(nn.Module):
         }
         return loss.sum() / tokens.clamp(min=1), logs
 
-    def weigh(self, generator_loss: Tensor, sample_size: Tensor, detection: Tensor, masked_count: Tensor) -> Tensor:
+    def weigh(self, generator_loss: Tensor, sample_size: SampleSize, detection: Tensor, masked_count: int) -> Tensor:
         """The weighted sum of ELECTRA's two losses, to be divided by the number of masked tokens."""
         # the generator's loss is a mean over its sample size, the discriminator's over the tokens: scale both to
         # the number of masked tokens, so that corrections of the one do not change how much the other learns
-        generator_loss = generator_loss * (masked_count / torch.where(sample_size > 0, sample_size, 1))
+        generator_loss = generator_loss * (masked_count / divisor(sample_size))
         return (
             self.cfg.generator_loss_weight * generator_loss
             + self.cfg.discriminator_loss_weight * detection * masked_count

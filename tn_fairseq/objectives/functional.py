@@ -65,7 +65,8 @@ def distillation(
     number, or one for each position, (N). A weight of 0, or a teacher that is certain of w_k, gives plain masked LM.
     The teacher gets no gradient.
     """
-    share = torch.as_tensor(weight, dtype=torch.float32, device=logits.device).expand(len(targets))
+    # torch.as_tensor would copy a number to a GPU, and wait for it
+    share = weight.float() if isinstance(weight, Tensor) else torch.full_like(targets, weight, dtype=torch.float32)
     return soft_cross_entropy(logits, targets, teacher_logits.detach(), share, temperature)
 
 

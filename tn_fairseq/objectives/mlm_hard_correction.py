@@ -11,7 +11,7 @@ from ..core import corruption
 from ..core.errors import InputError
 from ..core.masked_prediction import ElectraOutput, MaskedPredictions, false_negatives
 from . import functional
-from .base import PERCENT, Metric, Objective, ObjectiveConfig
+from .base import PERCENT, Metric, Objective, ObjectiveConfig, SampleSize
 from .judge import judge_scores
 
 DISCRIMINATOR = "discriminator"
@@ -98,11 +98,11 @@ class HardCorrection(Objective):
         judged = false_negatives(masked.predictions, masked.words, self.synonyms)
         return {**counts, "judged": judged.sum(), "judge_agreed": masked.false_negative.sum()}
 
-    def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Tensor, Tensor]:
+    def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Tensor, SampleSize]:
         weights = functional.hard_correction(masked.false_negative, self.cfg.hard_correction_weight)
         if self.cfg.hard_correction_divisor == "kept":
             return weights, weights.sum()
-        return weights, masked.masked_tokens.sum()
+        return weights, len(masked.targets)
 
     def detection_targets(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

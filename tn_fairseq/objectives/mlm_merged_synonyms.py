@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import InputError
-from .base import Objective, ObjectiveConfig
+from .base import Objective, ObjectiveConfig, SampleSize
 
 
 @dataclass
@@ -35,7 +35,7 @@ class MergedSynonyms(Objective):
         super().__init__(*args, **options)
         self.register_buffer("first", first_of_group(self.synonyms), persistent=False)
 
-    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
         if self.cfg.merged != "inputs":
             sample = {**sample, "target": self.first[sample["target"]]}
         if self.cfg.merged != "targets":

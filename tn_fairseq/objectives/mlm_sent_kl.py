@@ -57,7 +57,7 @@ class SentenceKL(Objective):
         divergence = functional.sentence_kl(predicted_hidden, original_hidden, self.cfg.sent_kl_temperature)
         mean = (divergence * positions).sum() / positions.sum().clamp(min=1)
         # the caller divides by the number of masked positions
-        summed = mean * masked.masked_tokens.sum()
+        summed = mean * len(masked.targets)
         return self.cfg.sent_kl_weight * summed, {"sent_kl": summed.detach()}
 
     def encode(self, model: nn.Module, sample: dict[str, Any], tokens: Tensor) -> Tensor:

@@ -56,6 +56,6 @@ class SynonymTying(SynonymMarginal):
         embeddings = input_word_embeddings(model)
         distances = functional.synonym_distance(embeddings.weight, self.tied, self.partners, self.starts)
         # the caller divides by the number of masked positions
-        distance = distances.sum() / max(len(self.tied), 1) * masked.masked_tokens.sum()
+        distance = distances.sum() / max(len(self.tied), 1) * len(masked.targets)
         loss = loss + self.cfg.synonym_tying_weight * distance
         return loss, {**logs, "synonym_distance": distance.detach()}

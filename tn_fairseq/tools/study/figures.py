@@ -64,6 +64,9 @@ MEASURE_AGAIN = f"delete {COMMAND} in its folder to measure again"  # without fi
 # what ``collect_start`` returns
 START_KEYS = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
 
+# columns of a comparison that study.json omits if there is nothing to say
+OPTIONAL = ("values", "difference", "low", "high", "p", "holm", "margin", "equivalent", "detectable")
+
 Key = Tuple[str, str, str, int]  # group, name, unit, and whether more is better
 Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
 Curve = Dict[str, List[float]]
@@ -226,6 +229,15 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     }
 
 
+def without_none(results: Dict[str, Any]) -> Dict[str, Any]:
+    """The results as study.json has them: comparisons have only the columns that say something."""
+    starts = {
+        name: start_results | {"comparisons": [_without_none(row) for row in start_results["comparisons"]]}
+        for name, start_results in results["starts"].items()
+    }
+    return results | {"starts": starts}
+
+
 def _without_none(row: Dict[str, Any]) -> Dict[str, Any]:
     return {column: value for column, value in row.items() if value is not None}
 
@@ -246,7 +258,8 @@ def add_earlier(figures: Figures, study: Dict[str, Any], runs: Sequence[Run]) ->
     # these intervals are from comparisons of all runs of a study, so only arms can be joined
     for rows, group in ((figures.words, WORDS), (figures.costs, COST)):
         known = {row["arm"] for row in rows}
-        rows += [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
+        new_rows = [row for row in study["comparisons"] if row["group"] == group and row["arm"] not in known]
+        rows += [dict.fromkeys(OPTIONAL) | row for row in new_rows]
     figures.speeds = study["tokens_per_second"] | figures.speeds
 
 
