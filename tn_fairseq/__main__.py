@@ -1,6 +1,7 @@
 """The command ``tn-fairseq``, which is also ``python -m tn_fairseq``."""
 
 import difflib
+import logging
 import os
 import select
 import sys
@@ -42,6 +43,8 @@ def _run(words: list[str]) -> None:
         return
     command, options = _split(words)
     if command not in WITHOUT_FAIRSEQ:
+        # one of fairseq's tasks would ask each user for tensorboardX; look doctor says what it is good for
+        logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
         register()
     # only this command is imported, because the imports of the others are slow
     import_module(f".commands.{command.replace(' ', '_').replace('-', '_')}", __package__).main(options)
