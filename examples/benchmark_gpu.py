@@ -164,7 +164,7 @@ def plan(dry_run: bool) -> list[Step]:
         return Step(title, "profile" if title.startswith("profile") else "train", options, seconds)
 
     def compiled(shape: tuple[str, int, int], *flags: str) -> Step:
-        return train(" ".join(["profile, compiled", *flags]), "--compile-model", *flags, shape=shape, seconds=75)
+        return train(" ".join(["profile, compiled", *flags]), "--compile-model", *flags, shape=shape, seconds=100)
 
     def each_objective(precision: str) -> list[Step]:
         return [
