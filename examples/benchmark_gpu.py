@@ -189,7 +189,6 @@ def plan(dry_run: bool) -> list[Step]:
         train("segments without dropout", "--sample-break-mode", "segments", *NO_DROPOUT),
         train("4 loader workers", "--num-workers", "4"),
     ]
-    # a graph's results, here gradients, are kept while it runs again
     steps.append(compiled(small, "--update-freq", "2"))
     for precision in ("float16", "float32"):
         steps += [matrix(precision), *(pair(precision, *shape) for shape in (main, *others))]

@@ -17,6 +17,7 @@ from helpers import FAMILIES, first_batch, training_flags
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.fairseq_patches import training
+from tn_fairseq.modules import transformer_encoder
 
 TOO_LARGE = 1 << 17
 WINDOW = 2  # clean updates after which the loss scale doubles
@@ -79,6 +80,20 @@ def test_an_overflow_skips_and_names_the_update(build_trainer, caplog, family, c
         assert all(torch.isfinite(tensor).all() for tensor in what_an_update_changes(trainer))
     assert skipped[0] == (1, TOO_LARGE / 2) and torch.Tensor.cuda is to_gpu
     assert overflows(caplog.messages) == skipped
+
+
+def test_batches_that_are_added_up_use_no_graphs(build_trainer, monkeypatch):
+    trainer, batch = build_trainer("bert", "--criterion", "mlm_hard_correction")
+    allowed, forward = [], type(trainer.task).train_step
+
+    def train_step(*args, **options):
+        allowed.append(transformer_encoder._graphs_allowed)
+        return forward(*args, **options)
+
+    monkeypatch.setattr(type(trainer.task), "train_step", train_step)
+    for batches in ([batch], [batch, batch], [batch, {}], [batch]):
+        trainer.train_step(batches)
+    assert allowed == [True, False, False, True, True]
 
 
 # Moving averages

@@ -15,6 +15,7 @@ from tn_fairseq.modules.transformer_encoder import (
     layout,
     padding_after,
     positions_in_documents,
+    without_graphs,
 )
 
 
@@ -194,6 +195,27 @@ def test_training_on_a_cpu_without_padding_changes_nothing(padding, monkeypatch)
     output, gradients = encode(encoder.eval(), x, padding)
     torch.testing.assert_close(packed_output[~padding], output[~padding], atol=1e-4, rtol=1e-3)
     torch.testing.assert_close(packed_gradients, gradients, atol=1e-4, rtol=1e-3)
+
+
+def test_a_graph_runs_for_the_shape_of_the_first_batch_unless_batches_are_added_up(monkeypatch):
+    encoder, called = TransformerEncoder(8, 8, 1, 2, 8, 0.0, 0.0), []
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    monkeypatch.setattr(encoder.layers, "_compiled_call_impl", lambda x, attended: called.append(len(x)) or x)
+    encoder.compiled = True
+
+    def run(rows):
+        encoder(torch.randn(rows, 8, 8), torch.zeros(rows, 8, dtype=torch.bool), known=layout(torch.full((rows,), 8)))
+
+    run(2), run(3), run(2)
+    assert called == [16, 16]
+    with without_graphs():
+        run(2)
+    assert called == [16, 16]
+    encoder.eval()
+    run(2)
+    encoder.train()
+    run(2)
+    assert called == [16, 16, 16]
 
 
 def test_packed_attention_weights_are_dropped_in_training():

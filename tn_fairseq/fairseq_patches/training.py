@@ -17,6 +17,7 @@ from fairseq.trainer import Trainer
 from torch import nn
 
 from ..models.electra import ElectraModel
+from ..modules.transformer_encoder import without_graphs
 from .bf16 import is_built
 from .replacing import replaces
 
@@ -41,7 +42,8 @@ def train_step(original: Callable, trainer: Trainer, samples: Sequence[Any], *ar
         # if half precision overflows, fairseq skips the update, but first creates an unused zero with .cuda()
         with patch.object(torch.Tensor, "cuda", torch.Tensor.cpu) if without_gpu else nullcontext():
             batches = [sample for sample in samples if sample is not None and len(sample)]
-            return original(trainer, batches or samples[:1], *args, **options)
+            with without_graphs() if len(batches) > 1 else nullcontext():
+                return original(trainer, batches or samples[:1], *args, **options)
     except FloatingPointError as error:
         reason = str(error).splitlines()[0].rstrip(".")
         sys.exit(

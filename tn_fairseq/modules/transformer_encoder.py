@@ -3,6 +3,8 @@
 B is the batch size, T the length, E the embedding size, H the hidden size.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Optional, Union
 
@@ -82,6 +84,23 @@ class DocumentBounds(NamedTuple):
 
     starts: Tensor  # (documents + 1), int32; the last entry is the number of tokens
     longest: int  # in tokens
+
+
+_graphs_allowed = True
+
+
+@contextmanager
+def without_graphs() -> Iterator[None]:
+    """Use no CUDA graphs: the gradients of one are in its memory, which it overwrites when it runs again.
+
+    So they cannot be added up over several batches (https://github.com/pytorch/pytorch/issues/169545).
+    """
+    global _graphs_allowed
+    _graphs_allowed = False
+    try:
+        yield
+    finally:
+        _graphs_allowed = True
 
 
 class Layout(NamedTuple):
@@ -281,7 +300,7 @@ class TransformerEncoder(nn.Module):
         return x.view(*padding.shape, -1)
 
     def _through_layers(self, x: Tensor, attended: Attended) -> Tensor:
-        if not (self.compiled and self.training and x.is_cuda and isinstance(attended, Grid)):
+        if not (self.compiled and self.training and x.is_cuda and isinstance(attended, Grid) and _graphs_allowed):
             return self.layers.forward(x, attended)
         shape = attended.rows, x.size(0)
         if self.graph_shape is None:
@@ -337,7 +356,7 @@ class TransformerEncoder(nn.Module):
         """Compile the layers for training, when they are first used; parameters keep their names.
 
         The layers share the code, which is for all shapes. On a GPU, all layers together become CUDA graphs, without
-        Python between the kernels, for batches with the shape of the first.
+        Python between the kernels, for batches with the shape of the first, if an update has one batch.
         """
         self.compiled = True
         for layer in self.layers:
