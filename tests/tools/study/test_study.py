@@ -651,6 +651,15 @@ def test_curves_by_hand():
     assert reach(8, *smoothed(curve, 20)) is None
 
 
+def test_a_curve_with_regular_updates_is_written_with_their_distance():
+    regular = {"arm": "plain", "seed": 1, "updates": [10, 20, 30], "accuracy": [1, 2, 3], "loss": [3, 2, 1]}
+    other = regular | {"updates": [10, 20, 40]}
+    results = {"starts": {"start": {"comparisons": [], "curves": [regular, other]}}}
+    written = figures.compact(results)["starts"]["start"]["curves"]
+    assert written == [{"every": 10} | {key: regular[key] for key in ("arm", "seed", "accuracy", "loss")}, other]
+    assert [figures._complete_curve(curve) for curve in written] == [regular, other]
+
+
 def test_curves_are_compared_at_the_updates_that_all_have():
     assert study_plots.average([([10, 20, 30], [1, 2, 3]), ([20, 30, 40], [4, 7, 9])]) == ([20, 30], [3, 5])
     curves = [("plain", 1, [10, 20, 40]), ("new", 1, [20, 30, 40]), ("new", 2, [20, 30, 40])]

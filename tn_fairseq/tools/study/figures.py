@@ -229,13 +229,29 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     }
 
 
-def without_none(results: Dict[str, Any]) -> Dict[str, Any]:
-    """The results as study.json has them: comparisons have only the columns that say something."""
-    starts = {
-        name: start_results | {"comparisons": [_without_none(row) for row in start_results["comparisons"]]}
-        for name, start_results in results["starts"].items()
-    }
+def compact(results: Dict[str, Any]) -> Dict[str, Any]:
+    """The results as study.json has them: comparisons without empty columns, and one number for regular updates."""
+    starts = {}
+    for name, start_results in results["starts"].items():
+        comparisons = [_without_none(row) for row in start_results["comparisons"]]
+        curves = [_compact_curve(curve) for curve in start_results["curves"]]
+        starts[name] = start_results | {"comparisons": comparisons, "curves": curves}
     return results | {"starts": starts}
+
+
+def _compact_curve(curve: Dict[str, Any]) -> Dict[str, Any]:
+    """A curve with the distance of its points, ``every``, instead of their updates, if all are this far apart."""
+    updates = curve["updates"]
+    if not updates or updates != [updates[0] * number for number in range(1, len(updates) + 1)]:
+        return curve
+    return {"every": updates[0]} | {key: value for key, value in curve.items() if key != "updates"}
+
+
+def _complete_curve(curve: Dict[str, Any]) -> Dict[str, Any]:
+    if "every" not in curve:
+        return curve
+    updates = [curve["every"] * number for number in range(1, len(curve["loss"]) + 1)]
+    return {key: value for key, value in curve.items() if key != "every"} | {"updates": updates}
 
 
 def _without_none(row: Dict[str, Any]) -> Dict[str, Any]:
@@ -246,7 +262,7 @@ def add_earlier(figures: Figures, study: Dict[str, Any], runs: Sequence[Run]) ->
     """Add the ``runs`` of a start of an earlier study that are not there yet."""
     new = [run for run in runs if run not in figures.curves]
     figures.about |= _rows_by_run(study["runs"], new)
-    figures.curves |= _rows_by_run(study["curves"], new)
+    figures.curves |= _rows_by_run([_complete_curve(curve) for curve in study["curves"]], new)
     by_key = {(run.arm, run.seed): run for run in runs}
     for rows, measure in ((figures.rates, "rates"), (figures.elsewhere, "elsewhere")):
         rows += [row for row in study.get(measure, []) if by_key.get((row["arm"], row["seed"])) in new]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from ...core.files import write_text
-from .figures import collect, without_none
+from .figures import collect, compact
 from .paper_tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 from .plan import Plan
 from .runner import RECORD
@@ -39,7 +39,7 @@ def write_study(
 ) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
     results = collect(plan, folder, machine, earlier)
-    write_text(folder / JSON, json.dumps(without_none(results), separators=(",", ":"), ensure_ascii=False) + "\n")
+    write_text(folder / JSON, json.dumps(compact(results), separators=(",", ":"), ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
         shutil.copyfile(path, folder / "plan.yaml")
     shared = draw_doses(plan, results, folder)
