@@ -152,15 +152,14 @@ def plan(dry_run: bool) -> list[Step]:
     main, *others = ((arch, *shape) for arch, shapes in SHAPES.items() for shape in shapes)
     base = others[-2]
 
-    def pair(precision: str, arch: str, rows: int, length: int, rounds: int = 1) -> Step:
-        options = {"precision": precision, "arch": arch, "rows": rows, "length": length, "rounds": rounds}
-        return Step(f"{arch} {rows}x{length} {precision}", "pair", options, 30 * rounds)
+    def pair(precision: str, shape: tuple[str, int, int], rounds: int = 1) -> Step:
+        options = {**dict(zip(SIZE, shape)), "precision": precision, "rounds": rounds}
+        return Step("{} {}x{} {}".format(*shape, precision), "pair", options, 30 * rounds)
 
     def train(title: str, *flags: str, shape: tuple[str, int, int] = main, seconds: float = 17, **options: Any) -> Step:
-        """Flags of fairseq-train."""
-        arch, rows, length = shape
-        title = f"{title} {arch} {rows}x{length} {options.get('precision', 'bfloat16')}"
-        options |= {"arch": arch, "rows": rows, "length": length, "flags": [*flags]}
+        """A training, or a profile of one, with flags of fairseq-train."""
+        title = "{} {} {}x{} {}".format(title, *shape, options.get("precision", "bfloat16"))
+        options |= {**dict(zip(SIZE, shape)), "flags": [*flags]}
         return Step(title, "profile" if title.startswith("profile") else "train", options, seconds)
 
     def compiled(shape: tuple[str, int, int], *flags: str) -> Step:
@@ -179,9 +178,9 @@ def plan(dry_run: bool) -> list[Step]:
         return Step(f"matrix products {precision}", "matrix", {"precision": precision}, 3)
 
     steps = [Step("check", "check", {}, 35), matrix("bfloat16")]
-    steps += [pair("bfloat16", *main, ROUNDS), compiled(main), pair("bfloat16", *base), compiled(base)]
+    steps += [pair("bfloat16", main, ROUNDS), compiled(main), pair("bfloat16", base), compiled(base)]
     steps += [repeat("bfloat16"), *each_objective("bfloat16")]
-    steps += [pair("bfloat16", *shape) for shape in others if shape != base]
+    steps += [pair("bfloat16", shape) for shape in others if shape != base]
     steps += [compiled(small), train("profile")]
     steps += [
         train("segments", "--sample-break-mode", "segments"),
@@ -191,7 +190,7 @@ def plan(dry_run: bool) -> list[Step]:
     ]
     steps.append(compiled(small, "--update-freq", "2"))
     for precision in ("float16", "float32"):
-        steps += [matrix(precision), *(pair(precision, *shape) for shape in (main, *others))]
+        steps += [matrix(precision), *(pair(precision, shape) for shape in (main, *others))]
         steps += [repeat(precision), *each_objective(precision)]
     steps.append(Step("compiled peer", "peer", {**dict(zip(SIZE, main)), "compiled": True}, 100))
     return [tiny(step) for step in steps] if dry_run else steps
@@ -317,14 +316,8 @@ class Measurements:
         words = [self.folder, "--user-dir", Path(tn_fairseq.__file__).parent, *TASK]
         words += ["--arch", arch, "--tokens-per-sample", length, "--batch-size", rows]
         words += ["--criterion", criterion, *self.table(criterion), *TRAINING.split()]
-        words += [
-            "--max-update",
-            updates + profiled,
-            *FLAGS[precision],
-            "--no-epoch-checkpoints",
-            "--disable-validation",
-        ]
-        words += ["--log-format", "none", "--save-dir", self.folder / "checkpoints"]
+        words += ["--max-update", updates + profiled, *FLAGS[precision], "--disable-validation"]
+        words += ["--no-epoch-checkpoints", "--log-format", "none", "--save-dir", self.folder / "checkpoints"]
         words += [] if "--save" in flags else ["--no-save"]
         words += [self.teacher(arch) if word == "TEACHER" else word for word in flags if word != "--save"]
         words += [] if torch.cuda.is_available() else ["--cpu"]
@@ -351,9 +344,8 @@ class Measurements:
         from torch.profiler import ProfilerActivity, profile, schedule
 
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
-        with profile(
-            activities=activities, schedule=schedule(wait=self.updates, warmup=1, active=PROFILED)
-        ) as profiler:
+        phases = schedule(wait=self.updates, warmup=1, active=PROFILED)
+        with profile(activities=activities, schedule=phases) as profiler:
             found = self.train(arch, rows, length, flags, profiler=profiler, profiled=PROFILED + 2)
         trace = self.common["output"] / f"{'-'.join(['trace', arch, str(rows), str(length), *flags])}.json.gz"
         profiler.export_chrome_trace(str(trace))

@@ -654,7 +654,7 @@ def test_curves_by_hand():
 def test_a_curve_with_regular_updates_is_written_with_their_distance():
     regular = {"arm": "plain", "seed": 1, "updates": [10, 20, 30], "accuracy": [1, 2, 3], "loss": [3, 2, 1]}
     other = regular | {"updates": [10, 20, 40]}
-    results = {"starts": {"start": {"comparisons": [], "curves": [regular, other]}}}
+    results = {"starts": {"start": {"rates": [], "elsewhere": [], "comparisons": [], "curves": [regular, other]}}}
     written = figures.compact(results)["starts"]["start"]["curves"]
     assert written == [{"every": 10} | {key: regular[key] for key in ("arm", "seed", "accuracy", "loss")}, other]
     assert [figures._complete_curve(curve) for curve in written] == [regular, other]

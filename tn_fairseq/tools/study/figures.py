@@ -222,20 +222,22 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     return {
         "runs": list(figures.about.values()),
         "curves": [{"arm": run.arm, "seed": run.seed, **curve} for run, curve in figures.curves.items()],
-        "rates": [_without_none(row) for row in figures.rates],
-        "elsewhere": [_without_none(row) for row in figures.elsewhere],
+        "rates": figures.rates,
+        "elsewhere": figures.elsewhere,
         "comparisons": comparisons,
         "tokens_per_second": figures.speeds,
     }
 
 
 def compact(results: Dict[str, Any]) -> Dict[str, Any]:
-    """The results as study.json has them: comparisons without empty columns, and one number for regular updates."""
+    """The results as study.json has them: rows without empty columns, and one number for regular updates."""
     starts = {}
     for name, start_results in results["starts"].items():
-        comparisons = [_without_none(row) for row in start_results["comparisons"]]
+        rows = {
+            key: [_without_none(row) for row in start_results[key]] for key in ("rates", "elsewhere", "comparisons")
+        }
         curves = [_compact_curve(curve) for curve in start_results["curves"]]
-        starts[name] = start_results | {"comparisons": comparisons, "curves": curves}
+        starts[name] = start_results | rows | {"curves": curves}
     return results | {"starts": starts}
 
 
