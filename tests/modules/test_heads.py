@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from tn_fairseq.modules.heads import AnswerHead, MaskedLMHead, ReplacedTokenHead
+from tn_fairseq.modules.heads import AnswerHead, MaskedLMHead, ReplacedTokenHead, SentenceHead
 
 HIDDEN = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1))
 
@@ -20,3 +20,11 @@ def test_each_position_is_scored_separately():
     x = F.gelu(HIDDEN @ replaced.dense.weight.T + replaced.dense.bias)
     torch.testing.assert_close(replaced(HIDDEN), (x @ replaced.output.weight[0]) + replaced.output.bias)
     torch.testing.assert_close(answer(HIDDEN), HIDDEN @ answer.output.weight.T + answer.output.bias)
+
+
+def test_a_sentence_is_scored_by_its_first_token():
+    head = SentenceHead(8, 3, dropout=0.5)
+    needed = head.needed(torch.zeros(2, 5, dtype=torch.long))
+    first = HIDDEN.flatten(0, 1)[needed]
+    assert torch.equal(first, HIDDEN[:, 0])
+    torch.testing.assert_close(head.eval()(first), first @ head.output.weight.T + head.output.bias)

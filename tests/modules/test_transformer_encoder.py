@@ -181,6 +181,33 @@ def encode(encoder, x, padding):
     return output, gradients
 
 
+@pytest.mark.parametrize("documents", [None, DOCUMENTS], ids=["rows", "documents"])
+@pytest.mark.parametrize("padding", [PADDING, FULL], ids=["padded", "full"])
+@pytest.mark.parametrize("kernel", ["mask", "packed"])
+def test_the_last_layer_computes_only_what_is_needed(kernel, padding, documents, monkeypatch):
+    torch.manual_seed(1)
+    monkeypatch.setattr(transformer_encoder, "DOCUMENT_COST", 0 if kernel == "packed" else torch.inf)
+    encoder = TransformerEncoder(8, 16, 2, 4, 32, dropout=0.0, attention_dropout=0.0)
+    x = torch.randn(2, 8, 8)
+    needed, sizes = torch.tensor([0, 3, 8, 12]), []
+    for layer in encoder.layers:
+        for product in (layer.attention.query_key_value, layer.attention.output, layer.ffn_in, layer.ffn_out):
+            product.register_forward_pre_hook(lambda module, arguments: sizes.append(len(arguments[0])))
+    tokens = 13 if kernel == "packed" and padding is PADDING else 16
+    found = []
+    for some in (None, needed):
+        encoder.zero_grad()
+        output = encoder(x.requires_grad_(), padding, documents, needed=some)
+        output = output.flatten(0, 1)[needed] if some is None else output
+        gradient = torch.autograd.grad(output.square().sum(), x)
+        found.append([output, *gradient])
+    assert sizes == 8 * [tokens] + 5 * [tokens] + 3 * [len(needed)]
+    torch.testing.assert_close(*found, atol=1e-5, rtol=1e-5)
+    nothing = encoder(x, padding, documents, needed=needed[:0])
+    assert nothing.shape == (0, 16)
+    nothing.sum().backward()
+
+
 @pytest.mark.parametrize("padding", [PADDING, PADDING.flip(1), FULL], ids=["right", "left", "none"])
 def test_training_on_a_cpu_without_padding_changes_nothing(padding, monkeypatch):
     """The large batch without padding is read row by row, too."""
@@ -204,7 +231,9 @@ def test_a_graph_runs_for_the_shape_of_the_first_batch_unless_batches_are_added_
     encoder.compiled = True
 
     def run(rows):
-        encoder(torch.randn(rows, 8, 8), torch.zeros(rows, 8, dtype=torch.bool), known=layout(torch.full((rows,), 8)))
+        known = layout(torch.full((rows,), 8))
+        x, padding = torch.randn(rows, 8, 8), torch.zeros(rows, 8, dtype=torch.bool)
+        assert encoder(x, padding, known=known, needed=torch.arange(rows)).shape == (rows, 8)
 
     run(2), run(3), run(2)
     assert called == [16, 16]

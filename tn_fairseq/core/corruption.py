@@ -168,13 +168,16 @@ def exact_cumsum(probabilities: Tensor) -> Tensor:
 
 
 def take_masked(values: Tensor, masked_tokens: Tensor, masked_indices: Optional[Tensor] = None) -> Tensor:
-    """The values at the masked positions, row by row: (B, T, ...), (B, T) boolean -> (N, ...).
+    """The values at the masked positions, row by row: (B, T, ...), (B, T) boolean -> (N, ...)."""
+    return values.flatten(0, 1).index_select(0, flat_indices(masked_tokens, masked_indices))
 
-    `masked_indices`, (N), are the same positions in the flattened batch. They spare a GPU the synchronization.
+
+def flat_indices(masked_tokens: Tensor, masked_indices: Optional[Tensor] = None) -> Tensor:
+    """The masked positions in the flattened batch: (B, T) boolean -> (N).
+
+    If they are known, `masked_indices` spares a GPU the synchronization.
     """
-    if masked_indices is None:
-        return values[masked_tokens]
-    return values.flatten(0, 1).index_select(0, masked_indices)
+    return masked_tokens.flatten().nonzero().squeeze(1) if masked_indices is None else masked_indices
 
 
 def fill_in(tokens: Tensor, masked_tokens: Tensor, values: Tensor) -> Tensor:

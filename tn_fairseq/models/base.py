@@ -21,7 +21,6 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from ..core import corruption
 from ..core.dictionary import fingerprint
 from ..core.errors import InputError, one_line_errors
 from ..data.segments import token_types
@@ -133,11 +132,13 @@ class EncoderModel(BaseFairseqModel):
         token_types: Optional[Tensor] = None,
         documents: Optional[Tensor] = None,
         layout: Optional[tuple] = None,
+        needed: Optional[Tensor] = None,
     ) -> Tensor:
         """Last-layer hidden states of one encoder: (B, T) -> (B, T, H).
 
         Token types are (B, T), by default 0. With the tokens' documents, (B, T), each is read as if it were alone. The
-        batch's ``Layout``, as a tuple, saves a GPU work.
+        batch's ``Layout``, as a tuple, saves a GPU work. With the indices of the positions that are `needed` in the
+        flattened batch, (N), the last layer computes only those: (N, H).
         """
         if tokens.size(1) > self.cfg.max_positions:
             raise InputError(
@@ -148,9 +149,9 @@ class EncoderModel(BaseFairseqModel):
             self._note_training(tokens.size(1))
         embedded = self.embeddings_of(encoder)(tokens, token_types, documents)
         if layout is None:
-            return encoder(embedded, outer_padding(tokens.eq(self.padding_index)), documents)
+            return encoder(embedded, outer_padding(tokens.eq(self.padding_index)), documents, needed=needed)
         known = Layout(*layout)
-        return encoder(embedded, padding_after(known.lengths, tokens.size(1)), documents, known)
+        return encoder(embedded, padding_after(known.lengths, tokens.size(1)), documents, known, needed)
 
     def embeddings_of(self, encoder: TransformerEncoder) -> Embeddings:
         """The embeddings that an encoder reads."""
@@ -191,19 +192,11 @@ class EncoderModel(BaseFairseqModel):
         """The output of a head for tokens (B, T). By default, tokens after the first ``</s>`` are of type 1."""
         if token_types is None:
             token_types = self.sentence_types(tokens)
-        return self.classification_heads[head](self.encode(encoder, tokens, token_types))
+        classifier: Any = self.classification_heads[head]
+        return classifier(self.encode(encoder, tokens, token_types, needed=classifier.needed(tokens)))
 
-    def masked_logits(
-        self,
-        encoder: TransformerEncoder,
-        head: nn.Module,
-        hidden: Tensor,
-        masked_tokens: Optional[Tensor],
-        masked_indices: Optional[Tensor],
-    ) -> Tensor:
-        """A masked-LM head on hidden states (B, T, H): logits (N, V) of the masked positions, or (B, T, V) of all."""
-        if masked_tokens is not None:
-            hidden = corruption.take_masked(hidden, masked_tokens, masked_indices)
+    def masked_logits(self, encoder: TransformerEncoder, head: nn.Module, hidden: Tensor) -> Tensor:
+        """A masked-LM head on hidden states, (..., H): logits, (..., V)."""
         return head(hidden, self.embeddings_of(encoder).word_embeddings.weight)
 
     def max_positions(self) -> int:

@@ -5,6 +5,7 @@ from typing import Any, Optional
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ..core import corruption
 from ..modules.heads import MaskedLMHead
 from .base import EncoderConfig, EncoderModel, build_encoder, encoder_sizes, initialize, register_sizes
 
@@ -39,10 +40,12 @@ class BertModel(EncoderModel):
         """
         if classification_head_name is not None:
             return self.classify(self.encoder, classification_head_name, src_tokens, token_types), None
-        hidden = self.encode(self.encoder, src_tokens, token_types, documents, layout)
+        context = token_types, documents, layout
         if features_only:
-            return hidden, None
-        return self.masked_logits(self.encoder, self.masked_lm_head, hidden, masked_tokens, masked_indices), None
+            return self.encode(self.encoder, src_tokens, *context), None
+        needed = None if masked_tokens is None else corruption.flat_indices(masked_tokens, masked_indices)
+        hidden = self.encode(self.encoder, src_tokens, *context, needed)
+        return self.masked_logits(self.encoder, self.masked_lm_head, hidden), None
 
 
 register_sizes(

@@ -130,18 +130,20 @@ class ElectraModel(EncoderModel):
         """
         if classification_head_name is not None:
             return self.classify(self.discriminator, classification_head_name, src_tokens, token_types), None
+        context = token_types, documents, layout
         if features_only:
-            return self.encode(getattr(self, encoder), src_tokens, token_types, documents, layout), None
+            return self.encode(getattr(self, encoder), src_tokens, *context), None
 
-        hidden = self.encode(self.generator, src_tokens, token_types, documents, layout)
-        logits = self.masked_logits(self.generator, self.generator_head, hidden, masked_tokens, masked_indices)
+        needed = None if masked_tokens is None else corruption.flat_indices(masked_tokens, masked_indices)
+        hidden = self.encode(self.generator, src_tokens, *context, needed)
+        logits = self.masked_logits(self.generator, self.generator_head, hidden)
         if target_tokens is None or masked_tokens is None:
             return logits, None
 
         drawn_tokens = corruption.draw_replacements(logits, temperature, uniform_draws)
         corrupted_tokens = corruption.fill_in(src_tokens, masked_tokens, drawn_tokens)
         original = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
-        hidden = self.encode(self.discriminator, corrupted_tokens, token_types, documents, layout)
+        hidden = self.encode(self.discriminator, corrupted_tokens, *context)
         is_replaced = corrupted_tokens.ne(original)
         return ElectraOutput(logits, drawn_tokens, is_replaced, self.discriminator_head(hidden))
 

@@ -38,7 +38,7 @@ class ReplacedTokenHead(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """Class logits or a score from the first token, by dropout and one projection: (B, T, H) -> (B, classes).
+    """Class logits or a score from the first token, by dropout and one projection: (B, H) -> (B, classes).
 
     Source: Clark et al. 2020, as released.
     """
@@ -48,8 +48,12 @@ class SentenceHead(nn.Module):
         self.dropout = Dropout(dropout)
         self.output = nn.Linear(hidden_size, classes)
 
+    def needed(self, tokens: Tensor) -> Tensor:
+        """The indices of the first tokens in a flattened batch: (B, T) -> (B)."""
+        return torch.arange(0, tokens.numel(), tokens.size(1), device=tokens.device)
+
     def forward(self, hidden: Tensor) -> Tensor:
-        return self.output(self.dropout(hidden[:, 0]))
+        return self.output(self.dropout(hidden))
 
 
 class AnswerHead(nn.Module):
@@ -58,6 +62,9 @@ class AnswerHead(nn.Module):
     def __init__(self, hidden_size: int):
         super().__init__()
         self.output = nn.Linear(hidden_size, 2)
+
+    def needed(self, tokens: Tensor) -> None:
+        """All positions are."""
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.output(hidden)

@@ -152,7 +152,8 @@ Attended = Union[Grid, DocumentBounds]
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one projection for queries, keys and values: (N, H) -> (N, H).
 
-    The N tokens are those of B rows with T tokens, or of documents of different lengths, packed.
+    The N tokens are those of B rows with T tokens, or of documents of different lengths, packed. With the indices of
+    the M tokens that are needed, (M), the output is (M, H).
     """
 
     def __init__(self, hidden_size: int, heads: int, attention_dropout: float):
@@ -162,7 +163,7 @@ class SelfAttention(nn.Module):
         self.query_key_value = Linear(hidden_size, 3 * hidden_size)
         self.output = Linear(hidden_size, hidden_size)
 
-    def forward(self, x: Tensor, attended: Attended) -> Tensor:
+    def forward(self, x: Tensor, attended: Attended, needed: Optional[Tensor] = None) -> Tensor:
         projected = self.query_key_value(x)
         dropout_p = self.attention_dropout if self.training else 0.0
         if isinstance(attended, DocumentBounds):
@@ -171,7 +172,11 @@ class SelfAttention(nn.Module):
             rows, length = attended.rows, x.size(0) // attended.rows
             query, key, value = projected.view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             context = attend(query, key, value, attended.mask, dropout_p).transpose(1, 2)
-        return self.output(context.reshape(x.shape))
+        return self.output(_take(context.reshape(x.shape), needed))
+
+
+def _take(x: Tensor, needed: Optional[Tensor]) -> Tensor:
+    return x if needed is None else x.index_select(0, needed)
 
 
 def varlen_attn(*args: Any) -> Any:
@@ -207,7 +212,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], dr
 
 
 class TransformerLayer(nn.Module):
-    """Self-attention and feed-forward network: (N, H) -> (N, H).
+    """Self-attention and feed-forward network: (N, H) -> (N, H), or (M, H) for the M tokens that are needed.
 
     Each is followed by dropout, residual sum and LayerNorm.
     """
@@ -221,22 +226,22 @@ class TransformerLayer(nn.Module):
         self.ffn_layer_norm = nn.LayerNorm(hidden_size, eps=LAYER_NORM_EPS)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, attended: Attended) -> Tensor:
-        x = self.attention_layer_norm(x + self.dropout(self.attention(x, attended)))
+    def forward(self, x: Tensor, attended: Attended, needed: Optional[Tensor] = None) -> Tensor:
+        attention = self.attention(x, attended, needed)
+        x = self.attention_layer_norm(_take(x, needed) + self.dropout(attention))
         return self.ffn_layer_norm(x + self.dropout(self.ffn_out(self.ffn_in(x), gelu=True)))
 
 
 class Layers(nn.ModuleList):
-    """Layers that follow each other: (N, H) -> (N, H)."""
+    """Layers that follow each other: (N, H) -> (N, H), or (M, H) for the M tokens that are needed."""
 
-    def forward(self, x: Tensor, attended: Attended) -> Tensor:
-        for layer in self:
-            # only __call__ is compiled; evaluation and the compiler itself use forward, to avoid a second compilation
-            x = (
-                layer(x, attended)
-                if self.training and not torch.compiler.is_compiling()
-                else layer.forward(x, attended)
-            )
+    def forward(self, x: Tensor, attended: Attended, needed: Optional[Tensor] = None) -> Tensor:
+        # only __call__ is compiled; evaluation and the compiler itself use forward, to avoid a second compilation
+        compiled = self.training and not torch.compiler.is_compiling()
+        for i, layer in enumerate(self, start=1):
+            # the other tokens are keys and values of the last layer, but their outputs are not needed
+            arguments = x, attended, needed if i == len(self) else None
+            x = layer(*arguments) if compiled else layer.forward(*arguments)
         return x
 
 
@@ -280,32 +285,39 @@ class TransformerEncoder(nn.Module):
         padding: Tensor,
         documents: Optional[Tensor] = None,
         known: Optional[Layout] = None,
+        needed: Optional[Tensor] = None,
     ) -> Tensor:
         """`padding` is true at padding positions, (B, T). Attention stays inside each of the `documents`, (B, T).
 
-        The output at padding positions has no meaning.
+        The output at padding positions has no meaning. With the indices of `needed` positions in the flattened batch,
+        (N), which are not padding, the output is (N, H), and the last layer computes only those.
         """
         # rows and columns in one dimension, so that a product is one operation, without views
         x = self.embedding_projection(embedded.flatten(0, 1))
         attended, packed = self._attended(x, padding, documents, known)
         if packed is not None:
             x = x[packed]
+            needed = None if needed is None else torch.searchsorted(packed, needed)
         if x.is_cuda:
             with sdpa_kernel(GPU_ATTENTION):
-                x = self._through_layers(x, attended)
+                x = self._through_layers(x, attended, needed)
         else:
-            x = self._through_layers(x, attended)
+            x = self._through_layers(x, attended, needed)
+        if needed is not None:
+            return x
         if packed is not None:
             x = x.new_zeros(padding.numel(), x.size(-1)).index_copy(0, packed, x)
         return x.view(*padding.shape, -1)
 
-    def _through_layers(self, x: Tensor, attended: Attended) -> Tensor:
-        if not (self.compiled and self.training and x.is_cuda and isinstance(attended, Grid) and _graphs_allowed):
-            return self.layers.forward(x, attended)
-        shape = attended.rows, x.size(0)
-        if self.graph_shape is None:
-            self.graph_shape = shape
-        return self.layers(x, attended) if shape == self.graph_shape else self.layers.forward(x, attended)
+    def _through_layers(self, x: Tensor, attended: Attended, needed: Optional[Tensor]) -> Tensor:
+        if self.compiled and self.training and x.is_cuda and isinstance(attended, Grid) and _graphs_allowed:
+            shape = attended.rows, x.size(0)
+            if self.graph_shape is None:
+                self.graph_shape = shape
+            if shape == self.graph_shape:
+                # the number of masked positions varies, so the graph computes all positions
+                return _take(self.layers(x, attended), needed)
+        return self.layers.forward(x, attended, needed)
 
     def _attended(
         self, x: Tensor, padding: Tensor, documents: Optional[Tensor] = None, known: Optional[Layout] = None
