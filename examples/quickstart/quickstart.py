@@ -308,7 +308,7 @@ class Stages:
     def _train(self, save_dir: Path, command: Words, max_update: int, threads: int, bar: tqdm) -> None:
         """Run or resume one training, which moves the bar that all share."""
         done = 0
-        for record in self.launcher.train(command, save_dir.with_suffix(".log"), threads):
+        for record in filter(None, self.launcher.train(command, save_dir.with_suffix(".log"), threads)):
             bar.set_postfix_str(f"loss {float(record['nll_loss']):.2f} bits", refresh=False)
             bar.update(int(record["num_updates"]) - done)
             done = int(record["num_updates"])

@@ -54,7 +54,7 @@ def test_records_come_while_the_command_runs_and_the_plugins_warnings_are_shown(
     log.write_text(f"{record(9)}\n")  # of an earlier sitting
     found = []
     with launching(tmp_path / "lock", "locked", tmp_path) as launcher:
-        for one in launcher.train(python("if True:" + code), log):
+        for one in filter(None, launcher.train(python("if True:" + code), log)):
             found.append(one["num_updates"])
             (tmp_path / "seen").touch()
     assert found == ["1", "2"]
@@ -67,6 +67,31 @@ def test_failures_are_one_line_with_the_log(tmp_path):
     with launching(tmp_path / "lock", "locked") as launcher:
         assert refused(list, launcher.train(python(code), log)) == f"{log}: python failed: no data; give some"
         assert refused(launcher.start, ["nosuch", "a"], log) == "nosuch: No such file or directory; check the command"
+
+
+@pytest.mark.parametrize("named, expected", [(None, ["0", "1"]), ("3,GPU-5", ["3", "GPU-5"]), ("2", ["2", "2"])])
+def test_each_command_gets_the_gpu_with_the_fewest_commands(named, expected, tmp_path, monkeypatch):
+    """Otherwise, fairseq-train uses all of them, each for a batch."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2 if named is None else len(named.split(",")))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    words = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 300"]
+
+    def see(launcher, name, *more):
+        command = launcher.start([*words, *more], tmp_path / name)
+        wait_until(lambda: last_line(tmp_path / name) != "no output" or not running(command.process.pid))
+        return command
+
+    with launching(tmp_path / "lock", "locked") as launcher:
+        commands = [see(launcher, "0"), see(launcher, "1")]
+        assert [last_line(tmp_path / name) for name in "01"] == expected
+        os.killpg(commands[1].process.pid, signal.SIGKILL)
+        assert commands[1].wait() == -signal.SIGKILL
+        see(launcher, "2")
+        assert last_line(tmp_path / "2") == expected[1]
+        launcher.start(["sh", "-c", "echo all: $CUDA_VISIBLE_DEVICES", "--distributed-world-size", "2"], tmp_path / "3")
+        wait_until(lambda: last_line(tmp_path / "3") == f"all: {named or ''}".strip())
 
 
 def test_the_programs_are_those_of_this_python(tmp_path, monkeypatch):

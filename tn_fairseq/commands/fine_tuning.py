@@ -33,6 +33,7 @@ def fine_tuning_parser(command: str, description: str | None) -> argparse.Argume
     add("--max-update", type=positive, metavar="N", help="maximum updates (default: no limit)")
     add("--batch-size", type=positive, default=32, metavar="N", help="(default: %(default)s)")
     add("--lr", type=_rate, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
+    add("--parallel", type=positive, default=1, metavar="N", help="runs at the same time (default: %(default)s)")
     add("--keep-checkpoints", action="store_true", help="keep the last one of each run, for robustness")
     return parser
 

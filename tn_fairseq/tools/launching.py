@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
 from ..core.errors import InputError
@@ -37,13 +38,15 @@ class Launcher:
 
     A command has a session of its own, so that Ctrl-C reaches only this process, which ends the command with all that
     it has started. The command inherits the ``lock``, so that its folder stays locked if only this process is killed.
-    It runs in ``folder``, by default the current one.
+    It runs in ``folder``, by default the current one, and sees one GPU, that with the fewest commands: fairseq-train
+    would use all of them, each for a batch. A command that names ``--distributed-world-size`` sees all.
     """
 
     def __init__(self, lock: int, folder: Path | None = None):
         self.lock, self.folder = lock, folder
         self.stopped = False
-        self.running: set[subprocess.Popen] = set()
+        self.gpus = visible_gpus()
+        self.running: dict[subprocess.Popen, str | None] = {}  # with their GPUs
         self.guard = threading.RLock()  # reentrant, because a signal can arrive in the main thread while it has it
         self._starting = False  # in the main thread, the only one that is interrupted
 
@@ -61,12 +64,14 @@ class Launcher:
             if self.stopped:
                 raise Stopped
             begin = printed.tell()
+            uses_all = not self.gpus or "--distributed-world-size" in arguments
+            gpu = None if uses_all else min(self.gpus, key=list(self.running.values()).count)
             with self._not_interrupted():
                 try:
                     process = subprocess.Popen(
                         [program, *arguments],
                         cwd=self.folder,
-                        env=_environment(threads),
+                        env=_environment(threads, gpu),
                         stdin=subprocess.DEVNULL,
                         stdout=printed,
                         stderr=subprocess.STDOUT,
@@ -75,11 +80,11 @@ class Launcher:
                     )
                 except OSError as error:
                     raise InputError(f"{program}: {error.strerror}; check the command") from None
-                self.running.add(process)
+                self.running[process] = gpu
             return Command(self, process, log, begin)
 
-    def train(self, words: Sequence[object], log: Path, threads: int | None = None) -> Iterator[dict[str, Any]]:
-        """Run ``fairseq-train --log-format json``, and yield its records of training.
+    def train(self, words: Sequence[object], log: Path, threads: int | None = None) -> Iterator[dict[str, Any] | None]:
+        """Run ``fairseq-train --log-format json``, and yield its records of training, and None if there is no new one.
 
         Raises InputError if it fails, and Stopped if the commands are being ended.
         """
@@ -122,10 +127,15 @@ class Command:
     def __init__(self, launcher: Launcher, process: subprocess.Popen, log: Path, begin: int):
         self.launcher, self.process, self.log, self.begin = launcher, process, log, begin
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records of training that the command prints until it ends, and show the plugin's warnings."""
+    def records(self) -> Iterator[dict[str, Any] | None]:
+        """Yield the records of training that the command prints until it ends, and show the plugin's warnings.
+
+        Yields None after each pause, so that the caller can look after other commands.
+        """
         for line in self._lines():
-            if WARNING in line:
+            if line is None:
+                yield None
+            elif WARNING in line:
                 tqdm.write(f"{self.log.parent}: {line.split(' | ', 3)[-1]}", file=sys.stderr)
             elif record := parse_record(line, "train_inner"):
                 yield record
@@ -134,13 +144,13 @@ class Command:
         """Wait for its end, and return its exit code; raises Stopped if the launcher ended it."""
         code = self.process.wait()
         with self.launcher.guard:
-            self.launcher.running.discard(self.process)
+            self.launcher.running.pop(self.process, None)
             if self.launcher.stopped:
                 raise Stopped
         return code
 
-    def _lines(self) -> Iterator[str]:
-        """The lines that it prints, until it ends."""
+    def _lines(self) -> Iterator[str | None]:
+        """The lines that it prints, until it ends, and None after each pause."""
         with open(self.log, "rb") as file:
             file.seek(self.begin)
             rest, has_ended = b"", False
@@ -150,6 +160,7 @@ class Command:
                 yield from (line.decode(errors="replace") for line in lines)
                 if not (lines or has_ended):
                     time.sleep(PAUSE)
+                    yield None
             yield rest.decode(errors="replace")
 
 
@@ -172,16 +183,24 @@ def launching(lock: Path, refusal: str, folder: Path | None = None) -> Iterator[
             yield launcher
         finally:
             launcher.stop()
-            for process in launcher.running.copy():
+            for process in list(launcher.running):
                 process.wait()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
 
-def _environment(threads: int | None) -> dict[str, str]:
+def visible_gpus() -> list[str]:
+    """The GPUs that a command may use, as CUDA_VISIBLE_DEVICES names them."""
+    count = torch.cuda.device_count()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return [str(index) for index in range(count)] if named is None else named.split(",")[:count]
+
+
+def _environment(threads: int | None, gpu: str | None) -> dict[str, str]:
     # this environment's programs, also in a shell
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     limit = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
+    limit |= {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
     return {**os.environ, **limit, "PATH": path, "PYTHONUNBUFFERED": "1"}  # an error is the last line of the log
 
 

@@ -2,6 +2,7 @@ import fcntl
 import hashlib
 import io
 import re
+import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +19,7 @@ from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools import launching
 from tn_fairseq.tools.evaluation.finetuning import (
     LAST,
+    LOCK,
     FineTuningOptions,
     Pretrained,
     Run,
@@ -146,6 +148,7 @@ def test_a_model_that_is_not_ours(tmp_path):
         ("--update-freq 4", "--update-freq after"),
         ("--max-epoch 1", "--max-epoch after"),
         ("--train-subset valid", "--train-subset after"),
+        ("--distributed-world-size 2", "--distributed-world-size after"),
         ("--no-such-flag 1", "fairseq-train rejects them .unrecognized arguments: --no-such-flag 1"),
         ("--dropout much", "fairseq-train rejects them .argument --dropout: invalid float value: 'much'"),
         ("--max-tokens 512 --num-workers 1 --lr 1e-3 --dropout=0", None),
@@ -219,10 +222,11 @@ def test_a_folder_in_which_another_command_is_fine_tuning(tmp_path, monkeypatch)
     monkeypatch.setattr(launching, "PATIENCE", 0)
     run = a_run(tmp_path)
     run.write("settings.json", {"checkpoint": "0", "flags": run.flags})
-    with open(run.folder / "train.log", "w") as log:
-        fcntl.flock(log, fcntl.LOCK_EX)
-        assert f"{run.folder}: another command is fine-tuning there; wait for it to end" in refused(list, run.train())
-    assert "fairseq-train failed" in refused(list, run.train())  # these flags are incomplete
+    arguments = options(tmp_path), [run], score
+    with open(tmp_path / LOCK, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert f"{tmp_path}: another command is fine-tuning there; wait for it to end" in refused(run_all, *arguments)
+    assert "fairseq-train failed" in refused(run_all, *arguments)  # these flags are incomplete
 
 
 @pytest.mark.parametrize("content", ["{}", '{"flags": "data"}'])
@@ -238,8 +242,9 @@ def trained(monkeypatch):
     """Replace training; return the list of seeds that were trained."""
     trained = []
 
-    def train(self):
+    def train(self, launcher, threads):
         trained.append(self.seed)
+        yield None
         yield 5, "1.0"
         self.checkpoint.parent.mkdir(parents=True)
         self.write("settings.json", {"checkpoint": self.model.digest, "flags": self.flags})
@@ -255,7 +260,7 @@ def score(run):
 def test_only_unfinished_runs_are_trained_and_each_prints_a_line(tmp_path, trained, capsys):
     runs = [a_run(tmp_path, seed=seed) for seed in (1, 2, 3)]
     finish(runs[1], {"old": True})
-    results = run_all(options(), runs, score)
+    results = run_all(options(tmp_path), runs, score)
     assert trained == [1, 3] and [result.get("seed") for result in results] == [1, None, 3]
     assert [run.result() for run in runs] == results and results[1] == {"old": True}
     assert not runs[0].checkpoint.parent.exists()
@@ -264,10 +269,61 @@ def test_only_unfinished_runs_are_trained_and_each_prints_a_line(tmp_path, train
         "[2/3] small RTE seed 1: accuracy 90.33, f1 80.00",
         "[3/3] small RTE seed 3: accuracy 91.00, f1 80.00",
     ]
-    assert run_all(options(), runs, score) == results
+    assert run_all(options(tmp_path), runs, score) == results
     assert capsys.readouterr().err == "" and trained == [1, 3]
-    message = refused(run_all, options(keep_checkpoints=True), runs, score)
+    message = refused(run_all, options(tmp_path, keep_checkpoints=True), runs, score)
     assert message.startswith(f"{runs[0].folder}: finished without --keep-checkpoints; delete the folder")
+
+
+@pytest.mark.parametrize(
+    "parallel, environment, threads", [(1, {}, None), (3, {}, 5), (9, {}, 4), (3, {"OMP_NUM_THREADS": "1"}, None)]
+)
+def test_several_runs_at_the_same_time_share_the_cores(tmp_path, monkeypatch, parallel, environment, threads):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    events = []
+
+    def train(self, launcher, threads_of_each):
+        assert threads_of_each == threads
+        for updates in range(0, 10 * self.seed, 10):
+            events.append(self.seed)
+            yield updates, "1.0"
+        self.write("settings.json", {"checkpoint": self.model.digest, "flags": self.flags})
+
+    def scored(run):
+        events.append(f"score {run.seed}")
+        return score(run)
+
+    monkeypatch.setattr(Run, "train", train)
+    runs = [a_run(tmp_path, seed=seed) for seed in (3, 1, 2, 4)]
+    results = run_all(options(tmp_path, parallel=parallel), runs, scored)
+    assert [result["seed"] for result in results] == [3, 1, 2, 4]
+    assert (
+        events
+        == {
+            1: [3, 3, 3, "score 3", 1, "score 1", 2, 2, "score 2", 4, 4, 4, 4, "score 4"],
+            3: [3, 1, 2, 3, "score 1", 2, 3, 4, "score 2", "score 3", 4, 4, 4, "score 4"],
+            9: [3, 1, 2, 4, 3, "score 1", 2, 4, 3, "score 2", 4, "score 3", 4, "score 4"],
+        }[parallel]
+    )
+
+
+def test_a_failed_run_ends_the_others_which_can_go_on(tmp_path, monkeypatch):
+    runs = [a_run(tmp_path, flags=flags, seed=seed) for seed, flags in ((1, ("data", "--help")), (2, ("data",)))]
+    launched = []
+
+    def train(self, launcher, threads):
+        if self.seed == 1:
+            launched.append(launcher.start(["sleep", "300"], self.folder / "train.log"))
+        yield None
+        if self.seed == 2:
+            raise InputError("fairseq-train failed")
+
+    monkeypatch.setattr(Run, "train", train)
+    assert refused(run_all, options(tmp_path, parallel=2), runs, score) == "fairseq-train failed"
+    assert launched[0].process.returncode == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -284,7 +340,7 @@ def test_on_a_terminal_there_is_only_a_progress_bar(tmp_path, trained, monkeypat
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
-    run_all(options(), [a_run(tmp_path)], score)
+    run_all(options(tmp_path), [a_run(tmp_path)], score)
     assert "small RTE seed 1, loss 1.0" in terminal.getvalue() and "accuracy" not in terminal.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Fine-tune with ``fairseq-train``, one checkpoint, task and seed at a time; finished runs are not repeated."""
+"""Fine-tune with ``fairseq-train``: a run for each checkpoint, task and seed; finished runs are not repeated."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,9 @@ from ...core.configuration import as_argument, training_config
 from ...core.errors import InputError
 from ...core.files import read_json_object, sha256, write_text
 from ...models.base import EncoderModel
-from ..launching import launching
+from ..launching import Launcher, launching
 
+LOCK = ".fine-tuning-lock"
 RESULT, SETTINGS, LOG = "result.json", "settings.json", "train.log"
 CHECKPOINTS, LAST = "checkpoints", "checkpoint_last.pt"
 _RESTART = "delete its folder to start over"
@@ -36,7 +38,7 @@ _FIXED = {
     *("--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
     *("--save-dir", "--no-save", "--no-last-checkpoints", "--checkpoint-suffix"),
     *("--batch-size", "--max-sentences", "--update-freq", "--max-update", "--max-epoch", "--stop-time-hours", "--seed"),
-    *("--stop-min-lr", "--train-subset"),
+    *("--stop-min-lr", "--train-subset", "--distributed-world-size"),
 }
 
 
@@ -55,6 +57,7 @@ class FineTuningOptions:
     batch_size: int = 32
     lr: float | None = None  # by default, the model's
     keep_checkpoints: bool = False
+    parallel: int = 1  # runs at the same time
     more_flags: tuple[str, ...] = ()  # for fairseq-train
 
 
@@ -127,8 +130,8 @@ class Run:
         """The fine-tuned checkpoint."""
         return self.folder / CHECKPOINTS / LAST
 
-    def train(self) -> Iterator[tuple[int, str]]:
-        """Fine-tune or resume an interrupted run; yield the number of updates so far and the loss.
+    def train(self, launcher: Launcher, threads: int | None) -> Iterator[tuple[int, str] | None]:
+        """Fine-tune or resume an interrupted run; yield the number of updates so far and the loss, or None for no news.
 
         Raises InputError if the folder has other settings or if fairseq-train fails.
         """
@@ -143,10 +146,8 @@ class Run:
         command += ["--save-dir", as_argument(self.checkpoint.parent), "--user-dir", PLUGIN]
         command += ["--no-epoch-checkpoints", "--disable-validation", "--log-format", "json", "--log-interval", 10]
         command += [] if torch.cuda.is_available() else ["--cpu", "--num-workers", 0]
-        refusal = f"{self.folder}: another command is fine-tuning there; wait for it to end"
-        with launching(self.folder / LOG, refusal) as launcher:
-            for record in launcher.train(command, self.folder / LOG):
-                yield int(record["num_updates"]), record["loss"]
+        for record in launcher.train(command, self.folder / LOG, threads):
+            yield (int(record["num_updates"]), record["loss"]) if record else None
 
     def finish(self, result: dict[str, Any], keep_checkpoints: bool) -> None:
         """Write the result, which marks the run as finished, and delete the checkpoints, or all but the last."""
@@ -296,7 +297,7 @@ def run_all(
     """Train and score the runs that are not finished; return the results of all runs in order.
 
     Shows a progress bar over all updates on a terminal; otherwise prints a line to standard error per finished run.
-    Raises InputError if the user's flags or an earlier run with other settings are in the way.
+    Raises InputError if the user's flags, an earlier run with other settings or another command are in the way.
     """
     check_flags(runs, options.more_flags)
     results = {run: result for run in runs if (result := run.result()) is not None}
@@ -306,22 +307,49 @@ def run_all(
                 f"{run.folder}: finished without --keep-checkpoints; delete the folder to fine-tune again, or omit the "
                 "flag"
             )
-    finished = sum(run.updates for run in results)
-    with tqdm(total=sum(run.updates for run in runs), unit="update", disable=None, initial=finished) as bar:
-        for run in runs:
-            if run in results:
-                continue
-            before = bar.n
-            for updates, loss in run.train():
-                bar.set_postfix_str(f"{run}, loss {loss}")
-                bar.update(before + updates - bar.n)
-            results[run] = score(run)
-            run.finish(results[run], options.keep_checkpoints)
-            bar.update(before + run.updates - bar.n)
-            if bar.disable:  # standard error is not a terminal
-                scores = ", ".join(f"{name} {value:.2f}" for name, value in results[run]["valid"].items())
-                print(f"[{len(results)}/{len(runs)}] {run}: {scores}", file=sys.stderr)
+    left = [run for run in runs if run not in results]
+    if left:
+        refusal = f"{options.output}: another command is fine-tuning there; wait for it to end"
+        with launching(options.output / LOCK, refusal) as launcher:
+            _finish_all(options, left, results, launcher, score)
     return [results[run] for run in runs]
+
+
+def _finish_all(
+    options: FineTuningOptions,
+    left: Sequence[Run],
+    results: dict[Run, dict[str, Any]],
+    launcher: Launcher,
+    score: Callable[[Run], dict[str, Any]],
+) -> None:
+    """Train and score the runs that are left, several at a time, and add their results."""
+    done = {run: run.updates for run in results}  # updates
+    count, total = len(results) + len(left), sum(run.updates for run in [*results, *left])
+    parallel = min(options.parallel, len(left))
+    shares_cores = parallel > 1 and "OMP_NUM_THREADS" not in os.environ
+    threads = max(1, (os.cpu_count() or 1) // parallel) if shares_cores else None
+    waiting, training = deque(left), deque[tuple[Run, Iterator]]()
+    with tqdm(total=total, unit="update", disable=None, initial=sum(done.values())) as bar:
+        while waiting or training:
+            while waiting and len(training) < parallel:
+                run = waiting.popleft()
+                training.append((run, run.train(launcher, threads)))
+            run, progress = training.popleft()
+            try:
+                news = next(progress)
+            except StopIteration:
+                results[run] = score(run)
+                run.finish(results[run], options.keep_checkpoints)
+                done[run] = run.updates
+                if bar.disable:  # standard error is not a terminal
+                    scores = ", ".join(f"{name} {value:.2f}" for name, value in results[run]["valid"].items())
+                    print(f"[{len(results)}/{count}] {run}: {scores}", file=sys.stderr)
+            else:
+                training.append((run, progress))
+                if news:
+                    done[run], loss = news
+                    bar.set_postfix_str(f"{run}, loss {loss}")
+            bar.update(sum(done.values()) - bar.n)
 
 
 def records(runs: Sequence[Run], results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
