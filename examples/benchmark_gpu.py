@@ -320,7 +320,7 @@ class Measurements:
         words += ["--no-epoch-checkpoints", "--log-format", "none", "--save-dir", self.folder / "checkpoints"]
         words += [] if "--save" in flags else ["--no-save"]
         words += [self.teacher(arch) if word == "TEACHER" else word for word in flags if word != "--save"]
-        words += [] if torch.cuda.is_available() else ["--cpu"]
+        words += ["--distributed-world-size", 1] if torch.cuda.is_available() else ["--cpu"]  # this process, on one GPU
         recorder = Recorder(self.common, min(self.warm_up, updates // 2), updates, profiler)
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(sys, "argv", ["fairseq-train", *map(str, words)]))
