@@ -47,7 +47,7 @@ def masked_predictions(
     """The predictions r_k, (N), with the words that they are compared with.
 
     The texts and targets are (B, T), the logits (N, V), and ``continues_word``, (V) boolean, is that of the synonym
-    table. ``masked_indices``, (N), are as in ``corruption.take_masked``.
+    table. ``masked_indices``, (N), are as in ``corruption.flat_indices``.
     """
     text = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
     words = None

@@ -311,7 +311,6 @@ def test_several_runs_at_the_same_time_share_the_cores(tmp_path, monkeypatch, pa
 
 
 def test_a_failed_run_ends_the_others_which_can_go_on(tmp_path, monkeypatch):
-    runs = [a_run(tmp_path, flags=flags, seed=seed) for seed, flags in ((1, ("data", "--help")), (2, ("data",)))]
     launched = []
 
     def train(self, launcher, threads):
@@ -322,6 +321,7 @@ def test_a_failed_run_ends_the_others_which_can_go_on(tmp_path, monkeypatch):
             raise InputError("fairseq-train failed")
 
     monkeypatch.setattr(Run, "train", train)
+    runs = [a_run(tmp_path, seed=seed) for seed in (1, 2)]
     assert refused(run_all, options(tmp_path, parallel=2), runs, score) == "fairseq-train failed"
     assert launched[0].process.returncode == -signal.SIGTERM
 
