@@ -21,6 +21,7 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
+from ..core import corruption
 from ..core.dictionary import fingerprint
 from ..core.errors import InputError, one_line_errors
 from ..data.segments import token_types
@@ -195,8 +196,20 @@ class EncoderModel(BaseFairseqModel):
         classifier: Any = self.classification_heads[head]
         return classifier(self.encode(encoder, tokens, token_types, needed=classifier.needed(tokens)))
 
-    def masked_logits(self, encoder: TransformerEncoder, head: nn.Module, hidden: Tensor) -> Tensor:
-        """A masked-LM head on hidden states, (..., H): logits, (..., V)."""
+    def masked_logits(
+        self,
+        encoder: TransformerEncoder,
+        head: nn.Module,
+        tokens: Tensor,
+        token_types: Optional[Tensor],
+        documents: Optional[Tensor],
+        layout: Optional[tuple],
+        masked_tokens: Optional[Tensor],
+        masked_indices: Optional[Tensor],
+    ) -> Tensor:
+        """A masked-LM head on what ``encode`` reads: logits (N, V) of the masked positions, or (B, T, V) of all."""
+        needed = None if masked_tokens is None else corruption.flat_indices(masked_tokens, masked_indices)
+        hidden = self.encode(encoder, tokens, token_types, documents, layout, needed)
         return head(hidden, self.embeddings_of(encoder).word_embeddings.weight)
 
     def max_positions(self) -> int:

@@ -5,7 +5,6 @@ from typing import Any, Optional
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ..core import corruption
 from ..modules.heads import MaskedLMHead
 from .base import EncoderConfig, EncoderModel, build_encoder, encoder_sizes, initialize, register_sizes
 
@@ -43,9 +42,8 @@ class BertModel(EncoderModel):
         context = token_types, documents, layout
         if features_only:
             return self.encode(self.encoder, src_tokens, *context), None
-        needed = None if masked_tokens is None else corruption.flat_indices(masked_tokens, masked_indices)
-        hidden = self.encode(self.encoder, src_tokens, *context, needed)
-        return self.masked_logits(self.encoder, self.masked_lm_head, hidden), None
+        masked = masked_tokens, masked_indices
+        return self.masked_logits(self.encoder, self.masked_lm_head, src_tokens, *context, *masked), None
 
 
 register_sizes(

@@ -134,9 +134,8 @@ class ElectraModel(EncoderModel):
         if features_only:
             return self.encode(getattr(self, encoder), src_tokens, *context), None
 
-        needed = None if masked_tokens is None else corruption.flat_indices(masked_tokens, masked_indices)
-        hidden = self.encode(self.generator, src_tokens, *context, needed)
-        logits = self.masked_logits(self.generator, self.generator_head, hidden)
+        masked = masked_tokens, masked_indices
+        logits = self.masked_logits(self.generator, self.generator_head, src_tokens, *context, *masked)
         if target_tokens is None or masked_tokens is None:
             return logits, None
 
