@@ -92,6 +92,8 @@ def test_each_command_gets_the_gpu_with_the_fewest_commands(named, expected, tmp
         assert last_line(tmp_path / "2") == expected[1]
         launcher.start(["sh", "-c", "echo all: $CUDA_VISIBLE_DEVICES", "--distributed-world-size", "2"], tmp_path / "3")
         wait_until(lambda: last_line(tmp_path / "3") == f"all: {named or ''}".strip())
+        launcher.start(["sh", "-c", ": --distributed-world-size=2; echo all: $CUDA_VISIBLE_DEVICES"], tmp_path / "4")
+        wait_until(lambda: last_line(tmp_path / "4") == f"all: {named or ''}".strip())
 
 
 def test_the_programs_are_those_of_this_python(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ class Launcher:
             if self.stopped:
                 raise Stopped
             begin = printed.tell()
-            uses_all = not self.gpus or "--distributed-world-size" in arguments
+            uses_all = not self.gpus or any("--distributed-world-size" in word for word in arguments)
             gpu = None if uses_all else min(self.gpus, key=list(self.running.values()).count)
             with self._not_interrupted():
                 try:
