@@ -117,6 +117,7 @@ def finished(tmp_path_factory) -> Path:
     (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
     (folder / "questions.json").write_text(questions("begins the main road", "is where the road begins"))
     (folder / "attacked.json").write_text(questions("begins the primary road", "is where the road starts"))
+    (folder / "study" / "discussion.txt").write_text("In <short>.\n\n# Why\n\nBecause.\n")
     run = study(write(small_plan(), folder / "plan.yaml"), folder / "study")
     assert run.code == 0, run.output
     return folder
@@ -166,6 +167,8 @@ def test_a_study_from_start_to_report(finished):
     }
 
     page, summary = ((folder / name).read_text() for name in ("index.html", "summary.md"))
+    assert "<p>In &lt;short&gt;.</p>" in page and "<h2>Discussion</h2>\n<h3>Why</h3>\n<p>Because.</p>\n" in page
+    assert "\n\nIn <short>.\n\n" in summary and "\n\n## Discussion\n\n### Why\n\nBecause.\n\n" in summary
     assert "viewport" in page and "default-src 'none'" in page
     assert not re.search(r'(src|href)="(?!data:)', page) and "<script" not in page
     assert page.count("<figure>") == page.count("data:image/svg+xml") >= 5

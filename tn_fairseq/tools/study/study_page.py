@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Dict
 
+from .discussion import TITLE, Discussion
 from .paper_tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 from .plan import Plan, Start
 from .runner import RECORD
@@ -33,19 +34,20 @@ from .study_plots import PLOTS
 
 
 def page(
-    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], remarks: Sequence[str], folder: Path
+    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], discussion: Discussion, folder: Path
 ) -> Iterator[str]:
     """The body of the page as HTML."""
     yield f"<h1>{html.escape(plan.title)}</h1>"
     yield f'<p class="lead">{html.escape(plan.question.strip())}</p>'
-    for remark in remarks[:1]:
-        yield f"<p><b>In short.</b> {html.escape(remark)}</p>"
+    yield from (f"<p>{html.escape(part)}</p>" for part in discussion.opening)
     header, rows = at_a_glance(plan, results)
     yield f'<div class="wide">{table(header, rows)}</div><p class="note">{glance(results)}</p>'
     yield '<div class="plots">' + "".join(picture(folder, *plot) for plot in plots[""].items()) + "</div>"
-    if remarks[1:]:
+    if discussion.rest:
         yield "<h2>Discussion</h2>"
-        yield from (f"<p>{html.escape(remark)}</p>" for remark in remarks[1:])
+    for part in discussion.rest:
+        title = part.removeprefix(TITLE)
+        yield f"<p>{html.escape(part)}</p>" if title == part else f"<h3>{html.escape(title)}</h3>"
     yield "<h2>How</h2>"
     yield (
         "<p>All arms of a start share everything but the objective: the initial weights, the text and its order, the "

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from ...core.files import write_text
+from .discussion import TITLE, Discussion, read_discussion
 from .figures import collect, compact
 from .paper_tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 from .plan import Plan
@@ -47,11 +48,10 @@ def write_study(
         name: draw_start(name, plan.starts[name], start_results, folder)
         for name, start_results in results["starts"].items()
     }
-    discussion = folder / DISCUSSION
-    remarks = discussion.read_text(encoding="utf-8").strip().split("\n\n") if discussion.exists() else []
-    write_text(folder / SUMMARY, "\n".join(summary(plan, results, plots, remarks)) + "\n")
+    discussion = read_discussion(folder / DISCUSSION)
+    write_text(folder / SUMMARY, "\n".join(summary(plan, results, plots, discussion)) + "\n")
     template = Path(__file__).with_name("study_page.html").read_text(encoding="utf-8")
-    body = "\n".join(page(plan, results, plots, remarks, folder))
+    body = "\n".join(page(plan, results, plots, discussion, folder))
     write_text(folder / PAGE, template.replace("{{title}}", html.escape(plan.title)).replace("{{body}}", body))
     for name, what in (
         (PAGE, "the report"),
@@ -63,7 +63,7 @@ def write_study(
 
 
 def summary(
-    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], remarks: Sequence[str]
+    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], discussion: Discussion
 ) -> Iterator[str]:
     """The report in short, as Markdown."""
     yield f"# {plan.title}"
@@ -72,8 +72,8 @@ def summary(
     yield ""
     yield f"{results['date']}, {results['machine']['processor']}. {sentence(hours(results))}."
     yield f"`{PAGE}` has all figures and plots; `tn-fairseq study` writes it next to this file."
-    if remarks:
-        yield from ("", remarks[0])
+    for paragraph in discussion.opening:
+        yield from ("", paragraph)
     header, rows = at_a_glance(plan, results)
     known = {row[0].partition(":")[0] for row in rows}
     yield from ("", glance(results), "")
@@ -81,8 +81,10 @@ def summary(
     yield from ("", *markdown(header, rows))
     if not_begun := planned(results):
         yield from ("", not_begun)
-    if remarks[1:]:
-        yield from ("", "## Discussion", "", "\n\n".join(remarks[1:]))
+    if discussion.rest:
+        yield from ("", "## Discussion")
+    for part in discussion.rest:
+        yield from ("", f"##{part}" if part.startswith(TITLE) else part)
     for plot, caption in plots[""].items():
         yield from ("", f"![{caption}]({PLOTS}/{plot}.svg)")
     for name, start in plan.starts.items():

@@ -1,0 +1,26 @@
+"""The author's conclusions, which the report of a study shows with its figures."""
+
+import re
+from pathlib import Path
+from typing import List, NamedTuple
+
+TITLE = "# "  # begins a line that is the title of a section
+
+
+class Discussion(NamedTuple):
+    """Paragraphs for the top of the report, and titles and paragraphs for below its table."""
+
+    opening: List[str]
+    rest: List[str]
+
+
+def read_discussion(path: Path) -> Discussion:
+    """Read paragraphs, which blank lines separate, and lines that begin with ``# ``, which are titles.
+
+    The paragraphs above the first title are for the top. Without titles, only the first paragraph is.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = re.sub(f"^{TITLE}.*$", r"\n\g<0>\n", text, flags=re.MULTILINE)
+    parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+    first = next((number for number, part in enumerate(parts) if part.startswith(TITLE)), 1)
+    return Discussion(parts[:first], parts[first:])
