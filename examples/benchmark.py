@@ -306,6 +306,7 @@ def endless_batches(common: dict[str, Any], documents: int = 0) -> Iterator[dict
         tokens = batch["net_input"]["src_tokens"]
         numbers = torch.arange(tokens.size(1), device=tokens.device) * documents // tokens.size(1)
         batch["net_input"]["documents"] = numbers.expand_as(tokens)
+        batch["net_input"].pop("layout", None)  # which says that a row is one document
     return itertools.cycle(batches)
 
 

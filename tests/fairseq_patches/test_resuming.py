@@ -83,6 +83,13 @@ def test_a_metric_that_only_a_synonym_table_makes(data_bin, tmp_path):
     prepare_training(data_bin, tmp_path, *flags, "--max-update", 1, "--disable-validation")()
 
 
+def test_a_metric_that_only_the_moving_average_makes(data_bin, tmp_path):
+    flags = [*FAMILIES["bert"].split(), "--task", "electra", "--criterion", "mlm_distillation", "--max-update", 1]
+    flags += ["--distillation-teacher", "ema", "--distillation-weight", 0.5, "--store-ema", "--ema-decay", 0.9]
+    prepare_training(data_bin, tmp_path, *flags, "--best-checkpoint-metric", "teacher_gold_probability")()
+    assert (tmp_path / "checkpoint_best.pt").exists()
+
+
 def test_the_check_of_the_metric_does_not_change_training(data_bin, tmp_path):
     flags = [*FAMILIES["electra"].split(), "--criterion", "mlm_sent_kl", "--max-update", 2]
     for metric in ("loss", "ppl"):

@@ -121,11 +121,16 @@ def test_the_card_describes_the_training(exported, wordpiece_bin):
 def test_the_card_includes_options_that_are_zero_but_not_unset_flags(checkpoint):
     state = load_checkpoint(checkpoint)
     criterion = {"hard_correction_weight": 0.0, "discriminator_loss_weight": 0, "a_flag": False, "unset": None}
-    state["cfg"]["criterion"] |= {**criterion, "correction_judge": "/home/someone/encoder.pt"}
+    paths = {"correction_judge": "/home/someone/encoder.pt", "save_dir": "/home/someone/checkpoints"}
+    state["cfg"]["criterion"] |= {**criterion, **paths}
     card = model_card("electra", "generator", state)
     assert "hard_correction_weight 0.0, " in card and "discriminator_loss_weight 0, " in card
     assert "correction_judge encoder.pt" in card and "someone" not in card
-    assert "a_flag" not in card and "unset" not in card
+    assert "a_flag" not in card and "unset" not in card and "save_dir" not in card
+    distilled = {"_name": "mlm_distillation", "distillation_teacher": "/home/someone/teacher.pt"}
+    state["cfg"]["criterion"] = distilled
+    card = model_card("electra", "generator", state)
+    assert "distillation_teacher teacher.pt" in card and "someone" not in card
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 import pytest
 import torch
 from criterion_steps import outputs, step
-from helpers import WORDS, first_batch, synonyms_of, write_data_bin, write_table
+from helpers import FAMILIES, WORDS, first_batch, save_random_model, synonyms_of, write_data_bin, write_table
 from lexical_files import save_model
 from preprocessed import refused
 
 from tn_fairseq.core import corruption
+from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.masked_prediction import complete_words, false_negatives
 from tn_fairseq.objectives import functional
 from tn_fairseq.objectives.judge import judge_scores
@@ -233,7 +234,7 @@ def refusal(build, synonym_table, *flags, family="electra"):
     return refused(lambda: run(build(family, *flags)))
 
 
-def test_invalid_judges_are_refused(build, synonym_table, judge_file, tmp_path):
+def test_invalid_judges_are_refused(build, data_bin, synonym_table, judge_file, tmp_path):
     sample = ["--prediction-mode", "sample"]
     discriminator = ["--correction-judge", "discriminator"]
     assert "needs --prediction-mode sample" in refusal(build, synonym_table, *discriminator)
@@ -245,3 +246,7 @@ def test_invalid_judges_are_refused(build, synonym_table, judge_file, tmp_path):
     assert "holds no model" in refusal(build, synonym_table, "--correction-judge", weights)
     other = judge_file("bert", write_data_bin(tmp_path / "other", words=["alpha", "beta"]))
     assert "the model of another dictionary" in refusal(build, synonym_table, "--correction-judge", other)
+    flags = [*FAMILIES["bert"].split(), "--max-positions", 16, "--tokens-per-sample", 16]
+    short = save_random_model(tmp_path / "short.pt", training_config([data_bin, *flags]), seed=1)
+    message = refusal(build, synonym_table, "--correction-judge", short)
+    assert f"--correction-judge {short}: has 16 positions, but --tokens-per-sample is 32; shorten the text" in message

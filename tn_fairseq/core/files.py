@@ -87,8 +87,8 @@ def read_json_object(path: str | Path, remedy: str, encoding: str = "utf-8") -> 
 def write_atomically(path: str | Path, advice: str = "name another place with --output") -> Iterator[Path]:
     """Yield a temporary path next to ``path`` to write a file or folder to, and rename it at the end.
 
-    The old file or folder stays in place until then, and if writing fails. Waits for another process that is writing to
-    the same path. Raises InputError with the ``advice`` if it cannot be written.
+    An old file stays in place until then, and if writing fails. A folder must be new, or the old one empty. Waits for
+    another process that is writing to the same path. Raises InputError with the ``advice`` if it cannot be written.
     """
     path = Path(path).absolute()  # "." has no name
     with _one_line(path, advice):

@@ -64,26 +64,30 @@ class MaskedLMCriterion(FairseqCriterion):
         )
 
     def load_model(self, flag: str, path: str) -> Any:
-        """The model of a checkpoint with the task's dictionary, in evaluation mode; raises InputError."""
+        """The model of a checkpoint with the task's dictionary, in evaluation mode.
+
+        Raises InputError for another file, and for a model with fewer positions than the task's texts have.
+        """
         with naming(flag):
             checkpoint = check_masked_lm(Path(path), self.task.source_dictionary)
-            return load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
+            model = load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
+        longest, limit = self.task.max_positions(), model.max_positions()
+        if isinstance(longest, int) and longest > limit:
+            raise InputError(
+                f"{flag} {path}: has {limit} positions, but --tokens-per-sample is {longest}; shorten the text, or "
+                "give another model"
+            )
+        return model
 
     def load_teacher(self, cfg: Any, path: str) -> Optional[nn.Module]:
-        """As ``load_model``; also raises InputError for a teacher with fewer positions than the task's texts have.
+        """As ``load_model``, with a warning if the student may replace it; None for the moving average.
 
-        None for the moving average, which comes with each batch.
+        The moving average comes with each batch.
         """
         if path == EMA:
             return None
         flag = "--distillation-teacher"
         teacher = self.load_model(flag, path)
-        longest, limit = self.task.max_positions(), teacher.max_positions()
-        if isinstance(longest, int) and longest > limit:
-            raise InputError(
-                f"{flag} {path}: has {limit} positions, but --tokens-per-sample is {longest}; shorten the text, or "
-                "give another teacher"
-            )
         if cfg.save_dir and Path(path).resolve().parent == Path(cfg.save_dir).resolve():
             logger.warning(
                 f"{flag} {path}: is in --save-dir, so the student may replace its teacher, or resume from it; give "

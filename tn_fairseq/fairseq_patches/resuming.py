@@ -160,8 +160,11 @@ def check_metric(metric: str, trainer: Trainer) -> None:
         return
     dataset = task.dataset(trainer.cfg.dataset.valid_subset.split(",")[0])
     sample, _ = trainer._prepare_sample(dataset.collater([dataset[0]]))
+    # as the trainer does
+    average = trainer.cfg.ema.store_ema and getattr(task, "uses_ema", False)
+    more = {"ema_model": trainer.ema.get_model()} if average else {}
     with metrics.aggregate(new_root=True) as logged:
-        _, _, logging_output = task.valid_step(sample, trainer.get_model(), criterion)
+        _, _, logging_output = task.valid_step(sample, trainer.get_model(), criterion, **more)
         task.reduce_metrics([logging_output], criterion)
     names = logged.get_smoothed_values()
     if metric not in names:

@@ -1,5 +1,6 @@
 """The model card of an exported model, filled in from its training configuration."""
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,10 +63,13 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
     objective = f"`--criterion {criterion['_name']}`"
     if kind := getattr(CRITERION_REGISTRY.get(criterion["_name"]), "kind", None):
         objective = f"{kind.description} ({objective})"
+        shown = {field.name for field in dataclasses.fields(kind.config)}
+    else:
+        shown = criterion.keys() - {"_name"}
     options = {
-        key: Path(value).name if key == "correction_judge" else value
+        key: Path(value).name if key in ("correction_judge", "distillation_teacher") else value
         for key, value in criterion.items()
-        if key not in ("_name", "synonym_table") and value is not None and value is not False
+        if key in shown and value is not None and value is not False
     }
     sequences, tokens = (cfg["dataset"].get(key) for key in ("batch_size", "max_tokens"))
     limits = [f"{sequences} sequences"] if sequences else []

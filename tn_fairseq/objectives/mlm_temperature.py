@@ -25,9 +25,13 @@ class Temperature(Objective):
     description = "masked language modeling with a softmax temperature"
     temperatures = (*Objective.temperatures, "mlm_temperature")
 
+    def __init__(self, cfg: Any, *table: Any, **options: Any) -> None:
+        super().__init__(cfg, *table, **options)
+        self.trains_on_nll = cfg.mlm_temperature == 1
+
     def masked_lm_losses(
         self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if self.cfg.mlm_temperature == 1:
+        if self.trains_on_nll:
             return nll, {}
         return functional.masked_lm(masked.logits.float() / self.cfg.mlm_temperature, masked.targets), {}

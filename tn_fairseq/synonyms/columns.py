@@ -81,6 +81,8 @@ def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
     if match := re.fullmatch(r"sep=(.)", lines[0].strip().strip('"'), re.IGNORECASE):  # Excel
         delimiter: str | None = match[1]
         headings, lines = 1, lines[1:]
+        if not lines:
+            raise ValueError("no synonyms, only the line that names the separator")
     else:
         delimiter = _delimiter(lines)
     rows = [[cell.strip() for cell in split_line(line, delimiter)] for line in lines]

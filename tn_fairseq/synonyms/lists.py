@@ -80,15 +80,15 @@ class SynonymList:
                 try:
                     self.format = lines.choose(format)
                     self._splits = self.format != "mythes" and self.format != "ppdb"
-                    entries = FORMATS[self.format](lines)
-                    first = list(islice(entries, _SAMPLE_LINES))
+                    first: list[Entry] = []
+                    entries = _keeping(first, FORMATS[self.format](lines))
+                    self._add_all(entries, lines, pairs, symmetric, min_score)
                     self.interpretation = [f"read as {self.format}{lines.layout()}", *self._show(first)]
-                    self._add_all(chain(first, entries), lines, pairs, symmetric, min_score)
                 except UnicodeDecodeError:
                     fault = f"{path}, line {lines.number}: not {lines.encoding.upper()}"
                     remedy = "give --synonyms an uncompressed file in this encoding, such as iconv -t utf-8 writes"
                     raise InputError(f"{fault}; {remedy}") from None
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise InputError(f"{path}, line {lines.number or 1}: {error}; {_REMEDY}") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; give a list of synonyms with --synonyms") from None
@@ -202,6 +202,14 @@ class SynonymList:
             else:
                 self.counts[_UNKNOWNS] += 1
         return known
+
+
+def _keeping(first: list[Entry], entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The entries, of which the first ones are added to a list: not read ahead, so that errors name the line."""
+    for entry in entries:
+        if len(first) < _SAMPLE_LINES:
+            first.append(entry)
+        yield entry
 
 
 class _Pairs:
@@ -322,7 +330,8 @@ class _Lines:
 
 _SHOWN_WIDTH = 60
 _OTHER_FILES = {
-    b"PK": "a ZIP archive or an Excel file",
+    b"PK\x03\x04": "a ZIP archive or an Excel file",
+    b"PK\x05\x06": "a ZIP archive or an Excel file",
     b"\x1f\x8b": "compressed with gzip",
     b"\xfd7zXZ": "compressed with xz",
     b"BZh": "compressed with bzip2",
@@ -476,7 +485,7 @@ def _json(lines: _Lines) -> Iterator[Entry]:
     first = next(lines)
     try:
         value = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         try:
             value = json.loads("\n".join(chain([first], lines)))
         except (ValueError, RecursionError) as error:

@@ -72,7 +72,7 @@ def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | No
         if distribution == "backports.zstd" and sys.version_info >= (3, 14):
             continue  # it is in the standard library
         version = version_of(distribution)
-        how = version or f"pip install '.[{extra}]'"
+        how = version or f"pip install 'tn_fairseq[{extra}]'"
         print(f"{'ok' if version else '-':7} {distribution:14} {how}, for {purpose}", flush=True)
     return not failed
 

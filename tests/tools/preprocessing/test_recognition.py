@@ -70,6 +70,13 @@ def test_tables_of_any_name(tmp_path, kind):
     assert refusal(packed).endswith(" in a compressed file; decompress it once")
 
 
+def test_text_that_begins_with_the_letters_of_a_binary_format(tmp_path):
+    for line in ("PARENTS OF THE CHILDREN", "ORCHESTRA AND CHOIR", "ORC"):
+        assert lines_of(write(tmp_path / "a.txt", f"{line}\nanother line\n".encode())) == [line, "another line"]
+    for content, format in ((b"PARE\x15\x04\0\0", "encrypted Parquet"), (b"ORC\n\x03\0\0", "ORC")):
+        assert refusal(write(tmp_path / "a.txt", content)).startswith(format)
+
+
 @pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.csv", ";"), ("a.tsv", "\t"), ("a.txt", "|")])
 def test_columns_are_what_pyarrow_reads(tmp_path, name, delimiter):
     content = io.StringIO()

@@ -11,7 +11,8 @@ def test_later_records_replace_earlier_ones(tmp_path):
     lines = [f'x | INFO | train_inner | {{"num_updates": "{n}", "loss": "{loss}"}}' for n, loss in ((10, 5), (20, 4))]
     killed, resumed = 'x | INFO | train_inner | {"num_updates": "30", "lo', lines[1].replace('"4"', '"3"')
     other = 'x | INFO | valid | {"valid_num_updates": "20", "loss": "9"}'
-    log.write_text("\n".join([*lines, other, killed, resumed, lines[0].replace("10", "40")]) + "\n")
+    lines = [*lines, other, killed, resumed, lines[0].replace("10", "40")]
+    log.write_bytes("\n".join(lines).encode() + b"\nkilled within a letter: \xc3\n")
     found = read_records(log, "train_inner")
     assert [(record["num_updates"], record["loss"]) for record in found] == [("10", "5"), ("20", "3"), ("40", "5")]
     assert [record["loss"] for record in read_records(log, "valid")] == ["9"]

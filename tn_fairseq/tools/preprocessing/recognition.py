@@ -39,9 +39,9 @@ _ARCHIVE = "an archive of several files; unpack it and give its files"
 _REFUSED = (
     (rb"PK(?:\x03\x04|\x05\x06)|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|.{257}ustar", _ARCHIVE),
     (rb"version https://git-lfs\.", "a pointer of Git LFS instead of the file; get that with git lfs pull"),
-    (rb"PARE", "encrypted Parquet; decrypt it"),
+    (rb"PARE.*[\0-\x08]", "encrypted Parquet; decrypt it"),  # not a text that begins with these letters
     (rb"FEA1", "Feather of version 1; write it again with a newer pyarrow or pandas"),
-    (rb"ORC", "ORC; convert it, for example to Parquet"),
+    (rb"ORC.*[\0-\x08]", "ORC; convert it, for example to Parquet"),
     (rb"\x1f\x9d|\x04\x22\x4d\x18|\xff\x06\0\0sNaPpY", "compressed with compress, LZ4 or Snappy; decompress it"),
     (rb"\xff\xfe|\xfe\xff", "not UTF-8, but UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"),
     (rb"%PDF-", "a PDF; convert it to text"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import InputError
-from ...core.files import read_text
+from ...core.files import read_bytes
 
 MOST_POINTS = 100  # of a curve of losses
 
@@ -19,7 +19,8 @@ def read_records(log: Path, name: str, remedy: str = "give a log of fairseq-trai
     cannot be read.
     """
     records = {}
-    for line in read_text(log, remedy).splitlines():
+    text = read_bytes(log, remedy).decode(errors="replace")  # a run that was killed can end within a letter
+    for line in text.splitlines():
         record = parse_record(line, name)
         if record:
             records[int(record.get("num_updates") or record[f"{name}_num_updates"])] = record

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import List, NamedTuple
 
+from ...core.files import read_text
+
 TITLE = "# "  # begins a line that is the title of a section
 
 
@@ -17,9 +19,10 @@ class Discussion(NamedTuple):
 def read_discussion(path: Path) -> Discussion:
     """Read paragraphs, which blank lines separate, and lines that begin with ``# ``, which are titles.
 
-    The paragraphs above the first title are for the top. Without titles, only the first paragraph is.
+    The paragraphs above the first title are for the top. Without titles, only the first paragraph is. Raises InputError
+    for a file that is not UTF-8.
     """
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = read_text(path, "write it as UTF-8") if path.exists() else ""
     text = re.sub(f"^{TITLE}.*$", r"\n\g<0>\n", text, flags=re.MULTILINE)
     parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
     first = next((number for number, part in enumerate(parts) if part.startswith(TITLE)), 1)

@@ -29,6 +29,13 @@ MEASURES = {
     "robustness": True,
     "cost": False,
 }
+# settings that not all measures have
+ONLY_OF = {
+    "flags": [kind for kind, needs_flags in MEASURES.items() if needs_flags],
+    **dict.fromkeys(("seeds", "prepare"), [kind for kind in MEASURES if kind != "logs"]),
+    **dict.fromkeys(("levels", "window"), ["logs"]),
+    **dict.fromkeys(("updates", "rounds"), ["cost"]),
+}
 # flags that the study sets itself
 FIXED = {
     *("--seed", "--save-dir", "--max-update", "--total-num-update", "--user-dir", "--log-format", "--log-interval"),
@@ -216,6 +223,9 @@ def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
         if not set(measure.seeds) <= seeds:
             raise InputError(f"{key}.seeds: must be among those of the runs, {_listed(map(str, sorted(seeds)))}")
     _check_steps(f"{key}.prepare", measure.prepare)
+    for what, kinds in ONLY_OF.items():
+        if kind not in kinds and getattr(measure, what) != getattr(Measure(), what):
+            raise InputError(f"{key}.{what}: has no effect on {kind}, only on {_listed(kinds)}; delete it")
     for what in ("window", "updates", "rounds"):
         _positive(f"{key}.{what}", getattr(measure, what))
     if MEASURES[kind] and not measure.flags.strip():

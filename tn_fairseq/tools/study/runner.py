@@ -48,10 +48,13 @@ class Runner:
 
     def prepare(self, title: str, steps: Sequence[Step]) -> None:
         """Run the steps whose output is missing; raises InputError if one fails, or its command was another one."""
-        made_by = {one.get("output"): one["command"] for one in read_record(self.folder) if one["exit_code"] == 0}
+        records = read_record(self.folder)
+        made_by = {one.get("output"): one["command"] for one in records if one["exit_code"] == 0}
+        last_code = {one.get("output"): one["exit_code"] for one in records}
         for number, step in enumerate(steps, start=1):
             words, log = shlex.split(step.command), Path("logs", f"{title}.prepare{number}.log")
-            if (self.folder / step.output).exists():
+            # a command that failed may have written its output before
+            if (self.folder / step.output).exists() and not last_code.get(step.output):
                 if made_by.get(step.output, shown(words)) != shown(words):
                     raise InputError(
                         f"{self.folder / step.output}: was made by another command than that of the plan now; give "

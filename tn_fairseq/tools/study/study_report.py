@@ -2,7 +2,6 @@
 
 import html
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Dict
@@ -42,7 +41,7 @@ def write_study(
     results = collect(plan, folder, machine, earlier)
     write_text(folder / JSON, json.dumps(compact(results), separators=(",", ":"), ensure_ascii=False) + "\n")
     if path.resolve() != (folder / "plan.yaml").resolve():
-        shutil.copyfile(path, folder / "plan.yaml")
+        write_text(folder / "plan.yaml", path.read_text(encoding="utf-8"))
     shared = draw_doses(plan, results, folder)
     plots = {"": shared} | {
         name: draw_start(name, plan.starts[name], start_results, folder)
