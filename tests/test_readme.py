@@ -190,7 +190,7 @@ SMALLER |= {"1,2,3,4,5": "1", "1,2,3": "1"}
 SMALLER |= {"electra_base": "electra_tiny", "bert_base": "bert_tiny", "512": "16", "200000": "4"}
 SMALLER |= {"6": "2", "384": "128", "1536": "512", "30": "2", "600": "4", "25": "1"}
 SMALLER |= {"0,2,4": "1"}
-SMALLER |= {"6144": "160", "500": "2", "26000": "4"}
+SMALLER |= {"6144": "160", "500": "2", "26000": "4", "50": "1"}
 BERT_TINY = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
 ELECTRA_TINY = {"embedding_size": 128, **BERT_TINY}
 
@@ -222,7 +222,7 @@ def test_train_on_your_own_text(corpus, trained):
 def test_prepare_data(corpus, trained):
     page = "docs/prepare-data.md"
     written = {path: path.read_bytes() for path in (corpus / "data-bin").iterdir() if path.is_file()}
-    run_all(commands(page, "Text"), corpus)
+    run_all([words for words in commands(page, "Text") if words[0] != "awk"], corpus)  # test_hold_out_documents
     assert {path: path.read_bytes() for path in written} == written  # the commands are those of the front page
 
 
@@ -270,12 +270,33 @@ def test_objectives(corpus, trained):
     (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
-    train, distill, judge, *_ = commands("docs/objectives.md")  # test_own_objective.py runs the others
-    for words, logged in ((train, "soft_reg"), (distill, "teacher_gold_probability")):
-        run = run_all([words], corpus)
-        assert "num_updates 4" in run.output and logged in run.output
-    printed = run_all([judge], corpus).stdout
+    run = run_all(commands("docs/objectives.md", "Objectives")[:1], corpus)
+    assert "num_updates 4" in run.output and "soft_reg" in run.output
+    printed = run_all(commands("docs/objectives.md", "A judge of corrections"), corpus).stdout
     assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
+
+
+def test_distill_a_larger_model(corpus):
+    transformers = pytest.importorskip("transformers")
+    words = commands("docs/objectives.md", "Distill a larger model")
+    train = next(command for command in words if command[0] == "fairseq-train")
+    before = words[: words.index(train)]
+    flags = re.search(r"--arch .*--attention-dropout \S+ --finetune-from-model half.pt", run_all(before, corpus).stdout)
+    assert flags and flags[0] in " ".join(train)  # what import prints is what the page shows
+    run = run_all([train], corpus)
+    assert "num_updates 2" in run.output and "teacher_gold_probability" in run.output
+    run_all(words[len(before) + 1 :], corpus)
+    student = transformers.AutoModelForMaskedLM.from_pretrained(corpus / "my-student")
+    assert student.config.num_hidden_layers == 2
+
+
+def test_hold_out_documents(tmp_path):
+    (tmp_path / "corpus.txt").write_text("".join(f"document {n}\nhas two lines\n\n" for n in range(1, 251)))
+    (hold_out,) = [words for words in commands("docs/prepare-data.md", "Text") if words[0] == "awk"]
+    run_all([hold_out], tmp_path)
+    texts = {split: (tmp_path / f"corpus.{split}.txt").read_text().split("\n\n")[:-1] for split in ("train", "valid")}
+    assert texts["valid"] == ["document 100\nhas two lines", "document 200\nhas two lines"]
+    assert len(texts["train"]) == 248
 
 
 def write_wheel(folder: Path, name: str, version: str, files: Path) -> None:
@@ -385,6 +406,7 @@ def test_see_the_false_negatives(corpus, trained):
     page = "docs/false-negatives.md"
     plain, with_teacher = commands(page)
     assert "from the paper (not ours)" in run_all([plain], corpus).stdout
+    (corpus / "good.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     assert "teacher: finds " in run_all([with_teacher], corpus).stdout
     named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", PAGES[page]))
     assert set(FILES) == named
@@ -474,7 +496,12 @@ def test_no_command_is_left_untried():
         FRONT: {"Train on your own text"},
         "docs/prepare-data.md": {"Text", "Text in other formats", "GLUE and SQuAD"},
         "docs/synonyms.md": {"Build a table", "Choose a synonym table", "Exact synonyms"},
-        "docs/objectives.md": {"Objectives", "A teacher", "A judge of corrections", "Add your own objective"},
+        "docs/objectives.md": {
+            "Objectives",
+            "Distill a larger model",
+            "A judge of corrections",
+            "Add your own objective",
+        },
         "docs/train.md": {"Train", "Start with an existing generator"},
         "docs/quickstart.md": {"Train the small model again"},
         "docs/false-negatives.md": {"See the false negatives"},
@@ -491,7 +518,7 @@ def test_no_command_is_left_untried():
         },
         "docs/quickstart.md": {"From scratch", "Expected losses", "Pictures"},
         "docs/transformers.md": {"An example with a comparison", "Tables of synonyms"},
-        "docs/study.md": {"A study of the objectives"},
+        "docs/study.md": {"Run a study"},
     }
     elsewhere["docs/train.md"] |= {"Large corpora", "What large corpora cost"}
     elsewhere["docs/train.md"] |= {"Data, synonym tables and released weights", "Run a recipe"}

@@ -1,5 +1,6 @@
 """Panels: their texts, and what is left out."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -44,3 +45,5 @@ def test_a_panel_for_each_measure(tmp_path):
     groups = [element.get("id", "").split("_")[0] for element in root.iter("{http://www.w3.org/2000/svg}g")]
     assert groups.count("axes") == len(panels)  # empty panels are not drawn
     assert groups.count("LineCollection") == 8
+    lines = [element.get("d") for element in root.iter("{http://www.w3.org/2000/svg}path")]
+    assert re.search(r"\.\d\d\b", "".join(lines)) and not re.search(r"\.\d{3}", "".join(lines))

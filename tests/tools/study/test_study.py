@@ -512,6 +512,9 @@ WRONG = [
     ("measures.elsewhere_", {"flags": "d"}, "measures.elsewhere_: not a measure; the measures are logs, rates"),
     ("measures.elsewhere_a/b", {"flags": "d"}, "measures.elsewhere_a/b: must consist of letters, digits"),
     ("measures.glue", {}, "measures.glue.flags: is missing"),
+    ("measures.logs.flags", "--mask-seeds 3", "measures.logs.flags: has no effect on logs, only on rates, elsewhere, "),
+    ("measures.logs.seeds", [1], "measures.logs.seeds: has no effect on logs, only on rates, "),
+    ("measures.rates.window", 50, "measures.rates.window: has no effect on rates, only on logs; delete it"),
     ("measures.squad.flags", "--data squad-bin", "measures.squad.flags: must have --keep-checkpoints, because robust"),
     (
         "measures.glue",
@@ -692,6 +695,9 @@ def test_data_that_another_command_prepared_is_refused(tmp_path):
             runner.prepare("start", [Step("made", "touch made other")])
         with pytest.raises(InputError, match="^nosuchcommand: No such file or directory; check the command"):
             runner.prepare("start", [Step("out", "nosuchcommand --x")])
+        for _ in range(2):  # the output of a command that failed is not used the next time
+            with pytest.raises(InputError, match="^start: half could not be prepared: no output"):
+                runner.prepare("start", [Step("half", "sh -c 'touch half; exit 1'")])
 
 
 @pytest.mark.parametrize(
@@ -823,10 +829,27 @@ def test_differences_are_corrected_within_a_group_and_compared_with_a_margin():
     assert all(row["equivalent"] is None for row in rows)
 
 
+def test_findings_name_the_measures_with_a_clear_difference():
+    plain = {1: 10.0, 2: 20.0, 3: 30.0}
+    shifts = {"accuracy": (5.0, 5.1, 4.9), "loss": (5.0, 5.1, 4.9), "loss on other text": (4.0, -4.0, 1.0)}
+    start, rows = Start(baseline="plain", arms={name: Arm(about=f"is {name}") for name in ("plain", "new")}), []
+    for measure, shift in shifts.items():
+        values = {"plain": plain, "new": {seed: plain[seed] + more for seed, more in zip(plain, shift)}}
+        rows += figures.compared(("group", measure, "", 1 if measure == "accuracy" else -1), values, "plain")
+    (line,) = statements.findings(start, {"comparisons": rows})
+    assert line == "new (is new): better on accuracy; worse on loss; no clear difference on 1 of 3 measures."
+
+
 def test_small_shares_have_more_decimals():
     values = (("%", 31.0123), ("%", 0.23456), ("%", 0.0071831), ("bits", 7.9421), ("updates", 328.4), ("", 0))
     shown = [statements.number({"unit": unit, "value": value}, "value") for unit, value in values]
     assert shown == ["31.01", "0.235", "0.00718", "7.942", "328", "0.000"]
+
+
+def test_a_clear_difference_is_not_shown_as_zero():
+    row = {"unit": "bits", "value": 4.7, "difference": -0.00008, "low": -0.00015, "high": -0.00001}
+    assert statements.short(row) == "**\u22120.0001 ± 0.0001**"
+    assert statements.short(row | {"high": 0.00001}) == "+0.000 ± 0.000"
 
 
 def test_clear_differences_are_bold_and_their_color_says_if_they_are_better():

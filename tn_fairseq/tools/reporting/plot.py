@@ -1,6 +1,7 @@
 """The look of all plots; requires matplotlib (the optional extra ``plot``)."""
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,3 +59,10 @@ def drawing(size: tuple[float, float], *paths: Path) -> Iterator[Any]:
         for path in paths:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(path, format=path.suffix.removeprefix("."), metadata=metadata)
+            if path.suffix == ".svg":
+                path.write_text(_shorter(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _shorter(svg: str) -> str:
+    """The same picture, a sixth shorter: with hundredths instead of millionths of a point in its lines."""
+    return re.sub(r' d="[^"]*"', lambda line: re.sub(r"(\.\d\d)\d+", r"\1", line[0]), svg)

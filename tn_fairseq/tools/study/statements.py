@@ -67,7 +67,7 @@ def findings(start: Start, start_results: Dict[str, Any]) -> List[str]:
         for word in ("better", "worse"):
             clear_rows = [row for row in rows if verdict(row) == word]
             if clear_rows:
-                parts.append(f"{word} on " + "; ".join(f"{row['measure']} ({change(row)})" for row in clear_rows))
+                parts.append(f"{word} on " + ", ".join(row["measure"] for row in clear_rows))
         rest = sum(not verdict(row) for row in rows)
         parts.append(f"no clear difference on {rest} of {len(rows)} measures")
         lines.append(f"{arm} ({settings.about}): {'; '.join(parts)}.")
@@ -141,7 +141,15 @@ def number(row: Row, key: str, signed: bool = False) -> str:
     if value is None:
         return "-"
     zero = "z" if key == "difference" else ""  # +0.00, not -0.00, but the end of an interval keeps its sign
-    return f"{value:{'+' if signed else ''}{zero},.{decimals(row['unit'], row['value'])}f}".replace("-", "\u2212")
+    return f"{value:{'+' if signed else ''}{zero},.{places(row)}f}".replace("-", "\u2212")
+
+
+def places(row: Row) -> int:
+    """Decimal places of a measure, and more if a clear difference would be zero with them."""
+    count = decimals(row["unit"], row["value"])
+    while row.get("difference") and clear(row) and not round(row["difference"], count):
+        count += 1
+    return count
 
 
 def titled(measure: str, unit: str) -> str:
@@ -155,14 +163,6 @@ def by_measure(rows: Sequence[Row]) -> Dict[str, Dict[str, Row]]:
     for row in rows:
         measures.setdefault(row["measure"], {})[row["arm"]] = row
     return measures
-
-
-def change(row: Row) -> str:
-    """A difference with its unit and interval."""
-    text = number(row, "difference", signed=True) + ({"%": " points", "": ""}.get(row["unit"], f" {row['unit']}"))
-    if row["low"] is not None:
-        text += f", {number(row, 'low', True)} to {number(row, 'high', True)}"
-    return text
 
 
 def hours(results: Dict[str, Any]) -> str:
@@ -222,7 +222,7 @@ def short(row: Optional[Row]) -> str:
         return number(row, "value")
     text = number(row, "difference", signed=True)
     if row["low"] is not None:
-        text += f" ± {(row['high'] - row['low']) / 2:,.{decimals(row['unit'], row['value'])}f}"
+        text += f" ± {(row['high'] - row['low']) / 2:,.{places(row)}f}"
     return f"**{text}**" if clear(row) else text
 
 
