@@ -174,6 +174,26 @@ def test_every_line_is_counted_once(write, build, capsys):
         ("big: large, huge\n", {"big": ["large", "huge"]}),
         ("big large 0.1\nbig huge 0.2\n", {"big": ["huge", "large"]}),
         ('{"big": ["large", "huge"]}\n', {"big": ["large", "huge"]}),
+        # "word", "similar" and "synonym" are words of this thesaurus
+        (
+            '{"big": ["large"], "similar": ["alike"], "word": ["term"], "huge": ["vast"]}',
+            {"big": ["large"], "huge": []},
+        ),
+        ('{"similar": ["alike"], "big": ["large"]}', {"big": ["large"]}),
+        ('{"words": ["big"], "synonyms": ["large"], "score": 3}', {"big": ["large"]}),
+        (
+            '[{"word": "big", "synonyms": ["huge"], "score": []}, {"word": "big", "synonyms": ["large"]}]',
+            {"big": ["large"]},
+        ),
+        ('{"big": {"adjective": ["large"], "noun": ["huge"]}}', {"big": ["large", "huge"]}),
+        ('{"adjective": {"big": ["large"], "huge": ["vast"]}}', {"big": ["large"], "huge": []}),
+        # rows of different lengths, of which the longer ones have no score
+        ("word\tsynonyms\nbig\tlarge\tvast\thuge\nsmall\tbig\n", {"big": ["large", "huge"], "small": ["big"]}),
+        # as LibreOffice's German thesaurus, whose first word is missing
+        (
+            "ISO8859-1\n|1\n-|x|y\nbig|1\n-|large|huge\nsmall|1\n-|huge\nhuge|1\n-|unknown\n",
+            {"big": ["large", "huge"], "small": ["huge"], "huge": []},
+        ),
         ('[\n {"lemma": "big", "synonyms": "large; huge", "antonyms": ["small"]}\n]\n', {"big": ["large", "huge"]}),
     ],
 )

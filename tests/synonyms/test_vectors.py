@@ -126,7 +126,11 @@ def refusal(path):
         (["7 2", *LINES], "promises 7 vectors, but it has 6"),
         (["main 1 x"], "line 1: not a word followed by numbers"),
         (["main"], "line 1: not a word followed by numbers"),
-        ([b"\x1f\x8b\x08 \x00\xff\n"], "line 1: not a word followed by numbers"),
+        ([b"\x1f\x8b\x08 \x00\xff\n"], "compressed with gzip; decompress it, for example with gunzip"),
+        (
+            ["2 2", b"main \x00\x00\x80\x3f\x00\x00\x00\x40big \x00\x00\x80\x3f\x00\x00\x00\x40"],
+            "binary format of word2vec",
+        ),
         ([*LINES[1:5], "main 1 x"], "line 5: could not convert"),
         ([*LINES[1:5], "main 1 nan"], "line 5: contains a number that is not finite"),
         ([*LINES[1:5], "main inf 1"], "line 5: contains a number that is not finite"),

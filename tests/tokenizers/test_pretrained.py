@@ -122,6 +122,8 @@ def test_folders_that_transformers_cannot_read(tmp_path, monkeypatch):
     assert load_pretrained(folder / "vocab.txt").description.startswith("BERT WordPiece of vocab.txt")
     (folder / "vocab.txt").unlink()
     assert "no tokenizer.json, vocab.txt" in refused(load_pretrained, folder)
+    (folder / "vocab.json").touch()
+    assert "add a tokenizer_config.json, such as " in refused(load_pretrained, folder)
 
 
 def test_special_tokens_with_other_names_are_refused(tmp_path):

@@ -84,7 +84,7 @@ def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
         if not lines:
             raise ValueError("no synonyms, only the line that names the separator")
     else:
-        delimiter = _delimiter(lines)
+        delimiter = _delimiter(lines, named)
     rows = [[cell.strip() for cell in split_line(line, delimiter)] for line in lines]
     if named != "groups" and (roles := _named_roles(rows[0])):
         return Columns(delimiter, roles, headings + 1, True)
@@ -130,8 +130,8 @@ def _several(rows: Sequence[Sequence[str]], place: int) -> bool:
     return any(len(split_cell(row[place])) > 1 for row in rows if len(row) > place)
 
 
-def _delimiter(lines: Sequence[str]) -> str | None:
-    """What separates the first column of most lines: a tab, or else the sign that comes first."""
+def _delimiter(lines: Sequence[str], named: str | None) -> str | None:
+    """What separates the first column of most lines: a tab, or else the sign that comes first; None for white space."""
     if sum("\t" in line for line in lines) > len(lines) / 2:
         return "\t"
     firsts = {sign: [len(split_line(line, sign)[0]) for line in lines] for sign in _DELIMITERS}
@@ -150,6 +150,8 @@ def _delimiter(lines: Sequence[str]) -> str | None:
     counts = [len(line.split()) for line in lines]
     usual_count = max(set(counts), key=counts.count)
     if 2 <= usual_count <= 4 and counts.count(usual_count) >= _MOST * len(lines):
+        return None
+    if named == "groups" and usual_count >= 2:  # of any size
         return None
     raise ValueError("no second column, separated by a tab, a comma or another sign")
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
@@ -18,11 +19,12 @@ import numpy as np
 
 from ..core.errors import InputError, first_line
 from .columns import Columns, parse_score, recognize, split_line
-from .terms import column_role, is_other_relation, is_synonymy, split_cell, without_remarks
+from .terms import column_role, is_other_relation, is_part_of_speech, is_synonymy, split_cell, without_remarks
 from .vectors import progress
 
 _REMEDY = "correct it, or name the format of --synonyms with --format"
 _SAMPLE_LINES = 1000  # that decide the format
+_MOST_FIELDS = 20  # of a JSON record
 _BLOCK = 1 << 20  # bytes to read at a time
 _PAIRS = 12_000_000  # drop duplicates after so many
 _LARGEST_GROUP = 1000  # each word of a group is a synonym of every other one
@@ -92,8 +94,11 @@ class SynonymList:
                     raise InputError(f"{path}, line {lines.number or 1}: {error}; {_REMEDY}") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; give a list of synonyms with --synonyms") from None
+        # a line of JSON can have many entries, which are counted as lines
+        counted = sum(count for reason, count in self.counts.items() if reason.startswith("lines"))
+        read = max(lines.number, counted) - self.counts[_HEADING] - self.counts[_BLANK]
         misread = self.counts[_MISREAD]
-        self.share_misread = misread / max(lines.number - self.counts[_HEADING] - self.counts[_BLANK], 1)
+        self.share_misread = misread / max(read, 1)
         if self.share_misread > 0.5:
             fault = f"{path}, {self.examples[_MISREAD]}"
             raise InputError(f"{fault}; {misread:,} lines were not understood (read as {self.format}); {_REMEDY}")
@@ -336,6 +341,7 @@ _OTHER_FILES = {
     b"\xfd7zXZ": "compressed with xz",
     b"BZh": "compressed with bzip2",
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xff\xfe\0\0": "UTF-32",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
     b"<": "XML or HTML",
@@ -358,12 +364,22 @@ def _encoding(name: str) -> str:
     return encoding
 
 
+def _is_encoding(name: str) -> bool:
+    try:
+        return bool(_encoding(name))
+    except ValueError:
+        return False
+
+
 def _recognize(lines: Sequence[str]) -> str | None:
     """The format of the first lines if it is certain."""
     if " ||| " in lines[0]:
         return "ppdb"
-    if len(lines) > 1 and re.fullmatch(r"\S+", lines[0]) and _is_word_of_mythes(lines[1]) and "|" not in lines[0]:
-        return "mythes"
+    if len(lines) > 1 and re.fullmatch(r"\S+", lines[0]) and "|" not in lines[0]:
+        # the first word can be malformed, as in LibreOffice's German thesaurus
+        near = lines[1:10] if _is_encoding(lines[0]) else lines[1:2]
+        if any(map(_is_word_of_mythes, near)):
+            return "mythes"
     if lines[0].lstrip()[:1] in ("{", "[") and re.search(r'["\]}{]\s*[,:\]}]?\s*$|^[\[{]$', lines[0].strip()):
         return "json"
     return None
@@ -376,7 +392,7 @@ def _pairs(lines: _Lines) -> Iterator[Entry]:
     delimiter, roles = columns.delimiter, columns.roles
     word = roles.index("word")
     synonyms = [place for place, role in enumerate(roles) if role == "synonym"]
-    score = roles.index("score") if "score" in roles else len(roles)
+    score = roles.index("score") if "score" in roles else sys.maxsize  # not a cell of a row that is too long
     relation = roles.index("relation") if "relation" in roles else None
     has_more = synonyms[-1] == len(roles) - 1 and (columns.is_named or len(synonyms) > 1)
     one = synonyms[0] if len(synonyms) == 1 else None
@@ -513,7 +529,12 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
     roles = {name: column_role(name) for name in value}
     names = {role: [name for name in value if roles[name] == role] for role in set(roles.values())}
     synonyms = [term for name in names.get("synonym", ()) for term in _strings(value[name])]
-    is_record = "synonym" in names and ("word" in names or isinstance(value[names["synonym"][0]], (str, list)))
+    is_record = "synonym" in names and len(value) <= _MOST_FIELDS
+    if is_record and not ("word" in names and isinstance(value[names["word"][0]], str)):
+        # not a thesaurus in which "word" and "similar" are words like all others
+        is_record = isinstance(value[names["synonym"][0]], (str, list)) and not any(
+            isinstance(value[name], list) for name in names.get("other", ())
+        )
     if len(value) == 1 and isinstance(next(iter(value.values())), list) and not is_record:
         (content,) = value.values()
         if content and not isinstance(content[0], str):
@@ -525,7 +546,12 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
         if relations and not is_synonymy(relations[0]):
             lines.counts[_OTHER] += 1
         elif synonyms:
-            yield _strings(value[names["word"][0]]), synonyms, parse_score(str(scores[0])) if scores else None
+            try:
+                score = parse_score(str(scores[0])) if scores else None
+            except ValueError as error:
+                lines.misread(str(error), json.dumps(value, ensure_ascii=False))
+                return
+            yield _strings(value[names["word"][0]]), synonyms, score
         else:
             lines.misread("no synonyms", json.dumps(value, ensure_ascii=False))
     elif is_record and len(value) < 4:
@@ -539,7 +565,11 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
             if isinstance(content, dict) and all(isinstance(part, (int, float)) for part in content.values()):
                 for synonym, score in content.items():
                     yield (word,), (synonym,), float(score)
-            elif isinstance(content, dict):
+            elif isinstance(content, dict) and is_part_of_speech(word):
+                yield from _values(content, lines)
+            elif isinstance(content, dict) and all(map(is_part_of_speech, content)):
+                yield (word,), [term for terms in content.values() for term in _strings(terms)], None
+            elif isinstance(content, dict) and any(column_role(name) == "synonym" for name in content):
                 yield from _values({"word": word, **content}, lines)
             elif terms := _strings(content):
                 yield (word,), terms, None

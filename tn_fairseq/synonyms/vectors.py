@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from codecs import BOM_UTF8
 from collections.abc import Collection, Sequence
 from itertools import chain, islice, takewhile
@@ -17,7 +18,11 @@ from ..core.packages import require
 from .neighbors import Vectors
 
 _TEXT = "--vectors needs an uncompressed text file of GloVe or word2vec, or a folder"
+_CONVERT = (
+    "convert it with gensim: KeyedVectors.load_word2vec_format(FILE, binary=True).save_word2vec_format('vectors.txt')"
+)
 _SAMPLE_LINES = 100  # that decide the dimension
+_SAMPLE_BYTES = 1000  # that tell text from binary numbers
 _FOLDER = (
     "--vectors needs a folder with one matrix (.npy) and one list of the words of its rows: .txt with one word per "
     "line, or .parquet with one column"
@@ -77,8 +82,12 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
             place = f"{path}, line {number}"
             if number == 1:
                 fields = line.removeprefix(BOM_UTF8).split()
+                if line.startswith(b"\x1f\x8b"):
+                    raise InputError(f"{path}: compressed with gzip; decompress it, for example with gunzip")
                 if len(fields) == 2 and all(map(bytes.isdigit, fields)):
                     promised, dimension = map(int, fields)
+                    if re.search(rb"[\0-\x08\x0e-\x1f]", b"".join(sample[1:])[:_SAMPLE_BYTES]):
+                        raise InputError(f"{path}: the binary format of word2vec; {_CONVERT}")
                     continue
                 dimension = _dimension(sample)
                 if dimension < 1 or not _numbers_at_end(line):

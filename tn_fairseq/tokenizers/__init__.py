@@ -44,4 +44,9 @@ def _tokenizer_file(folder: Path) -> Path:
     for candidate in (folder / "tokenizer.json", folder / "vocab.txt", *models_found, folder / "encoder.json"):
         if candidate.exists():
             return candidate
+    if (folder / "vocab.json").exists():
+        raise InputError(
+            f"{folder}: vocab.json does not say which tokenizer it belongs to; add a tokenizer_config.json, such as "
+            '{"tokenizer_class": "RobertaTokenizer"}'
+        )
     raise InputError(f"{folder}: no tokenizer.json, vocab.txt, .model or encoder.json in it; give a tokenizer's folder")

@@ -153,8 +153,10 @@ def test_archives_are_refused(tmp_path):
         (
             "a.jsonl",
             b'["the cat", "the mat"]',
-            "a JSON array, not JSON Lines; convert it, for example with jq -c '.[]'",
+            "a JSON array, not JSON Lines; convert it, for example with jq -c '.[] | {text: .}'",
         ),
+        ("a.txt", "the cat".encode("utf-32"), "not UTF-8, but UTF-32; convert it, for example with iconv"),
+        ("a.xml.bz2", bz2.compress(b'<mediawiki version="0.3">\n<page>\n'), "a dump of a wiki; extract its text"),
         ("a.jsonl", b"the cat\nthe mat\n", "not JSON Lines, but plain text; rename it, for example to .txt"),
         ("a.json", b'{\n  "text": "a"\n}\n', "JSON with objects of several lines, not JSON Lines; convert it with jq"),
         (

@@ -43,8 +43,10 @@ _REFUSED = (
     (rb"FEA1", "Feather of version 1; write it again with a newer pyarrow or pandas"),
     (rb"ORC.*[\0-\x08]", "ORC; convert it, for example to Parquet"),
     (rb"\x1f\x9d|\x04\x22\x4d\x18|\xff\x06\0\0sNaPpY", "compressed with compress, LZ4 or Snappy; decompress it"),
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "not UTF-8, but UTF-32; convert it, for example with iconv -f UTF-32 -t UTF-8"),
     (rb"\xff\xfe|\xfe\xff", "not UTF-8, but UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"),
     (rb"%PDF-", "a PDF; convert it to text"),
+    (rb"<mediawiki\b", "a dump of a wiki; extract its text, for example with WikiExtractor"),
 )
 # suffixes of names
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".jl", ".jsonlines")
@@ -93,7 +95,8 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     is_json = inner.endswith(_JSON_NAMES)
     if re.match(rb'\[\s*\{\s*"', text) or (is_json and text.startswith(b"[")):
-        raise InputError(f"{name}: a JSON array, not JSON Lines; convert it, for example with jq -c '.[]'")
+        jq = ".[] | {text: .}" if re.match(rb'\[\s*"', text) else ".[]"
+        raise InputError(f"{name}: a JSON array, not JSON Lines; convert it, for example with jq -c '{jq}'")
     if re.match(rb'\{\s*\n\s*"', text):
         raise InputError(f"{name}: JSON with objects of several lines, not JSON Lines; convert it with jq -c .")
     if is_json and text and not re.search(rb"^[ \t]*\{", text, re.MULTILINE):
