@@ -187,6 +187,7 @@ def test_every_line_is_counted_once(write, build, capsys):
         ),
         ('{"big": {"adjective": ["large"], "noun": ["huge"]}}', {"big": ["large", "huge"]}),
         ('{"adjective": {"big": ["large"], "huge": ["vast"]}}', {"big": ["large"], "huge": []}),
+        ('{"big": {"noun": {"a": 1}}, "huge": ["large"]}', {"huge": ["large"]}),
         # rows of different lengths, of which the longer ones have no score
         ("word\tsynonyms\nbig\tlarge\tvast\thuge\nsmall\tbig\n", {"big": ["large", "huge"], "small": ["big"]}),
         # as LibreOffice's German thesaurus, whose first word is missing

@@ -567,7 +567,7 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
                     yield (word,), (synonym,), float(score)
             elif isinstance(content, dict) and is_part_of_speech(word):
                 yield from _values(content, lines)
-            elif isinstance(content, dict) and all(map(is_part_of_speech, content)):
+            elif _is_by_part_of_speech(content):
                 yield (word,), [term for terms in content.values() for term in _strings(terms)], None
             elif isinstance(content, dict) and any(column_role(name) == "synonym" for name in content):
                 yield from _values({"word": word, **content}, lines)
@@ -575,6 +575,13 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
                 yield (word,), terms, None
             else:
                 lines.misread("no synonyms", json.dumps({word: content}, ensure_ascii=False))
+
+
+def _is_by_part_of_speech(content: Any) -> bool:
+    """Whether this is ``{"noun": ["road", "street"], ...}``."""
+    return isinstance(content, dict) and all(
+        is_part_of_speech(name) and isinstance(terms, (str, list)) for name, terms in content.items()
+    )
 
 
 def _strings(value: Any) -> list[str]:

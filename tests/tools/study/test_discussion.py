@@ -2,6 +2,7 @@
 
 import pytest
 
+from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.study.discussion import read_discussion
 
 
@@ -21,3 +22,9 @@ def test_what_is_above_the_first_title_is_for_the_top(tmp_path, text, opening, r
 
 def test_without_a_file_there_is_none(tmp_path):
     assert read_discussion(tmp_path / "discussion.txt") == ([], [])
+
+
+def test_another_encoding_is_refused(tmp_path):
+    (tmp_path / "discussion.txt").write_bytes("one\n\nD\u00e9j\u00e0 vu\n".encode("latin-1"))
+    with pytest.raises(InputError, match="discussion.txt, line 3: not UTF-8 .*; convert it to UTF-8, or delete it"):
+        read_discussion(tmp_path / "discussion.txt")

@@ -22,7 +22,7 @@ def read_discussion(path: Path) -> Discussion:
     The paragraphs above the first title are for the top. Without titles, only the first paragraph is. Raises InputError
     for a file that is not UTF-8.
     """
-    text = read_text(path, "write it as UTF-8") if path.exists() else ""
+    text = read_text(path, "delete it") if path.exists() else ""
     text = re.sub(f"^{TITLE}.*$", r"\n\g<0>\n", text, flags=re.MULTILINE)
     parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
     first = next((number for number, part in enumerate(parts) if part.startswith(TITLE)), 1)
