@@ -214,6 +214,14 @@ def test_most_lines_decide_and_the_others_are_counted_with_an_example(write):
     ]
 
 
+def test_large_groups_are_named(write):
+    group = ", ".join(["big", "large", *(f"other{number}" for number in range(19))])
+    notes = SynonymList(write(f"{group}\n{group}\nbig, huge\n"), WORDS).notes
+    assert any(note.startswith("warning: most groups have more than 20 words") for note in notes)
+    notes = SynonymList(write(f"{group}\nbig, large\nbig, huge\n"), WORDS).notes
+    assert not any("warning" in note for note in notes)
+
+
 def test_a_dry_run_writes_nothing(build, write, tmp_path, capsys):
     path = write("big;large\n")
     main(["--dict", str(tmp_path / "dict.txt"), "--source", "list", "--synonyms", str(path), "--dry-run"])

@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import re
+import statistics
 import sys
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from .vectors import progress
 _REMEDY = "correct it, or name the format of --synonyms with --format"
 _SAMPLE_LINES = 1000  # that decide the format
 _MOST_FIELDS = 20  # of a JSON record
+_MANY = 20  # words of a group
 _BLOCK = 1 << 20  # bytes to read at a time
 _PAIRS = 12_000_000  # drop duplicates after so many
 _LARGEST_GROUP = 1000  # each word of a group is a synonym of every other one
@@ -86,6 +88,12 @@ class SynonymList:
                     entries = _keeping(first, FORMATS[self.format](lines))
                     self._add_all(entries, lines, pairs, symmetric, min_score)
                     self.interpretation = [f"read as {self.format}{lines.layout()}", *self._show(first)]
+                    sizes = [len(left) for left, right, _ in first if right is left]
+                    if sizes and statistics.median(sizes) > _MANY:  # as in Moby, whose first words are headwords
+                        self.interpretation.append(
+                            f"warning: most groups have more than {_MANY} words, and all words of a group are synonyms "
+                            "of each other; if they are synonyms of the first one only, give --format pairs"
+                        )
                 except UnicodeDecodeError:
                     fault = f"{path}, line {lines.number}: not {lines.encoding.upper()}"
                     remedy = "give --synonyms an uncompressed file in this encoding, such as iconv -t utf-8 writes"
