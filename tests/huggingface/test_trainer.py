@@ -353,6 +353,27 @@ def test_electra_trains_both_models(name, electra, tokenizer, synonyms, tmp_path
     assert trainer.predict(trainer.eval_dataset).metrics["test_rtd_loss"] > 0
 
 
+def test_an_interrupted_update_leaves_nothing(bert, tokenizer, synonyms, tmp_path):
+    class Interrupted(TrueNegativeTrainer):
+        started = []
+
+        def training_step(self, *args, **options):
+            self.started.append(self)
+            if len(self.started) == 2:
+                raise KeyboardInterrupt
+            return super().training_step(*args, **options)
+
+    options = {"objective": "mlm_hard_correction", "synonyms": synonyms, "gradient_accumulation_steps": 2}
+    options |= {"max_steps": 1, "per_device_train_batch_size": 4, "collator": fixed_masks(tokenizer)}
+    expected = train(copy_of(bert), tokenizer, tmp_path / "1", **options)
+    with pytest.raises(KeyboardInterrupt):
+        train(copy_of(bert), tokenizer, tmp_path / "2", Interrupted, **options)
+    trainer = Interrupted.started[0]
+    trainer.train()
+    assert_same_parameters(trainer.model, expected.model, rtol=0, atol=0)
+    assert losses(trainer) == losses(expected)
+
+
 def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
     batch, labels = batch_of(tokenizer), batch_of(tokenizer)["labels"]
     masked = labels != -100

@@ -105,6 +105,11 @@ class TrueNegativeTrainer(Trainer):
         outputs = {"loss": loss} if encoder.logits is None else {"loss": loss, "logits": encoder.logits}
         return (loss, outputs) if return_outputs else loss
 
+    def train(self, *args: Any, **options: Any) -> Any:
+        """Train as ``Trainer`` does, without what is left of an update that was interrupted, as in a notebook."""
+        self._sizes, self._losses, self._sums["train"] = [], [], {}
+        return super().train(*args, **options)
+
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         """Divide an update by its sample size instead of its masked tokens, if the objective drops some of them."""
         loss = super().training_step(model, inputs, num_items_in_batch)
