@@ -127,10 +127,12 @@ def test_the_card_includes_options_that_are_zero_but_not_unset_flags(checkpoint)
     assert "hard_correction_weight 0.0, " in card and "discriminator_loss_weight 0, " in card
     assert "correction_judge encoder.pt" in card and "someone" not in card
     assert "a_flag" not in card and "unset" not in card and "save_dir" not in card
-    distilled = {"_name": "mlm_distillation", "distillation_teacher": "/home/someone/teacher.pt"}
-    state["cfg"]["criterion"] = distilled
+    state["cfg"]["criterion"] = {"_name": "mlm_distillation", "distillation_teacher": "/home/someone/teacher.pt"}
     card = model_card("electra", "generator", state)
     assert "distillation_teacher teacher.pt" in card and "someone" not in card
+    state["cfg"]["criterion"] = {"_name": "not ours", "weight": 2, "synonym_table": "/home/someone/table.safetensors"}
+    card = model_card("electra", "generator", state)
+    assert "weight 2" in card and "someone" not in card
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def _training(state: Mapping[str, Any]) -> dict[str, str]:
         objective = f"{kind.description} ({objective})"
         shown = {field.name for field in dataclasses.fields(kind.config)}
     else:
-        shown = criterion.keys() - {"_name"}
+        shown = criterion.keys() - {"_name", "synonym_table"}
     options = {
         key: Path(value).name if key in ("correction_judge", "distillation_teacher") else value
         for key, value in criterion.items()

@@ -537,12 +537,7 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
     roles = {name: column_role(name) for name in value}
     names = {role: [name for name in value if roles[name] == role] for role in set(roles.values())}
     synonyms = [term for name in names.get("synonym", ()) for term in _strings(value[name])]
-    is_record = "synonym" in names and len(value) <= _MOST_FIELDS
-    if is_record and not ("word" in names and isinstance(value[names["word"][0]], str)):
-        # not a thesaurus in which "word" and "similar" are words like all others
-        is_record = isinstance(value[names["synonym"][0]], (str, list)) and not any(
-            isinstance(value[name], list) for name in names.get("other", ())
-        )
+    is_record = _is_record(value, names)
     if len(value) == 1 and isinstance(next(iter(value.values())), list) and not is_record:
         (content,) = value.values()
         if content and not isinstance(content[0], str):
@@ -583,6 +578,16 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
                 yield (word,), terms, None
             else:
                 lines.misread("no synonyms", json.dumps({word: content}, ensure_ascii=False))
+
+
+def _is_record(value: dict[str, Any], names: dict[str, list[str]]) -> bool:
+    """Whether an object has fields, by their roles, and is not a thesaurus in which "word" and "similar" are words."""
+    if "synonym" not in names or len(value) > _MOST_FIELDS:
+        return False
+    if "word" in names and isinstance(value[names["word"][0]], str):
+        return True
+    others = [value[name] for name in names.get("other", ())]
+    return isinstance(value[names["synonym"][0]], (str, list)) and not any(isinstance(other, list) for other in others)
 
 
 def _is_by_part_of_speech(content: Any) -> bool:
