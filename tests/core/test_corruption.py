@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tn_fairseq.core import corruption
 from tn_fairseq.core.corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
@@ -250,6 +251,12 @@ def test_exact_sums_do_not_depend_on_the_order_of_additions():
     assert torch.equal(cumulative, cumulative.round()) and cumulative.max() > 2.0**39  # integers
     in_units = torch.full_like(cumulative, 2.0**40)
     torch.testing.assert_close(cumulative / in_units, probabilities.double().cumsum(-1), atol=1e-7, rtol=0)
+
+
+def test_apples_gpus_which_have_no_float64_get_their_draws_from_the_cpu():
+    with FakeTensorMode():  # tensors without memory; what runs on this device fails, because torch lacks it here
+        drawn = corruption.draw_replacements(torch.empty(3, 1_000, device="mps"))
+    assert drawn.device.type == "mps" and drawn.shape == (3,)
 
 
 def test_draws_from_nan_are_tokens_of_the_dictionary():

@@ -126,6 +126,8 @@ def draw_replacements(logits: Tensor, temperature: float = 1.0, uniform: Optiona
     """
     if uniform is None:
         uniform = torch.rand(len(logits), device=logits.device)
+    if logits.device.type == "mps":  # Apple's GPUs have no float64
+        return draw_replacements(logits.detach().cpu(), temperature, uniform.cpu()).to(logits.device)
     uniform = uniform.double().unsqueeze(1)
     entries = _CPU_ENTRIES if logits.device.type == "cpu" else _GPU_ENTRIES
     rows = max(1, entries // logits.size(-1))

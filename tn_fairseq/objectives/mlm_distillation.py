@@ -150,7 +150,7 @@ class Distillation(Objective):
             draws = sample.get("uniform_draws")  # which depend only on the seed, the epoch and the position
             if draws is None:
                 draws = torch.rand(len(logits), device=logits.device)
-            shift = (draws.double() * logits.size(1)).long()
+            shift = (draws * logits.size(1)).long()
             order = torch.randperm(logits.size(1), generator=torch.Generator().manual_seed(1)).to(logits.device)
             return functional.shuffle_wrong_words(logits, masked.targets, order, shift), weight
         if self.cfg.distillation_control == "unigram":
