@@ -45,9 +45,10 @@ _UNKNOWN = "lines skipped: not in the dictionary"
 _PHRASES = "entries left out: several words"
 _OTHERS = "entries left out: other relations"
 _UNKNOWNS = "entries left out: not in the dictionary"
+_VALUES = "entries left out: not text"
 _COUNTS = (
     *(_USED, _HEADING, _BLANK, _MISREAD, _BELOW, _PHRASE, _OTHER, _UNKNOWN),
-    *(_PHRASES, _OTHERS, _UNKNOWNS),
+    *(_PHRASES, _OTHERS, _UNKNOWNS, _VALUES),
 )
 
 Entry = tuple[Sequence[str], Sequence[str], float | None]  # words, the synonyms of each of them, and a score
@@ -282,6 +283,16 @@ class _Lines:
         """Count the current line as not understood."""
         self.counts[_MISREAD] += 1
         self.examples.setdefault(_MISREAD, f"line {self.number}: {reason}: {text[:_SHOWN_WIDTH]!r}")
+
+    def strings(self, value: Any) -> list[str]:
+        """The text of a JSON value, or those of a list; counts what else is in the list."""
+        parts = value if isinstance(value, list) else [value]
+        strings = [part for part in parts if isinstance(part, str)]
+        if strings and len(strings) < len(parts):
+            self.counts[_VALUES] += len(parts) - len(strings)
+            other = next(part for part in parts if not isinstance(part, str))
+            self.examples.setdefault(_VALUES, json.dumps(other, ensure_ascii=False)[:_SHOWN_WIDTH])
+        return strings
 
     def skip(self, headings: int) -> None:
         """Skip and count lines before the first entry."""
@@ -536,7 +547,6 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
         return
     roles = {name: column_role(name) for name in value}
     names = {role: [name for name in value if roles[name] == role] for role in set(roles.values())}
-    synonyms = [term for name in names.get("synonym", ()) for term in _strings(value[name])]
     is_record = _is_record(value, names)
     if len(value) == 1 and isinstance(next(iter(value.values())), list) and not is_record:
         (content,) = value.values()
@@ -548,13 +558,13 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
         scores = [value[name] for name in names.get("score", ())]
         if relations and not is_synonymy(relations[0]):
             lines.counts[_OTHER] += 1
-        elif synonyms:
+        elif synonyms := [term for name in names["synonym"] for term in lines.strings(value[name])]:
             try:
                 score = parse_score(str(scores[0])) if scores else None
             except ValueError as error:
                 lines.misread(str(error), json.dumps(value, ensure_ascii=False))
                 return
-            yield _strings(value[names["word"][0]]), synonyms, score
+            yield lines.strings(value[names["word"][0]]), synonyms, score
         else:
             lines.misread("no synonyms", json.dumps(value, ensure_ascii=False))
     elif is_record and len(value) < 4:
@@ -562,19 +572,23 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
             if isinstance(group, list) and not all(isinstance(part, str) for part in group):
                 yield from _values(group, lines)
             else:
-                yield _strings(group), _strings(group), None
+                members = lines.strings(group)
+                yield members, members, None
     else:
         for word, content in value.items():
-            if isinstance(content, dict) and all(isinstance(part, (int, float)) for part in content.values()):
+            parts = content.values() if isinstance(content, dict) else [content]
+            if all(part in ("", [], {}, None) for part in parts):
+                lines.misread("no synonyms", json.dumps({word: content}, ensure_ascii=False))
+            elif isinstance(content, dict) and all(isinstance(part, (int, float)) for part in parts):
                 for synonym, score in content.items():
                     yield (word,), (synonym,), float(score)
             elif isinstance(content, dict) and is_part_of_speech(word):
                 yield from _values(content, lines)
             elif _is_by_part_of_speech(content):
-                yield (word,), [term for terms in content.values() for term in _strings(terms)], None
+                yield (word,), [term for terms in content.values() for term in lines.strings(terms)], None
             elif isinstance(content, dict) and any(column_role(name) == "synonym" for name in content):
                 yield from _values({"word": word, **content}, lines)
-            elif terms := _strings(content):
+            elif terms := lines.strings(content):
                 yield (word,), terms, None
             else:
                 lines.misread("no synonyms", json.dumps({word: content}, ensure_ascii=False))
@@ -595,11 +609,6 @@ def _is_by_part_of_speech(content: Any) -> bool:
     return isinstance(content, dict) and all(
         is_part_of_speech(name) and isinstance(terms, (str, list)) for name, terms in content.items()
     )
-
-
-def _strings(value: Any) -> list[str]:
-    parts = value if isinstance(value, list) else [value]
-    return [part for part in parts if isinstance(part, str)]
 
 
 FORMATS: dict[str, Callable[[_Lines], Iterator[Entry]]] = {
