@@ -411,6 +411,9 @@ def test_a_judge_decides_about_corrections(bert, tokenizer, synonyms, tmp_path):
         trainer = train(copy_of(bert), tokenizer, tmp_path, objective_kwargs=kwargs, **options)
         accepted[threshold] = trainer.state.log_history[0]["judge_agreement"]
     assert accepted[0.0] == 100 and accepted[1.0] < 100
+    save_models(tmp_path, {"short": make_bert(len(tokenizer), max_position_embeddings=4)})
+    with pytest.raises(InputError, match="correction_judge: has 4 positions, but a text has 1?[0-9] tokens"):
+        train(copy_of(bert), tokenizer, tmp_path, objective_kwargs={"correction_judge": f"{tmp_path}/short"}, **options)
 
 
 def distill(bert, tokenizer, folder, teacher, kind="mlm_distillation", **options):
@@ -489,6 +492,9 @@ def test_wrong_teachers_are_refused(bert, tokenizer, teacher, tmp_path):
     short = make_bert(len(tokenizer), max_position_embeddings=4)
     with pytest.raises(InputError, match="has 4 positions, but a text has 1?[0-9] tokens"):
         distill(bert, tokenizer, tmp_path, short)
+    roberta = transformers.RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=12, pad_token_id=1, **SIZES)
+    with pytest.raises(InputError, match="has 10 positions, but a text has 1[1-9] tokens"):
+        distill(bert, tokenizer, tmp_path, transformers.RobertaForMaskedLM(roberta))
     larger = make_bert(len(tokenizer) + 8)
     with pytest.raises(InputError, match="scores 137 symbols, but the model 129; give a teacher with the same voc"):
         distill(bert, tokenizer, tmp_path, larger)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ..core.configuration import as_argument, training_config
 from ..core.errors import InputError
 from ..models.loading import Checkpoint, Loaded, matching
+from .masked_logits import masked_logits, max_positions
 from .synonyms import load_model
 from .vocabulary_files import check_tokenizer, read_data_bin
 
@@ -32,19 +33,15 @@ class MaskedLM(BaseFairseqModel):
         self.core, self.padding = core, padding
         self.register_buffer("token_ids", token_ids)
         self.register_buffer("input_ids", token_ids.where(token_ids >= 0, token_ids[unknown]))
-        self._masked_tokens: Tensor | None = None
-        # so that only the logits of masked tokens are computed: all logits of a batch may take gigabytes
-        core.get_output_embeddings().register_forward_pre_hook(lambda _, hidden: hidden[0][self._masked_tokens])
 
     def forward(
         self, src_tokens: Tensor, masked_tokens: Tensor, token_types: Tensor | None = None, **others: Any
     ) -> tuple[Tensor, None]:
         """The logits of the masked tokens: (B, T) -> (N, V)."""
-        self._masked_tokens = masked_tokens
         inputs = {"input_ids": self.input_ids[src_tokens], "attention_mask": src_tokens.ne(self.padding).long()}
         if token_types is not None and getattr(self.core.config, "type_vocab_size", 0) > 1:
             inputs["token_type_ids"] = token_types
-        logits = self.core(**inputs).logits
+        logits = masked_logits(self.core, masked_tokens, **inputs)
         return logits[:, self.input_ids].masked_fill(self.token_ids < 0, -torch.inf), None
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -52,12 +49,7 @@ class MaskedLM(BaseFairseqModel):
         return nn.Embedding.from_pretrained(self.core.get_input_embeddings().weight.detach()[self.input_ids])
 
     def max_positions(self) -> int:
-        positions = getattr(self.core.config, "max_position_embeddings", TOKENS_PER_SAMPLE)
-        for name, module in self.core.named_modules():
-            # those of RoBERTa start after the padding
-            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-                positions -= module.padding_idx + 1
-        return positions
+        return max_positions(self.core) or TOKENS_PER_SAMPLE
 
 
 def find_folders(patterns: Sequence[str], dictionary: Dictionary, data_bin: Path) -> list[Checkpoint]:

@@ -18,6 +18,7 @@ from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
+from .masked_logits import masked_logits, max_positions
 from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm, without_adapters
 
 IGNORED = -100  # the label of a token that is not masked
@@ -296,7 +297,28 @@ class Encoder(nn.Module):
         return self.core.get_input_embeddings()
 
 
-def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Encoder:
+class Judge(Encoder):
+    """A model that accepts or rejects corrections."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self.max_positions = max_positions(core)
+
+    def forward(self, src_tokens: Tensor, **inputs: Any) -> Any:
+        """As ``Encoder``; raises InputError for a text that is too long."""
+        _check_length("correction_judge", self.max_positions, src_tokens)
+        return super().forward(src_tokens, **inputs)
+
+
+def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
+    length = tokens.size(1)
+    if limit is not None and length > limit:
+        raise InputError(
+            f"{option}: has {limit} positions, but a text has {length} tokens; truncate the texts, or give another model"
+        )
+
+
+def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
     """A judge of corrections: an encoder or ELECTRA's discriminator, with the same vocabulary; raises InputError."""
     with naming("--correction-judge"):
         if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
@@ -304,7 +326,7 @@ def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Encoder:
         judge = load_model(name)
         if "ElectraForPreTraining" in (judge.config.architectures or ()):
             judge = load_model(name, "ElectraForPreTraining")
-        return Encoder(judge.eval())
+        return Judge(judge.eval())
 
 
 class Teacher(nn.Module):
@@ -313,30 +335,14 @@ class Teacher(nn.Module):
     def __init__(self, core: Any, autocast: Callable[[], AbstractContextManager] = nullcontext) -> None:
         super().__init__()
         self.core, self._autocast = core, autocast
-        self.max_positions: int | None = getattr(core.config, "max_position_embeddings", None)
+        self.max_positions = max_positions(core)
 
     def forward(self, src_tokens: Tensor, masked_tokens: Tensor, **inputs: Any) -> tuple[Tensor, None]:
         """The logits at the masked positions, (N, V); raises InputError for a text that is too long."""
-        length = src_tokens.size(1)
-        if self.max_positions is not None and length > self.max_positions:
-            raise InputError(
-                f"distillation_teacher: has {self.max_positions} positions, but a text has {length} tokens; truncate "
-                "the texts, or give another teacher"
-            )
+        _check_length("distillation_teacher", self.max_positions, src_tokens)
         inputs.pop("masked_indices", None)
-
-        def select(module: nn.Module, args: Any, output: Any) -> Any:
-            # a head scores each position by itself, so it can get the masked ones of all texts as one text
-            output.last_hidden_state = output.last_hidden_state[masked_tokens].unsqueeze(0)
-            return output
-
-        # removed at the end, because the caller may also use the model in other ways
-        hook = self.core.base_model.register_forward_hook(select)
-        try:
-            with self._autocast():
-                return self.core(input_ids=src_tokens, return_dict=True, **inputs).logits.squeeze(0), None
-        finally:
-            hook.remove()
+        with self._autocast():
+            return masked_logits(self.core, masked_tokens, input_ids=src_tokens, **inputs), None
 
 
 def load_teacher(

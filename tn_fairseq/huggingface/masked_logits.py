@@ -1,0 +1,31 @@
+"""What any masked language model of ``transformers`` predicts at the masked positions."""
+
+from typing import Any
+
+from torch import Tensor
+
+
+def masked_logits(core: Any, masked_tokens: Tensor, **inputs: Any) -> Tensor:
+    """The logits at the masked positions only, because those of all positions take gigabytes: (B, T) -> (N, V)."""
+
+    def select(module: Any, args: Any, output: Any) -> Any:
+        # a head scores each position by itself, so it can get the masked ones of all texts as one text
+        output.last_hidden_state = output.last_hidden_state[masked_tokens].unsqueeze(0)
+        return output
+
+    # removed at the end, because the caller may also use the model in other ways
+    hook = core.base_model.register_forward_hook(select)
+    try:
+        return core(return_dict=True, **inputs).logits.squeeze(0)
+    finally:
+        hook.remove()
+
+
+def max_positions(core: Any) -> int | None:
+    """The longest text that the model reads, in tokens; None if it has no limit."""
+    positions = getattr(core.config, "max_position_embeddings", None)
+    for name, module in core.named_modules():
+        # those of RoBERTa start after the padding
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            positions -= module.padding_idx + 1
+    return positions
