@@ -8,7 +8,7 @@ slows all of them alike. The script prints, and writes to OUTPUT.json, for each 
 step and of fairseq-train: the tokens per second (median, least and most of the rounds), the peak memory, and the share
 of the machine's rate of matrix products. Then it compares the step of each criterion with plain ELECTRA's, the step and
 the memory of a BERT with teachers of two sizes with those without a teacher, and on a CPU one run on all threads with
-several runs on one thread each, with and without another busy process. At last it compares how fast one process makes
+several runs on one thread each, with and without another busy process. Finally, it compares how fast one process makes
 batches with the collator of transformers. With `--only-batches` or `--only-teachers`, it compares only these.
 """
 

@@ -4,7 +4,7 @@
     python examples/benchmark_preprocessing.py --text wiki.txt --tokenizer vocab.txt --output preprocessing
 
 First the complete binarize command takes turns with the bare `encode_batch` of the tokenizers library, on the same
-cores and on 1, 2 and 4 copies of the text. Then build-synonym-table makes a table from WordNet for the tokenizer's
+cores and on 1, 2 and 4 copies of the text. Then synonyms build makes a table from WordNet for the tokenizer's
 dictionary, and one from 400,000 random word vectors of 50 dimensions, as many as GloVe's smallest file has. The script
 prints, and writes to OUTPUT.json, times, rates and the peak memory of the largest process.
 """
@@ -139,7 +139,7 @@ def encode(text: str, tokenizer: str) -> float:
 
 
 def measure_tables(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Measure build-synonym-table with the dictionary that binarize wrote."""
+    """Measure synonyms build with the dictionary that binarize wrote."""
     dictionary = folder / "bin" / "dict.txt"
     vectors = write_vectors(folder / "vectors.txt", dictionary, args.vectors)
     sources = {
@@ -155,7 +155,7 @@ def measure_tables(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
         rows[name] = {"seconds": seconds, "peak bytes": peak}
         table.append([name, f"{seconds:.1f}", f"{peak / 1e6:.0f}"])
     size = len(dictionary.read_text(encoding="utf-8").splitlines())
-    print(f"\nthe complete build-synonym-table command for a dict.txt of {size:,} lines; medians")
+    print(f"\nthe complete command synonyms build for a dict.txt of {size:,} lines; medians")
     show(["source", "seconds", "peak MB"], table)
     return {"dict.txt lines": size, **rows}
 

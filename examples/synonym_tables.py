@@ -53,9 +53,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for flag, what in (
         ("--dict", "the dict.txt of the model"),
-        ("--vectors", "word vectors, as for build-synonym-table"),
+        ("--vectors", "word vectors, as for synonyms build"),
         ("--path", "a checkpoint with this dictionary"),
-        ("--synonyms", "a list of synonyms, as for build-synonym-table"),
+        ("--synonyms", "a list of synonyms, as for synonyms build"),
         ("--swords", "the development data of SWORDS"),
     ):
         parser.add_argument(flag, required=flag != "--synonyms", metavar="PATH", help=what)

@@ -103,6 +103,9 @@ def test_the_folder_and_the_help_do_not_import_torch(program, tmp_path, monkeypa
     run = run_command(*program, "--help", cwd=tmp_path)
     imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
     assert "  data binarize " in run.stdout and not {"torch", "fairseq", "numpy"} & imported
+    run = run_command(*program, "evaluate", "glue", "--help", cwd=tmp_path)
+    imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+    assert "--paper" in run.stdout and not {"torch", "fairseq", "numpy"} & imported
 
 
 @pytest.mark.parametrize("words", ["--help", "look doctor"])
@@ -115,8 +118,8 @@ def test_other_commands_import_the_complete_plugin_and_need_no_tensorboard(monke
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     (tmp_path / "tensorboardX.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    run = run_command("tn-fairseq", "evaluate", "glue", "--help", fresh=True)
-    assert run.code == 0 and "tn_fairseq.criterions" in run.stderr
+    run = run_command("tn-fairseq", "evaluate", "glue", fresh=True)
+    assert run.code == 2 and "tn_fairseq.criterions" in run.stderr
     assert "tensorboardX" in run.stderr and "Please install" not in run.stderr
 
 

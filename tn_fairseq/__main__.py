@@ -42,7 +42,7 @@ def _run(words: list[str]) -> None:
         print(overview([words[0]]))
         return
     command, options = _split(words)
-    if command not in WITHOUT_FAIRSEQ:
+    if command not in WITHOUT_FAIRSEQ and not set(HELP) & set(options):
         # one of fairseq's tasks would ask each user for tensorboardX; look doctor says what it is good for
         logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
         register()

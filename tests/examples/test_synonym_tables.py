@@ -1,4 +1,4 @@
-"""The comparison of synonym tables: its rows are those of build-synonym-table --swords."""
+"""The comparison of synonym tables: its rows are those of synonyms build --swords."""
 
 import re
 

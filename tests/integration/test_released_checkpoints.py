@@ -2,7 +2,7 @@
 
 The checkpoints were written by ``fairseq-train`` in the tests' small world, with FLAGS and SIZES below and three
 updates. The numbers next to them are the models' outputs at that time. The folder of a version holds data of
-``binarize``, a table of ``build-synonym-table --source wordnet``, and the ELECTRA that three updates of hard correction
+``binarize``, a table of ``synonyms build --source wordnet``, and the ELECTRA that three updates of hard correction
 on them gave. A new version adds files and never replaces any.
 """
 

@@ -56,7 +56,7 @@ from ..tools.attacks.tagging import VERSION as TAGGER
 from ..tools.formats.squad import SquadExample, read_squad
 from ..tools.preprocessing.engines import map_chunks
 from ..tools.reporting.layout import align
-from .arguments import command_parser, positive
+from .arguments import command_parser, positive, share
 
 PLACES = ("context", "question")
 
@@ -71,7 +71,7 @@ def get_parser() -> argparse.ArgumentParser:
     parser.add_argument("--in", dest="place", choices=PLACES, help="what to swap in SQuAD (default: context)")
     parser.add_argument("--tasks", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)")
     text = "share of the words (default: %(default)s)"
-    parser.add_argument("--share", type=float, metavar="X", help=text)
+    parser.add_argument("--share", type=share, metavar="X", help=text)
     text = "at most N words (default: %(default)s)"
     parser.add_argument("--most", type=positive, metavar="N", help=text)
     text = "keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in "
@@ -90,10 +90,7 @@ def get_parser() -> argparse.ArgumentParser:
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
     """Attack SQuAD or GLUE, and print what was swapped."""
-    parser = get_parser()
-    args = parser.parse_args(argv)
-    if not 0 < args.share <= 1:
-        parser.error(f"argument --share: must be above 0 and at most 1, not {args.share}")
+    args = get_parser().parse_args(argv)
     for flag, value, source in (("--in", args.place, args.squad), ("--tasks", args.tasks, args.glue_dir)):
         if value and not source:
             raise InputError(f"{flag} {value}: only for {'SQuAD' if args.glue_dir else 'GLUE'}; omit it")

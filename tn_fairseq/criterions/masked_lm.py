@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class TableConfig(FairseqDataclass):
     synonym_table: Optional[str] = field(
         default=None,
-        metadata={"help": "file from build-synonym-table, which is used to count false negatives"},
+        metadata={"help": "file from tn-fairseq synonyms build, which is used to count false negatives"},
     )
     save_dir: str = II("checkpoint.save_dir")
 

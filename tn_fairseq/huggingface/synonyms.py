@@ -165,7 +165,7 @@ class SynonymTable:
     def build(cls, tokenizer: "PreTrainedTokenizerBase", source: Sequence[str], **options: Any) -> Self:
         """Build a table from one source or several: ``wordnet``, ``vectors``, ``model`` and ``list``.
 
-        The options are those of ``build-synonym-table``, which its ``--help`` explains: ``combine``, ``lang``,
+        The options are those of ``synonyms build``, which its ``--help`` explains: ``combine``, ``lang``,
         ``vectors``, ``path`` (of the model, or the model itself), ``synonyms``, ``top_k``, ``min_similarity``,
         ``format``, ``symmetric``, ``min_score``, ``filter`` (such as ``{"model": 0.3}``), ``same_inflection``,
         ``no_contrasts`` and ``stop_words`` (a file). Raises InputError for invalid options, and for a source that is
@@ -181,7 +181,7 @@ class SynonymTable:
     def from_file(
         cls, tokenizer: "PreTrainedTokenizerBase", path: str | Path, dictionary: str | Path | None = None
     ) -> Self:
-        """Read a table that ``save`` or ``build-synonym-table`` wrote for this tokenizer, or for data with its pieces.
+        """Read a table that ``save`` or ``synonyms build`` wrote for this tokenizer, or for data with its pieces.
 
         If the ``dict.txt`` of the data is not the one that ``binarize`` writes for the tokenizer, name it with
         ``dictionary``. Raises InputError for a file that is missing, damaged, or of another tokenizer or dictionary.

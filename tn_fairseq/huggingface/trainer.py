@@ -304,17 +304,18 @@ class Judge(Encoder):
         super().__init__(core)
         self.max_positions = max_positions(core)
 
-    def forward(self, src_tokens: Tensor, **inputs: Any) -> Any:
+    def forward(self, src_tokens: Tensor, *args: Any, **inputs: Any) -> Any:
         """As ``Encoder``; raises InputError for a text that is too long."""
         _check_length("correction_judge", self.max_positions, src_tokens)
-        return super().forward(src_tokens, **inputs)
+        return super().forward(src_tokens, *args, **inputs)
 
 
 def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
     length = tokens.size(1)
     if limit is not None and length > limit:
         raise InputError(
-            f"{option}: has {limit} positions, but a text has {length} tokens; truncate the texts, or give another model"
+            f"{option}: has {limit} positions, but a text has {length} tokens; truncate the texts, or give another "
+            "model"
         )
 
 

@@ -26,7 +26,7 @@ MODEL_MIN_SIMILARITY = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """The options of ``build-synonym-table`` that decide which synonyms are in a table; the command explains them.
+    """The options of ``synonyms build`` that decide which synonyms are in a table; the command explains them.
 
     ``read_model`` reads the word embeddings of ``path`` as ``read_embeddings`` does. Raises InputError for options that
     are invalid, missing, or contradict each other.

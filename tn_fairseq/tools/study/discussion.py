@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 from ...core.files import read_text
 
@@ -12,8 +12,8 @@ TITLE = "# "  # begins a line that is the title of a section
 class Discussion(NamedTuple):
     """Paragraphs for the top of the report, and titles and paragraphs for below its table."""
 
-    opening: List[str]
-    rest: List[str]
+    opening: list[str]
+    rest: list[str]
 
 
 def read_discussion(path: Path) -> Discussion:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from ...core.errors import InputError
 from ...core.files import read_json
@@ -14,7 +14,7 @@ _SAME = ("updates", "data", "measure", "part", "seeds", "items", "value", "low",
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
 
 
-def read_any_report(path: Path, remedy: str) -> List[Comparison]:
+def read_any_report(path: Path, remedy: str) -> list[Comparison]:
     """The rows of a report of this version or of 0.2.0; raises InputError, with what to do, for any other file."""
     content = read_json(path, remedy)
     try:
@@ -29,9 +29,9 @@ def read_any_report(path: Path, remedy: str) -> List[Comparison]:
     return read_report(path, remedy)
 
 
-def _fine_tuning_rows(runs: List[Dict[str, Any]]) -> List[Comparison]:
+def _fine_tuning_rows(runs: list[dict[str, Any]]) -> list[Comparison]:
     """The means over the seeds of one checkpoint, and on GLUE their average over the tasks."""
-    scores: Dict[Tuple[str, str], List[float]] = {}
+    scores: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         metrics = [metric for metric in run["valid"] if metric in SQUAD_METRICS] or list(run["valid"])[:1]
         for metric in metrics:
@@ -47,12 +47,12 @@ def _fine_tuning_rows(runs: List[Dict[str, Any]]) -> List[Comparison]:
     ]
 
 
-def _words_row(row: Dict[str, Any]) -> Comparison:
+def _words_row(row: dict[str, Any]) -> Comparison:
     same = {key: row[key] for key in (*_SAME, *_DIFFERENCE)}
     return Comparison(name=row["checkpoint"], p=row.get("difference_p"), **same)
 
 
-def _attack_rows(row: Dict[str, Any]) -> Iterator[Comparison]:
+def _attack_rows(row: dict[str, Any]) -> Iterator[Comparison]:
     for kind in (ORIGINAL, ATTACKED, DROP):
         if row[kind] is not None:
             yield Comparison(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from ...core.earlier_names import renamed
 from ...core.errors import InputError
@@ -67,12 +67,12 @@ START_KEYS = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
 # columns of a comparison that study.json omits if there is nothing to say
 OPTIONAL = ("values", "difference", "low", "high", "p", "holm", "margin", "equivalent", "detectable")
 
-Key = Tuple[str, str, str, int]  # group, name, unit, and whether more is better
-Values = Dict[str, Dict[int, float]]  # arm -> seed -> value
-Curve = Dict[str, List[float]]
+Key = tuple[str, str, str, int]  # group, name, unit, and whether more is better
+Values = dict[str, dict[int, float]]  # arm -> seed -> value
+Curve = dict[str, list[float]]
 
 
-def collect(plan: Plan, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+def collect(plan: Plan, folder: Path, machine: dict[str, str], earlier: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Everything that the report shows, as JSON."""
     seconds = sum(one["seconds"] for one in read_record(folder) if not one["command"].startswith("fairseq-train"))
     machines = [machine, *(study["machine"] for study in earlier)]  # an earlier study may have joined several
@@ -102,7 +102,7 @@ def rounded(value: Any) -> Any:
     return list(map(rounded, value)) if isinstance(value, list) else value
 
 
-def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
+def read_earlier(path: Path, plan: Plan) -> dict[str, Any]:
     """The study.json of another folder.
 
     Raises InputError if it is not one, has none of the plan's starts, or has trained a run of the plan in another way.
@@ -130,7 +130,7 @@ def read_earlier(path: Path, plan: Plan) -> Dict[str, Any]:
     return study
 
 
-def _differences(name: str, start: Start, there: Dict[str, Any], start_results: Dict[str, Any]) -> List[str]:
+def _differences(name: str, start: Start, there: dict[str, Any], start_results: dict[str, Any]) -> list[str]:
     """What makes the runs of a start, or what was measured of them, different from those of another study.
 
     ``there`` is the other plan's start, and ``start_results`` are its results.
@@ -157,19 +157,19 @@ def _differences(name: str, start: Start, there: Dict[str, Any], start_results: 
     ]
 
 
-def _prepared_differently(steps: Sequence[Step], there: Sequence[Dict[str, str]]) -> bool:
+def _prepared_differently(steps: Sequence[Step], there: Sequence[dict[str, str]]) -> bool:
     """Whether any output of both is from different commands."""
     commands = {step["output"]: renamed(step["command"]) for step in there}
     return any(step.command != commands.get(step.output, step.command) for step in steps)
 
 
-def finished_of(study: Dict[str, Any], runs: Sequence[Run]) -> List[Run]:
+def finished_of(study: dict[str, Any], runs: Sequence[Run]) -> list[Run]:
     """Those of the runs that are finished in a start of an earlier study."""
     finished = {(run["arm"], run["seed"]) for run in study["runs"] if run["state"] == "finished"}
     return [run for run in runs if (run.arm, run.seed) in finished]
 
 
-def _rows_by_run(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Run, Dict[str, Any]]:
+def _rows_by_run(rows: Sequence[dict[str, Any]], runs: Sequence[Run]) -> dict[Run, dict[str, Any]]:
     """The rows of an earlier study that are about one of the runs."""
     by_key = {(row["arm"], row["seed"]): row for row in rows}
     return {run: by_key[run.arm, run.seed] for run in runs if (run.arm, run.seed) in by_key}
@@ -179,17 +179,17 @@ def _rows_by_run(rows: Sequence[Dict[str, Any]], runs: Sequence[Run]) -> Dict[Ru
 class Figures:
     """What is known about a start, before it is compared: of this folder, and then also of earlier studies."""
 
-    about: Dict[Run, Dict[str, Any]]
-    curves: Dict[Run, Curve]  # of finished runs
-    rates: List[Dict[str, Any]]
-    elsewhere: List[Dict[str, Any]]
-    scores: List[Tuple[Key, Run, float]]  # of fine-tuning
-    words: List[Dict[str, Any]]
-    costs: List[Dict[str, Any]]
-    speeds: Dict[str, float]
+    about: dict[Run, dict[str, Any]]
+    curves: dict[Run, Curve]  # of finished runs
+    rates: list[dict[str, Any]]
+    elsewhere: list[dict[str, Any]]
+    scores: list[tuple[Key, Run, float]]  # of fine-tuning
+    words: list[dict[str, Any]]
+    costs: list[dict[str, Any]]
+    speeds: dict[str, float]
 
 
-def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The runs of a start with their curves, the rates over training, and the comparisons with the baseline.
 
     A run that is not finished in ``folder`` is taken from the first of the ``earlier`` studies that has it.
@@ -229,7 +229,7 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[Dict[
     }
 
 
-def compact(results: Dict[str, Any]) -> Dict[str, Any]:
+def compact(results: dict[str, Any]) -> dict[str, Any]:
     """The results as study.json has them: rows without empty columns, and one number for regular updates."""
     starts = {}
     for name, start_results in results["starts"].items():
@@ -241,7 +241,7 @@ def compact(results: Dict[str, Any]) -> Dict[str, Any]:
     return results | {"starts": starts}
 
 
-def _compact_curve(curve: Dict[str, Any]) -> Dict[str, Any]:
+def _compact_curve(curve: dict[str, Any]) -> dict[str, Any]:
     """A curve with the distance of its points, ``every``, instead of their updates, if all are this far apart."""
     updates = curve["updates"]
     if not updates or updates != [updates[0] * number for number in range(1, len(updates) + 1)]:
@@ -249,18 +249,18 @@ def _compact_curve(curve: Dict[str, Any]) -> Dict[str, Any]:
     return {"every": updates[0]} | {key: value for key, value in curve.items() if key != "updates"}
 
 
-def _complete_curve(curve: Dict[str, Any]) -> Dict[str, Any]:
+def _complete_curve(curve: dict[str, Any]) -> dict[str, Any]:
     if "every" not in curve:
         return curve
     updates = [curve["every"] * number for number in range(1, len(curve["loss"]) + 1)]
     return {key: value for key, value in curve.items() if key != "every"} | {"updates": updates}
 
 
-def _without_none(row: Dict[str, Any]) -> Dict[str, Any]:
+def _without_none(row: dict[str, Any]) -> dict[str, Any]:
     return {column: value for column, value in row.items() if value is not None}
 
 
-def add_earlier(figures: Figures, study: Dict[str, Any], runs: Sequence[Run]) -> None:
+def add_earlier(figures: Figures, study: dict[str, Any], runs: Sequence[Run]) -> None:
     """Add the ``runs`` of a start of an earlier study that are not there yet."""
     new = [run for run in runs if run not in figures.curves]
     figures.about |= _rows_by_run(study["runs"], new)
@@ -281,11 +281,11 @@ def add_earlier(figures: Figures, study: Dict[str, Any], runs: Sequence[Run]) ->
     figures.speeds = study["tokens_per_second"] | figures.speeds
 
 
-def compare_all(figures: Figures, start: Start) -> List[Dict[str, Any]]:
+def compare_all(figures: Figures, start: Start) -> list[dict[str, Any]]:
     """The comparisons of all figures that each run has of its own."""
-    measured: Dict[Key, Values] = {}
+    measured: dict[Key, Values] = {}
 
-    def add(key: Key, arm: str, seed: int, value: Optional[float]) -> None:
+    def add(key: Key, arm: str, seed: int, value: float | None) -> None:
         if value is not None:
             measured.setdefault(key, {}).setdefault(arm, {}).setdefault(seed, value)
 
@@ -317,7 +317,7 @@ def compare_all(figures: Figures, start: Start) -> List[Dict[str, Any]]:
     ]
 
 
-def about_run(run: Run, folder: Path) -> Dict[str, Any]:
+def about_run(run: Run, folder: Path) -> dict[str, Any]:
     """The state of a run, and its hours so far, over all sittings."""
     path = folder / run.folder / STATE
     state = read_json_object(path, RESTART) if path.exists() else {}
@@ -338,14 +338,14 @@ def read_curve(log: Path) -> Curve:
     return {name: [float(record[column]) for record in records] for name, column in columns.items()}
 
 
-def smoothed(curve: Curve, window: int, column: str = "accuracy") -> Tuple[List[float], List[float]]:
+def smoothed(curve: Curve, window: int, column: str = "accuracy") -> tuple[list[float], list[float]]:
     """The mean of a column over the last ``window`` updates, at each point that has so many before it."""
     updates, values = curve["updates"], curve[column]
     points = [(at, [v for u, v in zip(updates, values) if at - window < u <= at]) for at in updates if at >= window]
     return [at for at, _ in points], [fmean(window_values) for _, window_values in points]
 
 
-def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[float]) -> Optional[float]:
+def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[float]) -> float | None:
     """When a curve first reaches a level, interpolated between its points; None if it never does."""
     for number, (at, value) in enumerate(zip(updates, values)):
         if value >= level:
@@ -356,12 +356,12 @@ def updates_to_reach(level: float, updates: Sequence[float], values: Sequence[fl
     return None
 
 
-def curve_figures(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[float]]]:
+def curve_figures(curve: Curve, measure: Measure) -> list[tuple[Key, float | None]]:
     """The figures of a training log: the end of its curve, its mean, and the updates to reach each level."""
     updates, accuracies = smoothed(curve, measure.window)
     if not updates:
         return []
-    figures: List[Tuple[Key, Optional[float]]] = [
+    figures: list[tuple[Key, float | None]] = [
         ((IN_TRAINING, f"accuracy of the last {measure.window} updates", "%", 1), accuracies[-1]),
         ((IN_TRAINING, "mean accuracy of all updates", "%", 1), fmean(curve["accuracy"])),
         (
@@ -375,7 +375,7 @@ def curve_figures(curve: Curve, measure: Measure) -> List[Tuple[Key, Optional[fl
     return figures
 
 
-def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str, Any]]:
+def read_rates(folder: Path, run: Run, measure: str = "rates") -> list[dict[str, Any]]:
     """The rates of each checkpoint of a run with the first table, or nothing if they are not measured yet."""
     path = result_of(folder, place_of_run(run, measure), measure)
     rows = read_json(path, RESTART) if path else []
@@ -386,7 +386,7 @@ def read_rates(folder: Path, run: Run, measure: str = "rates") -> List[Dict[str,
     ]
 
 
-def elsewhere_rows(start: Start, runs: Sequence[Run], folder: Path) -> List[Dict[str, Any]]:
+def elsewhere_rows(start: Start, runs: Sequence[Run], folder: Path) -> list[dict[str, Any]]:
     """The rates on other texts: elsewhere_training_novels is about "training novels"."""
     return [
         {**row, "text": measure.removeprefix(ELSEWHERE).replace("_", " ").strip() or "other text"}
@@ -397,9 +397,9 @@ def elsewhere_rows(start: Start, runs: Sequence[Run], folder: Path) -> List[Dict
     ]
 
 
-def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
+def recovered(rates: list[dict[str, Any]], start: Start) -> dict[Key, Values]:
     """The share of the distance from the baseline to the oracle that each run goes, in percent, at each checkpoint."""
-    measured: Dict[Key, Values] = {}
+    measured: dict[Key, Values] = {}
     for column in ("merged_accuracy", "merged_loss") if start.oracle else ():
         for updates in sorted({row["updates"] for row in rates}):
             values: Values = {}
@@ -420,7 +420,7 @@ def recovered(rates: List[Dict[str, Any]], start: Start) -> Dict[Key, Values]:
     return measured
 
 
-def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
+def fine_tuned(folder: Path, run: Run) -> list[tuple[Key, float]]:
     """The scores of a run on GLUE and SQuAD, averaged over fine-tuning seeds, GLUE's average over tasks, and attacks.
 
     An attack has the scores on attacked examples, and how much lower they are than on the same examples before.
@@ -431,7 +431,7 @@ def fine_tuned(folder: Path, run: Run) -> List[Tuple[Key, float]]:
     return [(key, row.value) for key, row in zip(keys, rows) if key is not None and row.value is not None]
 
 
-def _score_key(row: Comparison) -> Optional[Key]:
+def _score_key(row: Comparison) -> Key | None:
     """What a score of fine-tuning is called; None for the score before an attack."""
     data, _, attack = row.data.partition(UNDER)
     if attack:
@@ -443,9 +443,9 @@ def _score_key(row: Comparison) -> Optional[Key]:
     return FINE_TUNING, AVERAGE if row.measure == AVERAGE else data, "%", 1
 
 
-def correct(rows: List[Dict[str, Any]]) -> None:
+def correct(rows: list[dict[str, Any]]) -> None:
     """Add Holm's p values, over all arms and measures of a group."""
-    families: Dict[str, List[Dict[str, Any]]] = {}
+    families: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row.get("p") is not None:  # words of a study of an older version have none
             families.setdefault(row["group"], []).append(row)
@@ -454,7 +454,7 @@ def correct(rows: List[Dict[str, Any]]) -> None:
             row["holm"] = p
 
 
-def compared(key: Key, values: Values, baseline: str, margin: Optional[float] = None) -> List[Dict[str, Any]]:
+def compared(key: Key, values: Values, baseline: str, margin: float | None = None) -> list[dict[str, Any]]:
     """A row for each arm of a measure: its mean, and the difference from the baseline over the seeds of both.
 
     ``p`` is that of a paired t test. ``equivalent`` says whether the difference is smaller than the ``margin`` by two
@@ -485,11 +485,11 @@ def compared(key: Key, values: Values, baseline: str, margin: Optional[float] = 
     return rows
 
 
-def _about(key: Key) -> Dict[str, Any]:
+def _about(key: Key) -> dict[str, Any]:
     return dict(zip(("group", "measure", "unit", "better"), key, strict=True)) | {"interval": "seeds"}
 
 
-def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
+def lexical_rows(name: str, start: Start, folder: Path) -> list[dict[str, Any]]:
     """The lexical measures in LEXICAL, whose intervals resample items and seeds."""
     path = result_of(folder, place(name, "lexical"), "lexical")
     rows = []
@@ -511,7 +511,7 @@ def lexical_rows(name: str, start: Start, folder: Path) -> List[Dict[str, Any]]:
     return rows
 
 
-def cost_rows(name: str, start: Start, folder: Path) -> Tuple[Dict[str, float], List[Dict[str, Any]]]:
+def cost_rows(name: str, start: Start, folder: Path) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """The median tokens per second of each arm, and the time of an update compared with the baseline's."""
     path = folder / place(name, "cost") / RESULTS["cost"]
     if not path.exists():

@@ -1,8 +1,9 @@
 """The tables of all starts: ours, and those of the paper next to ours, with what it would cost to repeat its rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 from ..reporting.layout import cell
 from ..reporting.paper import (
@@ -57,9 +58,9 @@ GLANCE = (
 )
 
 
-def glance(results: Dict[str, Any]) -> str:
+def glance(results: dict[str, Any]) -> str:
     """How to read the table of all starts, and of which tasks GLUE is the average in each."""
-    starts: Dict[str, List[str]] = {}
+    starts: dict[str, list[str]] = {}
     for name, start_results in results["starts"].items():
         measured = {row["measure"] for row in start_results["comparisons"] if row["group"] == FINE_TUNING}
         starts.setdefault(", ".join(task for task in GLUE_TASKS if task in measured), []).append(name)
@@ -67,9 +68,9 @@ def glance(results: Dict[str, Any]) -> str:
     return GLANCE + (f" GLUE is the average of some of its tasks ({averages})." if averages else "")
 
 
-def at_a_glance(plan: Plan, results: Dict[str, Any]) -> Tuple[List[str], List[List[str]]]:
+def at_a_glance(plan: Plan, results: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of one table for all starts: what each arm changes in the most important measures."""
-    by_column: Dict[str, Dict[Tuple[str, str], Row]] = {column: {} for column in HEADLINES}
+    by_column: dict[str, dict[tuple[str, str], Row]] = {column: {} for column in HEADLINES}
     for name, start in plan.starts.items():
         for column, (group, plain, with_oracle) in HEADLINES.items():
             measure = with_oracle if start.oracle else plain
@@ -93,8 +94,8 @@ class Table:
     """A table of texts: the paper's rows, then ours."""
 
     title: str
-    header: List[str]
-    rows: List[List[str]]
+    header: list[str]
+    rows: list[list[str]]
     note: str
 
 
@@ -106,7 +107,7 @@ def repeat(model: str) -> str:
     return f"{passes * 6 * parameters * tokens / (SHARE * PEAK) / 3600:.1f}"
 
 
-def paper_tables(plan: Plan, results: Dict[str, Any]) -> List[Table]:
+def paper_tables(plan: Plan, results: dict[str, Any]) -> list[Table]:
     """Tables 2 to 6 of the paper, each with our rows of the arms that resemble a model of the paper."""
     two = [[row.model, f"{row.checkpoint:g}%", row.sequence_rate, row.prediction_rate] for row in TABLE_2]
     five = [[row.model, row.attack, row.em_attacked, row.em_drop, row.f1_attacked, row.f1_drop] for row in TABLE_5]
@@ -149,12 +150,12 @@ def paper_tables(plan: Plan, results: Dict[str, Any]) -> List[Table]:
     ]
 
 
-def _row(model: object, *cells: object, decimals: int = 1) -> List[str]:
+def _row(model: object, *cells: object, decimals: int = 1) -> list[str]:
     texts = [f"{value:.{decimals}f}" if isinstance(value, float) else str(value) for value in cells]
     return [str(model), *texts, repeat(str(model))]
 
 
-def _arms(plan: Plan) -> List[Tuple[str, str, str, str]]:
+def _arms(plan: Plan) -> list[tuple[str, str, str, str]]:
     """The start, the name and the label of each arm that resembles a model of the paper, and this model."""
     return [
         (name, arm, f"ours, {name}: {arm}", settings.resembles)
@@ -164,7 +165,7 @@ def _arms(plan: Plan) -> List[Tuple[str, str, str, str]]:
     ]
 
 
-def _fine_tuned(results: Dict[str, Any], name: str, arm: str) -> Dict[str, str]:
+def _fine_tuned(results: dict[str, Any], name: str, arm: str) -> dict[str, str]:
     """The cell of each score of fine-tuning of an arm."""
     rows = [row for row in results["starts"][name]["comparisons"] if row["group"] == FINE_TUNING and row["arm"] == arm]
     return {row["measure"]: _cell(list(row["values"].values())) for row in rows}
@@ -175,13 +176,13 @@ def _cell(values: Sequence[float], decimals: int = 1) -> str:
     return cell(fmean(values), f".{decimals}f", *mean_interval(values))
 
 
-def our_rates(plan: Plan, results: Dict[str, Any]) -> List[List[str]]:
+def our_rates(plan: Plan, results: dict[str, Any]) -> list[list[str]]:
     """The rates of plain masked LM at each checkpoint, over the seeds."""
     lines = []
     for name, arm, label, model in _arms(plan):
         if " " in model:  # with an objective
             continue
-        by_updates: Dict[int, List[Dict[str, Any]]] = {}
+        by_updates: dict[int, list[dict[str, Any]]] = {}
         for row in results["starts"][name]["rates"]:
             if row["arm"] == arm:
                 by_updates.setdefault(row["updates"], []).append(row)
@@ -191,7 +192,7 @@ def our_rates(plan: Plan, results: Dict[str, Any]) -> List[List[str]]:
     return lines
 
 
-def our_scores(plan: Plan, results: Dict[str, Any], columns: Sequence[str], size: str = "") -> List[List[str]]:
+def our_scores(plan: Plan, results: dict[str, Any], columns: Sequence[str], size: str = "") -> list[list[str]]:
     """The scores of fine-tuning of each arm that has any and resembles a model of this size."""
     lines = []
     for name, arm, label, model in _arms(plan):
@@ -201,7 +202,7 @@ def our_scores(plan: Plan, results: Dict[str, Any], columns: Sequence[str], size
     return lines
 
 
-def our_attacks(plan: Plan, results: Dict[str, Any]) -> List[List[str]]:
+def our_attacks(plan: Plan, results: dict[str, Any]) -> list[list[str]]:
     """The scores of SQuAD under each attack, and how much lower they are."""
     lines = []
     for name, arm, label, _ in _arms(plan):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Dict, List, Optional  # OmegaConf needs them in dataclasses
 
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -62,9 +61,9 @@ class Arm:
 
     about: str = MISSING
     flags: str = MISSING
-    seeds: Optional[List[int]] = None
-    updates: Optional[int] = None
-    resembles: Optional[str] = None
+    seeds: list[int] | None = None
+    updates: int | None = None
+    resembles: str | None = None
 
 
 @dataclass
@@ -72,11 +71,11 @@ class Measure:
     """What to measure after training, for which arms and seeds (all by default), with which flags of the command."""
 
     flags: str = ""
-    arms: Optional[List[str]] = None
-    seeds: Optional[List[int]] = None
-    prepare: List[Step] = field(default_factory=list)
+    arms: list[str] | None = None
+    seeds: list[int] | None = None
+    prepare: list[Step] = field(default_factory=list)
     # of "logs": accuracies in percent to reach, and how many updates are averaged
-    levels: List[float] = field(default_factory=list)
+    levels: list[float] = field(default_factory=list)
     window: int = 100
     # of "cost"
     updates: int = 20
@@ -97,15 +96,15 @@ class Start:
     updates: int = MISSING
     save_every: int = MISSING
     log_every: int = 10
-    hours: Optional[float] = None
-    seeds: List[int] = MISSING
+    hours: float | None = None
+    seeds: list[int] = MISSING
     baseline: str = MISSING
-    oracle: Optional[str] = None
+    oracle: str | None = None
     # measure, or group of measures -> the largest difference that does not matter, fixed before the runs
-    margins: Dict[str, float] = field(default_factory=dict)
-    arms: Dict[str, Arm] = MISSING
-    prepare: List[Step] = field(default_factory=list)
-    measures: Dict[str, Measure] = field(default_factory=dict)
+    margins: dict[str, float] = field(default_factory=dict)
+    arms: dict[str, Arm] = MISSING
+    prepare: list[Step] = field(default_factory=list)
+    measures: dict[str, Measure] = field(default_factory=dict)
 
     def steps(self) -> list[Step]:
         """All steps of preparation, also those of the measures."""
@@ -119,12 +118,12 @@ class Plan:
     title: str = MISSING
     question: str = MISSING
     # files and folders by name: linked as sources/NAME in the study's folder; relative to the plan, None if not known
-    sources: Dict[str, Optional[str]] = field(default_factory=dict)
+    sources: dict[str, str | None] = field(default_factory=dict)
     # NAME, or a pattern of files as NAME/FILE, of the sources -> how to get it
-    hints: Dict[str, str] = field(default_factory=dict)
+    hints: dict[str, str] = field(default_factory=dict)
     parallel: int = 1
     threads: int = 1
-    starts: Dict[str, Start] = MISSING
+    starts: dict[str, Start] = MISSING
 
 
 @dataclass(frozen=True)

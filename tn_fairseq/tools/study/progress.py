@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..reporting.training_log import read_records
 from .measures import LOG, is_finished, log_of, measures_of_runs, place_of_run
@@ -45,15 +46,17 @@ def hours_of(run: Run, start: Start, folder: Path, seconds: Mapping[str, float])
 
 def wall(log: Path) -> float:
     """The seconds that a run trained so far, as fairseq counts them over all sittings."""
-    records = read_records(log, "train_inner") if log.exists() else []
-    return max((float(record["wall"]) for record in records), default=0)
+    return max((float(record["wall"]) for record in _records(log)), default=0)
 
 
 def updates_left(plan: Plan, run: Run, folder: Path) -> int:
     """The updates that a run has not made yet."""
-    log = folder / run.folder / LOG
-    records = read_records(log, "train_inner") if log.exists() else []
+    records = _records(folder / run.folder / LOG)
     return updates_of_arm(plan.starts[run.start], run.arm) - (int(records[-1]["num_updates"]) if records else 0)
+
+
+def _records(log: Path) -> list[dict[str, Any]]:
+    return read_records(log, "train_inner") if log.exists() else []
 
 
 def clock(hours: float | None) -> str:

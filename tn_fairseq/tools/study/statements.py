@@ -1,7 +1,7 @@
 """What the figures of a study say, in sentences and in numbers."""
 
 from collections.abc import Sequence
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from ..reporting.comparison import decimals
 from .figures import (
@@ -37,7 +37,7 @@ NOTES = {
     FINE_TUNING: "Scores of the development data, a mean over the seeds of fine-tuning for each seed of pre-training.",
     COST: "Short trainings of all arms in turns, one at a time.",
 }
-Row = Dict[str, Any]
+Row = dict[str, Any]
 
 
 def clear(row: Row) -> bool:
@@ -52,7 +52,7 @@ def verdict(row: Row) -> str:
     return "better" if row["difference"] * row["better"] > 0 else "worse"
 
 
-def findings(start: Start, start_results: Dict[str, Any]) -> List[str]:
+def findings(start: Start, start_results: dict[str, Any]) -> list[str]:
     """A sentence for each arm: on which measures it is clearly better or worse than the baseline, or neither."""
     lines = []
     for arm, settings in start.arms.items():
@@ -74,7 +74,7 @@ def findings(start: Start, start_results: Dict[str, Any]) -> List[str]:
     return lines
 
 
-def statements(start: Start, start_results: Dict[str, Any]) -> List[str]:
+def statements(start: Start, start_results: dict[str, Any]) -> list[str]:
     """What is clear in a start, and what is not."""
     return [
         *findings(start, start_results),
@@ -84,7 +84,7 @@ def statements(start: Start, start_results: Dict[str, Any]) -> List[str]:
     ]
 
 
-def chance(start_results: Dict[str, Any]) -> List[str]:
+def chance(start_results: dict[str, Any]) -> list[str]:
     """How many intervals exclude zero, and how many would if no arm had any effect."""
     rows = [row for row in start_results["comparisons"] if row["low"] is not None and row["group"] != COST]
     if not rows:
@@ -95,7 +95,7 @@ def chance(start_results: Dict[str, Any]) -> List[str]:
     ]
 
 
-def corrected(start_results: Dict[str, Any]) -> List[str]:
+def corrected(start_results: dict[str, Any]) -> list[str]:
     """Which differences remain after Holm's correction, and which are shown to be within their margin."""
     lines = []
     # a share of the oracle's gain is a held-out figure on another scale
@@ -112,7 +112,7 @@ def corrected(start_results: Dict[str, Any]) -> List[str]:
             f"differences are significant{': ' if significant else ''}{'; '.join(phrases)}."
         )
     tested = [row for row in start_results["comparisons"] if row.get("equivalent") is not None]
-    same: Dict[Tuple[str, str, str], List[str]] = {}  # measures with the same result
+    same: dict[tuple[str, str, str], list[str]] = {}  # measures with the same result
     for measure in _in_order(tested, "measure"):
         measure_rows = [row for row in tested if row["measure"] == measure]
         excluded = ", ".join(row["arm"] for row in measure_rows if row["equivalent"])
@@ -124,7 +124,7 @@ def corrected(start_results: Dict[str, Any]) -> List[str]:
     return lines
 
 
-def unused_margins(start: Start, start_results: Dict[str, Any]) -> List[str]:
+def unused_margins(start: Start, start_results: dict[str, Any]) -> list[str]:
     """The plan's margins that nothing was tested against, for example because the name has a mistake."""
     rows = [row for row in start_results["comparisons"] if row.get("equivalent") is not None]
     used = {name for row in rows for name in (row["measure"], row["group"])}
@@ -132,7 +132,7 @@ def unused_margins(start: Start, start_results: Dict[str, Any]) -> List[str]:
     return [f"No difference was tested against the margin of {name}." for name in unused]
 
 
-def _in_order(rows: Sequence[Row], key: str) -> List[str]:
+def _in_order(rows: Sequence[Row], key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
@@ -157,31 +157,31 @@ def titled(measure: str, unit: str) -> str:
     return measure if unit in measure else f"{measure} ({unit})"
 
 
-def by_measure(rows: Sequence[Row]) -> Dict[str, Dict[str, Row]]:
+def by_measure(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     """The rows of each measure by arm, in the order of the rows."""
-    measures: Dict[str, Dict[str, Row]] = {}
+    measures: dict[str, dict[str, Row]] = {}
     for row in rows:
         measures.setdefault(row["measure"], {})[row["arm"]] = row
     return measures
 
 
-def hours(results: Dict[str, Any]) -> str:
+def hours(results: dict[str, Any]) -> str:
     training = sum(run["hours"] for start in results["starts"].values() for run in start["runs"])
     return f"{training:.1f} hours of training and {results['other_hours']:.1f} hours of preparation and measuring"
 
 
-def progress(start_results: Dict[str, Any]) -> str:
+def progress(start_results: dict[str, Any]) -> str:
     states = [run["state"] for run in start_results["runs"]]
     text = f"{states.count('finished')} of {len(states)} runs are finished"
     return text + (f", and {states.count('failed')} failed" if "failed" in states else "")
 
 
-def begun(start_results: Dict[str, Any]) -> bool:
+def begun(start_results: dict[str, Any]) -> bool:
     """Whether a run is finished or failed, so that there is something to report."""
     return any(run["state"] in ("finished", "failed") for run in start_results["runs"])
 
 
-def planned(results: Dict[str, Any]) -> str:
+def planned(results: dict[str, Any]) -> str:
     """A line with the starts that have nothing to report yet, or an empty one."""
     names = [name for name, start_results in results["starts"].items() if not begun(start_results)]
     return f"Planned, without a finished run: {', '.join(names)}." if names else ""
@@ -193,15 +193,15 @@ def lengths(start: Start) -> str:
     return f"{start.updates:,} updates each" + (f" ({', '.join(others)})" if others else "")
 
 
-def failures(start_results: Dict[str, Any]) -> List[str]:
+def failures(start_results: dict[str, Any]) -> list[str]:
     return [
         f"{run['arm']}, seed {run['seed']}: {run['error']}" for run in start_results["runs"] if run["state"] == "failed"
     ]
 
 
-def power(start_results: Dict[str, Any]) -> List[str]:
+def power(start_results: dict[str, Any]) -> list[str]:
     """For each measure, the smallest difference that the study would have found with a probability of 80%."""
-    rows_by_measure: Dict[str, List[Row]] = {}
+    rows_by_measure: dict[str, list[Row]] = {}
     for row in start_results["comparisons"]:
         if row["detectable"] is not None and row["group"] != COST:
             rows_by_measure.setdefault(row["measure"], []).append(row)
@@ -214,7 +214,7 @@ def power(start_results: Dict[str, Any]) -> List[str]:
     return lines
 
 
-def short(row: Optional[Row]) -> str:
+def short(row: Row | None) -> str:
     """The mean of the baseline, or the difference with half of its interval, in bold if the interval excludes zero."""
     if row is None:
         return "-"

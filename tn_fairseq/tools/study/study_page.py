@@ -5,7 +5,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from .discussion import TITLE, Discussion
 from .paper_tables import NOTE, PAPER, at_a_glance, glance, paper_tables
@@ -34,7 +34,7 @@ from .study_plots import PLOTS
 
 
 def page(
-    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], discussion: Discussion, folder: Path
+    plan: Plan, results: dict[str, Any], plots: dict[str, dict[str, str]], discussion: Discussion, folder: Path
 ) -> Iterator[str]:
     """The body of the page as HTML."""
     yield f"<h1>{html.escape(plan.title)}</h1>"
@@ -72,7 +72,7 @@ def page(
 
 
 def page_of_start(
-    name: str, start: Start, start_results: Dict[str, Any], plots: Dict[str, str], folder: Path
+    name: str, start: Start, start_results: dict[str, Any], plots: dict[str, str], folder: Path
 ) -> Iterator[str]:
     yield f"<h2>{html.escape(start.about)}</h2>"
     yield f"<p>{progress(start_results)}, of {lengths(start)}.</p>"
@@ -112,7 +112,7 @@ def page_of_start(
         yield "a probability of 80%. Smaller effects may exist: this study cannot tell.</p>" + bullets(lines)
 
 
-def overview(start: Start, start_results: Dict[str, Any]) -> Iterator[str]:
+def overview(start: Start, start_results: dict[str, Any]) -> Iterator[str]:
     """A table of all differences, with a row for each measure and a column for each arm."""
     measured = {row["arm"] for row in start_results["comparisons"]}
     arms = [arm for arm in start.arms if arm in measured and arm != start.baseline]

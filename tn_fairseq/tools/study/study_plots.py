@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from ...core.errors import InputError
 from ..reporting.plot import COLORS, DASHES, INK, OVER_AXIS, drawing
@@ -23,7 +23,7 @@ WIDTH = 3.9  # inches of a plot; narrow, so that its letters are readable on a p
 CLOSE = 1.4  # doses up to this factor apart have one label
 
 
-def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, List[Any]], Dict[str, List[Any]]]:
+def doses(plan: Plan, results: dict[str, Any], column: str) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """For each arm, its points (dose, difference, low, high) in all starts with an oracle, by dose.
 
     The dose is the share of the baseline's wrong predictions that are synonyms, in percent. The second dictionary has
@@ -31,8 +31,8 @@ def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, L
     earlier start has the same text.
     """
     measure = RATES[column][1]
-    joined: Dict[str, List[Any]] = {}
-    apart: Dict[str, List[Any]] = {}
+    joined: dict[str, list[Any]] = {}
+    apart: dict[str, list[Any]] = {}
     texts = set()
     models = [_model(start) for start in plan.starts.values() if start.oracle]
     for name, start in plan.starts.items():
@@ -48,17 +48,17 @@ def doses(plan: Plan, results: Dict[str, Any], column: str) -> Tuple[Dict[str, L
     return joined, {arm: sorted(points) for arm, points in apart.items() if arm in joined}
 
 
-def _model(start: Start) -> Tuple[List[str], int]:
+def _model(start: Start) -> tuple[list[str], int]:
     """How a start trains, without the files of its weights and synonyms."""
     return [word for word in shlex.split(start.train) if not word.endswith((".pt", ".safetensors"))], start.updates
 
 
-def dose_of(start: Start, rows: Sequence[Row]) -> Optional[float]:
+def dose_of(start: Start, rows: Sequence[Row]) -> float | None:
     measure = RATES["prediction_rate"][1]
     return next((row["value"] for row in rows if (row["measure"], row["arm"]) == (measure, start.baseline)), None)
 
 
-def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, str]:
+def draw_doses(plan: Plan, results: dict[str, Any], folder: Path) -> dict[str, str]:
     """Draw the gain of each arm against the dose of synonyms, with the starts without an oracle as dotted lines.
 
     Returns the caption by file name without a suffix.
@@ -107,9 +107,9 @@ def draw_doses(plan: Plan, results: Dict[str, Any], folder: Path) -> Dict[str, s
     }
 
 
-def labels(doses: Dict[str, float]) -> List[Tuple[str, float]]:
+def labels(doses: dict[str, float]) -> list[tuple[str, float]]:
     """The names at each dose, and its place; those too close for labels of their own share one, at the last of them."""
-    named_doses: List[Tuple[str, float]] = []
+    named_doses: list[tuple[str, float]] = []
     for name, dose in sorted(doses.items(), key=lambda item: item[1]):
         if named_doses and dose < CLOSE * named_doses[-1][1]:
             named_doses[-1] = f"{named_doses[-1][0]}, {name}", dose
@@ -118,16 +118,16 @@ def labels(doses: Dict[str, float]) -> List[Tuple[str, float]]:
     return named_doses
 
 
-def _spread(points: Sequence[Any]) -> Tuple[Sequence[float], Sequence[float], List[List[float]]]:
+def _spread(points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float], list[list[float]]]:
     """The doses, the differences, and how far their intervals reach down and up."""
     x, y, lows, highs = zip(*points)
     return x, y, [[0 if end is None else abs(end - at) for at, end in zip(y, ends)] for ends in (lows, highs)]
 
 
-def draw_start(name: str, start: Start, start_results: Dict[str, Any], folder: Path) -> Dict[str, str]:
+def draw_start(name: str, start: Start, start_results: dict[str, Any], folder: Path) -> dict[str, str]:
     """Draw the plots of a start as SVG; returns their captions by file name without a suffix."""
     (folder / PLOTS).mkdir(exist_ok=True)
-    drawn: Dict[str, str] = {}
+    drawn: dict[str, str] = {}
 
     def file(plot: str, caption: str) -> Path:
         drawn[f"{name}.{plot}"] = caption
@@ -163,25 +163,25 @@ def draw_start(name: str, start: Start, start_results: Dict[str, Any], folder: P
     return drawn
 
 
-def look(start: Start, arm: str) -> Dict[str, Any]:
+def look(start: Start, arm: str) -> dict[str, Any]:
     if arm == start.baseline:
         return {"color": INK, "linestyle": "-"}  # like the line of zero in plots of differences
     place = [other for other in start.arms if other != start.baseline].index(arm)
     return {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place // len(COLORS) % len(DASHES)]}
 
 
-def mean_curves(start: Start, start_results: Dict[str, Any]) -> Dict[str, Any]:
+def mean_curves(start: Start, start_results: dict[str, Any]) -> dict[str, Any]:
     """Smoothed accuracies by arm, averaged over seeds."""
-    by_arm: Dict[str, List[Any]] = {}
+    by_arm: dict[str, list[Any]] = {}
     for curve in start_results["curves"]:
         by_arm.setdefault(curve["arm"], []).append(smoothed(curve, window_of(start)))
     return {arm: average(curves) for arm, curves in by_arm.items() if curves[0][0]}
 
 
-def paired_curves(start: Start, start_results: Dict[str, Any]) -> Dict[str, Any]:
+def paired_curves(start: Start, start_results: dict[str, Any]) -> dict[str, Any]:
     """Smoothed differences from the baseline's accuracy with the same seed, averaged over seeds."""
     curves = {(curve["arm"], curve["seed"]): smoothed(curve, window_of(start)) for curve in start_results["curves"]}
-    by_arm: Dict[str, List[Any]] = {}
+    by_arm: dict[str, list[Any]] = {}
     for (arm, seed), curve in curves.items():
         plain = dict(zip(*curves.get((start.baseline, seed), ((), ()))))
         both = [(updates, value - plain[updates]) for updates, value in zip(*curve) if updates in plain]
@@ -194,8 +194,8 @@ def window_of(start: Start) -> int:
     return start.measures["logs"].window if "logs" in start.measures else 10 * start.log_every
 
 
-def mean_rates(start: Start, start_results: Dict[str, Any]) -> Dict[str, Any]:
-    by_arm: Dict[str, Dict[int, List[float]]] = {}
+def mean_rates(start: Start, start_results: dict[str, Any]) -> dict[str, Any]:
+    by_arm: dict[str, dict[int, list[float]]] = {}
     for row in start_results["rates"]:
         by_arm.setdefault(row["arm"], {}).setdefault(row["updates"], []).append(row["prediction_rate"])
     return {
@@ -212,7 +212,7 @@ def average(curves: Sequence[Any]) -> Any:
 
 
 def draw_lines(
-    figure: Any, start: Start, curves: Dict[str, Any], label: str, zero: bool = False, points: bool = False
+    figure: Any, start: Start, curves: dict[str, Any], label: str, zero: bool = False, points: bool = False
 ) -> None:
     axis = figure.subplots()
     if zero:
@@ -226,7 +226,7 @@ def draw_lines(
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
 
 
-def draw_forest(figure: Any, start: Start, measures: Dict[str, Dict[str, Row]]) -> None:
+def draw_forest(figure: Any, start: Start, measures: dict[str, dict[str, Row]]) -> None:
     """A panel for each measure with a line for each arm."""
     panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
     for axis, (measure, by_arm) in zip(panels, measures.items()):

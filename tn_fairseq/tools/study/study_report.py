@@ -4,7 +4,7 @@ import html
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from ...core.files import write_text
 from .discussion import TITLE, Discussion, read_discussion
@@ -35,7 +35,7 @@ JSON, PAGE, SUMMARY, DISCUSSION = "study.json", "index.html", "summary.md", "dis
 
 
 def write_study(
-    plan: Plan, path: Path, folder: Path, machine: Dict[str, str], earlier: Sequence[Dict[str, Any]] = ()
+    plan: Plan, path: Path, folder: Path, machine: dict[str, str], earlier: Sequence[dict[str, Any]] = ()
 ) -> None:
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
     results = collect(plan, folder, machine, earlier)
@@ -62,7 +62,7 @@ def write_study(
 
 
 def summary(
-    plan: Plan, results: Dict[str, Any], plots: Dict[str, Dict[str, str]], discussion: Discussion
+    plan: Plan, results: dict[str, Any], plots: dict[str, dict[str, str]], discussion: Discussion
 ) -> Iterator[str]:
     """The report in short, as Markdown."""
     yield f"# {plan.title}"
