@@ -10,10 +10,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq.utils import import_user_module
-
 from ..core.errors import InputError, one_line_errors
-from ..huggingface.exporting import export_model
 from .arguments import command_parser
 
 
@@ -33,6 +30,11 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Convert, and print what was written."""
     args = get_parser().parse_args(argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from fairseq.utils import import_user_module
+
+    from ..huggingface.exporting import export_model
+
     try:
         import_user_module(args)
     except (ImportError, OSError) as error:

@@ -11,9 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.configuration import as_argument
 from ..core.errors import one_line_errors
-from ..huggingface.importing import import_model
 from .arguments import command_parser
 
 
@@ -40,6 +38,10 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Convert, and print what was written and how to use it."""
     args = get_parser().parse_args(argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..core.configuration import as_argument
+    from ..huggingface.importing import import_model
+
     imported = import_model(
         args.folder,
         args.data,
