@@ -1,9 +1,10 @@
 """Packages that may be missing: those of the extras, and this one in a clone that is not installed."""
 
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, first_line
 
 
 def require(module: str, user: str, extra: str) -> Any:
@@ -15,6 +16,22 @@ def require(module: str, user: str, extra: str) -> Any:
     except ImportError:
         raise InputError(f"{user} needs {module}, which is missing: pip install 'tn_fairseq[{extra}]'") from None
     return imported
+
+
+def load_with_transformers(auto_class: str, name: str | Path, **options: Any) -> Any:
+    """What ``AutoModel`` or another class of ``transformers`` loads, without its messages and the code of the folder.
+
+    Raises ValueError with the reason, in one line.
+    """
+    transformers = import_module("transformers")
+    verbosity = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()  # AutoModel lists the parameters of the head that it leaves out
+    try:
+        return getattr(transformers, auto_class).from_pretrained(name, trust_remote_code=False, **options)
+    except Exception as error:  # damaged files raise almost anything
+        raise ValueError(first_line(error).rstrip(" .:")) from None
+    finally:
+        transformers.logging.set_verbosity(verbosity)
 
 
 def version_of(package: str) -> str | None:

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from ..core.dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols, symbols_of_pieces
-from ..core.errors import InputError, first_line
-from ..core.packages import require
+from ..core.errors import InputError
+from ..core.packages import load_with_transformers, require
 from ..core.synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ..core.vocabulary import continues_word, is_special, whole_words
 from ..synonyms.building import build_table
@@ -315,18 +315,13 @@ def load_model(name: str | Path, kind: str = "AutoModel", **options: Any) -> Any
 
 
 def _load(auto_class: str, name: str | Path, kind: str, **options: Any) -> Any:
-    transformers = require("transformers", str(name), "transformers")
+    require("transformers", str(name), "transformers")
     if not Path(name).is_dir() and not re.fullmatch(_HUB_NAME, str(name)):
         raise InputError(f"{name}: no such folder; give a {kind} that save_pretrained wrote")
-    verbosity = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()  # AutoModel lists the parameters of the head that it leaves out
     try:
-        return getattr(transformers, auto_class).from_pretrained(name, trust_remote_code=False, **options)
-    except Exception as error:  # damaged files raise almost anything
-        reason = first_line(error).rstrip(" .:")
+        return load_with_transformers(auto_class, name, **options)
+    except ValueError as error:
         raise InputError(
-            f"{name}: no {kind} that transformers can load ({reason}); give a folder of save_pretrained, or "
-            "a name on the Hugging Face Hub, for which a network is needed"
+            f"{name}: no {kind} that transformers can load ({error}); give a folder of save_pretrained, or a name on "
+            "the Hugging Face Hub, for which a network is needed"
         ) from None
-    finally:
-        transformers.logging.set_verbosity(verbosity)

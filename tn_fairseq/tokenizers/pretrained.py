@@ -12,8 +12,9 @@ from typing import Any
 
 from tokenizers import normalizers
 
-from ..core.errors import InputError, first_line
+from ..core.errors import InputError
 from ..core.files import read_json_object
+from ..core.packages import load_with_transformers
 from . import load_tokenizer
 from .base import REMEDY, TOKEN_FIELDS, Tokenizer
 from .fast import FastTokenizer, read_tokenizer_json
@@ -77,21 +78,15 @@ def _with_names_of(loaded: Any, tokenizer: Tokenizer, folder: Path) -> Tokenizer
 
 def _load(folder: Path, ours: Tokenizer | InputError) -> Any:
     """What ``AutoTokenizer`` makes of the folder; raises InputError, or ``ours`` if that is one."""
-    import transformers
-
-    verbosity = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
     try:
-        loaded = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # damaged files raise almost anything
+        loaded = load_with_transformers("AutoTokenizer", folder, local_files_only=True)
+    except ValueError as error:
         if isinstance(ours, InputError):
             raise ours from None
         raise InputError(
-            f"{folder}: AutoTokenizer cannot load it ({first_line(error).rstrip(' .:')}); to ignore the other files, "
-            "give tokenizer.json, vocab.txt or the .model itself"
+            f"{folder}: AutoTokenizer cannot load it ({error}); to ignore the other files, give tokenizer.json, "
+            "vocab.txt or the .model itself"
         ) from None
-    finally:
-        transformers.logging.set_verbosity(verbosity)
     if not loaded.is_fast:
         raise InputError(
             f"{folder}: {type(loaded).__name__} is written in Python, and only tokenizers of the tokenizers library "
