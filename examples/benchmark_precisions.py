@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Validation losses of bfloat16 and float32, for each criterion and several seeds.
 
-    python examples/benchmarks/precisions.py --data data-bin --synonym-table synonyms.safetensors --output precisions
+    python examples/benchmark_precisions.py --data data-bin --synonym-table synonyms.safetensors --output precisions
 
 Trains `electra_tiny` with the same initialization, data order and masks in both precisions, on one thread. Runs that
 are finished are not repeated. The script prints, and writes to OUTPUT/precisions.json, the mean validation loss of each
@@ -24,7 +24,7 @@ from tn_fairseq.tools.reporting.layout import align
 from tn_fairseq.tools.reporting.paper import CRITERIA
 from tn_fairseq.tools.reporting.training_log import read_records
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}
 
 

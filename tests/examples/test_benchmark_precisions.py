@@ -10,7 +10,7 @@ from preprocessed import refused
 
 @pytest.mark.usefixtures("served_programs")
 def test_it_trains_the_missing_runs_and_compares_them(data_bin, synonym_table, tmp_path, monkeypatch, capsys):
-    script = load_script("examples/benchmarks/precisions.py")
+    script = load_script("examples/benchmark_precisions.py")
     monkeypatch.setattr(script, "CRITERIA", ("electra",))
     for name, loss in (("1.float32", 4.0), ("2.float32", 5.0), ("2.bfloat16", 5.25)):
         record = f' | valid | {{"valid_num_updates": "3", "valid_loss": "{loss}"}}\n'
@@ -33,7 +33,7 @@ def test_it_trains_the_missing_runs_and_compares_them(data_bin, synonym_table, t
 
 
 def test_a_single_seed_has_no_spread(monkeypatch, capsys):
-    script = load_script("examples/benchmarks/precisions.py")
+    script = load_script("examples/benchmark_precisions.py")
     monkeypatch.setattr(sys, "argv", ["x", "--data", "d", "--synonym-table", "t", "--output", "o", "--seeds", "1"])
     with pytest.raises(SystemExit):
         script.main()
