@@ -178,7 +178,7 @@ def test_options_without_effect_are_refused(tmp_path):
     plain, packed = write(tmp_path / "a.txt", "the cat"), write(tmp_path / "a.gz", gzip.compress(b"the cat"))
     lines = write(tmp_path / "a.jl", JSON_LINES)
     for reading, paths, message in (
-        (Reading("text"), [plain, packed], "--text-field text: has no effect, because all inputs are plain text, and"),
+        (Reading("text"), [plain, packed], "--text-field text: has no effect, because no input has fields, and"),
         (Reading(skip_bad_records=True), [plain], "--skip-bad-records: has no effect, because all inputs are plain"),
         (Reading(skip_bad_records=True), [plain, packed], None),
         (Reading("text"), [plain, lines], None),

@@ -3,6 +3,7 @@
 import bz2
 import csv
 import gzip
+import html
 import io
 import json
 import lzma
@@ -45,6 +46,16 @@ def json_lines(texts: list[str | None]) -> bytes:
     """The records, and a blank line."""
     records = [json.dumps({"id": number, "text": text}) for number, text in enumerate(texts)]
     return ("\ufeff" + "\n".join(records) + "\n\n").encode()
+
+
+def wiki_documents(texts: list[str]) -> bytes:
+    """What WikiExtractor writes: a title, and the text with &amp; for &."""
+    documents = (
+        f'<doc id="{number}" url="https://en.wikipedia.org/wiki?curid={number}" title="The {number}">\nThe {number}\n\n'
+        f"{html.escape(text, quote=False)}\n\n</doc>\n"
+        for number, text in enumerate(texts)
+    )
+    return "".join(documents).encode()
 
 
 def table(texts: list[str | None]) -> pa.Table:
@@ -111,6 +122,8 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     **{kind: lambda folder, kind=kind: compressed(folder / f"a.txt.{kind}", PLAIN.encode()) for kind in COMPRESS},
     "jsonl": lambda folder: write(folder / "a.jsonl", json_lines(TEXTS)),
     "jsonl.zst": lambda folder: compressed(folder / "a.JSONL.zst", json_lines(TEXTS)),
+    "wiki": lambda folder: write(folder / "AA" / "wiki_00", wiki_documents(TEXTS)).parent,
+    "wiki.bz2": lambda folder: compressed(folder / "wiki_00.bz2", wiki_documents(TEXTS)),
     "parquet": lambda folder: write_parquet(folder / "a.parquet", TEXTS),
     "arrow file": lambda folder: write_arrow_file(folder / "a", TEXTS),
     "feather": lambda folder: feather.write_feather(table(TEXTS), folder / "a.feather") or folder / "a.feather",
@@ -254,6 +267,51 @@ def test_a_bad_line_of_json_is_refused_or_skipped(tmp_path, bert, line, reason, 
         assert message.startswith(f"{path}, record 3: ") and reason in message and "--skip-bad-records" in message
         counts = binarize({"train": [path]}, bert, tmp_path / "out", reading=SKIP)["train"]
         assert (counts.documents, counts.bad) == (2, 1)
+
+
+# as WikiExtractor 3.0.6 wrote it
+WIKI = b"""<doc id="12" url="https://en.wikipedia.org/wiki?curid=12" title="Rock &amp; Roll">
+Rock &amp; Roll
+
+Rock &amp; Roll is a genre. It is loud, and 3 &lt; 4.
+It has fans.
+History.
+It began in the 1950s.
+
+</doc>
+<doc id="25" url="https://en.wikipedia.org/wiki?curid=25" title="Autism">
+Autism
+
+Autism is a condition.
+Second line.
+
+</doc>
+"""
+ROCK = ["Rock & Roll is a genre. It is loud, and 3 < 4.", "It has fans.", "History.", "It began in the 1950s."]
+AUTISM = ["Autism is a condition.", "Second line."]
+
+
+@pytest.mark.parametrize("content", [WIKI, WIKI.replace(b"\n", b"\r\n"), WIKI.removesuffix(b"\n")])
+def test_documents_of_wikiextractor(tmp_path, content):
+    assert texts_of(write(tmp_path / "wiki_00", content)) == (ROCK + AUTISM, 0)
+
+
+def test_broken_documents_of_wikiextractor_are_refused_or_skipped(tmp_path, monkeypatch):
+    second = WIKI.index(b'<doc id="25"')
+    for content, record, reason, kept in (
+        (WIKI.replace(b'<doc id="25"', b'<dog id="25"'), 2, 'does not begin with <doc id="...">', ROCK),
+        (WIKI[: second + 90], 2, "has no </doc>", ROCK),
+        (WIKI.replace(b"Autism is", b"Autism \xff"), 2, "not UTF-8", ROCK),
+    ):
+        for chunk_bytes in (1, 1 << 18):
+            monkeypatch.setattr(text_module, "CHUNK_BYTES", chunk_bytes)
+            path = write(tmp_path / "wiki_00", content)
+            assert refusal_of_plain(path).startswith(f"{path}, record {record}: {reason}; repair it, or skip it")
+            assert texts_of(path) == (kept, 1)
+
+
+def refusal_of_plain(path: Path) -> str:
+    return refused(lambda: [chunk.plain(Reading()) for chunk in read_chunks(find_files([path]), "", Reading())])
 
 
 @pytest.mark.parametrize("value", [None, b"\xff"])

@@ -16,8 +16,9 @@ from ...core.errors import InputError
 from ...core.packages import require
 from .compression import BZIP2, GZIP, XZ, ZSTD, ZSTD_MODULE, Decompressed
 
-JSON, PARQUET, ARROW_STREAM, ARROW_FILE, COLUMNS, PLAIN = (
+JSON, WIKI, PARQUET, ARROW_STREAM, ARROW_FILE, COLUMNS, PLAIN = (
     "JSON Lines",
+    "WikiExtractor's documents",
     "Parquet",
     "an Arrow stream",
     "an Arrow file",
@@ -103,6 +104,8 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
         raise InputError(f"{name}: not JSON Lines, but {PLAIN}; rename it, for example to .txt")
     if is_json or re.match(rb"\{\s*[\"'}]", text):
         return Content(compression, JSON)
+    if re.match(rb'<doc id="[^\n]*>\r?\n', text):
+        return Content(compression, WIKI)
     if compression is None and address.endswith(_BINARY_NAMES) and (head or not address.endswith(_COMPRESSION_NAMES)):
         raise InputError(f"{name}: not what its name says, but {PLAIN if head else 'empty'}; repair or rename it")
     return _columns(name, head, compression, inner.endswith(_COLUMN_NAMES), text_field) or Content(compression)

@@ -1,13 +1,14 @@
-"""Read text: plain text, JSON Lines, CSV, TSV, Parquet or Arrow, compressed or not, from any file system of fsspec.
+"""Read text: plain text, JSON Lines, CSV, TSV, Parquet, Arrow or WikiExtractor's files, from any file system of fsspec.
 
 Plain text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents. In the other formats,
-each record is one document, and blank lines in it mean nothing.
+each record is one document, and blank lines in it mean nothing. All but Parquet and Arrow can be compressed.
 
 The process that reads only decompresses and cuts the files into chunks. ``Chunk.plain`` and ``Records.plain`` do the
 rest, in the workers, which need no access to the files.
 """
 
 import csv
+import html
 import io
 import json
 import re
@@ -23,7 +24,7 @@ from ...core.errors import InputError
 from ...core.files import json_type
 from ...core.packages import require
 from .compression import Decompressed, is_damage
-from .recognition import ARROW_FILE, ARROW_STREAM, COLUMNS, JSON, PARQUET, PLAIN, rows_of
+from .recognition import ARROW_FILE, ARROW_STREAM, COLUMNS, JSON, PARQUET, PLAIN, WIKI, rows_of
 from .text_files import TextFile, reason_of
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
@@ -32,6 +33,8 @@ CHUNK_BYTES = 1 << 18
 Table = tuple[Any, Iterable[Any], Callable[[int], int]]
 ROWS = 64  # of a Parquet file, read at a time
 PARQUET_BYTES = 1 << 18  # also of a Parquet file
+_END_OF_DOCUMENT = re.compile(rb"^</doc>\r?\n?", re.MULTILINE)
+_WIKI_DOCUMENT = re.compile(r'\s*<doc id="[^\n]*>\r?\n(?:[^\n]*\n\r?\n)?(.*)', re.DOTALL)  # without the title
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,13 @@ class Reading:
     def check_effect(self, files: Iterable[TextFile]) -> None:
         """Raises InputError if an option has no effect on any of the files."""
         contents = [file.content for file in files]
-        if any(content.kind != PLAIN for content in contents):
-            return
-        if self.text_field is not None:
+        if self.text_field is not None and all(content.kind in (PLAIN, WIKI) for content in contents):
             raise InputError(
-                f"--text-field {self.text_field}: has no effect, because all inputs are plain text, and the first line "
-                "of none is a header with this column; remove it, or give JSON Lines, CSV, TSV, Parquet or Arrow"
+                f"--text-field {self.text_field}: has no effect, because no input has fields, and the first line of "
+                "none is a header with this column; remove it, or give JSON Lines, CSV, TSV, Parquet or Arrow"
             )
-        if self.skip_bad_records and not any(content.compression for content in contents):
+        is_plain = all(content.kind == PLAIN and not content.compression for content in contents)
+        if self.skip_bad_records and is_plain:
             raise InputError(
                 "--skip-bad-records: has no effect, because all inputs are plain text without compression; remove it"
             )
@@ -130,15 +132,16 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Records:
-    """Some records of a file: texts in UTF-8, or JSON objects that contain the text; each one is a document.
+    """Some records of a file: texts in UTF-8, or what ``text_of`` finds a text in; each one is a document.
 
-    A record that the file's reader could not read is its error.
+    ``text_of`` gets a record that is not blank and the name of the field. A record that the file's reader could not
+    read is its error.
     """
 
     name: str
     first: int
     rows: list[bytes | None | ValueError]
-    is_json: bool = False
+    text_of: Callable[[bytes, str], Any] | None = None
     bad: int = 0
 
     def __str__(self) -> str:
@@ -148,12 +151,12 @@ class Records:
         """The documents as plain text; raises InputError for a bad record, unless these are skipped."""
         documents, bad = [], self.bad
         for number, row in enumerate(self.rows, self.first + 1):
-            if self.is_json and isinstance(row, bytes) and not row.strip():
+            if self.text_of and isinstance(row, bytes) and not row.strip():
                 continue
             try:
                 if isinstance(row, ValueError):
                     raise row
-                text = _field(row, reading.field) if self.is_json else row
+                text = self.text_of(row, reading.field) if self.text_of and row is not None else row
                 if text is None:
                     raise ValueError("the text is null")
                 text = text.decode() if isinstance(text, bytes) else text
@@ -219,8 +222,23 @@ def _read_json_lines(file: TextFile, stream: IO[bytes], reading: Reading) -> Ite
     for position, chunk in _read_lines(file, stream, reading):
         data = chunk.data.removeprefix(b"\xef\xbb\xbf") if first == 0 else chunk.data
         rows: list[bytes | None | ValueError] = list(data.removesuffix(b"\n").split(b"\n"))
-        yield position, Records(file.name, first, rows, is_json=True, bad=chunk.bad)
+        yield position, Records(file.name, first, rows, _field, chunk.bad)
         first += len(rows)
+
+
+def _read_documents(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
+    """Read the documents between ``<doc ...>`` and ``</doc>``."""
+    begun: list[bytes] = []  # parts of a document whose end has not been read
+    first, position = 0, file.size
+    for position, chunk in _read_lines(file, stream, reading):
+        *ended, rest = _END_OF_DOCUMENT.split(chunk.data)
+        if ended:
+            ended[0], begun = b"".join([*begun, ended[0]]), []
+        begun.append(rest)
+        yield position, Records(file.name, first, list(ended), _wiki_text, chunk.bad)
+        first += len(ended)
+    if b"".join(begun).strip():
+        yield position, Records(file.name, first, [ValueError("has no </doc>")])
 
 
 def _read_columns(file: TextFile, stream: IO[bytes], reading: Reading) -> Iterator[tuple[int, Records]]:
@@ -308,6 +326,7 @@ _TABLES = {PARQUET: _open_parquet, ARROW_STREAM: _open_arrow_stream, ARROW_FILE:
 _READERS: dict[str, Callable[[TextFile, IO[bytes], Reading], Iterator[tuple[int, Chunk | Records]]]] = {
     PLAIN: _read_lines,
     JSON: _read_json_lines,
+    WIKI: _read_documents,
     COLUMNS: _read_columns,
     **dict.fromkeys(_TABLES, _read_table),
 }
@@ -348,9 +367,16 @@ def _sentences(language: str, line: str) -> Iterator[str]:
         start += len(part)
 
 
-def _field(row: bytes | None, field: str) -> Any:
+def _wiki_text(row: bytes, field: str) -> str:
+    """The text of a document, without its title; raises ValueError if it does not begin with ``<doc``."""
+    if (document := _WIKI_DOCUMENT.match(row.decode())) is None:
+        raise ValueError('does not begin with <doc id="...">')
+    return html.unescape(document[1])  # WikiExtractor writes &lt; for <
+
+
+def _field(row: bytes, field: str) -> Any:
     """A field of an object in JSON; raises ValueError if it is neither text nor null."""
-    record = json.loads((row or b"null").decode())
+    record = json.loads(row.decode())
     if not isinstance(record, dict):
         raise ValueError(f"a JSON {json_type(record)}, not an object")
     if field not in record:
