@@ -25,6 +25,7 @@ from pyarrow import parquet
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.__main__ import COMMANDS, main
+from tn_fairseq.commands.data_binarize import JOIN
 from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.tools.analysis.rates_report import FILES
 from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
@@ -297,6 +298,14 @@ def test_hold_out_documents(tmp_path):
     texts = {split: (tmp_path / f"corpus.{split}.txt").read_text().split("\n\n")[:-1] for split in ("train", "valid")}
     assert texts["valid"] == ["document 100\nhas two lines", "document 200\nhas two lines"]
     assert len(texts["train"]) == 248
+
+
+def test_join_the_lines_of_wrapped_text(tmp_path):
+    (tmp_path / "book.txt").write_bytes(b"It was late,\r\nand they left.\r\n\r\n\r\nNobody saw\r\nthem.\r\n")
+    (command,) = re.findall(r"^tr .*$", section(PAGES["docs/prepare-data.md"], "Text"), flags=re.MULTILINE)
+    assert command == JOIN.replace("FILE", "book.txt") + " > corpus.txt"
+    assert run_command("bash", "-c", command, cwd=tmp_path).code == 0
+    assert (tmp_path / "corpus.txt").read_text() == "It was late, and they left.\nNobody saw them.\n"
 
 
 def write_wheel(folder: Path, name: str, version: str, files: Path) -> None:

@@ -210,3 +210,19 @@ def test_without_a_dask_scheduler_the_error_is_the_only_output(flags, tmp_path, 
     message = refused(binarize, [*flags["binarize"], "--dask", "tcp://127.0.0.1:1"])
     assert "--dask tcp://127.0.0.1:1: no Dask scheduler there (" in message
     assert capfd.readouterr().err == "" and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "warns"),
+    [
+        ("The cat sat\nwhere the cat\nsat the cat.\n", True),
+        ("The cat sat where\nThe cat sat the cat.\nthe cat\nThe cat\n", False),
+        ("the cat sat\nwhere the cat\nsat the cat.\n", False),  # without uppercase letters
+    ],
+)
+def test_wrapped_text_gets_a_warning(tmp_path, capsys, text, warns):
+    path, vocabulary = write(tmp_path / "a.txt", text), write(tmp_path / "vocab.txt", "\n".join(PIECES))
+    binarize([f"--train={path}", f"--valid={path}", f"--tokenizer={vocabulary}", f"--destdir={tmp_path}/out"])
+    warnings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning:")]
+    assert len(warnings) == 2 * warns  # for both splits
+    assert not warns or "67% of the lines in train begin with a lowercase letter" in warnings[0]

@@ -34,6 +34,9 @@ from ..tools.reporting.layout import align
 from .arguments import positive
 from .binarizing import add_reading_options, binarizing_parser, cells, percentage, reading, start
 
+# joins the lines of each paragraph; paragraphs are separated by blank lines
+JOIN = "tr -d '\\r' < FILE | awk -v RS= '{gsub(/\\n/, \" \"); print}'"
+
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
@@ -63,6 +66,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
+    for split, n in counts.items():
+        if n.looks_wrapped:
+            print(
+                f"warning: {n.lowercase / n.sentences:.0%} of the lines in {split} begin with a lowercase letter. Each "
+                "line gets an </s>, so it should be a sentence or a paragraph. If the text is wrapped, join its lines: "
+                + JOIN
+            )
     if args.skip_bad_records:
         print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
     kinds = ("txt",) if args.text_only else ("bin", "idx")

@@ -49,11 +49,16 @@ class EncodedChunk:
     unknown: int
     nothing_kept: int
     bad: int
+    lowercase: int
+    uppercase: int
 
 
 @dataclass
 class SplitCounts:
-    """Statistics of a split's lines; ``shard_tokens`` and ``tokens`` count every ``</s>``, as fairseq does."""
+    """Statistics of a split's lines; ``shard_tokens`` and ``tokens`` count every ``</s>``, as fairseq does.
+
+    ``lowercase`` and ``uppercase`` are the lines that begin with such a letter.
+    """
 
     documents: int = 0
     sentences: int = 0
@@ -62,6 +67,8 @@ class SplitCounts:
     repeated_blanks: int = 0
     outer_blanks: int = 0
     bad: int = 0
+    lowercase: int = 0
+    uppercase: int = 0
     shard_tokens: list[int] = field(default_factory=list)
 
     @property
@@ -74,6 +81,12 @@ class SplitCounts:
         """The number of tokens without the ``</s>`` of sentences and boundaries."""
         return self.tokens - self.sentences - (self.documents - len(self.shard_tokens))
 
+    @property
+    def looks_wrapped(self) -> bool:
+        """Whether many lines begin within a sentence: with a lowercase letter, although the text has uppercase ones."""
+        lines = self.sentences + self.nothing_kept
+        return self.lowercase > 0.3 * lines and self.uppercase > 0.02 * lines
+
 
 def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records) -> EncodedChunk:
     """Encode a chunk. A pure function. Raises InputError for invalid UTF-8 and bad records."""
@@ -82,7 +95,9 @@ def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records
     chunk = text.plain(reading)
     lines = chunk.lines()
     blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
-    token_ids, lengths = vocabulary.tokenizer.encode_chunk([line for line, skip in zip(lines, blank) if not skip])
+    texts = [line for line, skip in zip(lines, blank) if not skip]
+    token_ids, lengths = vocabulary.tokenizer.encode_chunk(texts)
+    initials = [text[:1] for text in texts]
     ids = vocabulary.table[token_ids]
     kept = lengths > 0
     lengths = lengths[kept]
@@ -100,6 +115,8 @@ def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records
         unknown=int((ids == vocabulary.unk).sum()),
         nothing_kept=int((~kept).sum()),
         bad=chunk.bad,
+        lowercase=sum(map(str.islower, initials)),
+        uppercase=sum(map(str.isupper, initials)),
     )
 
 
@@ -189,9 +206,8 @@ class _SplitWriter:
 
     def add(self, chunk: EncodedChunk) -> None:
         """Write the next chunk."""
-        self._counts.nothing_kept += chunk.nothing_kept
-        self._counts.unknown += chunk.unknown
-        self._counts.bad += chunk.bad
+        for name in ("nothing_kept", "unknown", "bad", "lowercase", "uppercase"):
+            setattr(self._counts, name, getattr(self._counts, name) + getattr(chunk, name))
         self._new_document |= chunk.starts_document
         if len(chunk.lengths):
             self._add_sentences(chunk)
