@@ -157,6 +157,18 @@ def test_archives_are_refused(tmp_path):
         ),
         ("a.txt", "the cat".encode("utf-32"), "not UTF-8, but UTF-32; convert it, for example with iconv"),
         ("a.xml.bz2", bz2.compress(b'<mediawiki version="0.3">\n<page>\n'), "a dump of a wiki; extract its text"),
+        ("a.html", b"\n<!DOCTYPE html>\n<html lang=en>", "XML or HTML; extract its text"),
+        ("a.tmx", b'\xef\xbb\xbf<?xml version="1.0"?>\n<tmx>', "XML or HTML; extract its text"),
+        (
+            "a.txt",
+            b"# sent_id = 1\n# text = Cats sat.\n1\tCats\tcat\tNOUN\t_\n",
+            "CoNLL-U; extract its text, such as sed",
+        ),
+        (
+            "a.txt",
+            b"1\tThe cat.\n2\tThe mat.\n3\tThe end.\n",
+            "numbered sentences; remove the numbers, for example with",
+        ),
         ("a.jsonl", b"the cat\nthe mat\n", "not JSON Lines, but plain text; rename it, for example to .txt"),
         ("a.json", b'{\n  "text": "a"\n}\n', "JSON with objects of several lines, not JSON Lines; convert it with jq"),
         (

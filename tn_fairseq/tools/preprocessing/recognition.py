@@ -48,6 +48,8 @@ _REFUSED = (
     (rb"\xff\xfe|\xfe\xff", "not UTF-8, but UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"),
     (rb"%PDF-", "a PDF; convert it to text"),
     (rb"<mediawiki\b", "a dump of a wiki; extract its text, for example with WikiExtractor"),
+    (rb"(?:#[^\n]*\n)*1(?:-\d+)?\t[^\t\n]+\t[^\t\n]+\t(?:[A-Z]+|_)\t", "CoNLL-U; extract its text, such as sed -n 's/^# text = //p'"),
+    (rb"1\t[^\t\n]+\n2\t[^\t\n]+\n3\t", "numbered sentences; remove the numbers, for example with cut -f2"),
 )
 # suffixes of names
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".jl", ".jsonlines")
@@ -108,6 +110,8 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
         return Content(compression, WIKI)
     if compression is None and address.endswith(_BINARY_NAMES) and (head or not address.endswith(_COMPRESSION_NAMES)):
         raise InputError(f"{name}: not what its name says, but {PLAIN if head else 'empty'}; repair or rename it")
+    if re.match(rb"<\?xml\b|<!doctype\b|<html\b", text, re.IGNORECASE):
+        raise InputError(f"{name}: XML or HTML; extract its text")
     return _columns(name, head, compression, inner.endswith(_COLUMN_NAMES), text_field) or Content(compression)
 
 
