@@ -48,7 +48,10 @@ _REFUSED = (
     (rb"\xff\xfe|\xfe\xff", "not UTF-8, but UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"),
     (rb"%PDF-", "a PDF; convert it to text"),
     (rb"<mediawiki\b", "a dump of a wiki; extract its text, for example with WikiExtractor"),
-    (rb"(?:#[^\n]*\n)*1(?:-\d+)?\t[^\t\n]+\t[^\t\n]+\t(?:[A-Z]+|_)\t", "CoNLL-U; extract its text, such as sed -n 's/^# text = //p'"),
+    (
+        rb"(?:#[^\n]*\n)*1(-\d+)?\t[^\t\n]+\t[^\t\n]+\t([A-Z]+|_)\t",
+        "CoNLL-U; extract its text: sed -n 's/^# text = //p'",
+    ),
     (rb"1\t[^\t\n]+\n2\t[^\t\n]+\n3\t", "numbered sentences; remove the numbers, for example with cut -f2"),
 )
 # suffixes of names
