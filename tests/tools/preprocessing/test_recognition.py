@@ -162,7 +162,7 @@ def test_archives_are_refused(tmp_path):
         (
             "a.txt",
             b"# sent_id = 1\n# text = Cats sat.\n1\tCats\tcat\tNOUN\t_\n",
-            "CoNLL-U; extract its text, such as sed",
+            "CoNLL-U; take its text: sed",
         ),
         (
             "a.txt",

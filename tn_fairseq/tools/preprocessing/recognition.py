@@ -50,7 +50,7 @@ _REFUSED = (
     (rb"<mediawiki\b", "a dump of a wiki; extract its text, for example with WikiExtractor"),
     (
         rb"(?:#[^\n]*\n)*1(-\d+)?\t[^\t\n]+\t[^\t\n]+\t([A-Z]+|_)\t",
-        "CoNLL-U; extract its text: sed -n 's/^# text = //p'",
+        "CoNLL-U; take its text: sed -n 's/^# text = //p'",
     ),
     (rb"1\t[^\t\n]+\n2\t[^\t\n]+\n3\t", "numbered sentences; remove the numbers, for example with cut -f2"),
 )
