@@ -4,7 +4,7 @@ import torch
 
 from tn_fairseq.core.masked_prediction import MaskedPredictions
 from tn_fairseq.core.synonym_table import PADDING
-from tn_fairseq.tools.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, TeacherCollector, context
+from tn_fairseq.tools.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, TeacherCollector, Wording, context
 from tn_fairseq.tools.analysis.predictions import Judgment, Predictions
 
 V = 10
@@ -42,7 +42,8 @@ def probabilities(**by_word):
 
 
 def cases_of(collector):
-    return collector.cases(FORMS, LABELS, lambda word, other: f"{word}/{other}", lambda word, other: f"{word}|{other}")
+    wording = Wording(FORMS, LABELS, lambda word, other: f"{word}/{other}", lambda word, other: f"{word}|{other}")
+    return collector.cases(wording)
 
 
 def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():

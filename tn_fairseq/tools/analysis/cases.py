@@ -19,6 +19,19 @@ SAME_PAIR = 5  # maximum number of cases shown of one pair of gold and predicted
 _SPARE = 10  # keep this many times the cases shown, because too many may be of the same pair
 
 
+class Wording(NamedTuple):
+    """How to write cases: the surface forms of the dictionary's entries, and their names outside a text.
+
+    ``part_of_speech(word, synonym)`` gives the part of speech of ``word`` in the sense shared with ``synonym``, and
+    ``inflection(word, prediction)`` how their forms relate.
+    """
+
+    forms: Sequence[str]
+    labels: Sequence[str]
+    part_of_speech: Callable[[str, str], str]
+    inflection: Callable[[str, str], str]
+
+
 class _MaskedWord(NamedTuple):
     """A masked position; ``key`` identifies it across maskings."""
 
@@ -40,23 +53,18 @@ class _MaskedWord(NamedTuple):
             return self.prediction
         return max(self.synonyms, key=lambda index: (self.synonyms[index], index))
 
-    def as_text(
-        self,
-        forms: Sequence[str],
-        labels: Sequence[str],
-        part_of_speech: Callable[[str, str], str],
-        inflection: Callable[[str, str], str],
-    ) -> dict[str, Any]:
-        """The fields that every kind of case has, from the arguments of ``CaseCollector.cases``."""
+    def as_text(self, wording: Wording) -> dict[str, Any]:
+        """The fields that every kind of case has."""
+        labels = wording.labels
         gold, prediction = labels[self.gold], labels[self.prediction]
         return {
-            "context": context(self.tokens.tolist(), self.masked_tokens.tolist(), self.key[1], forms),
+            "context": context(self.tokens.tolist(), self.masked_tokens.tolist(), self.key[1], wording.forms),
             "gold": gold,
             "gold_probability": self.gold_probability,
             "prediction": prediction,
             "prediction_probability": self.prediction_probability,
-            "part_of_speech": part_of_speech(gold, labels[self.synonym]),
-            "inflection": inflection(gold, prediction),
+            "part_of_speech": wording.part_of_speech(gold, labels[self.synonym]),
+            "inflection": wording.inflection(gold, prediction),
         }
 
 
@@ -88,24 +96,13 @@ class CaseCollector:
                 word = word._replace(confidence=confidence[position].item(), synonyms=synonyms)
                 self.most_confident[corrected].add(word)
 
-    def cases(
-        self,
-        forms: Sequence[str],
-        labels: Sequence[str],
-        part_of_speech: Callable[[str, str], str],
-        inflection: Callable[[str, str], str],
-    ) -> list[Case]:
-        """The cases as text, most confident first, with a limited number per pair of words.
-
-        ``forms`` are the surface forms of the dictionary's entries, ``labels`` their names outside a text, and
-        ``part_of_speech(word, synonym)`` gives the part of speech of ``word`` in the sense shared with ``synonym``, and
-        ``inflection(word, prediction)`` how their forms relate.
-        """
+    def cases(self, wording: Wording) -> list[Case]:
+        """The cases as text, most confident first, with a limited number per pair of words."""
         return [
             Case(
                 table=self.name,
-                **case.as_text(forms, labels, part_of_speech, inflection),
-                synonyms=[Synonym(labels[index], probability) for index, probability in case.synonyms.items()],
+                **case.as_text(wording),
+                synonyms=[Synonym(wording.labels[index], probability) for index, probability in case.synonyms.items()],
                 corrected=corrected,
             )
             for corrected in (True, False)
@@ -134,18 +131,12 @@ class TeacherCollector:
             word = _masked_word(batch, places, position, probabilities)
             self.most_confident.add(word._replace(confidence=teacher[1], teacher=teacher))
 
-    def cases(
-        self,
-        forms: Sequence[str],
-        labels: Sequence[str],
-        part_of_speech: Callable[[str, str], str],
-        inflection: Callable[[str, str], str],
-    ) -> list[TeacherCase]:
+    def cases(self, wording: Wording) -> list[TeacherCase]:
         """The cases as text, most likely to the teacher first, as ``CaseCollector.cases``."""
         return [
             TeacherCase(
                 teacher=self.name,
-                **case.as_text(forms, labels, part_of_speech, inflection),
+                **case.as_text(wording),
                 synonym_in=[name for name, table in self.tables.items() if case.prediction in table[case.gold]],
                 teacher_gold_probability=case.teacher[0],
                 teacher_prediction_probability=case.teacher[1],

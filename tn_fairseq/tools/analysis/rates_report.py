@@ -24,7 +24,7 @@ from ..reporting.layout import table_names, write_csv, write_json
 from ..reporting.report_folder import draw_if_possible, list_files, report_folder
 from ..reporting.training_log import loss_points
 from .case_page import Case, TeacherCase, case_page, cases_json
-from .cases import TeacherCollector
+from .cases import TeacherCollector, Wording
 from .compared_sources import source_rows, sources_table
 from .counting import CountingOptions, Details, Tables, count_checkpoint, load_teacher
 from .pairs import COLUMNS, pair_rows
@@ -192,10 +192,11 @@ def pairs_and_cases(
     for collector in details.collectors:
         language = languages[collector.name]
         inflection = relation if language == "eng" else _unknown
-        cases += collector.cases(symbols.forms, symbols.labels, parts_of_speech[language], inflection)
+        cases += collector.cases(Wording(symbols.forms, symbols.labels, parts_of_speech[language], inflection))
     if details.teacher_collector is not None:
         part_of_speech = next(iter(parts_of_speech.values()))
-        cases += details.teacher_collector.cases(symbols.forms, symbols.labels, part_of_speech, pair_inflection)
+        wording = Wording(symbols.forms, symbols.labels, part_of_speech, pair_inflection)
+        cases += details.teacher_collector.cases(wording)
     return pairs, cases
 
 
