@@ -77,7 +77,7 @@ def test_a_failed_save_keeps_the_old_table(dictionary, saved, monkeypatch):
         filename.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tn_fairseq.core.files.save_file", disk_full)
+    monkeypatch.setattr("safetensors.torch.save_file", disk_full)
     with pytest.raises(InputError, match="No space left"):
         saved()
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]

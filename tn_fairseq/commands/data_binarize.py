@@ -25,14 +25,16 @@ With --dask, the workers of a Dask cluster do the work; they need tn_fairseq, bu
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ..core.dictionary import load_dictionary
 from ..core.errors import one_line_errors
-from ..tools.preprocessing.binarization import SplitCounts, binarize, shard_names
 from ..tools.reporting.layout import align
 from .arguments import positive
 from .binarizing import add_reading_options, binarizing_parser, cells, percentage, reading, start
+
+if TYPE_CHECKING:
+    from ..tools.preprocessing.binarization import SplitCounts
 
 # joins the lines of each paragraph; paragraphs are separated by blank lines
 JOIN = "tr -d '\\r' < FILE | awk -v RS= '{gsub(/\\n/, \" \"); print}'"
@@ -57,6 +59,10 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was dropped."""
     args, tokenizer, began = start(get_parser(), argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..core.dictionary import load_dictionary
+    from ..tools.preprocessing.binarization import binarize, shard_names
+
     splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
     how = {"workers": args.dask or args.workers, "text_only": args.text_only, "shards": args.shards}
     how["reading"] = reading(args)
@@ -88,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(*folders, sep=os.pathsep)
 
 
-def _table(counts: dict[str, SplitCounts]) -> list[str]:
+def _table(counts: Mapping[str, "SplitCounts"]) -> list[str]:
     """One row for each split; the last three columns count the lines that were dropped, by reason."""
     rows = [[""] * 5 + ["dropped lines:", "", ""]]
     rows += [["split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends"]]

@@ -13,14 +13,17 @@ With --from-hub, GLUE is downloaded from the Hugging Face Hub: pip install 'tn_f
 import argparse
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.errors import one_line_errors
 from ..tools.formats.glue import TASKS, Examples, GlueTask, choose_tasks, examples_from_hub, read_task
-from ..tools.preprocessing.glue_data import SplitCounts, binarize_task
 from ..tools.reporting.layout import align
 from .binarizing import binarizing_parser, cells, percentage, start
+
+if TYPE_CHECKING:
+    from ..tools.preprocessing.glue_data import SplitCounts
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -40,6 +43,9 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was lost."""
     args, tokenizer, began = start(get_parser(), argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.preprocessing.glue_data import binarize_task
+
     tasks = _tasks(args)
     for task in tasks:
         if args.from_hub:
@@ -65,7 +71,7 @@ def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     return tasks
 
 
-def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, SplitCounts]) -> list[str]:
+def _table(task: GlueTask, splits: dict[str, Examples], counts: Mapping[str, "SplitCounts"]) -> list[str]:
     """One row for each split."""
     rows = [["split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels"]]
     for split, n in counts.items():

@@ -11,14 +11,17 @@ With --from-hub, SQuAD 1.1 is downloaded from the Hugging Face Hub: pip install 
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.errors import InputError, one_line_errors
 from ..tools.formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
-from ..tools.preprocessing.squad_data import SquadCounts, binarize_squad
 from ..tools.reporting.layout import align
 from .binarizing import binarizing_parser, cells, percentage, start
+
+if TYPE_CHECKING:
+    from ..tools.preprocessing.squad_data import SquadCounts
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -40,6 +43,9 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Binarize, and print what was written and what was lost."""
     args, tokenizer, began = start(get_parser(), argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.preprocessing.squad_data import binarize_squad
+
     lengths = (args.max_length, args.doc_stride, args.max_question_length)
     counts = binarize_squad(_examples(args), tokenizer, args.destdir, *lengths, args.dict)
     print(*_table(counts), sep="\n")
@@ -61,7 +67,7 @@ def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
     return {split: read_squad(path) for split, path in paths.items()}
 
 
-def _table(counts: dict[str, SquadCounts]) -> list[str]:
+def _table(counts: Mapping[str, "SquadCounts"]) -> list[str]:
     """One row for each split; only the first answer of each question is counted, and each context once."""
     titles = ("questions", "cut", "windows", "per question", "unknown", "in no window", "inside tokens")
     rows = [[""] * 6 + ["answers:", ""], ["split", *titles]]

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.errors import InputError, one_line_errors
-from ..tools.preprocessing.twins import ORACLE, REPORT, TABLE, write_twins
 from ..tools.reporting.layout import align
 from .arguments import command_parser, positive
 from .binarizing import cells, percentage
@@ -38,6 +37,9 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the text with twins, and print how many there are."""
     args = get_parser().parse_args(argv)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.preprocessing.twins import ORACLE, REPORT, TABLE, write_twins
+
     for flag in ("share", "occurrences"):
         if not 0 <= getattr(args, flag) <= 1:
             raise InputError(f"--{flag} must be between 0 and 1, not {getattr(args, flag)}")

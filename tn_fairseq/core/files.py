@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
-from safetensors.torch import save_file
-from torch import Tensor
 
 from .errors import InputError, first_line
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # in a folder that a command fills
 LOCK, STAGING = ".tn_fairseq-lock", ".tn_fairseq-unfinished"
@@ -253,10 +254,12 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str]) -> None:
+def save_tensors(tensors: dict[str, "Tensor"], path: Path, metadata: dict[str, str]) -> None:
     """Write a safetensors file with the default permissions; safetensors would let only the owner read it."""
     path.touch()
     mode = path.stat().st_mode  # follows the umask, which cannot be read without setting it
+    from safetensors.torch import save_file  # takes a second to import, which --help does not need
+
     save_file(tensors, path, metadata)
     path.chmod(mode)
 

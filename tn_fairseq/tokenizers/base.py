@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from fairseq.data import Dictionary
 
 from ..core.dictionary import MASK, symbols_of_pieces
 from ..core.errors import InputError
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
 
 # how to fix a tokenizer's file, in error messages
 REMEDY = "give the folder or file of a saved tokenizer"
@@ -62,14 +65,16 @@ class Tokenizer(ABC):
     def encode_continuation(self, text: str) -> list[int]:
         """Token ids of a text that continues a line: unlike at the start of a line, no space is added before it."""
 
-    def dictionary(self) -> Dictionary:
+    def dictionary(self) -> "Dictionary":
         """The dictionary to save as ``dict.txt``, without ``<mask>``, because fairseq's tasks append it."""
+        from fairseq.data import Dictionary  # takes seconds to import, and reading a tokenizer does not need it
+
         dictionary = Dictionary()
         for symbol in self.symbols.values():
             dictionary.add_symbol(symbol)
         return dictionary
 
-    def lookup_table(self, dictionary: Dictionary) -> np.ndarray:
+    def lookup_table(self, dictionary: "Dictionary") -> np.ndarray:
         """The dictionary index of each token id, (vocabulary size,) int64; special tokens become ``<unk>``.
 
         Raises InputError if the dictionary lacks a symbol.
@@ -81,7 +86,7 @@ class Tokenizer(ABC):
             table[token] = dictionary.index(symbol)
         return table
 
-    def token_ids(self, dictionary: Dictionary) -> np.ndarray:
+    def token_ids(self, dictionary: "Dictionary") -> np.ndarray:
         """The token id of each dictionary symbol, (len(dictionary),) int64, all different.
 
         Symbols that are not in the vocabulary get the ids after its last one, in the dictionary's order. Raises
@@ -97,7 +102,7 @@ class Tokenizer(ABC):
         """The highest token id plus 1."""
         return max([*self.symbols, *self.special_ids.values()]) + 1
 
-    def _check_symbols(self, dictionary: Dictionary) -> None:
+    def _check_symbols(self, dictionary: "Dictionary") -> None:
         missing = [symbol for symbol in self.symbols.values() if symbol not in dictionary]
         if missing:
             lacks = f"lacks {len(missing):,} of the tokenizer's {len(self.symbols):,} symbols, such as {missing[0]!r}"
