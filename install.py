@@ -81,6 +81,7 @@ def run(command, **options):
     """Run a command, and end with its exit code if it fails."""
     code = subprocess.call(command, **options)
     if code:
+        sys.stderr.write("error: this step failed, see above; if the network was the reason, type the same again\n")
         sys.exit(code)
 
 
@@ -167,7 +168,10 @@ def retries(index):
         urllib.request.urlopen(index, timeout=30).close()
     except OSError as error:
         reason = getattr(error, "reason", error)
-        say(f"      {index} cannot be reached ({reason}); torch may come from another index, with CUDA (2 GB)")
+        say(
+            f"      {index} cannot be reached ({reason}), so torch comes from your package index: perhaps with CUDA, "
+            "2 GB, 4.7 GB on disk. To stop, press Ctrl-C"
+        )
         return {"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0"}
     return {}
 
@@ -252,4 +256,7 @@ def debian_files(folder):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        stop("interrupted; type the same again to go on")

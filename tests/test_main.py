@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import signal
 import sys
 from importlib import import_module
 
@@ -112,6 +113,13 @@ def test_the_folder_and_the_help_do_not_import_torch(program, tmp_path, monkeypa
 def test_a_reader_that_ends_early_gets_no_traceback(words):
     run = run_command("bash", "-c", f"tn-fairseq {words} | head -1; exit ${{PIPESTATUS[0]}}")
     assert run.stdout.count("\n") == 1 and run.stderr == "" and run.code in (0, 1)
+
+
+def test_an_interrupted_command_gets_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("tn_fairseq.commands.user_dir.main", lambda options: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(SystemExit) as stop:
+        main(["user-dir"])
+    assert (stop.value.code, capsys.readouterr().err) == (130, "error: interrupted\n")
 
 
 def test_other_commands_import_the_complete_plugin_and_need_no_tensorboard(monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ import difflib
 import logging
 import os
 import select
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -16,6 +17,7 @@ COMMANDS = {
     f"{group} {name}".strip(): summary for group, summaries in GROUPS.items() for name, summary in summaries.items()
 }
 HELP = ("-h", "--help")
+INTERRUPTED = 128 + signal.SIGINT  # as shells do
 # these do not need fairseq, which takes seconds to import and may be damaged
 WITHOUT_FAIRSEQ = ("user-dir", "look doctor", "synonyms fetch-wordnet")
 
@@ -32,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         _end_without_reader()
         raise
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 def _run(words: list[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from quickstart import CRITERIA, SEEDS
 
-from tn_fairseq.core.errors import one_line_errors
+from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.tools.reporting.layout import align, cell
 from tn_fairseq.tools.reporting.statistics import mean_interval
 from tn_fairseq.tools.reporting.training_log import read_records
@@ -131,7 +131,10 @@ def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
 
 
 def read_json(path: Path) -> list[dict[str, Any]]:
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the folder of a demo that has finished") from None
 
 
 def likeliest_word(case: dict[str, Any]) -> tuple[str, float]:
@@ -167,4 +170,6 @@ def likeliest_of_each_word(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     with one_line_errors():
+        if len(sys.argv) != 2:
+            raise InputError("give one folder, that of a demo: report.py DEMO")
         write_report(Path(sys.argv[1]))

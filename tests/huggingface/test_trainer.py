@@ -377,7 +377,7 @@ def test_an_interrupted_update_leaves_nothing(bert, tokenizer, synonyms, tmp_pat
 def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
     batch, labels = batch_of(tokenizer), batch_of(tokenizer)["labels"]
     masked = labels != -100
-    output = electra.eval()(batch["input_ids"], batch["attention_mask"], None, masked, labels)
+    output = electra.eval()(batch["input_ids"], batch["attention_mask"], masked_tokens=masked, target_tokens=labels)
     everywhere = electra.generator(batch["input_ids"], batch["attention_mask"]).logits
     torch.testing.assert_close(output.logits, everywhere[masked])
     corrupted = batch["input_ids"].masked_scatter(masked, output.drawn_tokens)

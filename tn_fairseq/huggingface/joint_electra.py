@@ -40,8 +40,9 @@ class JointElectra(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        masked_tokens: Any = None,
-        target_tokens: Any = None,
+        *,
+        masked_tokens: Tensor,
+        target_tokens: Tensor,
         temperature: float = 1.0,
     ) -> ElectraOutput:
         """Masked tokens (B, T), masked positions (B, T), and the original ``target_tokens`` there -> ElectraOutput."""

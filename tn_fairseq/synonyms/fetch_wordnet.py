@@ -33,13 +33,16 @@ _SYNTACTIC_CATEGORIES = ("", "noun", "verb", "adj", "adv")
 def fetch_wordnet(folder: Path) -> WordNetCorpusReader:
     """NLTK's WordNet reader; if necessary, download WordNet, or copy its files from a folder.
 
-    Raises InputError, which says how else to get it, if everything fails.
+    Raises InputError, which says how else to get it, if everything fails, and for a folder that lacks files, unless it
+    is Debian's.
     """
+    missing = [name for name in _FILES if not (folder / name).is_file()]
+    if missing and folder != DEBIAN_FOLDER:
+        raise InputError(f"--from {folder}: has no {missing[0]}; give the folder dict of WordNet-3.0.tar.gz")
     try:
         return ensure_wordnet()
     except DownloadFailed as failure:
         reason = str(failure).partition(";")[0]
-    missing = [name for name in _FILES if not (folder / name).is_file()]
     if missing:
         raise InputError(
             f"{reason}, and {folder} has no {missing[0]}; connect to the internet, or apt-get install "
