@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from tn_fairseq.commands.arguments import positive, share
+from tn_fairseq.commands.arguments import command_parser, positive, share
 
 
 def test_positive_numbers():
@@ -25,3 +25,25 @@ def test_shares():
 def test_what_is_no_share_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match=f"^must be above 0 and at most 1, not {text}$"):
         share(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--task RTE", "the following arguments are required: --data-dir"),
+        ("--data_dir x", "unrecognized arguments: --data_dir; did you mean --data-dir?"),
+        ("--data-dir x --taks=RTE", "unrecognized arguments: --taks=RTE; did you mean --task?"),
+        ("--data-dir x --nothing", "unrecognized arguments: --nothing; tn-fairseq data glue --help lists the options"),
+        ("--data-dir x --task rte", "--task rte: unknown; did you mean RTE?"),
+        ("--data-dir x --task MRCP", "--task MRCP: unknown; did you mean MRPC?"),
+        ("--data-dir x --task all", "--task all: unknown; give one of RTE, MRPC"),
+        ("--da", "argument --data-dir: expected one argument"),
+    ],
+)
+def test_errors_are_one_line_and_name_the_wrong_option_first(words, message, capsys):
+    parser = command_parser("data glue", None)
+    parser.add_argument("--data-dir", required=True)
+    parser.add_argument("--task", choices=["RTE", "MRPC"])
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args(words.split())
+    assert capsys.readouterr().err == f"error: {message}\n"

@@ -181,7 +181,7 @@ def test_wrong_input_gets_one_line(flags, tmp_path, command, changes, message):
         ("binarize", "--workers 0", "--workers: must be a positive integer, not 0"),
         ("glue", "", "one of the arguments --glue-dir --from-hub is required"),
         ("glue", "--from-hub --glue-dir x", "argument --glue-dir: not allowed with argument --from-hub"),
-        ("glue", "--glue-dir x --task CoLA WNLI", "argument --task: invalid choice: 'WNLI'"),
+        ("glue", "--glue-dir x --task CoLA WNLI", "--task WNLI: unknown; did you mean QNLI"),
     ],
 )
 def test_usage(flags, command, wrong, message, capsys):

@@ -10,14 +10,14 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq_cli.train import main as train_main
 from fairseq_cli.validate import main as validate_main
-from helpers import FAMILIES, PLUGIN, fairseq_train, refused_training, run_command
+from helpers import FAMILIES, PLUGIN, fairseq_train, refused_training, run_command, training_flags
 from omegaconf import DictConfig, OmegaConf
 from preprocessed import refused
 from torch.multiprocessing import ProcessExitedException
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.fairseq_patches.settings import _in_yaml, _refuse_flags, check_settings
+from tn_fairseq.fairseq_patches.settings import _in_yaml, check_settings
 
 TORCHRUN = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
 
@@ -185,13 +185,25 @@ def test_fairseq_hydra_train_prints_one_line(data_bin, synonym_table, quickstart
     assert "distributed_training.distributed_world_size=2" in run.error() and not (tmp_path / "save").exists()
 
 
-@pytest.mark.parametrize("quote", ["", "'"])
-def test_every_python_names_the_choices(quote):
-    """Since 3.12.8, without quotes."""
-    for wrong, advice in (("bert_tinny", "did you mean bert_tiny?"), ("xyz", "give one of bert_tiny, bert_base")):
-        choices = f"{quote}bert_tiny{quote}, {quote}bert_base{quote}"
-        message = f"argument --arch/-a: invalid choice: '{wrong}' (choose from {choices})"
-        assert refused(_refuse_flags, None, message) == f"--arch {wrong}: unknown; {advice}"
+def test_an_error_is_the_only_line_of_fairseq_train(data_bin, tmp_path):
+    """Without Hydra's warnings about how fairseq calls it."""
+    run = run_command(
+        "fairseq-train", "nowhere", *training_flags(data_bin, tmp_path)[1:], "--task", "electra", fresh=True
+    )
+    assert run.error() == "error: no model; give --arch, such as --arch electra_small"
+    words = [*training_flags("nowhere", tmp_path), *FAMILIES["electra"].split()]
+    run = run_command("fairseq-train", *words, fresh=True)
+    lines = [line for line in run.stderr.splitlines() if " | INFO | " not in line]
+    assert len(lines) == 1 and lines[0].startswith("error: nowhere/dict.txt: "), run.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "warns"), [("--warmup-updates 6", True), ("--warmup-updates 5", False), ("--max-update 0", False)]
+)
+def test_a_warm_up_that_does_not_end_gets_a_warning(data_bin, tmp_path, flags, warns, caplog):
+    cfg = training_config([*training_flags(data_bin, tmp_path), *FAMILIES["bert"].split(), *flags.split()])
+    check_settings(cfg)
+    assert ("--warmup-updates 6: the learning rate does not reach --lr in --max-update 6" in caplog.text) == warns
 
 
 @pytest.mark.parametrize(

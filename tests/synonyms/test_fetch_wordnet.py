@@ -70,9 +70,12 @@ def test_the_copy_of_a_faster_process_is_kept(without_wordnet, debian):
     assert (theirs / "data.noun").read_text() == "theirs" and os.listdir(theirs.parent) == ["wordnet"]
 
 
-def test_without_files_the_error_says_how_to_get_them(without_wordnet, debian, tmp_path):
+def test_without_files_the_error_says_how_to_get_them(without_wordnet, debian, tmp_path, monkeypatch):
     folder = make_folder(tmp_path / "dict", tmp_path)
     message = refused(main, ["--from", str(folder)])
+    assert message == f"error: --from {folder}: has no cntlist.rev; give the folder dict of WordNet-3.0.tar.gz"
+    monkeypatch.setattr(fetch_wordnet, "DEBIAN_FOLDER", folder)
+    message = refused(fetch_wordnet.fetch_wordnet, folder)
     assert f"(no network), and {folder} has no cntlist.rev; " in message
     assert "apt-get install wordnet-base wordnet-sense-index" in message and "--from" in message
 

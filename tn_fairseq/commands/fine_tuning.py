@@ -45,7 +45,7 @@ def parse_with_flags(parser: argparse.ArgumentParser, argv: Sequence[str] | None
     options, unknown = parser.parse_known_args(own)
     if unknown:
         hint = '; flags for fairseq-train go last, after "--"'
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        parser.error(f"unrecognized arguments {' '.join(unknown)}{hint}")
     options.more_flags = tuple(flags)
     return options
 

@@ -90,7 +90,7 @@ def read_symbols(path: Union[str, Path]) -> PlainSymbols:
 
 def _read(path: Union[str, Path]) -> list[tuple[str, int]]:
     """The symbols in ``dict.txt`` with their counts, parsed as fairseq does."""
-    remedy = "name the dict.txt of a folder that tn-fairseq data binarize wrote, or run it again"
+    remedy = "give the dict.txt of a folder that tn-fairseq data binarize wrote (fairseq-train: the folder)"
     entries, known = [], set(SPECIAL_SYMBOLS)
     for number, line in enumerate(io.StringIO(read_text(path, remedy), newline=None), start=1):
         line = line.rstrip()

@@ -4,7 +4,7 @@ fairseq ends in a traceback, or trains something else. Programs that call fairse
 """
 
 import argparse
-import difflib
+import logging
 import re
 import sys
 import warnings
@@ -29,12 +29,25 @@ from omegaconf import DictConfig
 from torch.multiprocessing import ProcessExitedException
 
 from ..core.errors import InputError, one_line_errors
+from ..core.flags import explain
 from ..models.electra import ElectraModel
 from .bf16 import forget_the_tpu
 from .replacing import replaces
 from .workers import check_workers
 
+logger = logging.getLogger(__name__)
 _PLUGIN = __name__.partition(".")[0]
+# warnings about how fairseq calls Hydra and torch, about which a user can do nothing
+for _part in (
+    "hydra.experimental",
+    "version_base",
+    "@package",
+    "ConfigStore schema",
+    "strict flag",
+    "cuda.amp",
+    "pin_memory",
+):
+    warnings.filterwarnings("ignore", rf"(?s).*{re.escape(_part)}")
 
 
 def is_ours(kind: type | None) -> bool:
@@ -66,6 +79,10 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
         if "--fp16 and --tpu" not in str(error):  # --bf16 implies --tpu
             raise
         raise InputError("--fp16 and --bf16 (or --tpu) are two precisions; give one of them") from None
+    except RuntimeError as error:
+        if error.args:
+            raise
+        raise InputError("no model; give --arch, such as --arch electra_small") from None
     schedule = (getattr(namespace, name, "") for name in ("lr_scheduler", "total_num_update"))
     if tuple(schedule) == ("polynomial_decay", None):
         raise InputError("--lr-scheduler polynomial_decay needs --total-num-update N, usually the same as --max-update")
@@ -74,22 +91,7 @@ def parse_args_and_arch(original: Callable, *args: Any, **kwargs: Any) -> argpar
 
 def _refuse_flags(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     """Raises InputError with argparse's message, and with names that are similar to the wrong one."""
-    choice = re.fullmatch(r"argument ([^:]+): invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL)
-    unknown = re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL)
-    if choice:
-        names = re.findall(r"[^\s',]+", choice[3])  # Python 3.12.8 and later print them without quotes
-        similar = difflib.get_close_matches(choice[2], names)
-        advice = f"did you mean {' or '.join(similar)}?" if similar else f"give one of {', '.join(names)}"
-        raise InputError(f"{choice[1].partition('/')[0]} {choice[2]}: unknown; {advice}")
-    if unknown:
-        flag = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1])
-        similar = difflib.get_close_matches(flag.partition("=")[0], list(parser._option_string_actions), 2, 0.7)
-        advice = (
-            f"did you mean {' or '.join(similar)}?"
-            if similar
-            else "no --task, --arch, --criterion or other part of this run has it"
-        )
-        raise InputError(f"unrecognized arguments: {unknown[1]}; {advice}")
+    message = explain(parser, message, "no --task, --arch, --criterion or other part of this run has it")
     raise InputError(message.replace("invalid <lambda> value", "not a number"))
 
 
@@ -170,8 +172,19 @@ def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
         raise InputError(f"{say('optimization', 'update_freq', min(cfg.optimization.update_freq))}: must be positive")
     _check_batch_size(cfg, say)
     _check_task(cfg)
+    _check_warmup(cfg, say)
     if is_ours(TASK_REGISTRY.get(getattr(cfg.task, "_name", None))):
         _check_subsets(cfg, say)
+
+
+def _check_warmup(cfg: Any, say: Callable[..., str]) -> None:
+    """Warn if the run ends before its warm-up, which is easily forgotten when a command is shortened."""
+    updates, warmup = cfg.optimization.max_update, getattr(cfg.get("lr_scheduler"), "warmup_updates", None) or 0
+    if 0 < updates <= warmup:
+        logger.warning(
+            f"{say('lr_scheduler', 'warmup_updates', warmup)}: the learning rate does not reach "
+            f"{say('optimization', 'lr')} in {say('optimization', 'max_update', updates)}"
+        )
 
 
 def _check_subsets(cfg: Any, say: Callable[..., str]) -> None:

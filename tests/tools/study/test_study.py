@@ -549,7 +549,7 @@ def test_other_wrong_input(tmp_path):
     for text, flags, message in (
         ("a: [1", (), f"error: {path}: not valid YAML (while parsing a flow sequence"),
         ("5", (), f"error: {path}: has no settings such as title"),
-        (None, (), f"error: {path}: No such file or directory; name a plan, such as tiny"),
+        (None, (), f"error: {path}: No such file or directory; give a plan: tiny, cpu"),
         ("", ("--start", "other"), "error: --start other: not in "),
         (
             "",

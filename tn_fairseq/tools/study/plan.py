@@ -144,7 +144,7 @@ class Run:
 
 def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
     """Read a plan, with some of its ``sources`` replaced; raises InputError that names the file and the key."""
-    text = read_text(path, "name a plan, such as tiny or plans/tiny.yaml")
+    text = read_text(path, "give a plan: tiny, cpu, gpu, or a file such as plans/tiny.yaml")
     try:
         plan = OmegaConf.merge(OmegaConf.structured(Plan), OmegaConf.create(text))
         unknown = sorted(sources.keys() - plan.sources.keys())
