@@ -2,20 +2,20 @@
 
 ``start`` replaces ``subprocess.Popen`` in the tests. It passes a script, a console script or ``python -m module`` to a
 server, which this process starts for its first command. The server has imported third-party modules and read the index
-of WordNet, but it has not imported the plugin or ``fairseq_cli``: a command imports the plugin and sets up logging as
-it does for a user. For each command, the server forks a process that takes over the arguments, folder, environment and
-files, runs the program, and exits as Python does: it joins threads, runs atexit functions, and writes SystemExit
-messages and tracebacks to standard error. But it does not free its objects, because this would copy all memory that it
-shares with the server.
+of WordNet and the forms of English words, but it has not imported the plugin or ``fairseq_cli``: a command imports the
+plugin and sets up logging as it does for a user. For each command, the server forks a process that takes over the
+arguments, folder, environment and files, runs the program, and exits as Python does: it joins threads, runs atexit
+functions, and writes SystemExit messages and tracebacks to standard error. But it does not free its objects, because
+this would copy all memory that it shares with the server.
 
 Programs that a command starts are also served: its PATH begins with a folder of small scripts that pass fairseq's
 commands to the server, and its ``sys.executable`` is such a script.
 
-All others, such as ``python -c``, get a new process. So do commands whose environment differs in a
-variable that Python, torch or NLTK read when they start. With ``fresh=True``, neither the command nor its programs are
-served. A served command differs from a fresh one in three ways: it does not show the warnings that
-third-party modules print during import, string hashes are the same in all commands of a server, and signals and limits
-set for the small scripts do not reach it.
+All others, such as ``python -c``, get a new process. So do commands whose environment differs in a variable that Python
+or these modules read when they start. With ``fresh=True``, neither the command nor its programs are served. A served
+command differs from a fresh one in three ways: it does not show the warnings that third-party modules print during
+import, string hashes are the same in all commands of a server, and signals and limits set for the small scripts do not
+reach it.
 """
 
 import atexit
@@ -31,6 +31,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from multiprocessing.util import _exit_function
@@ -55,11 +56,25 @@ MODULES = [
     "tokenizers",
     "torch._dynamo",  # imported in the first step of an optimizer
 ]
+# imported by half of the commands, and slowly; an environment may lack them
+MORE_MODULES = [
+    "lemminflect",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "matplotlib.style",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.bert.tokenization_bert",
+    "transformers.models.electra.modeling_electra",
+]
 # these set up logging before they import fairseq, which would set it up differently
 LOGGING_FIRST = ("fairseq-train", "fairseq_cli.train")
 SCRIPTS = ["fairseq-hydra-train", "fairseq-preprocess", "fairseq-train", "fairseq-validate", "tn-fairseq", "torchrun"]
 # variables that are read once, except those that libraries set, such as KMP_INIT_AT_FORK, or MKL_NUM_THREADS by Dask
 START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "TORCH_LOGS", "CUDA_", "NLTK_DATA", "HOME")
+START += ("HF_", "TRANSFORMERS_", "MPL", "XDG_")
 VARIABLES = {
     "OMP_NUM_THREADS": "1",
     "PYTHONUNBUFFERED": "1",
@@ -215,6 +230,13 @@ def read_wordnet() -> None:
     wordnet._data_file_map.clear()  # processes would share the open files, and their positions
 
 
+def read_inflections() -> None:
+    """Read the files of LemmInflect, if it is there."""
+    if lemminflect := sys.modules.get("lemminflect"):
+        lemminflect.getAllLemmas("word")
+        lemminflect.getAllInflections("word")
+
+
 def _begin(connection: socket.socket) -> dict:
     """In a fork of the server: read a command, fork the process that runs it, send its pid and its exit code."""
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
@@ -300,7 +322,11 @@ if __name__ == "__main__":
         hand_over(*sys.argv[1:])
     for name in MODULES:
         import_module(name)
+    for name in MORE_MODULES:
+        with suppress(ImportError):
+            import_module(name)
     read_wordnet()
+    read_inflections()
     gc.collect()
     gc.freeze()  # otherwise, the first collection in each process would copy the memory shared with the server
     run(serve(socket.socket(fileno=int(sys.argv[1]))))
