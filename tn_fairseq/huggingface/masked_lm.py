@@ -58,6 +58,8 @@ def find_folders(patterns: Sequence[str], dictionary: Dictionary, data_bin: Path
     Raises InputError for a pattern without a match, a folder that is not that of a masked language model, and one with
     another tokenizer than the data-bin's.
     """
+    if not patterns:
+        return []  # without importing transformers, which takes a second
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     checkpoints = []
