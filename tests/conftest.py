@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from composing import fast
 from fairseq import options, tasks
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass import utils as fairseq_dataclasses
 from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from fork_server import BIN, VARIABLES, served_folder
@@ -31,6 +33,7 @@ GLIBC = platform.libc_ver()[0] == "glibc"
 os.environ["PATH"] = os.pathsep.join(path for path in os.environ["PATH"].split(os.pathsep) if Path(path) != BIN)
 tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever
 torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
+fairseq_dataclasses.compose = fast(fairseq_dataclasses.compose)
 gc.collect()
 gc.freeze()  # so that later collections skip the imported modules
 
