@@ -147,6 +147,8 @@ def counted(counts) -> tuple:
 
 
 SETTINGS = [(1 << 18, None, 1), (1, 3, 1), (60, None, 1), (200, 2, 2)]  # bytes of a chunk, shards, workers
+# one kind of each reader; to the workers, all others are like one of these, and forks of this process are slow
+WITH_WORKERS = ("zst", "jsonl", "parquet", "csv", "saved data set", "folder")
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +174,8 @@ def test_the_same_text_in_any_format_gives_the_same_bytes(tmp_path, from_plain_t
     (tmp_path / "in").mkdir()
     given = WRITERS[kind](tmp_path / "in")
     for setting, theirs in zip(SETTINGS, from_plain_text, strict=True):
-        assert binarized(given, tmp_path, setting) == theirs
+        if setting[-1] == 1 or kind in WITH_WORKERS:
+            assert binarized(given, tmp_path, setting) == theirs
 
 
 @pytest.mark.parametrize(("kind", "size"), [("wordpiece", "64"), ("sentencepiece", "40")])
