@@ -25,9 +25,9 @@ def flags(run, synonym_table, teacher):
 
 @pytest.fixture(scope="module")
 def three_epochs(tmp_path_factory):
-    """A corpus of five or six batches, so that 15 updates end in the third epoch."""
+    """A corpus of five or six batches, so that 14 updates end in the third epoch."""
     data = write_data_bin(tmp_path_factory.mktemp("three-epochs"), sentences=68)
-    return [data, "--batch-size", 4, "--max-update", 15, "--save-interval-updates", 7]
+    return [data, "--batch-size", 4, "--max-update", 14, "--save-interval-updates", 7]
 
 
 SEGMENTS = ["--batch-size", 5]  # of which there are more than blocks
