@@ -2,9 +2,9 @@
 
 import os
 import runpy
-import signal
 import sys
 from importlib import import_module
+from unittest.mock import Mock
 
 import pytest
 from helpers import PLUGIN, run_command
@@ -116,7 +116,7 @@ def test_a_reader_that_ends_early_gets_no_traceback(words):
 
 
 def test_an_interrupted_command_gets_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("tn_fairseq.commands.user_dir.main", lambda options: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr("tn_fairseq.commands.user_dir.main", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(SystemExit) as stop:
         main(["user-dir"])
     assert (stop.value.code, capsys.readouterr().err) == (130, "error: interrupted\n")

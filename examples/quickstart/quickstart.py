@@ -47,7 +47,7 @@ CONTINUED = """
     --task electra --arch bert_tiny --encoder-layers 2 --encoder-embed-dim 256 --encoder-attention-heads 4
     --max-positions 256 --dropout 0 --attention-dropout 0
     --optimizer electra_adamw --adam-bias-correction --lr 5e-4 --clip-norm 1.0
-    --lr-scheduler polynomial_decay --warmup-updates 30
+    --lr-scheduler polynomial_decay
     --sample-break-mode none --tokens-per-sample 128 --batch-size 8 --cpu
     --save-interval-updates 250 --no-epoch-checkpoints
 """
@@ -64,7 +64,7 @@ FROM_SCRATCH = """
     --init-std 0.09 --sinusoidal-positions --mask-prob 0.4
     --criterion mlm_hard_correction --prediction-mode sample
     --optimizer electra_adamw --adam-bias-correction --lr 1e-3 --clip-norm 1.0
-    --lr-scheduler polynomial_decay --warmup-updates 300
+    --lr-scheduler polynomial_decay
     --sample-break-mode none --tokens-per-sample 64 --batch-size 16 --cpu --num-workers 0
     --save-interval-updates 500 --no-epoch-checkpoints
 """
@@ -144,6 +144,7 @@ def continued(stages: "Stages", updates: int) -> None:
         f"4/5 training: plain masked LM, hard correction, and a teacher, {len(SEEDS)} times each",
         {
             folder / f"seed{seed}" / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split()]
+            + ["--warmup-updates", min(30, updates // 2)]
             + [*precision, "--seed", seed, "--finetune-from-model", start, "--synonym-table", table]
             + ["--criterion", CRITERIA[arm], *(["--distillation-teacher", teacher] if arm == "taught" else [])]
             for arm, seed in runs
@@ -172,7 +173,7 @@ def from_scratch(stages: "Stages", updates: int) -> None:
         "5/6 pre-training: ELECTRA with hard correction",
         {
             folder / "pretraining": ["fairseq-train", data_bin, "--user-dir", PLUGIN, *FROM_SCRATCH.split()]
-            + ["--synonym-table", table]
+            + ["--warmup-updates", min(300, updates // 2), "--synonym-table", table]
         },
         updates,
     )

@@ -185,14 +185,12 @@ def test_fairseq_hydra_train_prints_one_line(data_bin, synonym_table, quickstart
     assert "distributed_training.distributed_world_size=2" in run.error() and not (tmp_path / "save").exists()
 
 
-def test_an_error_is_the_only_line_of_fairseq_train(data_bin, tmp_path):
+def test_an_error_is_the_only_line_of_fairseq_train(tmp_path):
     """Without Hydra's warnings about how fairseq calls it."""
-    run = run_command(
-        "fairseq-train", "nowhere", *training_flags(data_bin, tmp_path)[1:], "--task", "electra", fresh=True
-    )
+    run = run_command("fairseq-train", *training_flags("nowhere", tmp_path), "--task", "electra")
     assert run.error() == "error: no model; give --arch, such as --arch electra_small"
     words = [*training_flags("nowhere", tmp_path), *FAMILIES["electra"].split()]
-    run = run_command("fairseq-train", *words, fresh=True)
+    run = run_command("fairseq-train", *words)
     lines = [line for line in run.stderr.splitlines() if " | INFO | " not in line]
     assert len(lines) == 1 and lines[0].startswith("error: nowhere/dict.txt: "), run.stderr
 
