@@ -2,7 +2,7 @@ from itertools import product
 
 import pytest
 
-from tn_fairseq.synonyms.inflection import Relation, inflect, lemmas, readings, relation
+from tn_fairseq.synonyms.inflection import Reading, Relation, inflect, lemmas, readings, relation
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,8 @@ def test_inflect(reading, expected):
 def test_lemmas():
     assert lemmas("Left") == {"left", "leave"}
     assert lemmas("counties") == {"county"}
+
+
+@pytest.mark.parametrize("word", ["ctg", "cx中", "ipg", "cb'"])
+def test_a_word_of_which_the_rules_leave_no_verb_has_other_readings(word):
+    assert Reading(word, "NOUN", "NN") in readings(word) and all(reading.lemma for reading in readings(word))

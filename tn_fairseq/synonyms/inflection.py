@@ -109,5 +109,5 @@ def _readings_by_rules(word: str) -> Iterator[Reading]:
         yield Reading(word, "ADV", "RB")
     (verb,) = lemminflect.getAllLemmasOOV(word, "VERB")["VERB"]
     for form in ("VBG", "VBD", "VBN"):
-        if word != verb and word in lemminflect.getAllInflectionsOOV(verb, "VERB")[form]:
+        if verb not in ("", word) and word in lemminflect.getAllInflectionsOOV(verb, "VERB")[form]:
             yield Reading(verb, "VERB", form)
