@@ -51,9 +51,10 @@ table = SynonymTable.from_file(tokenizer, "tokenizer.safetensors")
 assert table.synonyms.tolist() == [[-1]] * 5 + [[6], [5], [-1], [-1]]
 """
 OTHER_COMMANDS = """
-for command in "binarize", "glue":
+Path("vocab.txt").write_text("".join(f"{piece}\\n" for piece in pieces), encoding="utf-8")
+for command in "binarize --train dict.txt --valid dict.txt", "glue --glue-dir . --task CoLA":
     try:
-        main(["data", command])
+        main(f"data {command} --tokenizer vocab.txt --destdir data-bin".split())
     except SystemExit as stop:
         assert stop.code.startswith("error: fairseq is not installed, but this command needs it; "), stop.code
     else:
