@@ -25,7 +25,7 @@ With --dask, the workers of a Dask cluster do the work; they need tn_fairseq, bu
 import argparse
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import one_line_errors
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for split, n in counts.items():
         if n.looks_wrapped:
             print(
-                f"warning: {n.lowercase / n.sentences:.0%} of the lines in {split} begin with a lowercase letter. Each "
+                f"warning: {n.lowercase / n.lines:.0%} of the lines in {split} begin with a lowercase letter. Each "
                 "line gets an </s>, so it should be a sentence or a paragraph. If the text is wrapped, join its lines: "
                 + JOIN
             )
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(*folders, sep=os.pathsep)
 
 
-def _table(counts: Mapping[str, "SplitCounts"]) -> list[str]:
+def _table(counts: dict[str, "SplitCounts"]) -> list[str]:
     """One row for each split; the last three columns count the lines that were dropped, by reason."""
     rows = [[""] * 5 + ["dropped lines:", "", ""]]
     rows += [["split", "documents", "sentences", "tokens", "unknown", "no pieces", "blank repeated", "blank at ends"]]

@@ -13,7 +13,7 @@ With --from-hub, GLUE is downloaded from the Hugging Face Hub: pip install 'tn_f
 import argparse
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     return tasks
 
 
-def _table(task: GlueTask, splits: dict[str, Examples], counts: Mapping[str, "SplitCounts"]) -> list[str]:
+def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, "SplitCounts"]) -> list[str]:
     """One row for each split."""
     rows = [["split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels"]]
     for split, n in counts.items():

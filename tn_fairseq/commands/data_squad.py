@@ -11,7 +11,7 @@ With --from-hub, SQuAD 1.1 is downloaded from the Hugging Face Hub: pip install 
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
     return {split: read_squad(path) for split, path in paths.items()}
 
 
-def _table(counts: Mapping[str, "SquadCounts"]) -> list[str]:
+def _table(counts: dict[str, "SquadCounts"]) -> list[str]:
     """One row for each split; only the first answer of each question is counted, and each context once."""
     titles = ("questions", "cut", "windows", "per question", "unknown", "in no window", "inside tokens")
     rows = [[""] * 6 + ["answers:", ""], ["split", *titles]]

@@ -82,10 +82,14 @@ class SplitCounts:
         return self.tokens - self.sentences - (self.documents - len(self.shard_tokens))
 
     @property
+    def lines(self) -> int:
+        """The number of lines that are not blank."""
+        return self.sentences + self.nothing_kept
+
+    @property
     def looks_wrapped(self) -> bool:
         """Whether many lines begin within a sentence: with a lowercase letter, although the text has uppercase ones."""
-        lines = self.sentences + self.nothing_kept
-        return self.lowercase > 0.3 * lines and self.uppercase > 0.02 * lines
+        return self.lowercase > 0.3 * self.lines and self.uppercase > 0.02 * self.lines
 
 
 def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records) -> EncodedChunk:
