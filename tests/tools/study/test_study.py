@@ -657,6 +657,18 @@ def test_curves_by_hand():
     assert reach(8, *smoothed(curve, 20)) is None
 
 
+def test_a_long_curve_is_thinned_to_means_and_keeps_its_end(monkeypatch):
+    monkeypatch.setattr(figures, "MOST_POINTS", 3)
+    short = {"updates": [10, 20, 30], "accuracy": [1, 2, 3], "loss": [3, 2, 1]}
+    assert figures.thinned(short) is short
+
+    long = {"updates": [10, 20, 30, 40, 50], "accuracy": [1, 3, 5, 9, 10], "loss": [5, 4, 3, 2, 1.0014]}
+    thin = {"updates": [10, 30, 50], "accuracy": [1, 4, 9.5], "loss": [5, 3.5, 1.501]}
+    assert figures.thinned(long) == thin and figures.thinned(thin) is thin
+    assert figures.thinned({"updates": [], "accuracy": [], "loss": []})["updates"] == []
+    assert figures.smoothed(thin, 40)[1][-1] == 6.75 == figures.smoothed(long, 40)[1][-1]
+
+
 def test_a_curve_with_regular_updates_is_written_with_their_distance():
     regular = {"arm": "plain", "seed": 1, "updates": [10, 20, 30], "accuracy": [1, 2, 3], "loss": [3, 2, 1]}
     other = regular | {"updates": [10, 20, 40]}

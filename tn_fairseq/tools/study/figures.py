@@ -31,6 +31,7 @@ WORDS = "words, without fine-tuning"
 FINE_TUNING = "fine-tuning"
 COST = "cost"
 TO_REACH = "updates to reach an accuracy of"
+MOST_POINTS = 125  # of a curve, so that study.json and the plots stay small
 # column of the analysis -> group, name, unit, and whether more is better (1), worse (-1) or neither (0)
 RATES = {
     "accuracy": (HELD_OUT, "accuracy", "%", 1),
@@ -211,7 +212,9 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[dict[
     for study in earlier:
         add_earlier(figures, study, [run for run in finished_of(study, runs) if run not in finished])
     logs = start.measures.get("logs", Measure())  # may leave an arm out
-    figures.curves = {run: curve for run, curve in figures.curves.items() if run.arm in (logs.arms or start.arms)}
+    figures.curves = {
+        run: thinned(curve) for run, curve in figures.curves.items() if run.arm in (logs.arms or start.arms)
+    }
     # an earlier study may have measured other arms, too
     words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (figures.words, figures.costs))
     comparisons = compare_all(figures, start)
@@ -336,6 +339,17 @@ def read_curve(log: Path) -> Curve:
     records = [record for record in read_records(log, "train_inner") if "mlm_accuracy" in record]
     columns = {"updates": "num_updates", "accuracy": "mlm_accuracy", "loss": "nll_loss"}
     return {name: [float(record[column]) for record in records] for name, column in columns.items()}
+
+
+def thinned(curve: Curve) -> Curve:
+    """A curve of at most ``MOST_POINTS`` points, which are means of as many neighbors each, up to the last one."""
+    points = len(curve["updates"])
+    size = math.ceil(points / MOST_POINTS)
+    if size <= 1:
+        return curve
+    groups = [slice(max(end - size, 0), end) for end in reversed(range(points, 0, -size))]
+    means = {column: [round(fmean(curve[column][group]), 3) for group in groups] for column in ("accuracy", "loss")}
+    return {"updates": [curve["updates"][group.stop - 1] for group in groups]} | means
 
 
 def smoothed(curve: Curve, window: int, column: str = "accuracy") -> tuple[list[float], list[float]]:
