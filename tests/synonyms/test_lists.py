@@ -171,7 +171,21 @@ def test_every_line_is_counted_once(write, build, capsys):
         ("id,term,synonyms,antonyms\n1,big,large;huge,small\n", {"big": ["large", "huge"]}),
         ("word,synonym1,synonym2\nbig,large,huge\n", {"big": ["large", "huge"]}),
         (",word,synonym\n0,big,large\n1,big,huge\n", {"big": ["large", "huge"]}),
+        (",synonym1,kind,synonym2\n0,big,x,large\n1,big,x,huge\n", {"big": ["large", "huge"]}),  # the first is an index
         ("big: large, huge\n", {"big": ["large", "huge"]}),
+        (" big - large, huge\n small - very big, big\n", {"big": ["large", "huge"], "small": ["big"]}),
+        ("big -> large, huge\n", {"big": ["large", "huge"]}),
+        ("big ==> large, huge\n", {"big": ["large", "huge"]}),
+        ("big <=> large\n", {"big": ["big", "large"], "large": ["big", "large"]}),
+        # more than a tenth of the lines have three words
+        (
+            "big;large;huge\nshine;polls\n",
+            {word: ["big", "large", "huge"] for word in ("big", "large", "huge")}
+            | {word: ["shine", "polls"] for word in ("shine", "polls")},
+        ),
+        ("word,synonym\n,\nbig,large\n,\n,\n", {"big": ["large"]}),
+        ("id;hitza;sinonimoak\nsmall;big;large, huge\n", {"big": ["large", "huge"]}),
+        ("    big   large, huge\n\tsmall\t\tbig, very big\n", {"big": ["large", "huge"], "small": ["big"]}),
         ("big large 0.1\nbig huge 0.2\n", {"big": ["huge", "large"]}),
         ('{"big": ["large", "huge"]}\n', {"big": ["large", "huge"]}),
         # "word", "similar" and "synonym" are words of this thesaurus
@@ -185,6 +199,15 @@ def test_every_line_is_counted_once(write, build, capsys):
             '[{"word": "big", "synonyms": ["huge"], "score": []}, {"word": "big", "synonyms": ["large"]}]',
             {"big": ["large"]},
         ),
+        ('{"id": "small", "hitza": "big", "sinonimoak": ["large", "huge"], "new": true}', {"big": ["large", "huge"]}),
+        (
+            '{"big": {"0": {"pos": "adj", "synonyms": ["large"]}, "1": {"synonyms": ["huge"]}}}',
+            {"big": ["large", "huge"]},
+        ),
+        (
+            '{"big": [["large"], ["huge", "very large"]], "small": [["big"]]}',
+            {"big": ["large", "huge"], "small": ["big"]},
+        ),
         ('{"big": {"adjective": ["large"], "noun": ["huge"]}}', {"big": ["large", "huge"]}),
         ('{"adjective": {"big": ["large"], "huge": ["vast"]}}', {"big": ["large"], "huge": []}),
         ('{"big": {"noun": {"a": 1}}, "huge": ["large"]}', {"huge": ["large"]}),
@@ -195,6 +218,8 @@ def test_every_line_is_counted_once(write, build, capsys):
             "ISO8859-1\n|1\n-|x|y\nbig|1\n-|large|huge\nsmall|1\n-|huge\nhuge|1\n-|unknown\n",
             {"big": ["large", "huge"], "small": ["huge"], "huge": []},
         ),
+        # without the first line, which is the encoding
+        ("-|x|y\nbig|1\n-|large|huge\nsmall|1\n(adj)|huge\n", {"big": ["large", "huge"], "small": ["huge"]}),
         ('[\n {"lemma": "big", "synonyms": "large; huge", "antonyms": ["small"]}\n]\n', {"big": ["large", "huge"]}),
     ],
 )
@@ -322,6 +347,12 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
         ("big\nlarge\n", {}, "line 1: no second column"),
         ("big\tlarge\nbig\t\nhuge\t \nhuge\t\n", {}, "line 2: no second column: 'big\\t'; 3 lines were not"),
         ("UTF-8\nbig|2\n(adj)\n(adj)\n", {}, "line 3: no synonym after a | in a meaning of 'big': '(adj)'; 2 lines"),
+        ("big\tJ\tlarge huge vast wide\nhuge\tN\tbig large vast wide\n", {}, "column 3 has many words without a comma"),
+        (
+            json.dumps([{"word": word, "options": ["large", "huge"]} for word in WORDS], indent=1),
+            {},
+            """, a record without a name for synonyms, such as synonyms: '{"word": "large",""",
+        ),
         ("UTF-9\nbig|1\n(adj)|large\n", {}, "line 1: 'UTF-9' is not an encoding"),
         ("hex\nbig|1\n(adj)|large\n", {}, "line 1: 'hex' is not an encoding"),
         ("[X] ||| big ||| large ||| PPDB2.0Score=x y=1\n", {}, "line 1: the score 'x' is not a number"),

@@ -9,8 +9,12 @@ from typing import NamedTuple
 
 from .terms import column_role, is_other_relation, is_part_of_speech, is_synonymy, split_cell
 
-_DELIMITERS = "|;:=,"
+GAP = "  "  # two or more spaces or tabs, as in aligned columns
+_DASHES = (" - ", " – ", " — ", " -> ", " → ")
+_DELIMITERS = ("|", ";", ":", "=", ",", *_DASHES, GAP)
 _NAMES = {"\t": "tabs", "|": "vertical bars", ";": "semicolons", ":": "colons", "=": "equals signs", ",": "commas"}
+_NAMES |= {GAP: "gaps"} | {dash: f"'{dash}'" for dash in _DASHES}
+_GAPS = re.compile(r"(?<=\w)(?:\s{2,}|\t)(?=\w)")
 _MOST = 0.9  # the share of a column's cells that decides what it holds
 _LONG = 3.5  # words for each term of a column of definitions
 _CATEGORIES = 30  # distinct values of a column of parts of speech or of relations, at most
@@ -62,7 +66,9 @@ def _local_number(text: str) -> float:
 
 def split_line(line: str, delimiter: str | None) -> list[str]:
     """The cells of a line, which can be quoted, or contain the delimiter after a backslash."""
-    if '"' in line and delimiter is not None:
+    if delimiter == GAP:
+        return _GAPS.split(line.strip())
+    if '"' in line and delimiter is not None and len(delimiter) == 1:
         try:
             return next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=True))
         except csv.Error:
@@ -101,11 +107,15 @@ def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
         raise ValueError(f"columns {places} are all numbers; add a first line such as word,synonym,score")
     texts = [place for place, kind in enumerate(kinds) if kind == "text"]
     if len(texts) < 2:
-        raise ValueError("no second column of words, separated by a tab or a comma")
+        fault = "no second column of words, separated by a tab or a comma"
+        if "long" in kinds:
+            fault += f"; column {kinds.index('long') + 1} has many words without a comma between them"
+        raise ValueError(fault)
     if len(texts) > 2 and len(rows) >= 20:
         categories = [place for place in texts[1:] if _is_category(_columns(rows)[place])]
         texts = [place for place in texts if place not in categories]
-    is_regular = sum(len(row) == len(kinds) for row in rows) >= len(rows) / 2
+    longer = sum(any(row[len(kinds) :]) for row in rows)
+    is_regular = sum(len(row) == len(kinds) for row in rows) >= len(rows) / 2 and longer <= (1 - _MOST) * len(rows)
     is_pairs = (
         any(kind in _TESTS for kind in kinds)
         or delimiter in (":", "=")
@@ -118,7 +128,7 @@ def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
 
 
 def _roles(kinds: Sequence[str], texts: Sequence[int], first: str) -> list[str]:
-    roles = ["other" if kind == "text" else kind for kind in kinds]
+    roles = ["other" if kind in ("text", "long") else kind for kind in kinds]
     for place in texts:
         roles[place] = "synonym"
     roles[texts[0]] = first
@@ -158,7 +168,7 @@ def _delimiter(lines: Sequence[str], named: str | None) -> str | None:
 
 def _named_roles(heading: Sequence[str]) -> list[str] | None:
     """The roles of the columns by their names, or None if the line is not a heading."""
-    roles = [column_role(name) if name else "other" for name in heading]
+    roles = [column_role(name) if name else "left out" for name in heading]  # an index has no name
     words = [place for place, role in enumerate(roles) if role == "word"]
     if "synonym" not in roles:
         others = [place for place, role in enumerate(roles) if role == "other"]
@@ -169,11 +179,13 @@ def _named_roles(heading: Sequence[str]) -> list[str] | None:
         else:
             return None
     elif not words:
-        others = [place for place, role in enumerate(roles) if role == "other"]
         synonyms = [place for place, role in enumerate(roles) if role == "synonym"]
-        if not others and len(synonyms) < 2:
+        others = [place for place, role in enumerate(roles) if role == "other"]
+        if len(synonyms) > 1:
+            others = [place for place in others if place < synonyms[0]] or synonyms
+        if not others:
             return None
-        roles[others[0] if others else synonyms[0]] = "word"
+        roles[others[0]] = "word"
     return ["other" if role == "word" and place != roles.index("word") else role for place, role in enumerate(roles)]
 
 
@@ -184,7 +196,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _kind(cells: Sequence[str], place: int) -> str:
-    """What the cells of a column hold: text, a score, a part of speech, a relation, or something else."""
+    """What the cells of a column hold: text, long text, a score, a part of speech, a relation, or something else."""
     cells = [cell for cell in cells if cell]
     if not cells:
         return "other"
@@ -196,7 +208,7 @@ def _kind(cells: Sequence[str], place: int) -> str:
     if sum(bool(re.search(r"\d.*[^\w\s]|[^\w\s].*\d", cell)) for cell in cells) >= _MOST * len(cells):
         return "other"  # names of senses such as dog.n.01, addresses
     terms = [term for cell in cells for term in split_cell(cell)]
-    return "other" if sum(len(term.split()) for term in terms) > _LONG * max(len(terms), 1) else "text"
+    return "long" if sum(len(term.split()) for term in terms) > _LONG * max(len(terms), 1) else "text"
 
 
 def _counts_up(cells: Sequence[str]) -> bool:

@@ -14,12 +14,13 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from pathlib import Path
+from string import whitespace
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..core.errors import InputError, first_line
-from .columns import Columns, parse_score, recognize, split_line
+from .columns import GAP, Columns, parse_score, recognize, split_line
 from .terms import column_role, is_other_relation, is_part_of_speech, is_synonymy, split_cell, without_remarks
 from .vectors import progress
 
@@ -33,6 +34,7 @@ _LARGEST_GROUP = 1000  # each word of a group is a synonym of every other one
 _UNUSUAL = 0.1  # the share of lines not understood that is worth a warning
 _EXAMPLES = 3
 _ARROW = "=>"
+_SEPARATORS = f",;{whitespace}"  # all that a row of empty cells has
 
 _USED = "lines used"
 _HEADING = "lines skipped: headings"
@@ -103,9 +105,10 @@ class SynonymList:
                     raise InputError(f"{path}, line {lines.number or 1}: {error}; {_REMEDY}") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; give a list of synonyms with --synonyms") from None
-        # a line of JSON can have many entries, which are counted as lines
+        # a line of JSON can have many entries, and an entry many lines; entries are counted as lines
         counted = sum(count for reason, count in self.counts.items() if reason.startswith("lines"))
-        read = max(lines.number, counted) - self.counts[_HEADING] - self.counts[_BLANK]
+        read = counted if self.format == "json" else max(lines.number, counted)
+        read -= self.counts[_HEADING] + self.counts[_BLANK]
         misread = self.counts[_MISREAD]
         self.share_misread = misread / max(read, 1)
         if self.share_misread > 0.5:
@@ -271,6 +274,9 @@ class _Lines:
         self.sample = list(islice(file, _SAMPLE_LINES))
         self.encoding, self.number, self.digest = "utf-8", 0, hashlib.sha256()
         self.columns: Columns | None = None
+        self.headings = 0  # of MyThes, whose first line is the encoding
+        self.is_one_value = False  # JSON in many lines
+        self.names: Collection[str] = ()  # of the last JSON object
         self._iterator = self._read()
 
     def __iter__(self) -> Iterator[str]:
@@ -282,11 +288,13 @@ class _Lines:
     def misread(self, reason: str, text: str) -> None:
         """Count the current line as not understood."""
         self.counts[_MISREAD] += 1
-        self.examples.setdefault(_MISREAD, f"line {self.number}: {reason}: {text[:_SHOWN_WIDTH]!r}")
+        place = "" if self.is_one_value else f"line {self.number}: "
+        self.examples.setdefault(_MISREAD, f"{place}{reason}: {text[:_SHOWN_WIDTH]!r}")
 
     def strings(self, value: Any) -> list[str]:
-        """The text of a JSON value, or those of a list; counts what else is in the list."""
+        """The text of a JSON value, or those of a list or of lists in it; counts what else is in the list."""
         parts = value if isinstance(value, list) else [value]
+        parts = list(chain.from_iterable(part if isinstance(part, list) else [part] for part in parts))
         strings = [part for part in parts if isinstance(part, str)]
         if strings and len(strings) < len(parts):
             self.counts[_VALUES] += len(parts) - len(strings)
@@ -314,15 +322,16 @@ class _Lines:
             if start.startswith(mark):
                 raise ValueError(f"this is {kind}; save it as text in UTF-8, such as CSV")
         text = [line.decode(errors="replace").strip("\ufeff\r\n") for line in self.sample]
-        text = [line for line in text if line.strip() and not line.startswith("#")]
+        text = [line for line in text if line.strip(_SEPARATORS) and not line.startswith("#")]
         if not text:
             raise ValueError("no synonyms, because the file is empty")
         certain = _recognize(text)
         if named is not None and certain not in (None, named):
             raise ValueError(f"looks like {certain}, not {named}")
         chosen = named or certain
-        if chosen == "mythes":
+        if chosen == "mythes" and (named or "|" not in text[0]):
             self.encoding = _encoding(text[0].strip())
+            self.headings = 1
         if chosen in (None, "pairs", "groups"):
             if named != "pairs" and any(_ARROW in line for line in text):
                 self.columns = Columns(",", ("synonym", "synonym"), 0, False)
@@ -345,7 +354,7 @@ class _Lines:
                     text = line.decode(self.encoding).rstrip("\r\n")
                     if self.number == 1:
                         text = text.removeprefix("\ufeff")
-                    if not text or text[0] == "#" or text.isspace():
+                    if text[:1] == "#" or not text.strip(_SEPARATORS):
                         self.counts[_BLANK] += 1
                     else:
                         yield text
@@ -399,6 +408,8 @@ def _recognize(lines: Sequence[str]) -> str | None:
         near = lines[1:10] if _is_encoding(lines[0]) else lines[1:2]
         if any(map(_is_word_of_mythes, near)):
             return "mythes"
+    if sum(_is_word_of_mythes(line) and _is_meaning(other) for line, other in pairwise(lines)) > len(lines) / 4:
+        return "mythes"  # without its first line
     if lines[0].lstrip()[:1] in ("{", "[") and re.search(r'["\]}{]\s*[,:\]}]?\s*$|^[\[{]$', lines[0].strip()):
         return "json"
     return None
@@ -418,7 +429,8 @@ def _pairs(lines: _Lines) -> Iterator[Entry]:
     last, most = max(word, synonyms[0]), len(roles)
     lines.skip(columns.headings)
     for line in lines:
-        fields = split_line(line, delimiter) if '"' in line or "\\" in line else line.split(delimiter)
+        is_plain = '"' not in line and "\\" not in line and delimiter != GAP
+        fields = line.split(delimiter) if is_plain else split_line(line, delimiter)
         size = len(fields)
         if size <= last or not fields[word].strip() or not fields[synonyms[0]].strip():
             lines.misread("no second column", line)
@@ -452,7 +464,12 @@ def _groups(lines: _Lines) -> Iterator[Entry]:
     lines.skip(columns.headings)
     for line in lines:
         left, arrow, right = line.partition(_ARROW)
-        if arrow and left.strip() and right.strip():
+        left = left.rstrip("= ")  # of ==>
+        if arrow and left.endswith("<") and right.strip():  # of <=>
+            members = _members(f"{left[:-1]}{columns.delimiter}{right}", columns.delimiter)
+            yield members, members, None
+            continue
+        if arrow and left and right.strip():
             yield _members(left, columns.delimiter), _members(right, columns.delimiter), None
             continue
         cells = split_line(line, columns.delimiter)
@@ -473,9 +490,14 @@ def _is_word_of_mythes(line: str) -> bool:
     return bool(word) and count.isdecimal() and "|" not in word and not re.fullmatch(r"-|\s*\([^()]*\)\s*", word)
 
 
+def _is_meaning(line: str) -> bool:
+    """Whether a line is ``(noun)|synonym|synonym``."""
+    return bool(re.match(r"(-|\s*\([^()]*\)\s*)\|", line))
+
+
 def _mythes(lines: _Lines) -> Iterator[Entry]:
-    """The encoding, then for each word ``word|2`` and its meanings: two lines ``(noun)|synonym|synonym``."""
-    lines.skip(1)
+    """The encoding if it is there, and for each word ``word|2`` and its meanings: two lines ``(noun)|synonym``."""
+    lines.skip(lines.headings)
     word, expected, line = "", 0, next(lines, None)
     while line is not None:
         if expected and not _is_word_of_mythes(line):
@@ -521,6 +543,7 @@ def _json(lines: _Lines) -> Iterator[Entry]:
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
+        lines.is_one_value = True
         try:
             value = json.loads("\n".join(chain([first], lines)))
         except (ValueError, RecursionError) as error:
@@ -548,6 +571,10 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
     roles = {name: column_role(name) for name in value}
     names = {role: [name for name in value if roles[name] == role] for role in set(roles.values())}
     is_record = _is_record(value, names)
+    if is_record and "word" not in names:  # the only other text
+        others = [name for name in names.get("other", ()) if isinstance(value[name], str)]
+        if len(others) == 1:
+            names["word"] = others
     if len(value) == 1 and isinstance(next(iter(value.values())), list) and not is_record:
         (content,) = value.values()
         if content and not isinstance(content[0], str):
@@ -574,7 +601,10 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
             else:
                 members = lines.strings(group)
                 yield members, members, None
+    elif len(value) > 1 and value.keys() == lines.names:  # so these are not words
+        lines.misread("a record without a name for synonyms, such as synonyms", json.dumps(value, ensure_ascii=False))
     else:
+        lines.names = value.keys()
         for word, content in value.items():
             parts = content.values() if isinstance(content, dict) else [content]
             if all(part in ("", [], {}, None) for part in parts):
@@ -586,8 +616,11 @@ def _values(value: Any, lines: _Lines) -> Iterator[Entry]:
                 yield from _values(content, lines)
             elif _is_by_part_of_speech(content):
                 yield (word,), [term for terms in content.values() for term in lines.strings(terms)], None
-            elif isinstance(content, dict) and any(column_role(name) == "synonym" for name in content):
+            elif _is_sense(content):
                 yield from _values({"word": word, **content}, lines)
+            elif isinstance(content, dict) and all(_is_sense(part) for part in parts):
+                for part in parts:
+                    yield from _values({"word": word, **part}, lines)
             elif terms := lines.strings(content):
                 yield (word,), terms, None
             else:
@@ -602,6 +635,11 @@ def _is_record(value: dict[str, Any], names: dict[str, list[str]]) -> bool:
         return True
     others = [value[name] for name in names.get("other", ())]
     return isinstance(value[names["synonym"][0]], (str, list)) and not any(isinstance(other, list) for other in others)
+
+
+def _is_sense(content: Any) -> bool:
+    """Whether this is ``{"definition": "a way", "synonyms": ["road", "street"]}``."""
+    return isinstance(content, dict) and any(column_role(name) == "synonym" for name in content)
 
 
 def _is_by_part_of_speech(content: Any) -> bool:

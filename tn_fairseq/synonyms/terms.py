@@ -24,7 +24,7 @@ _OTHER_RELATION = re.compile(
 _PARTS_OF_SPEECH = frozenset(
     """
 n nn nns nnp nnps noun nouns propn propernoun v vb vbd vbg vbn vbp vbz verb verbs vt vi a adj adjs adjective adjectives
-jj jjr jjs s satellite adjectivesatellite r adv advs adverb adverbs rb rbr rbs prep preposition adp conj conjunction
+j jj jjr jjs s satellite adjectivesatellite r adv advs adverb adverbs rb rbr rbs prep preposition adp conj conjunction
 cconj sconj pron pronoun prp det determiner dt interj interjection intj uh num numeral cd particle aux modal phrase
 subst substantiv substantive nomen hauptwort adjektiv adverb präposition verbum sb sust sustantivo verbo adjetivo
 adverbio nom verbe adjectif adverbe sostantivo aggettivo avverbio substantivo advérbio adjectivo rzeczownik czasownik
@@ -42,7 +42,7 @@ _PART_OF_SPEECH_NAME = re.compile(r"\b(pos|part of speech|wortart|tag|category|c
 _RELATION_NAME = re.compile(r"\b(rel|relation|relations?hip|relation type|type|link|beziehung|relación|тип)\b|关系")
 _WORD_NAME = re.compile(
     r"\b(word|words|w|term|terms|head|headword|keyword|lemma|entry|source|token|input|from|query|original|expression"
-    r"|phrase|wort|w[oö]rter|begriff|stichwort|ausdruck|mot|mots|terme|entrée|palabra|palabras|término|vocablo|parola"
+    r"|phrase|canonical|preferred|wort|w[oö]rter|begriff|stichwort|ausdruck|mot|mots|terme|entrée|palabra|palabras|término|vocablo|parola"
     r"|parole|termine|palavra|palavras|termo|słowo|wyraz|hasło|слово|слова|термин|woord|woorden|ord|begrepp|slovo|szó"
     r"|kelime|sana|cuvânt|beseda|riječ|λέξη|kata|từ)\b|单词|词语|^词$|单词|言葉|単語|단어|كلمة"
 )
@@ -72,10 +72,10 @@ def is_part_of_speech(text: str) -> bool:
 
 
 def column_role(name: str) -> str:
-    """What a column with this name holds: word, synonym, score, part of speech, relation, or other."""
+    """What a column with this name holds: word, synonym, score, part of speech, relation, nothing to read, or other."""
     name = re.sub(r"[\W\d_]+", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", name)).strip().lower()
     if is_other_relation(name) or _NO_LIST_NAME.search(name):
-        return "other"
+        return "left out"
     if _SCORE_NAME.search(name):
         return "score"
     for role, pattern in (
