@@ -25,6 +25,8 @@ def test_a_literal_special_token_is_ordinary_text(tmp_path, literal):
 def test_casing_follows_the_pieces_unless_the_config_sets_it(tmp_path):
     uncased = load_tokenizer(bert_folder(tmp_path / "uncased"))
     cased = load_tokenizer(bert_folder(tmp_path / "cased", ["Cat", "cat"]))
+    chinese = load_tokenizer(bert_folder(tmp_path / "chinese", ["<S>", "cat"]))
+    assert "uncased (no piece" in chinese.description and symbols_of(chinese, "Cat") == ["cat"]
     told = load_tokenizer(bert_folder(tmp_path / "told", ["Cat", "cat"], do_lower_case=True))
     assert ("uncased (no piece" in uncased.description, "cased (it has 'Cat')" in cased.description) == (True, True)
     assert "uncased (from tokenizer_config.json)" in told.description
@@ -39,6 +41,7 @@ def test_casing_follows_the_pieces_unless_the_config_sets_it(tmp_path):
     [
         (["[PAD]", "[UNK]", "[CLS]", "cat"], "lacks the special tokens [SEP], [MASK]"),
         (SPECIAL, "contains only special tokens"),
+        ([f"{piece} {number}" for number, piece in enumerate([*SPECIAL, "cat"])], "has a number after each piece"),
     ],
 )
 def test_bert_vocabularies_that_are_refused(tmp_path, lines, message):

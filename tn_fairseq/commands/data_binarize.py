@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..tools.preprocessing.binarization import SplitCounts
 
 # joins the lines of each paragraph; paragraphs are separated by blank lines
+MOST_UNKNOWN = 0.02  # share of the tokens; a vocabulary for the text has far fewer
 JOIN = "tr -d '\\r' < FILE | awk -v RS= '{gsub(/\\n/, \" \"); print}'"
 
 
@@ -72,13 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
-    for split, n in counts.items():
-        if n.looks_wrapped:
-            print(
-                f"warning: {n.lowercase / n.lines:.0%} of the lines in {split} begin with a lowercase letter. Each "
-                "line gets an </s>, so it should be a sentence or a paragraph. If the text is wrapped, join its lines: "
-                + JOIN
-            )
+    warn(counts)
     if args.skip_bad_records:
         print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
     kinds = ("txt",) if args.text_only else ("bin", "idx")
@@ -92,6 +87,27 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"with dict.txt, {names} and tokenizer/; fairseq-train reads one per epoch:"
     )
     print(*folders, sep=os.pathsep)
+
+
+def warn(counts: dict[str, "SplitCounts"]) -> None:
+    """Print what the counts of the splits let suspect about the text."""
+    unknown = {split: n.unknown / n.pieces for split, n in counts.items() if n.unknown > MOST_UNKNOWN * n.pieces}
+    if unknown:
+        print(
+            f"warning: {_shares(unknown)} of the tokens are unknown to this vocabulary, so nothing is learned about "
+            "them. Give a --tokenizer for this text, or make one with tn-fairseq data train-tokenizer"
+        )
+    wrapped = {split: n.lowercase / n.lines for split, n in counts.items() if n.looks_wrapped}
+    if wrapped:
+        print(
+            f"warning: {_shares(wrapped)} of the lines begin with a lowercase letter. Each line gets an </s>, so it "
+            f"should be a sentence or a paragraph. If the text is wrapped, join its lines: {JOIN}"
+        )
+
+
+def _shares(shares: dict[str, float]) -> str:
+    """Shares of splits, such as ``5% (train) and 6% (valid)``."""
+    return " and ".join(f"{share:.0%} ({split})" for split, share in shares.items())
 
 
 def _table(counts: dict[str, "SplitCounts"]) -> list[str]:

@@ -18,7 +18,15 @@ from preprocessed import refused, write
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet
 
-from tn_fairseq.tools.preprocessing.recognition import ARROW_FILE, ARROW_STREAM, JSON, PARQUET, PLAIN
+from tn_fairseq.tools.preprocessing.recognition import (
+    ARROW_FILE,
+    ARROW_STREAM,
+    JSON,
+    PARQUET,
+    PLAIN,
+    Content,
+    recognize,
+)
 from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
 from tn_fairseq.tools.preprocessing.text_files import find_files
 
@@ -169,6 +177,11 @@ def test_archives_are_refused(tmp_path):
             b"1\tThe cat.\n2\tThe mat.\n3\tThe end.\n",
             "numbered sentences; remove the numbers, for example with",
         ),
+        (
+            "a.txt",
+            b"label\ttext\n0\tThe cat.\n1\tThe mat.\n",
+            "a table of 2 columns, separated by tabs; take the one with",
+        ),
         ("a.jsonl", b"the cat\nthe mat\n", "not JSON Lines, but plain text; rename it, for example to .txt"),
         ("a.json", b'{\n  "text": "a"\n}\n', "JSON with objects of several lines, not JSON Lines; convert it with jq"),
         (
@@ -184,6 +197,11 @@ def test_archives_are_refused(tmp_path):
 )
 def test_what_is_not_text_is_refused_and_no_bad_record(tmp_path, name, content, message):
     assert refusal(write(tmp_path / name, content)).startswith(message)
+
+
+@pytest.mark.parametrize("content", [b"a\tb\n\nc\td\n", b"a\tb\n\nc\td\ne\n", b"\ta\n\tb\n\tc\n", b"a\nb\nc\n"])
+def test_tabs_in_text_are_no_table(content):
+    assert recognize("a.txt", "a.txt", io.BytesIO(content), None) == Content()
 
 
 def test_options_without_effect_are_refused(tmp_path):

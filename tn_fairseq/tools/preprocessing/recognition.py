@@ -115,7 +115,11 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
         raise InputError(f"{name}: not what its name says, but {PLAIN if head else 'empty'}; repair or rename it")
     if re.match(rb"<\?xml\b|<!doctype\b|<html\b", text, re.IGNORECASE):
         raise InputError(f"{name}: XML or HTML; extract its text")
-    return _columns(name, head, compression, inner.endswith(_COLUMN_NAMES), text_field) or Content(compression)
+    columns = _columns(name, head, compression, inner.endswith(_COLUMN_NAMES), text_field)
+    if columns is None and (tabs := _same_tabs(head)):
+        remedy = f"take the one with the text, for example with cut -f{tabs + 1}, or name it with --text-field"
+        raise InputError(f"{name}: a table of {tabs + 1} columns, separated by tabs; {remedy}")
+    return columns or Content(compression)
 
 
 def _match(patterns: tuple[tuple[bytes, str], ...], head: bytes) -> str | None:
@@ -133,6 +137,13 @@ def _not_text(head: bytes) -> str | None:
     else:
         limit = 0.3
     return "not text, but binary data; give text" if controls > limit * max(len(head), 32) else None
+
+
+def _same_tabs(head: bytes) -> int:
+    """How many tabs each of the first lines has; 0 if their numbers differ, or if there are too few lines to tell."""
+    lines = head.splitlines() if len(head) < HEAD else head.splitlines()[:-1]  # the last one is incomplete
+    counts = [line.lstrip().count(b"\t") for line in lines if line.strip()]
+    return counts[0] if len(counts) >= 3 and len(set(counts)) == 1 else 0
 
 
 def _columns(name: str, head: bytes, compression: str | None, is_named: bool, text_field: str | None) -> Content | None:
