@@ -47,7 +47,7 @@ from ..core.vocabulary import continues_word
 from ..huggingface.synonyms import TokenizerSymbols
 from ..synonyms.acceptance import crossings, table_quality
 from ..synonyms.building import build_table, stop_words
-from ..synonyms.lists import FORMATS
+from ..synonyms.list_formats import FORMATS
 from ..synonyms.rows import COMBINATIONS
 from ..synonyms.sources import ENGLISH, FILTERS, MODEL_MIN_SIMILARITY, NEIGHBORS, SOURCES, TableOptions
 from ..synonyms.swords import Target, read_swords

@@ -13,7 +13,8 @@ from ..core.dictionary import Symbols
 from ..core.errors import InputError
 from ..core.vocabulary import match_case
 from .embeddings import read_embeddings
-from .lists import FORMATS, SynonymList
+from .list_formats import FORMATS
+from .lists import SynonymList
 from .neighbors import Vectors, nearest_neighbors
 from .rows import COMBINATIONS
 from .vectors import read_vectors

@@ -1,0 +1,196 @@
+"""The lines of a list of synonyms: how they are read, what is counted, and in which format they are."""
+
+import codecs
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from string import whitespace
+from typing import Any, BinaryIO
+
+from .columns import Columns, recognize
+from .vectors import progress
+
+SAMPLE_LINES = 1000  # that decide the format
+SHOWN_WIDTH = 60
+ARROW = "=>"
+_BLOCK = 1 << 20  # bytes to read at a time
+_SEPARATORS = f",;{whitespace}"  # all that a row of empty cells has
+
+USED = "lines used"
+HEADING = "lines skipped: headings"
+BLANK = "lines skipped: blank or comments"
+MISREAD = "lines skipped: not understood"
+BELOW = "lines skipped: below --min-score"
+PHRASE = "lines skipped: several words"
+OTHER = "lines skipped: other relations"
+UNKNOWN = "lines skipped: not in the dictionary"
+PHRASES = "entries left out: several words"
+OTHERS = "entries left out: other relations"
+UNKNOWNS = "entries left out: not in the dictionary"
+VALUES = "entries left out: not text"
+COUNTS = (
+    *(USED, HEADING, BLANK, MISREAD, BELOW, PHRASE, OTHER, UNKNOWN),
+    *(PHRASES, OTHERS, UNKNOWNS, VALUES),
+)
+
+Entry = tuple[Sequence[str], Sequence[str], float | None]  # words, the synonyms of each of them, and a score
+_OTHER_FILES = {
+    b"PK\x03\x04": "a ZIP archive or an Excel file",
+    b"PK\x05\x06": "a ZIP archive or an Excel file",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\xfd7zXZ": "compressed with xz",
+    b"BZh": "compressed with bzip2",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"<": "XML or HTML",
+    b"\xef\xbb\xbf<": "XML or HTML",
+    b"%PDF": "a PDF",
+}
+
+
+class Lines:
+    """An iterator over the lines of a file, without blank lines and comments, that counts and hashes all of them."""
+
+    def __init__(self, path: Path, file: BinaryIO, counts: dict[str, int], examples: dict[str, str]) -> None:
+        self.path, self.file, self.counts, self.examples = path, file, counts, examples
+        self.sample = list(islice(file, SAMPLE_LINES))
+        self.encoding, self.number, self.digest = "utf-8", 0, hashlib.sha256()
+        self.columns: Columns | None = None
+        self.headings = 0  # of MyThes, whose first line is the encoding
+        self.is_one_value = False  # JSON in many lines
+        self.names: Collection[str] = ()  # of the last JSON object
+        self._iterator = self._read()
+
+    def __iter__(self) -> Iterator[str]:
+        return self._iterator
+
+    def __next__(self) -> str:
+        return next(self._iterator)
+
+    def misread(self, reason: str, text: str) -> None:
+        """Count the current line as not understood."""
+        self.counts[MISREAD] += 1
+        place = "" if self.is_one_value else f"line {self.number}: "
+        self.examples.setdefault(MISREAD, f"{place}{reason}: {text[:SHOWN_WIDTH]!r}")
+
+    def strings(self, value: Any) -> list[str]:
+        """The text of a JSON value, or those of a list or of lists in it; counts what else is in the list."""
+        parts = value if isinstance(value, list) else [value]
+        parts = list(chain.from_iterable(part if isinstance(part, list) else [part] for part in parts))
+        strings = [part for part in parts if isinstance(part, str)]
+        if strings and len(strings) < len(parts):
+            self.counts[VALUES] += len(parts) - len(strings)
+            other = next(part for part in parts if not isinstance(part, str))
+            self.examples.setdefault(VALUES, json.dumps(other, ensure_ascii=False)[:SHOWN_WIDTH])
+        return strings
+
+    def skip(self, headings: int) -> None:
+        """Skip and count lines before the first entry."""
+        for _ in range(headings):
+            next(self)
+        self.counts[HEADING] += headings
+
+    def layout(self) -> str:
+        """How the columns are read, if the format has columns."""
+        return "" if self.columns is None else f", {self.columns}"
+
+    def choose(self, named: str | None) -> str:
+        """The format, with the columns of pairs and groups, and the encoding of MyThes.
+
+        Raises ValueError if it is certainly not ``named``, or nothing that we can read.
+        """
+        start = self.sample[0] if self.sample else b""
+        for mark, kind in _OTHER_FILES.items():
+            if start.startswith(mark):
+                raise ValueError(f"this is {kind}; save it as text in UTF-8, such as CSV")
+        text = [line.decode(errors="replace").strip("\ufeff\r\n") for line in self.sample]
+        text = [line for line in text if line.strip(_SEPARATORS) and not line.startswith("#")]
+        if not text:
+            raise ValueError("no synonyms, because the file is empty")
+        certain = _recognize(text)
+        if named is not None and certain not in (None, named):
+            raise ValueError(f"looks like {certain}, not {named}")
+        chosen = named or certain
+        if chosen == "mythes" and (named or "|" not in text[0]):
+            self.encoding = _encoding(text[0].strip())
+            self.headings = 1
+        if chosen in (None, "pairs", "groups"):
+            if named != "pairs" and any(ARROW in line for line in text):
+                self.columns = Columns(",", ("synonym", "synonym"), 0, False)
+            else:
+                self.columns = recognize(text, named)
+            chosen = "pairs" if "word" in self.columns.roles else "groups"
+            if named not in (None, chosen):
+                raise ValueError(f"looks like {chosen}, not {named}")
+        assert chosen is not None
+        return chosen
+
+    def _read(self) -> Iterator[str]:
+        blocks = chain([self.sample], iter(lambda: self.file.readlines(_BLOCK), []))
+        with progress(self.path) as shown:
+            for block in blocks:
+                content = b"".join(block)
+                self.digest.update(content)
+                for line in block:
+                    self.number += 1
+                    text = line.decode(self.encoding).rstrip("\r\n")
+                    if self.number == 1:
+                        text = text.removeprefix("\ufeff")
+                    if text[:1] == "#" or not text.strip(_SEPARATORS):
+                        self.counts[BLANK] += 1
+                    else:
+                        yield text
+                shown.update(len(content))
+
+
+def _encoding(name: str) -> str:
+    """Python's name of an encoding that LibreOffice names, such as TIS620-2533 or microsoft-cp1251."""
+    plain = re.sub(r"^(microsoft-|ansi-?(?=\d))", "cp", name.lower()).replace("cpcp", "cp").replace("cp-", "cp")
+    plain = re.sub(r"^(tis620|gb2312|big5|big5hkscs|jisx0208|ksc5601)[.-].*", r"\1", plain)
+    plain = {"ksc5601": "euc_kr", "jisx0208": "euc_jp"}.get(plain, plain)
+    try:
+        encoding = codecs.lookup(plain).name
+        "a".encode(encoding)  # not all codecs are encodings
+    except LookupError:
+        fault = f"{name[:40]!r} is not an encoding that Python knows, which is the first line of MyThes"
+        raise ValueError(f"{fault}; convert the file with iconv, and write UTF-8 there") from None
+    return encoding
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return bool(_encoding(name))
+    except ValueError:
+        return False
+
+
+def _recognize(lines: Sequence[str]) -> str | None:
+    """The format of the first lines if it is certain."""
+    if " ||| " in lines[0]:
+        return "ppdb"
+    if len(lines) > 1 and re.fullmatch(r"\S+", lines[0]) and "|" not in lines[0]:
+        # the first word can be malformed, as in LibreOffice's German thesaurus
+        near = lines[1:10] if _is_encoding(lines[0]) else lines[1:2]
+        if any(map(is_word_of_mythes, near)):
+            return "mythes"
+    if sum(is_word_of_mythes(line) and _is_meaning(other) for line, other in pairwise(lines)) > len(lines) / 4:
+        return "mythes"  # without its first line
+    if lines[0].lstrip()[:1] in ("{", "[") and re.search(r'["\]}{]\s*[,:\]}]?\s*$|^[\[{]$', lines[0].strip()):
+        return "json"
+    return None
+
+
+def is_word_of_mythes(line: str) -> bool:
+    """Whether a line is ``word|2``, and not a meaning such as ``(noun)|90210``."""
+    word, _, count = line.strip().rpartition("|")
+    return bool(word) and count.isdecimal() and "|" not in word and not re.fullmatch(r"-|\s*\([^()]*\)\s*", word)
+
+
+def _is_meaning(line: str) -> bool:
+    """Whether a line is ``(noun)|synonym|synonym``."""
+    return bool(re.match(r"(-|\s*\([^()]*\)\s*)\|", line))
