@@ -57,6 +57,15 @@ def test_occurrences_may_overlap(read):
     assert read({"data": [{"paragraphs": [{"context": "aaa b", "qas": [aaa]}]}]})[0].answers == (("aa", 1),)
 
 
+def test_answers_that_are_not_in_the_context_are_left_out(read, caplog):
+    one, two = read(content())
+    assert read(answer("dog", 0)) == [one]
+    assert "1 answers are not in their context and are left out, with 1 questions that have no others: " in caplog.text
+    assert "data[0].paragraphs[1].qas[0].answers[0]: 'dog' is not in the context" in caplog.text
+    both = [{"text": text, "answer_start": 0} for text in ("dog", "the")]
+    assert read(content(answers=both)) == [one, two] and "with 0 questions" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -78,7 +87,10 @@ def test_occurrences_may_overlap(read):
         (content(answers=[{"text": "the"}]), "paragraphs[1].qas[0].answers[0].answer_start: must be an integer"),
         (answer("the", True), "answer_start: must be an integer;"),
         (answer(" ", 3), "answers[0]: blank"),
-        (answer("a\ndog", 0), r"answers[0]: 'a\ndog' is not in the context"),
+        (
+            content(answers=[{"text": text, "answer_start": 0} for text in ("a\ndog", "dogs")]),
+            r"qas[0].answers[0]: 'a\ndog' is not in the context, nor are 1 other answers; correct them",
+        ),
     ],
 )
 def test_files_that_are_refused(read, wrong, message):

@@ -38,8 +38,9 @@ def read_squad(path: str | Path) -> list[SquadExample]:
     """Read a file in SQuAD 1.1's format; answers may be missing.
 
     An answer whose text does not start where the file says is moved to the nearest occurrence; a warning says how many
-    were moved. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or an
-    answer that is not in its context.
+    were moved. Answers that are not in their context, and questions that have no others, are left out, also with a
+    warning. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or if most
+    answers are not in their contexts.
     """
     examples = _examples(_questions(read_json(path, _REMEDY, "utf-8-sig"), f"{path}: "), str(path))
     if not examples:
@@ -97,8 +98,8 @@ def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, Any
 
 
 def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> list[SquadExample]:
-    """Check the questions, of which ``source`` is the place, and move answers."""
-    examples, moved = [], 0
+    """Check the questions, of which ``source`` is the place, and move answers or leave them out."""
+    examples, moved, found, lost, unanswered = [], 0, 0, [], 0
     places: dict[str, str] = {}
     for place, title, context, question in questions:
         name = _member(question, "id", str, place)
@@ -111,22 +112,35 @@ def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> li
         for number, answer in enumerate(_member(question, "answers", list, place) if "answers" in question else ()):
             inside = f"{place}answers[{number}]"
             text, start = _member(answer, "text", str, f"{inside}."), _member(answer, "answer_start", int, f"{inside}.")
-            answers.append((text, _locate(context, text, start, inside)))
-            moved += answers[-1][1] != start
+            if not text.strip():
+                raise InputError(f"{inside}: blank; delete it")
+            place_in_context = _locate(context, text, start)
+            if place_in_context is None:
+                lost.append(f"{inside}: {text[:60]!r} is not in the context")
+                continue
+            answers.append((text, place_in_context))
+            moved += place_in_context != start
+        found += len(answers)
         text = _member(question, "question", str, place)
-        examples.append(SquadExample(name, text, context, tuple(answers), title))
+        if question.get("answers") and not answers:
+            unanswered += 1
+        else:
+            examples.append(SquadExample(name, text, context, tuple(answers), title))
+    if len(lost) > found:
+        raise InputError(f"{lost[0]}, nor are {len(lost) - 1:,} other answers; correct them")
+    if lost:
+        logger.warning(
+            f"{source}: {len(lost):,} answers are not in their context and are left out, with {unanswered:,} questions "
+            f"that have no others: {lost[0].removeprefix(f'{source}: ')}"
+        )
     if moved:
         logger.warning(f"{source}: {moved:,} answers do not start at answer_start; moved to the nearest match")
     return examples
 
 
-def _locate(context: str, answer: str, start: int, place: str) -> int:
-    """Where the answer starts: at ``start``, or at the nearest occurrence of its text."""
-    if not answer.strip():
-        raise InputError(f"{place}: blank; delete it")
+def _locate(context: str, answer: str, start: int) -> int | None:
+    """Where the answer starts: at ``start``, or at the nearest occurrence of its text, if there is one."""
     if start >= 0 and context.startswith(answer, start):
         return start
     starts = [match.start() for match in re.finditer(f"(?={re.escape(answer)})", context)]
-    if not starts:
-        raise InputError(f"{place}: {answer[:60]!r} is not in the context; correct the answer")
-    return min(starts, key=lambda candidate: abs(candidate - start))
+    return min(starts, key=lambda candidate: abs(candidate - start), default=None)
