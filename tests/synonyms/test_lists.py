@@ -221,6 +221,11 @@ def test_every_line_is_counted_once(write, build, capsys):
         ),
         # without the first line, which is the encoding
         ("-|x|y\nbig|1\n-|large|huge\nsmall|1\n(adj)|huge\n", {"big": ["large", "huge"], "small": ["huge"]}),
+        (
+            '[\n["big", "large"]\n,\n["small", "polls"]\n]\n',
+            {word: ["big", "large"] for word in ("big", "large")}
+            | {word: ["small", "polls"] for word in ("small", "polls")},
+        ),
         ('[\n {"lemma": "big", "synonyms": "large; huge", "antonyms": ["small"]}\n]\n', {"big": ["large", "huge"]}),
     ],
 )

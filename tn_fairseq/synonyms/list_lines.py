@@ -17,7 +17,6 @@ SAMPLE_LINES = 1000  # that decide the format
 SHOWN_WIDTH = 60
 ARROW = "=>"
 _BLOCK = 1 << 20  # bytes to read at a time
-_SEPARATORS = f",;{whitespace}"  # all that a row of empty cells has
 
 USED = "lines used"
 HEADING = "lines skipped: headings"
@@ -61,6 +60,7 @@ class Lines:
         self.sample = list(islice(file, SAMPLE_LINES))
         self.encoding, self.number, self.digest = "utf-8", 0, hashlib.sha256()
         self.columns: Columns | None = None
+        self.empty = f",;{whitespace}"  # all that a row of empty cells has
         self.headings = 0  # of MyThes, whose first line is the encoding
         self.is_one_value = False  # JSON in many lines
         self.names: Collection[str] = ()  # of the last JSON object
@@ -109,7 +109,7 @@ class Lines:
             if start.startswith(mark):
                 raise ValueError(f"this is {kind}; save it as text in UTF-8, such as CSV")
         text = [line.decode(errors="replace").strip("\ufeff\r\n") for line in self.sample]
-        text = [line for line in text if line.strip(_SEPARATORS) and not line.startswith("#")]
+        text = [line for line in text if line.strip(self.empty) and not line.startswith("#")]
         if not text:
             raise ValueError("no synonyms, because the file is empty")
         certain = _recognize(text)
@@ -127,6 +127,8 @@ class Lines:
             chosen = "pairs" if "word" in self.columns.roles else "groups"
             if named not in (None, chosen):
                 raise ValueError(f"looks like {chosen}, not {named}")
+        elif chosen == "json":
+            self.empty = whitespace  # a comma belongs to it
         assert chosen is not None
         return chosen
 
@@ -141,7 +143,7 @@ class Lines:
                     text = line.decode(self.encoding).rstrip("\r\n")
                     if self.number == 1:
                         text = text.removeprefix("\ufeff")
-                    if text[:1] == "#" or not text.strip(_SEPARATORS):
+                    if text[:1] == "#" or not text.strip(self.empty):
                         self.counts[BLANK] += 1
                     else:
                         yield text
