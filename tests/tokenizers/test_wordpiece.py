@@ -40,6 +40,7 @@ def test_casing_follows_the_pieces_unless_the_config_sets_it(tmp_path):
     ("lines", "message"),
     [
         (["[PAD]", "[UNK]", "[CLS]", "cat"], "lacks the special tokens [SEP], [MASK]"),
+        ([], "lacks the special tokens [CLS]"),
         (SPECIAL, "contains only special tokens"),
         ([f"{piece} {number}" for number, piece in enumerate([*SPECIAL, "cat"])], "has a number after each piece"),
     ],

@@ -42,7 +42,7 @@ def load_bert_vocabulary(path: Path) -> Tokenizer:
     # as transformers reads it, and BERT: without white space at the ends of lines, and the last of equal lines counts
     vocabulary = models.WordPiece.read_file(str(path))
     pieces = {index: piece for piece, index in sorted(vocabulary.items(), key=lambda item: item[1])}
-    if all(re.fullmatch(r"\S+ \d+", piece) for piece in pieces.values()):
+    if pieces and all(re.fullmatch(r"\S+ \d+", piece) for piece in pieces.values()):
         remedy = "delete the numbers, such as with sed 's/ [0-9]*$//'"
         raise InputError(f"{path}: has a number after each piece, as a dict.txt of fairseq; {remedy}")
     special_ids = find_special_ids(pieces, BERT_NAMES, path)
@@ -56,8 +56,8 @@ def load_bert_vocabulary(path: Path) -> Tokenizer:
         lowercase, reason = config["do_lower_case"], f"from {config_path.name}"
     else:
         # the Chinese BERT, which is uncased, has <S> and <T>
-        names = (pieces[index] for index in symbols if not re.fullmatch("<.+>", pieces[index]))
-        capital = next((piece for piece in names if piece != piece.lower()), None)
+        ordinary = (pieces[index] for index in symbols if not re.fullmatch("<.+>", pieces[index]))
+        capital = next((piece for piece in ordinary if piece != piece.lower()), None)
         lowercase = capital is None
         reason = "no piece has a capital letter" if lowercase else f"it has {capital!r}"
     backend = wordpiece_tokenizer(
