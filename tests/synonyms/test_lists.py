@@ -234,6 +234,11 @@ def test_columns_are_recognized_by_their_names_and_values(write, content, expect
     assert {word: row for word, row in found.items() if row} == {word: row for word, row in expected.items() if row}
 
 
+def test_mythes_without_its_first_line_can_be_named(write):
+    path = write("big|1\n-|large|huge\n")
+    assert synonyms(path, format="mythes") == synonyms(path) == {"big": ["large", "huge"]}
+
+
 def test_most_lines_decide_and_the_others_are_counted_with_an_example(write):
     found = SynonymList(write("big\tlarge\nnothing\nbig\thuge\nsmall\tbig\n"), WORDS)
     assert found.counts["lines skipped: not understood"] == 1

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from .terms import column_role, is_other_relation, is_part_of_speech, is_synonymy, split_cell
 
-GAP = "  "  # two or more spaces or tabs, as in aligned columns
+_GAP = "  "  # two or more spaces or tabs, as in aligned columns
 _DASHES = (" - ", " – ", " — ", " -> ", " → ")
-_DELIMITERS = ("|", ";", ":", "=", ",", *_DASHES, GAP)
+_DELIMITERS = ("|", ";", ":", "=", ",", *_DASHES, _GAP)
 _NAMES = {"\t": "tabs", "|": "vertical bars", ";": "semicolons", ":": "colons", "=": "equals signs", ",": "commas"}
-_NAMES |= {GAP: "gaps"} | {dash: f"'{dash}'" for dash in _DASHES}
+_NAMES |= {_GAP: "gaps"} | {dash: f"'{dash}'" for dash in _DASHES}
 _GAPS = re.compile(r"(?<=\w)(?:\s{2,}|\t)(?=\w)")
 _MOST = 0.9  # the share of a column's cells that decides what it holds
 _LONG = 3.5  # words for each term of a column of definitions
@@ -66,7 +66,7 @@ def _local_number(text: str) -> float:
 
 def split_line(line: str, delimiter: str | None) -> list[str]:
     """The cells of a line, which can be quoted, or contain the delimiter after a backslash."""
-    if delimiter == GAP:
+    if delimiter == _GAP:
         return _GAPS.split(line.strip())
     if '"' in line and delimiter is not None and len(delimiter) == 1:
         try:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from ..core.errors import first_line
-from .columns import GAP, parse_score, split_line
+from .columns import parse_score, split_line
 from .list_lines import ARROW, HEADING, OTHER, SHOWN_WIDTH, Entry, Lines, is_word_of_mythes
 from .terms import column_role, is_other_relation, is_part_of_speech, is_synonymy, split_cell
 
@@ -28,8 +28,7 @@ def _pairs(lines: Lines) -> Iterator[Entry]:
     last, most = max(word, synonyms[0]), len(roles)
     lines.skip(columns.headings)
     for line in lines:
-        is_plain = '"' not in line and "\\" not in line and delimiter != GAP
-        fields = line.split(delimiter) if is_plain else split_line(line, delimiter)
+        fields = split_line(line, delimiter)
         size = len(fields)
         if size <= last or not fields[word].strip() or not fields[synonyms[0]].strip():
             lines.misread("no second column", line)
@@ -64,12 +63,11 @@ def _groups(lines: Lines) -> Iterator[Entry]:
     for line in lines:
         left, arrow, right = line.partition(ARROW)
         left = left.rstrip("= ")  # of ==>
-        if arrow and left.endswith("<") and right.strip():  # of <=>
-            members = _members(f"{left[:-1]}{columns.delimiter}{right}", columns.delimiter)
-            yield members, members, None
-            continue
         if arrow and left and right.strip():
-            yield _members(left, columns.delimiter), _members(right, columns.delimiter), None
+            words, synonyms = (_members(side, columns.delimiter) for side in (left.removesuffix("<"), right))
+            if left.endswith("<"):  # of <=>
+                words = synonyms = words + synonyms
+            yield words, synonyms, None
             continue
         cells = split_line(line, columns.delimiter)
         members = [cell for place, cell in enumerate(cells) if cell.strip() and place not in left_out]
@@ -85,8 +83,10 @@ def _members(text: str, delimiter: str | None) -> list[str]:
 
 def _mythes(lines: Lines) -> Iterator[Entry]:
     """The encoding if it is there, and for each word ``word|2`` and its meanings: two lines ``(noun)|synonym``."""
-    lines.skip(lines.headings)
     word, expected, line = "", 0, next(lines, None)
+    if line is not None and "|" not in line:  # the encoding
+        lines.counts[HEADING] += 1
+        line = next(lines, None)
     while line is not None:
         if expected and not is_word_of_mythes(line):
             expected -= 1

@@ -61,7 +61,6 @@ class Lines:
         self.encoding, self.number, self.digest = "utf-8", 0, hashlib.sha256()
         self.columns: Columns | None = None
         self.empty = f",;{whitespace}"  # all that a row of empty cells has
-        self.headings = 0  # of MyThes, whose first line is the encoding
         self.is_one_value = False  # JSON in many lines
         self.names: Collection[str] = ()  # of the last JSON object
         self._iterator = self._read()
@@ -116,9 +115,8 @@ class Lines:
         if named is not None and certain not in (None, named):
             raise ValueError(f"looks like {certain}, not {named}")
         chosen = named or certain
-        if chosen == "mythes" and (named or "|" not in text[0]):
+        if chosen == "mythes" and "|" not in text[0]:
             self.encoding = _encoding(text[0].strip())
-            self.headings = 1
         if chosen in (None, "pairs", "groups"):
             if named != "pairs" and any(ARROW in line for line in text):
                 self.columns = Columns(",", ("synonym", "synonym"), 0, False)

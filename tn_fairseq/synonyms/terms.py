@@ -42,7 +42,8 @@ _PART_OF_SPEECH_NAME = re.compile(r"\b(pos|part of speech|wortart|tag|category|c
 _RELATION_NAME = re.compile(r"\b(rel|relation|relations?hip|relation type|type|link|beziehung|relación|тип)\b|关系")
 _WORD_NAME = re.compile(
     r"\b(word|words|w|term|terms|head|headword|keyword|lemma|entry|source|token|input|from|query|original|expression"
-    r"|phrase|canonical|preferred|wort|w[oö]rter|begriff|stichwort|ausdruck|mot|mots|terme|entrée|palabra|palabras|término|vocablo|parola"
+    r"|phrase|canonical|preferred"
+    r"|wort|w[oö]rter|begriff|stichwort|ausdruck|mot|mots|terme|entrée|palabra|palabras|término|vocablo|parola"
     r"|parole|termine|palavra|palavras|termo|słowo|wyraz|hasło|слово|слова|термин|woord|woorden|ord|begrepp|slovo|szó"
     r"|kelime|sana|cuvânt|beseda|riječ|λέξη|kata|từ)\b|单词|词语|^词$|单词|言葉|単語|단어|كلمة"
 )
@@ -72,7 +73,7 @@ def is_part_of_speech(text: str) -> bool:
 
 
 def column_role(name: str) -> str:
-    """What a column with this name holds: word, synonym, score, part of speech, relation, nothing to read, or other."""
+    """What a column with this name holds: word, synonym, score, part of speech, relation, left out, or other."""
     name = re.sub(r"[\W\d_]+", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", name)).strip().lower()
     if is_other_relation(name) or _NO_LIST_NAME.search(name):
         return "left out"
