@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from ..tools.preprocessing.binarization import SplitCounts
 
 # joins the lines of each paragraph; paragraphs are separated by blank lines
-MOST_UNKNOWN = 0.02  # share of the tokens; a vocabulary for the text has far fewer
 JOIN = "tr -d '\\r' < FILE | awk -v RS= '{gsub(/\\n/, \" \"); print}'"
+_MOST_UNKNOWN = 0.02  # share of the tokens; a vocabulary for the text has far fewer
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
-    warn(counts)
+    _warn(counts)
     if args.skip_bad_records:
         print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
     kinds = ("txt",) if args.text_only else ("bin", "idx")
@@ -89,9 +89,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(*folders, sep=os.pathsep)
 
 
-def warn(counts: dict[str, "SplitCounts"]) -> None:
+def _warn(counts: dict[str, "SplitCounts"]) -> None:
     """Print what the counts of the splits let suspect about the text."""
-    unknown = {split: n.unknown / n.pieces for split, n in counts.items() if n.unknown > MOST_UNKNOWN * n.pieces}
+    unknown = {split: n.unknown / n.pieces for split, n in counts.items() if n.unknown > _MOST_UNKNOWN * n.pieces}
     if unknown:
         print(
             f"warning: {_shares(unknown)} of the tokens are unknown to this vocabulary, so nothing is learned about "

@@ -99,7 +99,7 @@ def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, Any
 
 def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> list[SquadExample]:
     """Check the questions, of which ``source`` is the place, and move answers or leave them out."""
-    examples, moved, found, lost, unanswered = [], 0, 0, [], 0
+    examples, moved, lost = [], 0, []
     places: dict[str, str] = {}
     for place, title, context, question in questions:
         name = _member(question, "id", str, place)
@@ -114,21 +114,19 @@ def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> li
             text, start = _member(answer, "text", str, f"{inside}."), _member(answer, "answer_start", int, f"{inside}.")
             if not text.strip():
                 raise InputError(f"{inside}: blank; delete it")
-            place_in_context = _locate(context, text, start)
-            if place_in_context is None:
+            found = _locate(context, text, start)
+            if found is None:
                 lost.append(f"{inside}: {text[:60]!r} is not in the context")
-                continue
-            answers.append((text, place_in_context))
-            moved += place_in_context != start
-        found += len(answers)
+            else:
+                answers.append((text, found))
+                moved += found != start
         text = _member(question, "question", str, place)
-        if question.get("answers") and not answers:
-            unanswered += 1
-        else:
+        if answers or not question.get("answers"):
             examples.append(SquadExample(name, text, context, tuple(answers), title))
-    if len(lost) > found:
+    if len(lost) > sum(len(example.answers) for example in examples):
         raise InputError(f"{lost[0]}, nor are {len(lost) - 1:,} other answers; correct them")
     if lost:
+        unanswered = len(places) - len(examples)
         logger.warning(
             f"{source}: {len(lost):,} answers are not in their context and are left out, with {unanswered:,} questions "
             f"that have no others: {lost[0].removeprefix(f'{source}: ')}"

@@ -141,7 +141,9 @@ def _not_text(head: bytes) -> str | None:
 
 def _same_tabs(head: bytes) -> int:
     """How many tabs each of the first lines has; 0 if their numbers differ, or if there are too few lines to tell."""
-    lines = head.splitlines() if len(head) < HEAD else head.splitlines()[:-1]  # the last one is incomplete
+    lines = head.splitlines()
+    if len(head) == HEAD:
+        lines.pop()  # incomplete
     counts = [line.lstrip().count(b"\t") for line in lines if line.strip()]
     return counts[0] if len(counts) >= 3 and len(set(counts)) == 1 else 0
 
