@@ -104,6 +104,7 @@ def wait_until_at_rest() -> None:
     for thread in threading.enumerate():
         while isinstance(thread, BackgroundConsumer) and thread.is_alive() and time.monotonic() < deadline:
             frame = sys._current_frames().get(thread.ident or 0)
-            if frame is not None and frame.f_code.co_filename == threading.__file__:
-                break  # it is waiting
+            # a thread that adds a batch to its queue is in other functions of the module threading for a moment
+            if frame and frame.f_code is threading.Condition.wait.__code__ and thread._queue.full():
+                break
             time.sleep(0.005)
