@@ -2,13 +2,12 @@
 
 import codecs
 import hashlib
-import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from string import whitespace
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from .columns import Columns, recognize
 from .vectors import progress
@@ -62,7 +61,6 @@ class Lines:
         self.columns: Columns | None = None
         self.empty = f",;{whitespace}"  # all that a row of empty cells has
         self.is_one_value = False  # JSON in many lines
-        self.names: Collection[str] = ()  # of the last JSON object
         self._iterator = self._read()
 
     def __iter__(self) -> Iterator[str]:
@@ -76,17 +74,6 @@ class Lines:
         self.counts[MISREAD] += 1
         place = "" if self.is_one_value else f"line {self.number}: "
         self.examples.setdefault(MISREAD, f"{place}{reason}: {text[:SHOWN_WIDTH]!r}")
-
-    def strings(self, value: Any) -> list[str]:
-        """The text of a JSON value, or those of a list or of lists in it; counts what else is in the list."""
-        parts = value if isinstance(value, list) else [value]
-        parts = list(chain.from_iterable(part if isinstance(part, list) else [part] for part in parts))
-        strings = [part for part in parts if isinstance(part, str)]
-        if strings and len(strings) < len(parts):
-            self.counts[VALUES] += len(parts) - len(strings)
-            other = next(part for part in parts if not isinstance(part, str))
-            self.examples.setdefault(VALUES, json.dumps(other, ensure_ascii=False)[:SHOWN_WIDTH])
-        return strings
 
     def skip(self, headings: int) -> None:
         """Skip and count lines before the first entry."""
