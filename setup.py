@@ -10,6 +10,11 @@ SOURCE = (
     "fairseq-fixed==0.12.3.1; python_version < '3.14' and "
     "(python_version >= '3.13' or sys_platform != 'linux' or platform_machine != 'x86_64')"
 )
+# torch 2.15 needs CUDA 13.2, and the newest torchaudio, which fairseq requires and transformers imports, needs 13.0
+TORCH = [
+    "torch>=2.6,<2.15; python_version < '3.14' and sys_platform == 'linux'",
+    "torch>=2.6; python_version >= '3.14' or sys_platform != 'linux'",
+]
 ZSTD = "backports.zstd>=1; python_version < '3.14'"  # from 3.14 on, it is in the standard library
 DOCS = [
     "mkdocs>=1.6,<2",
@@ -65,8 +70,8 @@ setup(
         "scipy>=1.11",
         "sentencepiece>=0.2.0",
         "tokenizers>=0.20",
-        "torch>=2.6",
         "tqdm>=4.64",
+        *TORCH,
     ],
     extras_require={
         "dask": ["dask>=2024.5", "distributed>=2024.5"],

@@ -54,3 +54,12 @@ def test_fairseq_is_required_if_it_has_a_wheel_or_if_asked_for(requirements, pyt
     environment = {"python_version": python, "extra": extra} | dict(zip(("sys_platform", "platform_machine"), system))
     named = {need.name for need in requirements if need.marker is None or need.marker.evaluate(environment)}
     assert "torch" in named and named & {"ve-fairseq", "fairseq-fixed", "transformers", "accelerate"} == expected
+
+
+@pytest.mark.parametrize(
+    ("python", "system", "newest"), [("3.11", "linux", False), ("3.13", "darwin", True), ("3.14", "linux", True)]
+)
+def test_torch_is_one_beside_which_torchaudio_can_be_imported(requirements, python, system, newest):
+    environment = {"python_version": python, "sys_platform": system}
+    (torch,) = [need for need in requirements if need.name == "torch" and need.marker.evaluate(environment)]
+    assert torch.specifier.contains("2.6.0") and torch.specifier.contains("2.15.0") == newest

@@ -5,6 +5,7 @@ Without fairseq, this imports nothing, and the modules that do not need it still
 
 import importlib.util
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ from typing import Any
 def register() -> None:
     """Register the plugin with fairseq, if fairseq is installed."""
     if importlib.util.find_spec("fairseq"):
+        with warnings.catch_warnings():
+            # from torch 2.14 on, about fairseq's own functions
+            warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")
+            importlib.import_module("fairseq")
         # fairseq imports a plugin's tasks and models by itself, but not its criteria and optimizers
         from . import criterions, fairseq_patches, models, optim, tasks  # noqa: F401
 

@@ -1,6 +1,9 @@
+import sys
+from importlib.util import find_spec
+
 from preprocessed import refused
 
-from tn_fairseq.core.packages import require, version_of
+from tn_fairseq.core.packages import hide_broken_torchaudio, require, version_of
 
 
 def test_a_folder_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
@@ -14,3 +17,17 @@ def test_a_folder_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
 
 def test_versions():
     assert version_of("torch")[0].isdigit() and version_of("no-such-package") is None
+
+
+def test_a_torchaudio_that_cannot_be_imported_is_hidden(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchaudio", None)  # restored after the test
+    del sys.modules["torchaudio"]
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "torchaudio.py"
+    path.write_text("works = True\n")
+    hide_broken_torchaudio()
+    assert sys.modules["torchaudio"].works
+    del sys.modules["torchaudio"]
+    path.write_text("raise RuntimeError('compiled with different CUDA versions')\n")
+    hide_broken_torchaudio()
+    assert find_spec("torchaudio") is None

@@ -1,5 +1,6 @@
 """Packages that may be missing: those of the extras, and this one in a clone that is not installed."""
 
+import sys
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,23 @@ def require(module: str, user: str, extra: str) -> Any:
     return imported
 
 
+def hide_broken_torchaudio() -> None:
+    """Let ``transformers`` import its models, with which it imports torchaudio if it is there, and fails if it cannot.
+
+    fairseq requires torchaudio for speech, and its newest version needs the libraries of CUDA 13.0.
+    """
+    try:
+        import_module("torchaudio")
+    except Exception:  # RuntimeError for another CUDA, OSError for none, ImportError
+        sys.modules["torchaudio"] = None  # type: ignore[assignment]  # Python's sign for a module that is not there
+
+
 def load_with_transformers(auto_class: str, name: str | Path, **options: Any) -> Any:
     """What ``AutoModel`` or another class of ``transformers`` loads, without its messages and the code of the folder.
 
     Raises ValueError with the reason, in one line.
     """
+    hide_broken_torchaudio()
     transformers = import_module("transformers")
     verbosity = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()  # AutoModel lists the parameters of the head that it leaves out

@@ -7,6 +7,8 @@ without fairseq.
 from importlib import import_module
 from typing import Any
 
+from ..core.packages import hide_broken_torchaudio
+
 _MODULES = {
     "JointElectra": "joint_electra",
     "SynonymTable": "synonyms",
@@ -17,5 +19,6 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
+        hide_broken_torchaudio()
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
