@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 from helpers import start_command, training_flags
 
@@ -149,9 +150,11 @@ def assert_same_end(one: Path, other: Path) -> None:
 
 
 def assert_equal(one, other) -> None:
-    """Compare bit for bit, including tensors inside dicts, lists and tuples."""
+    """Compare bit for bit, including tensors and arrays inside dicts, lists and tuples."""
     if torch.is_tensor(one):
         assert torch.equal(one, other)
+    elif isinstance(one, np.ndarray):
+        assert np.array_equal(one, other)
     elif isinstance(one, dict):
         assert one.keys() == other.keys()
         for key in one:

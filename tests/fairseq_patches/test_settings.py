@@ -114,6 +114,18 @@ def test_precisions_that_exclude_each_other(flags, message, monkeypatch):
     assert refusal(configuration(common=dict.fromkeys(flags.split(), True))) == message
 
 
+@pytest.mark.parametrize("name", ["amp", "memory_efficient_fp16"])
+def test_half_precision_that_fairseq_scales_wrongly_is_refused_for_ours(name):
+    def precise(task):
+        return configuration(task={"_name": task}, dataset={"batch_size": 8}, common={name: True})
+
+    expected = (
+        f"--{name.replace('_', '-')} does not work with our models and optimizer; give --fp16 --fp16-no-flatten-grads"
+    )
+    assert refused(check_settings, precise("electra")) == expected
+    check_settings(precise("translation"))
+
+
 def test_a_tpu_is_refused_only_if_it_was_asked_for(monkeypatch):
     monkeypatch.setattr(utils, "xm", None)
     cfg = configuration(common={"bf16": True, "tpu": True})

@@ -93,6 +93,13 @@ def test_a_model_with_other_layers_is_refused():
             keep_layers(model, [0])
 
 
+def test_a_model_with_a_setting_for_each_layer_is_refused():
+    sizes = {"num_hidden_layers": 3, "hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8}
+    config = transformers.LongformerConfig(vocab_size=9, attention_window=[4, 4, 4], **sizes)
+    with pytest.raises(InputError, match="^LongformerForMaskedLM: has attention_window for each layer; give a BERT"):
+        keep_layers(transformers.LongformerForMaskedLM(config), [2])
+
+
 def test_numbers_of_layers_may_be_text_or_of_other_types():
     for layers in (["0", " 3"], (0, 3), range(0, 4, 3), np.array([0, 3])):
         assert find_layers(layers, 4, "--keep-layers", "model") == [0, 3]

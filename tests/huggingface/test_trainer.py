@@ -402,6 +402,18 @@ def test_electra_is_saved_and_resumed(electra, tokenizer, synonyms, tmp_path):
     assert torch.equal(read.get_input_embeddings().weight, shared)
 
 
+def test_a_generator_with_its_own_output_layer_is_saved_with_it(tokenizer):
+    def build(seed):
+        discriminator, generator = make_electra(len(tokenizer), seed=seed, generator_sizes={**SIZES})
+        generator.config.tie_word_embeddings = False
+        generator.generator_lm_head.weight = torch.nn.Parameter(generator.generator_lm_head.weight.detach() + seed)
+        return JointElectra(generator, discriminator)
+
+    one, other = build(1), build(2)
+    other.load_state_dict(one.state_dict())
+    assert_same_parameters(one, other, rtol=0, atol=0)
+
+
 def test_a_judge_decides_about_corrections(bert, tokenizer, synonyms, tmp_path):
     save_models(tmp_path, {"judge": bert})
     options = {"objective": "mlm_hard_correction", "synonyms": synonyms}
@@ -414,6 +426,8 @@ def test_a_judge_decides_about_corrections(bert, tokenizer, synonyms, tmp_path):
     save_models(tmp_path, {"short": make_bert(len(tokenizer), max_position_embeddings=4)})
     with pytest.raises(InputError, match="correction_judge: has 4 positions, but a text has 1?[0-9] tokens"):
         train(copy_of(bert), tokenizer, tmp_path, objective_kwargs={"correction_judge": f"{tmp_path}/short"}, **options)
+    with pytest.raises(InputError, match="BertForMaskedLM: must be the folder or name of a model, not a model"):
+        train(copy_of(bert), tokenizer, tmp_path, objective_kwargs={"correction_judge": bert}, **options)
 
 
 def distill(bert, tokenizer, folder, teacher, kind="mlm_distillation", **options):
@@ -590,6 +604,24 @@ def test_adapters_of_peft(tokenizer, synonyms, bert, tmp_path, objective):
     )
     for name in ("eval_loss", "eval_nll_loss"):
         assert merged.evaluate()[name] == pytest.approx(expected[name], rel=1e-4)
+
+
+def test_embeddings_with_an_adapter_learn_from_synonyms(tokenizer, synonyms, bert, tmp_path):
+    peft = pytest.importorskip("peft")
+    model = peft.get_peft_model(copy_of(bert), peft.LoraConfig(target_modules=["word_embeddings"], r=2))
+    trainer = train(model, tokenizer, tmp_path, objective="mlm_soft_reg", synonyms=synonyms)
+    assert trainer.state.log_history[0]["soft_reg"] > 0
+
+
+@pytest.mark.parametrize("name", ["mlm_soft_reg", "mlm_synonym_tying"])
+def test_a_term_of_frozen_embeddings_is_refused(name, tokenizer, synonyms, bert, tmp_path):
+    peft = pytest.importorskip("peft")
+    model = peft.get_peft_model(copy_of(bert), peft.LoraConfig(target_modules=["query"], r=2))
+    option = {"mlm_soft_reg": "soft_reg_weight", "mlm_synonym_tying": "synonym_tying_weight"}[name]
+    options = {"objective": name, "synonyms": synonyms}
+    with pytest.raises(InputError, match="changes nothing, because the word embeddings are frozen"):
+        train(model, tokenizer, tmp_path, **options)
+    train(model, tokenizer, tmp_path, objective_kwargs={option: 0.0}, **options)
 
 
 @pytest.mark.parametrize("name", ["mlm_sent_kl", "mlm_synonym_tying", "mlm_hard_correction", "rtd_focal"])

@@ -277,9 +277,9 @@ def test_a_batch_is_packed_on_a_cpu_only_if_it_saves_work_in_training(monkeypatc
 
 
 def test_documents_need_a_kernel_only_without_dropout_in_half_precision_on_a_gpu(monkeypatch):
-    x = torch.zeros(1, dtype=torch.bfloat16)
+    x = torch.zeros(1, 8, dtype=torch.bfloat16)
     encoder = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.1)
-    assert not encoder._has_kernel(x)
+    assert not encoder.eval()._has_kernel(x)
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     assert not encoder.eval()._has_kernel(x)
@@ -290,5 +290,8 @@ def test_documents_need_a_kernel_only_without_dropout_in_half_precision_on_a_gpu
     assert not encoder._has_kernel(x.float())
     without = TransformerEncoder(8, 8, 1, 1, 8, dropout=0.1, attention_dropout=0.0)
     assert without._has_kernel(x)
+    for heads, size, expected in ((2, 16, True), (12, 312, False), (1, 256, True), (1, 264, False)):
+        sized = TransformerEncoder(8, size, 1, heads, 8, dropout=0.0, attention_dropout=0.0)
+        assert sized._has_kernel(torch.zeros(1, size, dtype=torch.bfloat16)) == expected
     monkeypatch.setattr(transformer_encoder, "HAS_VARLEN_ATTN", False)
     assert not encoder._has_kernel(x)

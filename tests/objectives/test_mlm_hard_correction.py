@@ -163,6 +163,13 @@ def build_judged(build, synonym_table, judge_file):
     return build_all
 
 
+def test_a_judge_that_attends_across_documents_is_refused(build_judged, judge_file):
+    flags = ["--sample-break-mode", "none", "--document-attention"]
+    build_judged("bert", 0.5, *flags)
+    with pytest.raises(SystemExit, match=r"--correction-judge .*roberta\.pt: a RoBERTa attends across documents, but "):
+        build_judged("roberta", 0.5, *flags)
+
+
 def train_step(built):
     """Loss, log and gradients of one training step with dropout."""
     task, model, criterion = built

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from ..core.errors import InputError, naming, one_line_errors
 from ..core.synonym_table import load_synonym_table
 from ..data import count_symbols
+from ..models.base import EncoderModel
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, SampleSize, add_up
@@ -71,6 +72,11 @@ class MaskedLMCriterion(FairseqCriterion):
         with naming(flag):
             checkpoint = check_masked_lm(Path(path), self.task.source_dictionary)
             model = load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
+        if getattr(self.task.cfg, "document_attention", False) and not isinstance(model, EncoderModel):
+            raise InputError(
+                f"{flag} {path}: a RoBERTa attends across documents, but the model does not with --document-attention; "
+                "give one of our electra_* and bert_* models"
+            )
         longest, limit = self.task.max_positions(), model.max_positions()
         if isinstance(longest, int) and longest > limit:
             raise InputError(

@@ -95,7 +95,7 @@ class MaskedTokensDataset(FairseqDataset):
 
         `masked_indices`, (N), are the masked positions in the flattened batch; they save the GPU a synchronization.
         `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements. `mask_thresholds`, (N), are
-        the smallest values of ``mask_prob`` at which they are masked.
+        the smallest values of ``mask_prob`` at which they are masked, in an array, which fairseq leaves on the CPU.
         """
         if not samples:
             return {}
@@ -130,7 +130,7 @@ class MaskedTokensDataset(FairseqDataset):
             "masked_indices": torch.from_numpy(masked),
             # float64, because fairseq converts float32 inputs to half precision; float32 would round more digits to 1
             "uniform_draws": torch.from_numpy(to_uniform(draw, digits=24)),
-            "mask_thresholds": torch.from_numpy(thresholds.ravel()[masked]),
+            "mask_thresholds": thresholds.ravel()[masked],
             "target": torch.from_numpy(target),
         }
 
@@ -144,8 +144,10 @@ def with_mask_prob(batch: dict[str, Any], mask_prob: float, padding_index: int) 
     """A batch of MaskedTokensDataset as it would be with a smaller ``mask_prob``."""
     if not batch:
         return batch
-    masked = batch["mask_thresholds"] <= mask_prob
-    restored = batch["masked_indices"][~masked]
+    is_masked = batch["mask_thresholds"] <= mask_prob
+    # indices, because a Boolean mask on a GPU would have to be counted, and waited for
+    masked, unmasked = (_to_device(np.flatnonzero(where), batch["target"].device) for where in (is_masked, ~is_masked))
+    restored = batch["masked_indices"][unmasked]
     src_tokens, target = batch["net_input"]["src_tokens"].clone(), batch["target"].clone()
     src_tokens.view(-1)[restored] = target.view(-1)[restored]
     target.view(-1)[restored] = padding_index
@@ -153,5 +155,12 @@ def with_mask_prob(batch: dict[str, Any], mask_prob: float, padding_index: int) 
         **batch,
         "net_input": {**batch["net_input"], "src_tokens": src_tokens},
         "target": target,
-        **{key: batch[key][masked] for key in ("masked_indices", "uniform_draws", "mask_thresholds")},
+        **{key: batch[key][masked] for key in ("masked_indices", "uniform_draws")},
+        "mask_thresholds": batch["mask_thresholds"][is_masked],
     }
+
+
+def _to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """A tensor on a device, without waiting for a GPU."""
+    tensor = torch.from_numpy(array)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

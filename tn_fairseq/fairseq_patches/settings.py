@@ -21,6 +21,7 @@ from fairseq.data import data_utils
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.masked_lm import MaskedLMTask
 from hydra import compose
@@ -163,6 +164,10 @@ def check_settings(cfg: Any, say: Callable[..., str] = _as_flag) -> None:
         if common.bf16 and common[other]:
             two = f"{say('common', 'bf16')} and {say('common', other)}"
             raise InputError(f"{two} are two precisions; give one of them")
+    for name in ("amp", "memory_efficient_fp16"):
+        if common[name] and _has_ours(cfg):
+            other = " ".join(say("common", flag) for flag in ("fp16", "fp16_no_flatten_grads"))
+            raise InputError(f"{say('common', name)} does not work with our models and optimizer; give {other}")
     # as a flag, --bf16 implies it
     if common.tpu and utils.xm is None and (not common.bf16 or say is _in_yaml or "--tpu" in sys.argv):
         raise InputError(f"{say('common', 'tpu')} needs torch_xla, which is not installed; remove it")
@@ -221,9 +226,14 @@ def _check_task(cfg: Any) -> None:
         )
 
 
+def _has_ours(cfg: Any) -> bool:
+    """Whether the task, the criterion or the optimizer is one of ours."""
+    registries = {"task": TASK_REGISTRY, "criterion": CRITERION_REGISTRY, "optimizer": OPTIMIZER_REGISTRY}
+    names = ((registry, getattr(cfg.get(part), "_name", None)) for part, registry in registries.items())
+    return any(is_ours(registry.get(name)) for registry, name in names)
+
+
 def _check_batch_size(cfg: Any, say: Callable[..., str]) -> None:
-    task, criterion = (getattr(part, "_name", None) for part in (cfg.task, cfg.criterion))
-    ours = is_ours(TASK_REGISTRY.get(task)) or is_ours(CRITERION_REGISTRY.get(criterion))
-    if ours and cfg.dataset.batch_size is None and cfg.dataset.max_tokens is None:
+    if _has_ours(cfg) and cfg.dataset.batch_size is None and cfg.dataset.max_tokens is None:
         sequences, tokens = (say("dataset", name, "N") for name in ("batch_size", "max_tokens"))
         raise InputError(f"no batch size; give {sequences} (sequences) or {tokens}")

@@ -11,9 +11,6 @@ from ..core import corruption
 from ..core.errors import InputError
 from ..core.masked_prediction import ElectraOutput
 
-# other names of the generator's embeddings, which are saved once
-_OTHER_NAMES = ("discriminator.electra.embeddings.", "generator.generator_lm_head.weight")
-
 
 class JointElectra(nn.Module):
     """An ELECTRA generator and discriminator that share all embeddings (Clark et al. 2020, section 3).
@@ -61,12 +58,12 @@ class JointElectra(nn.Module):
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
         """Each tensor once, because safetensors refuses tensors that share memory."""
         state = super().state_dict(*args, **kwargs)
-        return {name: value for name, value in state.items() if not _is_another_name(name)}
+        return {name: value for name, value in state.items() if not self._is_another_name(name)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load what ``state_dict`` returned."""
         missing, unexpected = super().load_state_dict(state_dict, strict=False, assign=assign)
-        missing = [name for name in missing if not _is_another_name(name)]
+        missing = [name for name in missing if not self._is_another_name(name)]
         if strict and (missing or unexpected):
             raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
         return nn.modules.module._IncompatibleKeys(missing, unexpected)
@@ -76,6 +73,8 @@ class JointElectra(nn.Module):
         self.generator.save_pretrained(Path(folder) / "generator", **options)
         self.discriminator.save_pretrained(Path(folder) / "discriminator", **options)
 
-
-def _is_another_name(name: str) -> bool:
-    return any(part in name for part in _OTHER_NAMES)
+    def _is_another_name(self, name: str) -> bool:
+        """Whether a parameter is one of the generator's embeddings, which are saved once under their first name."""
+        if self.generator.generator_lm_head.weight is self.get_input_embeddings().weight:  # else it has its own weights
+            return "discriminator.electra.embeddings." in name or "generator.generator_lm_head.weight" in name
+        return "discriminator.electra.embeddings." in name

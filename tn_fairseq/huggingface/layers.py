@@ -32,12 +32,17 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
     """A copy of a model of ``transformers`` with only these layers of its encoder, in increasing order; 0 is the first.
 
     Everything else is kept, heads included. Raises InputError for layers that the model does not have, and for a model
-    whose layers are not in ``base_model.encoder.layer``, as those of BERT, RoBERTa, ELECTRA and DeBERTa are.
+    whose layers are not in ``base_model.encoder.layer``, as those of BERT, RoBERTa, ELECTRA and DeBERTa are, or differ
+    in a setting.
     """
     kind = type(model).__name__
     if not isinstance(_layers(model), nn.ModuleList):
         raise InputError(f"{kind}: has no base_model.encoder.layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
-    kept = find_layers(layers, len(_layers(model)), "layers", kind)
+    total = len(_layers(model))
+    for name, value in model.config.to_dict().items():
+        if isinstance(value, (list, tuple)) and len(value) == total > 1:  # such as Longformer's attention_window
+            raise InputError(f"{kind}: has {name} for each layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
+    kept = find_layers(layers, total, "layers", kind)
     smaller = deepcopy(model)
     smaller.base_model.encoder.layer = nn.ModuleList(_layers(smaller)[layer] for layer in kept)
     smaller.config.num_hidden_layers = len(kept)

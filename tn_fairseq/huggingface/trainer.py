@@ -201,7 +201,7 @@ def build_objective(
     tables: tuple[Tensor | None, Tensor | None] = None, None
     if synonyms is not None:
         synonyms.check_tokenizer(tokenizer)
-        padded = synonyms.padded(model.get_input_embeddings().num_embeddings)
+        padded = synonyms.padded(len(model.get_input_embeddings().weight))  # an adapter has no num_embeddings
         tables = padded.synonyms, padded.continues_word
     elif kind.needs_table(cfg):
         raise InputError("needs synonyms, such as synonyms=SynonymTable.from_wordnet(tokenizer)")
@@ -322,6 +322,8 @@ def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
 def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
     """A judge of corrections: an encoder or ELECTRA's discriminator, with the same vocabulary; raises InputError."""
     with naming("--correction-judge"):
+        if not isinstance(name, (str, Path)):
+            raise InputError(f"{type(name).__name__}: must be the folder or name of a model, not a model")
         if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
             raise InputError(f"{name}: has another vocabulary than the model")
         judge = load_model(name)

@@ -347,10 +347,13 @@ class TransformerEncoder(nn.Module):
     def _has_kernel(self, x: Tensor) -> bool:
         """Whether torch has a kernel for packed documents of different lengths, for an Ampere GPU or a newer one.
 
-        It needs half precision and no dropout.
+        It needs half precision, no dropout, and heads whose size is a multiple of 8 and at most 256.
         """
         dropout = self.training and self.attention_dropout > 0
         if not HAS_VARLEN_ATTN or dropout or x.dtype not in (torch.float16, torch.bfloat16):
+            return False
+        head_size = x.size(-1) // self.heads
+        if head_size % 8 or head_size > 256:
             return False
         return x.is_cuda and torch.cuda.get_device_capability(x.device) >= (8, 0)
 

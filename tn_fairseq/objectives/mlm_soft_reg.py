@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
+from ..core.errors import InputError
 from ..core.masked_prediction import MaskedPredictions
 from . import functional
 from .base import Metric, Objective, ObjectiveConfig
@@ -44,10 +46,19 @@ class SoftRegularization(Objective):
         elif self.cfg.soft_reg_detach == "prediction":
             prediction_rows = prediction_rows.detach()
         distances = functional.soft_regularization(target_rows, prediction_rows)
+        check_trained(distances, self.cfg.soft_reg_weight, "soft regularization")
         if self.cfg.soft_reg_synonyms:
             distances = distances * masked.false_negative
         distance = distances.sum()
         return self.cfg.soft_reg_weight * distance, {"soft_reg": distance.detach()}
+
+
+def check_trained(distances: Tensor, weight: float, term: str) -> None:
+    """Raises InputError if a weighted distance between embeddings has no gradient, because they are frozen."""
+    if weight and torch.is_grad_enabled() and not distances.requires_grad:
+        raise InputError(
+            f"{term} changes nothing, because the word embeddings are frozen; train them too, or give it the weight 0"
+        )
 
 
 def input_word_embeddings(model: Any) -> nn.Embedding:

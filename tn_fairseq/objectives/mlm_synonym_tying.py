@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ..core.masked_prediction import MaskedPredictions
 from . import functional
 from .base import Metric
-from .mlm_soft_reg import input_word_embeddings
+from .mlm_soft_reg import check_trained, input_word_embeddings
 from .mlm_synonym_marginal import SynonymMarginal, SynonymMarginalConfig
 
 
@@ -55,6 +55,7 @@ class SynonymTying(SynonymMarginal):
         loss, logs = super().regularization(model, sample, masked)
         embeddings = input_word_embeddings(model)
         distances = functional.synonym_distance(embeddings.weight, self.tied, self.partners, self.starts)
+        check_trained(distances, self.cfg.synonym_tying_weight, "synonym tying")
         # the caller divides by the number of masked positions
         distance = distances.sum() / max(len(self.tied), 1) * len(masked.targets)
         loss = loss + self.cfg.synonym_tying_weight * distance
