@@ -112,6 +112,7 @@ def test_another_kind_in_the_same_folder_replaces_the_first(corpus, tmp_path):
         (b"\n \n", 200, "no line with text"),
         ("汉字\n".encode() + b"\xff", 200, "not UTF-8 at byte 7"),
         (b"the cat", -1, "--vocab-size -1"),
+        (b"the cat", 99_999_999_999, "--vocab-size 99999999999: must be at most 16,777,216"),
     ],
 )
 def test_wrong_input_gets_one_line(tmp_path, kind, content, size, message):
@@ -221,7 +222,17 @@ def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     assert "holds a model, which needs its own tokenizer; give another folder" in refused(train, corpus, tmp_path)
     assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["config.json"]
-    (tmp_path / "config.json").rename(tmp_path / "old.model")
+    (tmp_path / "vocab.txt").write_text("a tokenizer")
+    (tmp_path / "config.json").unlink()
+    for kind in KINDS:
+        expected = f"--output {tmp_path}: holds vocab.txt, another tokenizer; give another folder"
+        assert expected in refused(train, corpus, tmp_path, kind, 100)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    expected = f"--output {tmp_path}: would replace the text vocab.txt; give another folder"
+    assert expected in refused(train, tmp_path / "vocab.txt", tmp_path, "wordpiece", 100)
+    assert (tmp_path / "vocab.txt").read_text() == "a tokenizer"
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "vocab.txt").rename(tmp_path / "old.model")
     assert "holds old.model, another tokenizer; give another" in refused(train, corpus, tmp_path, "sentencepiece", 100)
     assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["old.model"]
 

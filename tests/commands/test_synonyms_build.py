@@ -281,6 +281,16 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
     assert not Path("x").exists()
 
 
+def test_a_file_that_is_no_table_is_not_replaced(dict_txt, tmp_path):
+    path = tmp_path / "synonyms.csv"
+    path.write_text("big,large\n")
+    flags = ["--dict", str(dict_txt), "--source", "list", "--synonyms", str(path), "--output"]
+    for output in (path, dict_txt):
+        expected = f"--output {output}: exists and is no synonym table; give another file"
+        assert expected in refused(main, [*flags, str(output)])
+    assert path.read_text() == "big,large\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

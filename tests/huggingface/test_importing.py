@@ -59,6 +59,14 @@ def refused(wordpiece_bin, tmp_path):
     return import_one
 
 
+def test_the_weights_of_the_model_are_not_replaced(released, wordpiece_bin):
+    weights = released / "bert" / "model.safetensors"
+    before = weights.read_bytes()
+    expected = f"--output {weights}: exists and does not end in .pt; give another file"
+    assert expected in refusal("import", weights.parent, "--data", wordpiece_bin, "--output", weights)
+    assert weights.read_bytes() == before
+
+
 def differing(one: dict, other: dict) -> set[str]:
     return {name for name in one if not torch.equal(one[name], other[name])}
 

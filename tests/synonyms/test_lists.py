@@ -352,6 +352,14 @@ def test_filters_and_other_sources_combine_with_a_list(build, write):
     assert build(path, *sources, "--combine", "union")[1]["big"] == ["large", "small", "huge"]
 
 
+def test_scores_in_json_that_are_missing_or_not_finite(write):
+    records = [{"word": "big", "synonyms": ["large"], "score": None}, {"word": "huge", "synonyms": ["big"], "score": 2}]
+    listed = SynonymList(write(json.dumps(records)), ["large", "big", "huge"])
+    assert listed.synonyms == {"big": ["large"], "huge": ["big"]}
+    listed = SynonymList(write('{"big": {"large": NaN, "huge": 0.9}}'), ["large", "big", "huge"], min_score=0.5)
+    assert listed.synonyms == {"big": ["huge"]} and listed.counts["lines skipped: not understood"] == 1
+
+
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [

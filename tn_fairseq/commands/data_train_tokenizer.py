@@ -23,6 +23,7 @@ from ..tools.preprocessing.tokenizer_training import (
     FILES,
     MIN_CHARACTER_COUNT,
     MOST_FREQUENT,
+    MOST_PIECES,
     Lines,
     count_characters,
     train_sentencepiece,
@@ -64,10 +65,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     for path in args.output.glob("*.model"):
         if path.name not in FILES:
             raise InputError(f"--output {args.output}: holds {path.name}, another tokenizer; give another folder")
+    there = [name for name in FILES if (args.output / name).exists()]
+    if there in (["vocab.txt"], ["sentencepiece.model"]):  # we write these last, so others wrote them
+        raise InputError(f"--output {args.output}: holds {there[0]}, another tokenizer; give another folder")
+    if args.vocab_size > MOST_PIECES:
+        raise InputError(f"--vocab-size {args.vocab_size}: must be at most {MOST_PIECES:,}")
     start = time.perf_counter()
     how = reading(args)
     inputs = find_files(args.input, how.text_field, no_pipes="the text is read twice")
     how.check_effect(inputs)
+    texts = [Path(file.path).resolve() for file in inputs if file.system is None]
+    for name in there:
+        if (args.output / name).resolve() in texts:
+            raise InputError(f"--output {args.output}: would replace the text {name}; give another folder")
     characters, size, bad = count_characters(inputs, how)
     if args.type == "wordpiece":
         files = train_wordpiece(

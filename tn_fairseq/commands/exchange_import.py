@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.errors import one_line_errors
+from ..core.errors import InputError, one_line_errors
 from .arguments import command_parser
 
 
@@ -38,6 +38,8 @@ def get_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Convert, and print what was written and how to use it."""
     args = get_parser().parse_args(argv)
+    if args.output.is_file() and args.output.suffix != ".pt":  # such as the model's own weights
+        raise InputError(f"--output {args.output}: exists and does not end in .pt; give another file")
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..core.configuration import as_argument
     from ..huggingface.importing import import_model

@@ -37,12 +37,13 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from torch import Tensor
 
 from ..core.dictionary import Symbols
 from ..core.errors import InputError, one_line_errors
-from ..core.synonym_table import save_synonym_table
+from ..core.synonym_table import read_description, save_synonym_table
 from ..core.vocabulary import continues_word
 from ..huggingface.synonyms import TokenizerSymbols
 from ..synonyms.acceptance import crossings, table_quality
@@ -62,6 +63,8 @@ PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to 
 def main(argv: Sequence[str] | None = None) -> None:
     """Build a table."""
     args = parse(argv)
+    if not args.dry_run:
+        check_output(Path(args.output))
     dictionary, words = read_words(args)
     if isinstance(dictionary, TokenizerSymbols):
         continuations = dictionary.continuations
@@ -72,6 +75,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(*SOURCES["list"].offer(args.options, dictionary, words).notes, sep="\n")
     else:
         make_table(args, dictionary, words, continuations)
+
+
+def check_output(path: Path) -> None:
+    """Raises InputError for a file that is no synonym table, such as the list of which one is made."""
+    if path.is_file():
+        try:
+            read_description(path)
+        except InputError:
+            raise InputError(f"--output {path}: exists and is no synonym table; give another file") from None
 
 
 def make_table(

@@ -84,10 +84,8 @@ class _Reader:
         if relations and not is_synonymy(relations[0]):
             self.lines.counts[OTHER] += 1
         elif synonyms := [term for name in fields["synonym"] for term in self._strings(value[name])]:
-            try:
-                score = parse_score(str(scores[0])) if scores else None
-            except ValueError as error:
-                self._misread(str(error), value)
+            score = None
+            if scores and scores[0] not in (None, "") and (score := self._score(scores[0], value)) is None:
                 return
             yield self._strings(value[fields["word"][0]]), synonyms, score
         else:
@@ -112,7 +110,8 @@ class _Reader:
                 self._misread("no synonyms", {word: content})
         elif all(isinstance(part, (int, float)) for part in parts):
             for synonym, score in content.items():
-                yield (word,), (synonym,), float(score)
+                if (rank := self._score(score, {word: {synonym: score}})) is not None:
+                    yield (word,), (synonym,), rank
         elif is_part_of_speech(word):
             yield from self.value(content)
         elif all(is_part_of_speech(name) and isinstance(terms, (str, list)) for name, terms in content.items()):
@@ -124,6 +123,14 @@ class _Reader:
                 yield from self.value({"word": word, **part})
         else:
             self._misread("no synonyms", {word: content})
+
+    def _score(self, score: Any, value: Any) -> float | None:
+        """A finite score; None if it is not one, which is counted as misread in the value."""
+        try:
+            return parse_score(str(score))
+        except ValueError as error:
+            self._misread(str(error), value)
+            return None
 
     def _strings(self, value: Any) -> list[str]:
         """The text of a value, or those of a list or of lists in it; counts what else is in the list."""
