@@ -87,7 +87,8 @@ def draw_doses(plan: Plan, results: dict[str, Any], folder: Path) -> dict[str, s
                 for names, dose in labels(others):
                     upright = {"xycoords": ("data", "axes fraction"), "rotation": 90, "va": "top"}
                     beside = {"xytext": (1.5, 0), "textcoords": "offset points"}  # not on the dotted line
-                    axis.annotate(names, (dose, 1), **upright, **beside, fontsize=7)
+                    # a line must fit beside an axis
+                    axis.annotate(textwrap.fill(names, 32), (dose, 1), **upright, **beside, fontsize=7)
                 _, title, unit, _ = RATES[column]
                 axis.set_title(titled(title, {"%": "points"}.get(unit, unit)), fontsize=8.5, loc="left")
             axis.set_xscale("log")
