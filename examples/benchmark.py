@@ -746,6 +746,8 @@ def write_batches(folder: Path, arch: str, rows: int, length: int, split: str) -
     task.load_dataset(split)
     dataset = task.dataset(split)
     batches = [dataset.collater([dataset[i] for i in range(start, start + rows)]) for start in (0, rows)]
+    for batch in batches:
+        del batch["mask_thresholds"]  # an array, which torch.load does not read
     torch.save(batches, folder / "batches.pt")
     return {name: value for name, value in cfg.model.items() if isinstance(value, int)}
 
