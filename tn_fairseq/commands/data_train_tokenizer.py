@@ -60,14 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if args.cased and args.type == "sentencepiece":
         parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
-    if (args.output / "config.json").exists():
-        raise InputError(f"--output {args.output}: holds a model, which needs its own tokenizer; give another folder")
-    for path in args.output.glob("*.model"):
-        if path.name not in FILES:
-            raise InputError(f"--output {args.output}: holds {path.name}, another tokenizer; give another folder")
-    there = [name for name in FILES if (args.output / name).exists()]
-    if there in (["vocab.txt"], ["sentencepiece.model"]):  # we write these last, so others wrote them
-        raise InputError(f"--output {args.output}: holds {there[0]}, another tokenizer; give another folder")
+    _check_folder(args.output)
     if args.vocab_size > MOST_PIECES:
         raise InputError(f"--vocab-size {args.vocab_size}: must be at most {MOST_PIECES:,}")
     start = time.perf_counter()
@@ -75,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     inputs = find_files(args.input, how.text_field, no_pipes="the text is read twice")
     how.check_effect(inputs)
     texts = [Path(file.path).resolve() for file in inputs if file.system is None]
-    for name in there:
+    for name in FILES:
         if (args.output / name).resolve() in texts:
             raise InputError(f"--output {args.output}: would replace the text {name}; give another folder")
     characters, size, bad = count_characters(inputs, how)
@@ -105,3 +98,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.skip_bad_records:
         print(f"skipped bad records: {bad:,}")
     print(f"wrote {', '.join(files)} to {args.output}")
+
+
+def _check_folder(folder: Path) -> None:
+    """Raises InputError for a folder with a model, or with a tokenizer that others wrote."""
+    if (folder / "config.json").exists():
+        raise InputError(f"--output {folder}: holds a model, which needs its own tokenizer; give another folder")
+    others = [path.name for path in folder.glob("*.model") if path.name not in FILES]
+    there = [name for name in FILES if (folder / name).exists()]
+    if there in (["vocab.txt"], ["sentencepiece.model"]):  # we write these last, so others wrote them
+        others += there
+    if others:
+        raise InputError(f"--output {folder}: holds {others[0]}, another tokenizer; give another folder")

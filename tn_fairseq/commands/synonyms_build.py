@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Build a table."""
     args = parse(argv)
     if not args.dry_run:
-        check_output(Path(args.output))
+        _check_replaced(Path(args.output))
     dictionary, words = read_words(args)
     if isinstance(dictionary, TokenizerSymbols):
         continuations = dictionary.continuations
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         make_table(args, dictionary, words, continuations)
 
 
-def check_output(path: Path) -> None:
+def _check_replaced(path: Path) -> None:
     """Raises InputError for a file that is no synonym table, such as the list of which one is made."""
     if path.is_file():
         try:

@@ -75,6 +75,5 @@ class JointElectra(nn.Module):
 
     def _is_another_name(self, name: str) -> bool:
         """Whether a parameter is one of the generator's embeddings, which are saved once under their first name."""
-        if self.generator.generator_lm_head.weight is self.get_input_embeddings().weight:  # else it has its own weights
-            return "discriminator.electra.embeddings." in name or "generator.generator_lm_head.weight" in name
-        return "discriminator.electra.embeddings." in name
+        is_tied = self.generator.generator_lm_head.weight is self.get_input_embeddings().weight
+        return "discriminator.electra.embeddings." in name or (is_tied and "generator.generator_lm_head.weight" in name)

@@ -22,7 +22,7 @@ from .text import Reading, read_chunks
 from .text_files import TextFile
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "sentencepiece.model", "sentencepiece.vocab")
-MOST_PIECES = 1 << 24
+MOST_PIECES = 1 << 24  # the trainers allocate memory for all of them
 # WordPiece keeps the most frequent characters, as many as BERT in the tokenizers library, and those that occur at least
 # so often, up to this share of the vocabulary: Chinese has thousands.
 MOST_FREQUENT, MIN_CHARACTER_COUNT, CHARACTERS_SHARE = 1000, 5, 0.5
