@@ -10,20 +10,17 @@ needs no fairseq. Both runs have the same text, order and masks, and are evaluat
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import (
-    AutoModelForMaskedLM,
-    AutoTokenizer,
-    DataCollatorForLanguageModeling,
-    PreTrainedTokenizerBase,
-    TrainingArguments,
-)
+from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBase, TrainingArguments
 from transformers.utils import logging
 
 from tn_fairseq.commands.arguments import positive
 from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import read_text
 from tn_fairseq.core.masked_prediction import false_negatives, masked_predictions
+from tn_fairseq.core.packages import load_with_transformers
 from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
 
 SMALL_MODEL = Path(__file__).resolve().parent.parent / "small_model" / "model"
@@ -39,15 +36,24 @@ CASES, NEAR = 3, 9  # cases to print, and their tokens on each side
 
 def blocks(path: Path, tokenizer: PreTrainedTokenizerBase, length: int = 128) -> list[dict[str, list[int]]]:
     """The lines of a text, one after the other, cut into blocks of ``length`` tokens."""
-    if not path.is_file():
-        raise InputError(f"{path}: does not exist; write it with examples/quickstart/wordnet_corpus.py")
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    text = read_text(path, "write it with examples/quickstart/wordnet_corpus.py")
+    lines = [line for line in text.splitlines() if line]
     tokens = [token for row in tokenizer(lines, add_special_tokens=False)["input_ids"] for token in row]
     inner = length - 2
+    if len(tokens) < inner:
+        raise InputError(f"{path}: has {len(tokens)} tokens; give a text of at least {inner}")
     return [
         {"input_ids": [tokenizer.cls_token_id, *tokens[start : start + inner], tokenizer.sep_token_id]}
         for start in range(0, len(tokens) - inner + 1, inner)
     ]
+
+
+def load(auto_class: str, model: str) -> Any:
+    """What a class of transformers, such as AutoTokenizer, loads."""
+    try:
+        return load_with_transformers(auto_class, model)
+    except ValueError as error:
+        raise InputError(f"--model {model}: {error}") from None
 
 
 @torch.no_grad()
@@ -84,7 +90,7 @@ def main() -> None:
     parser.add_argument("--updates", type=positive, default=200, help="updates of each run (default: 200)")
     args = parser.parse_args()
 
-    tokenizer = AutoTokenizer.from_pretrained(args.model)
+    tokenizer = load("AutoTokenizer", args.model)
     train, valid = (blocks(args.corpus / f"{split}.txt", tokenizer) for split in ("train", "valid"))
     synonyms = SynonymTable.from_wordnet(tokenizer)
     print(synonyms)
@@ -95,7 +101,7 @@ def main() -> None:
         logging.disable_progress_bar()
     for name, objective in OBJECTIVES.items():
         trainer = TrueNegativeTrainer(
-            model=AutoModelForMaskedLM.from_pretrained(args.model),
+            model=load("AutoModelForMaskedLM", args.model),
             args=TrainingArguments(
                 output_dir=str(args.output / name),
                 max_steps=args.updates,

@@ -111,8 +111,9 @@ def test_another_kind_in_the_same_folder_replaces_the_first(corpus, tmp_path):
         (None, 200, "No such file"),
         (b"\n \n", 200, "no line with text"),
         ("汉字\n".encode() + b"\xff", 200, "not UTF-8 at byte 7"),
-        (b"the cat", -1, "--vocab-size -1"),
-        (b"the cat", 99_999_999_999, "--vocab-size 99999999999: must be at most 16,777,216"),
+        (b"the cat", -1, "--vocab-size -1: must be between 1 and 16,777,216"),
+        (b"the cat", 0, "--vocab-size 0: must be between 1 and 16,777,216"),
+        (b"the cat", 99_999_999_999, "--vocab-size 99999999999: must be between 1 and 16,777,216"),
     ],
 )
 def test_wrong_input_gets_one_line(tmp_path, kind, content, size, message):
@@ -121,6 +122,16 @@ def test_wrong_input_gets_one_line(tmp_path, kind, content, size, message):
         write(path, content)
     assert message in refused(train, path, tmp_path / "out", kind, size)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_least_character_coverage_of_sentencepiece(corpus, tmp_path):
+    for coverage, is_valid in (("0.979", False), ("0.98", True)):
+        more = ["--character-coverage", coverage]
+        if is_valid:
+            train(corpus, tmp_path, "sentencepiece", more=more)
+        else:
+            message = refused(train, corpus, tmp_path, "sentencepiece", more=more)
+            assert message == "error: --character-coverage 0.979: must be between 0.98 and 1 for sentencepiece"
 
 
 @every_kind

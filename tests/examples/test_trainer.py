@@ -8,6 +8,7 @@ import pytest
 import torch
 from guides import guide
 from helpers import PLUGIN, commands_of, load_script
+from preprocessed import refused
 
 from tn_fairseq.__main__ import main
 from tn_fairseq.huggingface.synonyms import SynonymTable
@@ -72,11 +73,22 @@ def test_the_example_shows_the_most_likely_synonym_of_each_word(corpus, tmp_path
     assert context == "… the [main] road leads to the city. …"
 
 
-def test_the_example_names_what_writes_a_missing_corpus(tmp_path, monkeypatch):
+def test_wrong_input_of_the_example_gets_one_line(tmp_path, monkeypatch):
     example = load_script("examples/trainer/train.py")
-    monkeypatch.setattr("sys.argv", ["train.py", "--corpus", str(tmp_path), "--output", str(tmp_path / "out")])
-    with pytest.raises(SystemExit, match="train.txt: does not exist; write it with examples/quickstart/wordnet_corpus"):
-        example.main()
+    train = tmp_path / "train.txt"
+
+    def refusal(*flags):
+        monkeypatch.setattr("sys.argv", ["x", "--corpus", str(tmp_path), "--output", str(tmp_path / "out"), *flags])
+        return refused(example.main)
+
+    message = f"{train}: No such file or directory; write it with examples/quickstart/wordnet_corpus.py"
+    assert refusal() == f"error: {message}"
+    train.write_bytes(b"caf\xe9\n")
+    assert f"{train}, line 1: not UTF-8" in refusal()
+    train.write_text("the cat\n")
+    assert refusal() == f"error: {train}: has 2 tokens; give a text of at least 126"
+    (tmp_path / "model").mkdir()
+    assert f"error: --model {tmp_path / 'model'}: " in refusal("--model", str(tmp_path / "model"))
 
 
 def test_the_python_of_the_guide_runs(corpus, capsys):

@@ -167,6 +167,8 @@ def test_every_line_is_counted_once(write, build, capsys):
         ("\ufeffMot;Catégorie;Synonymes\r\nbig;adj;large / huge\r\n", {"big": ["large", "huge"]}),
         ("sep=;\nWort;Synonym;Gewicht\nbig;huge;0,8\nbig;large;0,9\n", {"big": ["large", "huge"]}),
         ("big\thuge\t80%\nbig\tlarge\t90%\n", {"big": ["large", "huge"]}),
+        ("big;huge;1.234,5\nbig;large;1.235.000\n", {"big": ["large", "huge"]}),
+        ('big\thuge\t"1,234.5"\nbig\tlarge\t1,235,000\n', {"big": ["large", "huge"]}),
         ("big\tpolls\tnoun\nhuge\tlarge\tadj\n", {"big": ["polls"], "huge": ["large"], "polls": [], "large": []}),
         ("big\tsmall\tantonym\nbig\tlarge\tsynonym\n", {"big": ["large"]}),
         ("id,term,synonyms,antonyms\n1,big,large;huge,small\n", {"big": ["large", "huge"]}),
@@ -234,6 +236,14 @@ def test_columns_are_recognized_by_their_names_and_values(write, content, expect
     assert {word: row for word, row in found.items() if row} == {word: row for word, row in expected.items() if row}
 
 
+def test_a_comma_before_three_digits_is_not_guessed(write):
+    found = SynonymList(write("big;huge;0,812\nbig;vast;0,7\nbig;large;1,000\n"), WORDS)
+    assert found.synonyms["big"] == ["huge"]
+    assert any("can mean 1.000 or 1000; write one of them" in note for note in found.notes)
+    path = write("word;synonym;score\nbig;huge;1,000\nbig;large;2,000\n")
+    assert "line 2: the score '1,000' can mean 1.000 or 1000" in refused(SynonymList, path, WORDS)
+
+
 def test_mythes_without_its_first_line_can_be_named(write):
     path = write("big|1\n-|large|huge\n")
     assert synonyms(path, format="mythes") == synonyms(path) == {"big": ["large", "huge"]}
@@ -271,7 +281,12 @@ def test_large_groups_are_named(write):
 def test_a_dry_run_writes_nothing(build, write, tmp_path, capsys):
     path = write("big;large\n")
     main(["--dict", str(tmp_path / "dict.txt"), "--source", "list", "--synonyms", str(path), "--dry-run"])
-    assert "read as pairs, columns separated by semicolons: 1 word, 2 synonym\n  big: large" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "read as pairs, columns separated by semicolons: 1 word, 2 synonym\n  big: large" in printed
+    assert "without effect" not in printed
+    flags = ["--source", "list", "--synonyms", str(path), "--dry-run", "--top-k", "3", "--output", "table.safetensors"]
+    main(["--dict", str(tmp_path / "dict.txt"), *flags])
+    assert capsys.readouterr().out.endswith("without effect on reading: --top-k, --output\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
 
 

@@ -24,6 +24,7 @@ from ..tools.preprocessing.tokenizer_training import (
     MIN_CHARACTER_COUNT,
     MOST_FREQUENT,
     MOST_PIECES,
+    SENTENCEPIECE_COVERAGE,
     Lines,
     count_characters,
     train_sentencepiece,
@@ -61,8 +62,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.cased and args.type == "sentencepiece":
         parser.error("--cased is only for wordpiece; sentencepiece always keeps uppercase")
     _check_folder(args.output)
-    if args.vocab_size > MOST_PIECES:
-        raise InputError(f"--vocab-size {args.vocab_size}: must be at most {MOST_PIECES:,}")
+    if not 1 <= args.vocab_size <= MOST_PIECES:
+        raise InputError(f"--vocab-size {args.vocab_size}: must be between 1 and {MOST_PIECES:,}")
+    if args.type == "sentencepiece" and (args.character_coverage or 1) < SENTENCEPIECE_COVERAGE:
+        given = f"--character-coverage {args.character_coverage}"
+        raise InputError(f"{given}: must be between {SENTENCEPIECE_COVERAGE} and 1 for sentencepiece")
     start = time.perf_counter()
     how = reading(args)
     inputs = find_files(args.input, how.text_field, no_pipes="the text is read twice")

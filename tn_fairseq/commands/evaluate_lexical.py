@@ -28,8 +28,8 @@ def get_parser() -> argparse.ArgumentParser:
     add("--synonym-table", nargs="+", type=Path, default=[], metavar="TABLE", help=text)
     add("--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help="such as SimLex-999.txt")
     add("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
-    text = "of each of BLiMP's files (default: %(default)s)"
-    add("--blimp-pairs", type=positive, default=100, metavar="N", help=text)
+    text = "of each of BLiMP's files (default: 100)"
+    add("--blimp-pairs", type=positive, metavar="N", help=text)
     return parser
 
 

@@ -60,13 +60,19 @@ def print_report(evaluate: Callable[[], str]) -> None:
 
 
 def _rate(text: str) -> float:
-    if not 0 < float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f"must be positive, not {text}")
-    return float(text)
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = math.nan
+    if not 0 < rate < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a positive number, not {text}")
+    return rate
 
 
 def _seeds(text: str) -> list[int]:
     seeds = [int(seed) for seed in text.split(",") if seed.isdecimal()]
     if len(set(seeds)) != len(text.split(",")):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of different numbers such as 1,2,3")
+    if max(seeds) >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"{max(seeds)}: must be below 2**31")
     return seeds

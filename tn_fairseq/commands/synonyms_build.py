@@ -56,6 +56,7 @@ from .arguments import command_parser
 from .synonyms_show import add_vocabulary_options, read_words, row_of
 
 EXAMPLES = ("primary", "stay", "large", "begin", "quickly")
+BEYOND_READING = ("top_k", "filter", "same_inflection", "no_contrasts", "stop_words", "swords", "output")
 PAPER = "the paper's figure for 30,522 uncased pieces; it counts words known to WordNet, see --help"
 
 
@@ -73,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         continuations = continues_word(dictionary, args.encoder_json)
     if args.dry_run:
         print(*SOURCES["list"].offer(args.options, dictionary, words).notes, sep="\n")
+        if unused := [name for name in BEYOND_READING if vars(args)[name]]:
+            print("without effect on reading:", ", ".join("--" + name.replace("_", "-") for name in unused))
     else:
         make_table(args, dictionary, words, continuations)
 

@@ -18,6 +18,9 @@ _GAPS = re.compile(r"(?<=\w)(?:\s{2,}|\t)(?=\w)")
 _MOST = 0.9  # the share of a column's cells that decides what it holds
 _LONG = 3.5  # words for each term of a column of definitions
 _CATEGORIES = 30  # distinct values of a column of parts of speech or of relations, at most
+_AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+_COMMAS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")  # between thousands
+_POINTS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
 _FEW = 0.1  # distinct values for each row of a column of categories
 
 
@@ -45,7 +48,7 @@ _SHOWN = ("word", "synonym", "score", "relation")
 
 
 def parse_score(text: str) -> float:
-    """A score, such as 0.9, 0,9 or 90%; raises ValueError for another text."""
+    """A score, such as 0.9, 0,9 or 90%; raises ValueError for another text, and for 1,000, which can mean 1 or 1000."""
     try:
         value = float(text)
     except ValueError:
@@ -57,9 +60,15 @@ def parse_score(text: str) -> float:
 
 def _local_number(text: str) -> float:
     plain = text.rstrip("% ")
-    plain = plain.replace(",", "" if "." in plain else ".")
+    if _AMBIGUOUS.fullmatch(plain):
+        point, thousands = plain.replace(",", "."), plain.replace(",", "")
+        raise ValueError(f"the score {text!r} can mean {point} or {thousands}; write one of them")
+    if _COMMAS.fullmatch(plain):
+        plain = plain.replace(",", "")
+    elif _POINTS.fullmatch(plain):
+        plain = plain.replace(".", "")
     try:
-        return float(plain) / (100 if text.endswith("%") else 1)
+        return float(plain.replace(",", ".")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return math.nan
 
@@ -212,7 +221,10 @@ def _kind(cells: Sequence[str], place: int) -> str:
 
 
 def _counts_up(cells: Sequence[str]) -> bool:
-    values = list(map(parse_score, cells)) if all(map(_is_number, cells)) else []
+    try:
+        values = list(map(parse_score, cells))
+    except ValueError:
+        return False
     return len(values) > 2 and all(two == one + 1 for one, two in pairwise(values))
 
 
@@ -224,7 +236,7 @@ def _is_number(text: str) -> bool:
     try:
         parse_score(text)
     except ValueError:
-        return False
+        return _AMBIGUOUS.fullmatch(text.rstrip("% ")) is not None
     return True
 
 

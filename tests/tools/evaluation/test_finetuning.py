@@ -374,4 +374,8 @@ def test_seeds_must_be_different_numbers(seeds, capsys):
     assert f"{seeds!r} is not a list of different numbers such as 1,2,3" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         get_parser().parse_args([*words, "--lr", "0"])
-    assert "argument --lr: must be positive, not 0" in capsys.readouterr().err
+    assert "argument --lr: must be a positive number, not 0" in capsys.readouterr().err
+    for flag, value, message in (("--lr", "abc", "must be a positive number, not abc"), ("--seeds", 2**31, "2**31")):
+        with pytest.raises(SystemExit):
+            get_parser().parse_args([*words, flag, str(value)])
+        assert message in capsys.readouterr().err

@@ -561,6 +561,7 @@ def test_other_wrong_input(tmp_path):
         if text is not None:
             path.write_text(text) if text else write(small_plan(), path)
         assert message in refused(main, [str(path), "--output", str(tmp_path / "out"), *flags])
+    assert f"--output {path}: is no folder" in refused(main, [str(path), "--output", str(path), "--dry-run"])
 
 
 def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(monkeypatch, tmp_path):

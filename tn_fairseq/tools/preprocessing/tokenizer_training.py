@@ -32,6 +32,7 @@ MIN_FREQUENCY = 2
 SENTENCEPIECE_THREADS = 16
 # SentencePiece skips longer lines; its default limit, 4192 bytes, would lose long paragraphs.
 SENTENCEPIECE_LINE_BYTES = 1 << 24
+SENTENCEPIECE_COVERAGE = 0.98  # at least
 
 
 def train_wordpiece(

@@ -180,6 +180,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     without = ("swords", "word-pairs", "blimp", "synonym-table")
     assert "give --swords, --word-pairs or --blimp" in refusal(bert, without=without)
     assert "--word-pairs and --blimp measure checkpoints" in refusal()
+    assert "--blimp-pairs needs --blimp" in refusal(bert, "--blimp-pairs", 5, without=("blimp",))
     # data
     assert "none.json: No such file" in refusal(bert, swords=tmp_path / "none.json")
     swords = write_swords(tmp_path / "n.json", no_words)

@@ -24,6 +24,7 @@ from .substitution import GAP, ROW_MEASURES, RTD_AUC, find_questions, measure_su
 from .word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
 
 SPEARMAN, MEAN_COSINE, ACCURACY = "Spearman", "mean cosine", "accuracy"
+BLIMP_PAIRS = 100
 BY_PARADIGM = " by paradigm"  # of BLiMP; too many to print
 NO_TARGET = "none of its targets is one piece in the vocabulary"
 OTHER_DATA = "give the data of a model whose vocabulary has English words"
@@ -56,7 +57,7 @@ class LexicalOptions:
     synonym_table: Sequence[Path] = ()
     word_pairs: Sequence[Path] = ()
     blimp: Path | None = None
-    blimp_pairs: int = 100  # of each of BLiMP's files
+    blimp_pairs: int | None = None  # of each of BLiMP's files, by default BLIMP_PAIRS
 
 
 class Part(NamedTuple):
@@ -89,7 +90,7 @@ def parts_of(options: LexicalOptions, vocabulary: Words, tables: Mapping[str, Te
     if options.word_pairs:
         parts.append(_similarities(options.word_pairs, vocabulary))
     if options.blimp is not None:
-        parts.append(_minimal_pairs(options.blimp, options.blimp_pairs, options.data, vocabulary))
+        parts.append(_minimal_pairs(options.blimp, options.blimp_pairs or BLIMP_PAIRS, options.data, vocabulary))
     return parts
 
 

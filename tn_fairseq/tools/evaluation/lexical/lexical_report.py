@@ -85,6 +85,8 @@ def _check(options: LexicalOptions) -> None:
         raise InputError("nothing to measure the checkpoints with; give --swords, --word-pairs or --blimp")
     if not options.checkpoints and (options.word_pairs or options.blimp):
         raise InputError("--word-pairs and --blimp measure checkpoints; give at least one")
+    if options.blimp_pairs is not None and options.blimp is None:
+        raise InputError("--blimp-pairs needs --blimp, the file that has them")
     names = [path.stem for path in options.word_pairs]
     names += [] if options.swords is None else [swords_name(options.swords)]
     names += [] if options.blimp is None else [options.blimp.stem]
