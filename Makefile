@@ -2,7 +2,7 @@
 # make demo   install everything, continue half of a small BERT with three objectives and show what they get wrong
 #             (OPEN=1 opens the page of results in a browser)
 # make demo-from-scratch  the same with a tokenizer and an ELECTRA trained from nothing
-# make test   install everything, lint and run all tests
+# make test   install everything, lint and run all tests but the slow ones
 # make study  install everything, compare objectives over several seeds (SIZE=tiny, cpu or gpu)
 # make slow   install everything, run the slow tests
 # make soak   install everything, run the slow and the longest tests: kills, many workers, randomly damaged files

@@ -8,11 +8,10 @@
 
 Predicts the masked words of a split with each checkpoint of fairseq-train (ELECTRA's generator, BERT, RoBERTa) or each
 masked language model of transformers. Nothing is trained. The text is masked several times; the first masking is the
-one that validation during training uses. Writes
-the rates (the paper's Table 2) to false_negatives.csv and .json, plots of them over training to training.png and .svg,
-and a comparison of the tables to sources.csv. For the checkpoint trained longest, writes pairs of words to pairs.csv
-and cases with their sentences to cases.html. With --teacher, another model reads the same masked text, and the report
-says which wrong predictions it finds likely.
+one that validation during training uses. Writes the rates (the paper's Table 2) to false_negatives.csv and .json, plots
+of them over training to training.png and .svg, and a comparison of the tables to sources.csv. For the checkpoint
+trained longest, writes pairs of words to pairs.csv and cases with their sentences to cases.html. With --teacher,
+another model reads the same masked text, and the report says which wrong predictions it finds likely.
 """
 
 import argparse

@@ -155,7 +155,7 @@ class SynonymTable:
 
     @classmethod
     def from_list(cls, tokenizer: "PreTrainedTokenizerBase", synonyms: str | Path, **options: Any) -> Self:
-        """The synonyms in a file: pairs or groups of words, a thesaurus in MyThes format, or PPDB.
+        """The synonyms in a file: pairs or groups of words, a thesaurus in MyThes format, PPDB, or JSON.
 
         Takes the ``options`` of ``build``, such as ``format``, ``symmetric``, ``min_score`` and ``top_k``.
         """

@@ -29,8 +29,8 @@ class TrueNegativeTrainer(Trainer):
 
     Besides the arguments of ``Trainer``, it takes the name of an objective or a class that extends ``Objective``, its
     options, and a table for the model's tokenizer. Logs, and metrics of evaluations, have the objective's values:
-    losses in bits, and shares in percent. Raises InputError before training for anything that does not fit, and for a
-    first batch that is not one of masked language modeling.
+    losses in bits (but ``loss`` in nats, as in every ``Trainer``), and shares in percent. Raises InputError before
+    training for anything that does not fit, and for a first batch that is not one of masked language modeling.
     """
 
     def __init__(

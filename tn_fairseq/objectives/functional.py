@@ -1,7 +1,8 @@
-"""The objectives of "Language Model Pre-training on True Negatives", as pure functions of tensors.
+"""The objectives, the paper's and ours, as pure functions of tensors.
 
-Every function computes in float32, whatever precision it is given, and returns one value per position: the caller
-decides which positions count, sums them, and divides. N is the number of masked positions, V the dictionary's size.
+Losses are computed in float32, whatever the precision of the input, and have one value per position: the caller
+decides which positions count, sums them, and divides. Functions that return logits keep the precision of their input. N
+is the number of masked positions, V the dictionary's size.
 """
 
 import math

@@ -207,7 +207,7 @@ SOURCES = {
         _list,
         ("in the list", None, "with a synonym in the dictionary"),
         flag="--synonyms",
-        help="pairs or groups of words (.tsv, .csv, .txt), a thesaurus in MyThes format (.dat), or PPDB",
+        help="pairs or groups of words (.tsv, .csv, .txt), a thesaurus in MyThes format (.dat), PPDB, or JSON",
     ),
 }
 FILTERS = ("vectors", "model")  # their vectors can also filter the pairs of other sources

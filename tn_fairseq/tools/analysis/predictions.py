@@ -78,7 +78,7 @@ def load_split(loaded: Loaded, data_bin: Path, split: str) -> FairseqDataset:
 
 
 def batches_of(loaded: Loaded, dataset: FairseqDataset, max_sequences: int | None) -> list[list[int]]:
-    """The same batches as in validation during training, because our tasks draw the masks of a batch together."""
+    """The same batches as in validation during training."""
     limit = utils.resolve_max_positions(loaded.task.max_positions(), loaded.model.max_positions())
     indices = dataset.ordered_indices()
     indices = loaded.task.filter_indices_by_size(indices, dataset, limit, ignore_invalid_inputs=True)
