@@ -249,6 +249,9 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(finished, tmp_pat
     def refusal(path: Path) -> str:
         return refused(main, [*words, "--earlier", str(path)])
 
+    for same in (["--earlier", str(other)] * 2, ["--earlier", str(folder / "study.json")]):
+        assert "would count twice; give the study.json of another folder, once" in refused(main, [*words, *same])
+
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
     (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
     assert "empty.json: is not the study.json of a study; give" in refusal(tmp_path / "empty.json")
@@ -339,6 +342,10 @@ def test_only_the_sources_that_the_starts_use_are_needed(tmp_path):
         run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     (tmp_path / "a").touch()
     run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
+    for name in ("a+b.txt", "c d.txt"):
+        (tmp_path / name).touch()
+    start.measures["lexical"] = Measure(flags="--swords sources/text/a+b.txt --x 'sources/text/c d.txt' sources/text/*")
+    run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     start.measures["lexical"] = Measure(flags="--swords sources/textbook/swords.json.gz")
     with pytest.raises(ValueError, match="swords.json.gz: is missing$"):
         run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
@@ -390,7 +397,9 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     shutil.rmtree(folder / "measures" / "scratch" / "rates" / "plain" / "seed2")
     plan = small_plan()
     path = write(plan, tmp_path / "plan.yaml")
-    (left,) = study(path, folder, "--dry-run").stdout.splitlines()
+    left, measures_left = study(path, folder, "--dry-run").stdout.splitlines()
+    assert measures_left == "# then these measures of scratch: rates"
+    assert not study(path, folder, "--dry-run", "--no-training").stdout.startswith("fairseq-train")
     words = [str(PLUGIN) if word == "$(tn-fairseq user-dir)" else word for word in shlex.split(left)]
     half = run_command(*words, "--max-update", "2", cwd=folder)  # as if it had been killed
     assert half.code == 0, half.output
@@ -562,6 +571,12 @@ def test_other_wrong_input(tmp_path):
             path.write_text(text) if text else write(small_plan(), path)
         assert message in refused(main, [str(path), "--output", str(tmp_path / "out"), *flags])
     assert f"--output {path}: is no folder" in refused(main, [str(path), "--output", str(path), "--dry-run"])
+    write(small_plan(), path)
+    nothing = refused(main, [str(path), "--output", str(tmp_path / "out"), "--no-training"])
+    assert f"--output {tmp_path / 'out'}: has no finished run of {path}" in nothing
+    (tmp_path / "index.html").write_text("mine")
+    replaced = refused(main, [str(path), "--output", str(tmp_path)])
+    assert replaced == f"error: {tmp_path / 'index.html'}: would be replaced; give another --output, or move it"
 
 
 def test_a_run_that_cannot_be_written_is_reported_and_the_others_go_on(monkeypatch, tmp_path):
@@ -632,6 +647,13 @@ def test_a_run_that_is_trained_again_is_measured_again(monkeypatch, tmp_path):
     for path in (*old, kept):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    runner.run = lambda words, log: 0
+    ended = "s/plain/seed1 failed: it ended after 0 of 3 updates (see "
+    assert run_study.train(start, run, runner, training=True).startswith(ended)
+    assert not measures.is_finished(tmp_path, run)
+    (tmp_path / run.folder / "run.json").unlink()
+    old[0].parent.mkdir(parents=True, exist_ok=True)
+    old[0].touch()
     runner.run = lambda words, log: 1
     assert run_study.train(start, run, runner, training=True) and kept.exists() and not any(map(Path.exists, old))
     old[0].parent.mkdir(parents=True)
@@ -661,13 +683,25 @@ def test_curves_by_hand():
 def test_a_long_curve_is_thinned_to_means_and_keeps_its_end(monkeypatch):
     monkeypatch.setattr(figures, "MOST_POINTS", 3)
     short = {"updates": [10, 20, 30], "accuracy": [1, 2, 3], "loss": [3, 2, 1]}
-    assert figures.thinned(short) is short
+    assert figures.thinned(short, 20) is short
 
     long = {"updates": [10, 20, 30, 40, 50], "accuracy": [1, 3, 5, 9, 10], "loss": [5, 4, 3, 2, 1.0014]}
     thin = {"updates": [10, 30, 50], "accuracy": [1, 4, 9.5], "loss": [5, 3.5, 1.501]}
-    assert figures.thinned(long) == thin and figures.thinned(thin) is thin
-    assert figures.thinned({"updates": [], "accuracy": [], "loss": []})["updates"] == []
+    assert figures.thinned(long, 40) == thin and figures.thinned(thin, 40) is thin
+    assert figures.thinned({"updates": [], "accuracy": [], "loss": []}, 40)["updates"] == []
     assert figures.smoothed(thin, 40)[1][-1] == 6.75 == figures.smoothed(long, 40)[1][-1]
+    # two points of 10 updates each do not make a window of 30
+    assert figures.thinned(long, 30) == long
+
+
+@pytest.mark.parametrize("count", [500, 1000, 9990])
+def test_the_last_updates_are_as_many_as_the_figure_says(count):
+    updates = [10 * number for number in range(1, count + 1)]
+    last = [100.0 * (at > updates[-1] - 100) for at in updates]
+    curve = figures.thinned({"updates": updates, "accuracy": last, "loss": last}, 100)
+    of_end, _, _, reached = figures.curve_figures(curve, Measure(window=100, levels=[50]))
+    assert of_end[0][1] == "accuracy of the last 100 updates" and of_end[1] == 100
+    assert reached[1] == pytest.approx(updates[-1] - 50, abs=50)
 
 
 def test_a_curve_with_regular_updates_is_written_with_their_distance():
@@ -695,6 +729,23 @@ def test_curves_are_compared_at_the_updates_that_all_have():
     }
     start = Start(baseline="plain", log_every=1, measures={"logs": Measure(window=1)})
     assert study_plots.paired_curves(start, of_start) == {"new": ([20, 40], [1, 1])}
+
+
+def test_data_of_a_preparation_that_was_killed_is_not_used(tmp_path, monkeypatch):
+    step = Step("made", "sh -c 'echo part > made; sleep 0.1; echo rest >> made'")
+
+    def killed(*words: object) -> int:
+        (tmp_path / "made").write_text("part\n")
+        raise launching.Stopped
+
+    with launching.launching(tmp_path / LOCK, "locked", tmp_path) as launcher:
+        runner = Runner(tmp_path, launcher, threads=1)
+        with monkeypatch.context() as patched, pytest.raises(launching.Stopped):
+            patched.setattr(runner, "run", killed)
+            runner.prepare("start", [step])
+        runner.prepare("start", [step])
+    assert (tmp_path / "made").read_text() == "part\nrest\n"
+    assert not list((tmp_path / "logs").glob("*.unfinished"))
 
 
 def test_data_that_another_command_prepared_is_refused(tmp_path):

@@ -75,7 +75,8 @@ Curve = dict[str, list[float]]
 
 def collect(plan: Plan, folder: Path, machine: dict[str, str], earlier: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Everything that the report shows, as JSON."""
-    seconds = sum(one["seconds"] for one in read_record(folder) if not one["command"].startswith("fairseq-train"))
+    # the hours of the runs are those of their logs
+    seconds = sum(one["seconds"] for one in read_record(folder) if not Path(one["log"]).is_relative_to("runs"))
     machines = [machine, *(study["machine"] for study in earlier)]  # an earlier study may have joined several
     processors = dict.fromkeys(name for one in machines for name in one["processor"].split("; "))
     everything = {
@@ -198,9 +199,10 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[dict[
     runs = runs_of(name, start)
     finished = [run for run in runs if is_finished(folder, run)]
     speeds, costs = cost_rows(name, start, folder)
+    logs = start.measures.get("logs", Measure())
     figures = Figures(
         about={run: about_run(run, folder) for run in runs},
-        curves={run: read_curve(folder / run.folder / LOG) for run in finished},
+        curves={run: thinned(read_curve(folder / run.folder / LOG), logs.window) for run in finished},
         # rounded before they are compared, so that an earlier study's figures give the same comparisons
         rates=rounded([row for run in finished for row in read_rates(folder, run)]),
         elsewhere=rounded(elsewhere_rows(start, finished, folder)),
@@ -211,10 +213,8 @@ def collect_start(name: str, start: Start, folder: Path, earlier: Sequence[dict[
     )
     for study in earlier:
         add_earlier(figures, study, [run for run in finished_of(study, runs) if run not in finished])
-    logs = start.measures.get("logs", Measure())  # may leave an arm out
-    figures.curves = {
-        run: thinned(curve) for run, curve in figures.curves.items() if run.arm in (logs.arms or start.arms)
-    }
+    # the measure may leave an arm out
+    figures.curves = {run: curve for run, curve in figures.curves.items() if run.arm in (logs.arms or start.arms)}
     # an earlier study may have measured other arms, too
     words, costs = ([row for row in rows if row["arm"] in start.arms] for rows in (figures.words, figures.costs))
     comparisons = compare_all(figures, start)
@@ -341,11 +341,16 @@ def read_curve(log: Path) -> Curve:
     return {name: [float(record[column]) for record in records] for name, column in columns.items()}
 
 
-def thinned(curve: Curve) -> Curve:
-    """A curve of at most ``MOST_POINTS`` points, which are means of as many neighbors each, up to the last one."""
+def thinned(curve: Curve, window: int) -> Curve:
+    """A curve of points that are means of as many neighbors each, up to the last one.
+
+    It has about ``MOST_POINTS`` points, or more if the last ``window`` updates were no multiple of a point's.
+    """
     points = len(curve["updates"])
-    size = math.ceil(points / MOST_POINTS)
-    if size <= 1:
+    sizes = range(math.ceil(points / MOST_POINTS), 1, -1)
+    spacing = curve["updates"][1] - curve["updates"][0] if sizes else 1
+    size = next((size for size in sizes if window % (size * spacing) == 0), 1)
+    if size == 1:
         return curve
     groups = [slice(max(end - size, 0), end) for end in reversed(range(points, 0, -size))]
     means = {column: [round(fmean(curve[column][group]), 3) for group in groups] for column in ("accuracy", "loss")}

@@ -131,6 +131,29 @@ def _words_of_run(measure: str, flags: str, start: Start, run: Run, output: Path
     return [*words, *shlex.split(own), "--output", str(output), *(["--", *shlex.split(more)] if sign else [])]
 
 
+def measures_left(name: str, start: Start, runs: Sequence[Run], folder: Path) -> list[str]:
+    """The measures that ``runs``, or all runs together, still lack; a run without training lacks all of its own."""
+    lacking = []
+    for measure, settings in measures_of_runs(start).items():
+        about = [run for run in measured_runs(name, start, settings) if run in runs]
+        places = {run: place_of_run(run, measure) for run in about}
+        words = {run: _words_of_run(measure, settings.flags, start, run, places[run]) for run in about}
+        if not all(is_measured(folder / places[run], RESULTS[kind_of(measure)], words[run], [run]) for run in about):
+            lacking.append(measure)
+    together = [measure for measure in start.measures if measure in COMMANDS and runs]
+    return lacking + [one for one in together if not (folder / place(name, one) / RESULTS[one]).exists()]
+
+
+def is_measured(folder: Path, result: str, words: Sequence[str], runs: Sequence[Run]) -> bool:
+    """Whether the folder of a measure has the result of this command about these runs."""
+    known = folder / COMMAND
+    return (folder / result).exists() and known.exists() and renamed(known.read_text("utf-8")) == _record(words, runs)
+
+
+def _record(words: Sequence[str], runs: Sequence[Run]) -> str:
+    return "\n".join([shown(words), *map(str, runs)]) + "\n"
+
+
 def measured_runs(name: str, start: Start, measure: Measure) -> list[Run]:
     """The runs that a measure is about, finished or not."""
     return [
@@ -160,9 +183,8 @@ def _measure(
 ) -> str | None:
     """Run a command of a measure unless its result is from the same command and the same runs; return what failed."""
     folder = runner.folder / output
-    wanted = "\n".join([shown(words), *map(str, runs)]) + "\n"
     known = folder / COMMAND
-    if (folder / result).exists() and known.exists() and renamed(known.read_text(encoding="utf-8")) == wanted:
+    if is_measured(folder, result, words, runs):
         return None
     known.unlink(missing_ok=True)
     say(title)
@@ -170,7 +192,7 @@ def _measure(
     code = runner.run(words, log)
     if code:
         return f"{title} failed with exit code {code}: {last_line(runner.folder / log)} (see {runner.folder / log})"
-    write_text(known, wanted)
+    write_text(known, _record(words, runs))
     return None
 
 

@@ -20,7 +20,7 @@ from ..reporting.paper import (
 )
 from ..reporting.statistics import mean_interval
 from .figures import FINE_TUNING, HELD_OUT, RATES, RECOVERED
-from .plan import Plan
+from .plan import Plan, updates_of_arm
 from .statements import Row, short
 
 NOTHING, REPEAT = "-", "H100 hours"
@@ -188,7 +188,7 @@ def our_rates(plan: Plan, results: dict[str, Any]) -> list[list[str]]:
                 by_updates.setdefault(row["updates"], []).append(row)
         for updates, rows in sorted(by_updates.items()):
             cells = [_cell([row[rate] for row in rows], 2) for rate in ("sequence_rate", "prediction_rate")]
-            lines.append([label, f"{100 * updates / plan.starts[name].updates:.3g}%", *cells, ""])
+            lines.append([label, f"{100 * updates / updates_of_arm(plan.starts[name], arm):.3g}%", *cells, ""])
     return lines
 
 

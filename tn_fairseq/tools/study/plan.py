@@ -39,6 +39,8 @@ ONLY_OF = {
 FIXED = {
     *("--seed", "--save-dir", "--max-update", "--total-num-update", "--user-dir", "--log-format", "--log-interval"),
     *("--save-interval-updates", "--no-epoch-checkpoints", "--no-save", "--disable-validation", "--restore-file"),
+    *("--no-last-checkpoints", "--checkpoint-suffix", "--max-epoch", "--stop-time-hours", "--stop-min-lr"),
+    *("--patience", "--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
 }
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

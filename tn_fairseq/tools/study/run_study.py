@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -31,14 +32,16 @@ from .measures import (
     keep_weights,
     measure_run,
     measure_together,
+    measures_left,
     prepare_measures,
     updates_in,
 )
 from .plan import Plan, Run, Start, hint, read_plan, runs_of, training_command, updates_of_arm
 from .progress import clock, hours_left
-from .runner import LOCK, Runner, say, shown
-from .study_report import write_study
+from .runner import LOCK, Runner, is_prepared, say, shown
+from .study_report import JSON, check_free, write_study
 
+_FILE = re.compile(r"\bsources/[^\s'\"<>|;&()]+")  # in a command, also in one of a shell
 SECONDS = 30  # between two updates of the line that says how much time is left
 PLANS = PLUGIN.parent / "examples" / "study" / "plans"  # in a clone
 
@@ -66,12 +69,22 @@ def run_study(options: StudyOptions) -> None:
     for name in options.start or []:
         if name not in plan.starts:
             raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
+    places = [place.resolve() for place in options.earlier]
+    for place in places:
+        if place == (options.output / JSON).resolve() or places.count(place) > 1:
+            raise InputError(f"--earlier {place}: would count twice; give the study.json of another folder, once")
     earlier = [read_earlier(path, plan) for path in options.earlier]
     runs, known = runs_left(plan, options, earlier)
+    for name, start_runs in runs.items():
+        for run in start_runs:  # before hours of training
+            check_settings(options.output, plan.starts[name], run)
     if options.dry_run:
-        commands = remaining_commands(options.output, plan, runs)
+        commands = remaining_commands(options.output, plan, runs, not options.no_training)
         print("\n".join(commands) or f"nothing is left to do in {options.output}")
         return
+    if options.no_training and not (runs or earlier):
+        raise InputError(f"--output {options.output}: has no finished run of {path}, so there is nothing to report")
+    check_free(options.output, path)
     busy = f"{options.output}: another study, or a run that it started, is still working there; wait for it to end"
     try:
         with launching(options.output / LOCK, busy, options.output) as launcher:
@@ -112,9 +125,6 @@ def carry_out(
     def left() -> str:
         return clock(hours_left(plan, chain(*runs.values()), runner.folder, parallel, known))
 
-    for name, start_runs in runs.items():
-        for run in start_runs:  # before hours of training
-            check_settings(runner.folder, plan.starts[name], run)
     count = sum(not is_finished(runner.folder, run) for run in chain(*runs.values()))
     if training and count:
         print(f"runs left: {count}; {left()} with {parallel} at a time", flush=True)
@@ -150,10 +160,12 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
         elif link.exists():
             raise InputError(f"{link}: not a link, as in a folder that was copied; delete it")
         link.symlink_to(place)
-    commands = [step.command for start in starts for step in start.steps() if not (folder / step.output).exists()]
+    commands = [step.command for start in starts for step in start.steps() if not is_prepared(folder, step)]
     commands += [measure.flags for start in starts for measure in start.measures.values()]
-    for file in re.findall(r"\bsources/[\w./-]+", " ".join(commands)):
-        if not (folder / file).exists():
+    words = [word for command in commands for word in shlex.split(command)]
+    known = [word for word in words if (folder / word).exists()]  # also with spaces
+    for file in _FILE.findall(" ".join(word for word in words if word not in known)):
+        if not ("*" in file or "?" in file or (folder / file).exists()):
             name = file.removeprefix("sources/")
             raise InputError(f"{(folder / file).resolve()}: is missing{hint(plan, name)}")
 
@@ -227,6 +239,11 @@ def train(start: Start, run: Run, runner: Runner, training: bool) -> str | None:
             error = last_line(folder / LOG)
             write_state(folder, {**state, "state": "failed", "exit_code": code, "error": error})
             return f"{run} failed with exit code {code}: {error} (see {folder / LOG})"
+        made, wanted = updates_in(folder / LAST), updates_of_arm(start, run.arm)
+        if made < wanted:
+            error = f"it ended after {made:,} of {wanted:,} updates"
+            write_state(folder, {**state, "state": "failed", "exit_code": code, "error": error})
+            return f"{run} failed: {error} (see {folder / LOG})"
     keep_weights(folder)
     write_state(folder, {**state, "state": "finished"})
     return None
@@ -236,14 +253,17 @@ def write_state(folder: Path, state: dict) -> None:
     write_text(folder / STATE, json.dumps({**state, "written": time.strftime("%Y-%m-%d %H:%M:%S")}, indent=2) + "\n")
 
 
-def remaining_commands(folder: Path, plan: Plan, runs: dict[str, list[Run]]) -> list[str]:
-    """The commands of preparation and training that are left."""
+def remaining_commands(folder: Path, plan: Plan, runs: dict[str, list[Run]], training: bool) -> list[str]:
+    """The commands of preparation and training that are left, and a comment that names the measures."""
     lines = []
     for name, start_runs in runs.items():
         start = plan.starts[name]
-        lines += [step.command.strip() for step in start.prepare if not (folder / step.output).exists()]
+        lines += [step.command.strip() for step in start.prepare if not is_prepared(folder, step)]
         left = [run for run in start_runs if not is_finished(folder, run)]
-        lines += [shown(training_command(start, run)) for run in left]
+        lines += [shown(training_command(start, run)) for run in left if training]
+        about = start_runs if training else [run for run in start_runs if run not in left]
+        if measures := measures_left(name, start, about, folder):
+            lines.append(f"# then these measures of {name}: {', '.join(measures)}")
     return lines
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ...core import PLUGIN
 from ...core.earlier_names import renamed
@@ -48,13 +49,10 @@ class Runner:
 
     def prepare(self, title: str, steps: Sequence[Step]) -> None:
         """Run the steps whose output is missing; raises InputError if one fails, or its command was another one."""
-        records = read_record(self.folder)
-        made_by = {one.get("output"): one["command"] for one in records if one["exit_code"] == 0}
-        last_code = {one.get("output"): one["exit_code"] for one in records}
+        made_by = {one.get("output"): one["command"] for one in read_record(self.folder) if one["exit_code"] == 0}
         for number, step in enumerate(steps, start=1):
             words, log = shlex.split(step.command), Path("logs", f"{title}.prepare{number}.log")
-            # a command that failed may have written its output before
-            if (self.folder / step.output).exists() and not last_code.get(step.output):
+            if is_prepared(self.folder, step):
                 if made_by.get(step.output, shown(words)) != shown(words):
                     raise InputError(
                         f"{self.folder / step.output}: was made by another command than that of the plan now; give "
@@ -62,9 +60,23 @@ class Runner:
                     )
                 continue
             print(f"$ {shown(words)}", flush=True)
+            unfinished = _unfinished(self.folder, step)
+            unfinished.parent.mkdir(exist_ok=True)
+            unfinished.touch()
             if self.run(words, log, step.output) or not (self.folder / step.output).exists():
                 reason = f"{last_line(self.folder / log)} (see {self.folder / log})"
                 raise InputError(f"{title}: {step.output} could not be prepared: {reason}")
+            unfinished.unlink()
+
+
+def is_prepared(folder: Path, step: Step) -> bool:
+    """Whether the output of a step exists, and the command that wrote it has ended without a failure."""
+    return (folder / step.output).exists() and not _unfinished(folder, step).exists()
+
+
+def _unfinished(folder: Path, step: Step) -> Path:
+    """A file that exists while the command of a step runs, and afterwards unless it succeeds: it may be killed."""
+    return folder / "logs" / f"{quote(step.output, safe='')}.unfinished"
 
 
 def say(text: str, end: str = "\n") -> None:

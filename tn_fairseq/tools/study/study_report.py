@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import InputError
 from ...core.files import write_text
 from .discussion import TITLE, Discussion, read_discussion
 from .figures import collect, compact
 from .paper_tables import NOTE, PAPER, at_a_glance, glance, paper_tables
 from .plan import Plan
-from .runner import RECORD
+from .runner import LOCK, RECORD
 from .statements import (
     GROUPS,
     NOTES,
@@ -31,7 +32,8 @@ from .statements import (
 from .study_page import page
 from .study_plots import PLOTS, draw_doses, draw_start
 
-JSON, PAGE, SUMMARY, DISCUSSION = "study.json", "index.html", "summary.md", "discussion.txt"
+JSON, PAGE, SUMMARY, PLAN = "study.json", "index.html", "summary.md", "plan.yaml"
+DISCUSSION = "discussion.txt"
 
 
 def write_study(
@@ -40,8 +42,8 @@ def write_study(
     """Write study.json, the plots, summary.md and index.html to the study's folder, and print their paths."""
     results = collect(plan, folder, machine, earlier)
     write_text(folder / JSON, json.dumps(compact(results), separators=(",", ":"), ensure_ascii=False) + "\n")
-    if path.resolve() != (folder / "plan.yaml").resolve():
-        write_text(folder / "plan.yaml", path.read_text(encoding="utf-8"))
+    if path.resolve() != (folder / PLAN).resolve():
+        write_text(folder / PLAN, path.read_text(encoding="utf-8"))
     shared = draw_doses(plan, results, folder)
     plots = {"": shared} | {
         name: draw_start(name, plan.starts[name], start_results, folder)
@@ -58,7 +60,19 @@ def write_study(
         (JSON, "all figures"),
         (RECORD, "commands"),
     ):
-        print(f"  {folder / name}  {what}")
+        if (folder / name).exists():
+            print(f"  {folder / name}  {what}")
+
+
+def check_free(folder: Path, plan: Path) -> None:
+    """Raises InputError for a folder without a study that has files with the names of its report.
+
+    The ``plan`` of the study may be among them.
+    """
+    if not ((folder / JSON).exists() or (folder / LOCK).exists()):
+        for place in (folder / name for name in (PLAN, PAGE, SUMMARY)):
+            if place.exists() and place.resolve() != plan.resolve():
+                raise InputError(f"{place}: would be replaced; give another --output, or move it")
 
 
 def summary(
