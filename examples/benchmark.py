@@ -99,22 +99,38 @@ def main() -> None:
 
 def parse_args() -> argparse.Namespace:
     """The command's options."""
+    # imported here because it registers the plugin, which other processes that import this module must not do
+    from tn_fairseq.commands.arguments import positive
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
+    parser.add_argument("--output", type=results_name, required=True, metavar="NAME", help="NAME.json is written")
     parser.add_argument("--arch", default="electra_small", help="an electra_* architecture (default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, default=16, metavar="N", help="sequences (default: %(default)s)")
-    parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in each (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns per subject (default: %(default)s)")
+    parser.add_argument("--batch-size", type=positive, default=16, metavar="N", help="sequences (default: %(default)s)")
+    parser.add_argument(
+        "--length", type=positive, default=128, metavar="N", help="tokens in each (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=positive, default=5, metavar="N", help="turns per subject (default: %(default)s)"
+    )
     parser.add_argument("--seconds", type=float, default=10, metavar="S", help="time per turn (default: %(default)s)")
-    parser.add_argument("--updates", type=int, default=40, metavar="N", help="for fairseq-train (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
+    parser.add_argument(
+        "--updates", type=positive, default=40, metavar="N", help="for fairseq-train (default: %(default)s)"
+    )
+    parser.add_argument("--threads", type=positive, default=os.cpu_count(), metavar="N", help="(default: all cores)")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--only-batches", action="store_true", help="compare only how fast batches are made")
     only.add_argument("--only-teachers", action="store_true", help="compare only what a teacher costs")
     parser.add_argument(
         "--precisions", nargs="+", choices=PRECISIONS["cuda"], help="(default: all that the device has)"
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not args.arch.startswith("electra_"):
+        parser.error(f"--arch {args.arch}: must be an electra_* architecture")
+    if args.updates < 2 * TRAINER_INTERVAL:
+        parser.error(
+            f"--updates {args.updates}: must be at least {2 * TRAINER_INTERVAL}, because the first are not timed"
+        )
+    return args
 
 
 # The subjects. Each is built in its own process; ``run`` takes a turn and returns the mean seconds of a step.
@@ -789,10 +805,18 @@ def _machine(device: str, threads: int) -> dict[str, str]:
     return {"device": described, "system": platform.platform(), "python": platform.python_version(), **versions}
 
 
+def results_name(text: str) -> Path:
+    """The name of the results, whose folder is made; raises argparse.ArgumentTypeError before anything is measured."""
+    try:
+        Path(text).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{Path(text).parent}: {error.strerror}; name another folder") from None
+    return Path(text)
+
+
 def write_results(results: dict[str, Any], output: Path) -> None:
     """Write a benchmark's results to OUTPUT.json and print the path."""
     path = output.with_name(f"{output.name}.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(f"\nwrote {path}")
 

@@ -88,7 +88,8 @@ def main() -> None:
     except OSError as error:
         raise SystemExit(f"error: {args.output}: {error.strerror}; name another folder with --output") from None
     results = circumstances(device, torch.get_num_threads())
-    results |= {"steps": earlier(args.output, results["machine"]["device"]), "left out": []}
+    results["dry run"] = args.dry_run
+    results |= {"steps": earlier(args.output, results), "left out": []}
     print(f"{results['machine']['device']}, torch {results['machine']['torch']}")
     with tempfile.TemporaryDirectory() as folder:
         common = {"device": device, "threads": torch.get_num_threads(), "seconds": 0.2 if device == "cuda" else 0.01}
@@ -119,8 +120,8 @@ def main() -> None:
         print(f"\nwrote {args.output / 'results.json'}")
 
 
-def earlier(output: Path, device: str) -> dict[str, Any]:
-    """The steps of an earlier run on the same device that did not fail."""
+def earlier(output: Path, results: dict[str, Any]) -> dict[str, Any]:
+    """The steps of an earlier run in the same circumstances that did not fail."""
     path = output / "results.json"
     if not path.exists():
         return {}
@@ -128,10 +129,15 @@ def earlier(output: Path, device: str) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise SystemExit(f"error: {path}: is not complete; delete it, and run the same command again") from None
-    before = found["machine"]["device"]
-    if before != device:
-        raise SystemExit(f"error: {path}: was measured on {before}, and this is {device}; give another --output")
+    before, now = map(_conditions, (found, results))
+    if before != now:
+        raise SystemExit(f"error: {path}: was measured on {before}, and this is {now}; give another --output")
     return {title: one for title, one in found["steps"].items() if "error" not in one}
+
+
+def _conditions(results: dict[str, Any]) -> str:
+    machine = results["machine"]
+    return f"{machine['device']} with torch {machine['torch']}" + ", in a dry run" * results.get("dry run", False)
 
 
 def parse_args() -> argparse.Namespace:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmark import circumstances, show, write_results
+from benchmark import circumstances, results_name, show, write_results
 from tqdm import tqdm
 
 PREPROCESS = Path(__file__).resolve().parent.parent / "preprocess"
@@ -53,25 +53,35 @@ def main() -> None:
 
 def parse_args() -> argparse.Namespace:
     """The command's options."""
+    # imported here because it registers the plugin, which other processes that import this module must not do
+    from tn_fairseq.commands.arguments import positive
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="FILE", help="UTF-8, one sentence a line")
     parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as for binarize")
-    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="runs of each (default: %(default)s)")
+    parser.add_argument("--output", type=results_name, required=True, metavar="NAME", help="NAME.json is written")
+    parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="runs of each (default: %(default)s)")
     cores = sorted({1, os.cpu_count()})
-    parser.add_argument("--workers", type=int, nargs="+", default=cores, metavar="N", help="(default: 1 and all cores)")
+    parser.add_argument(
+        "--workers", type=positive, nargs="+", default=cores, metavar="N", help="(default: 1 and all cores)"
+    )
     sizes = "copies of the text, the fewest first (default: %(default)s)"
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 4], metavar="N", help=sizes)
-    parser.add_argument("--vectors", type=int, default=400_000, metavar="N", help="word vectors (default: %(default)s)")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=[1, 2, 4], metavar="N", help=sizes)
+    parser.add_argument(
+        "--vectors", type=positive, default=400_000, metavar="N", help="word vectors (default: %(default)s)"
+    )
     return parser.parse_args()
 
 
 def read_text(path: Path) -> bytes:
     """The text to measure with. Raises ``SystemExit`` with one line if it cannot be read."""
     try:
-        return path.read_bytes()
+        text = path.read_bytes()
     except OSError as error:
         raise SystemExit(f"error: {path}: {error.strerror}; name a text file") from None
+    if not text.strip():
+        raise SystemExit(f"error: {path}: has no text; name a text file")
+    return text
 
 
 def measure_binarize(args: argparse.Namespace, folder: Path) -> dict[str, Any]:

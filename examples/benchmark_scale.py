@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmark import circumstances, show, write_results
+from benchmark import circumstances, results_name, show, write_results
 from benchmark_preprocessing import read_text
 from tqdm import tqdm
 
@@ -60,18 +60,19 @@ def main() -> None:
 
 def parse_args() -> argparse.Namespace:
     """The command's options."""
+    # imported here because it registers the plugin, which other processes that import this module must not do
+    from tn_fairseq.commands.arguments import positive
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, metavar="FILE", help="UTF-8, one sentence a line")
     parser.add_argument("--tokenizer", type=Path, required=True, metavar="DIR-OR-FILE", help="as for binarize")
-    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
+    parser.add_argument("--output", type=results_name, required=True, metavar="NAME", help="NAME.json is written")
+    parser.add_argument("--workers", type=positive, default=os.cpu_count(), metavar="N", help="(default: all cores)")
     sizes = "copies of the text, two or more increasing numbers (default: %(default)s)"
-    parser.add_argument("--copies", type=int, nargs="+", default=[4, 16], metavar="N", help=sizes)
+    parser.add_argument("--copies", type=positive, nargs="+", default=[4, 16], metavar="N", help=sizes)
     args = parser.parse_args()
-    if len(args.copies) < 2 or sorted(set(args.copies)) != args.copies or args.copies[0] < 1:
-        parser.error("--copies must be two or more positive, increasing numbers")
-    if args.workers < 1:
-        parser.error("--workers must be positive")
+    if len(args.copies) < 2 or sorted(set(args.copies)) != args.copies:
+        parser.error("--copies must be two or more increasing numbers")
     return args
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmark import VOCABULARY_SIZE, circumstances, show, write_results
+from benchmark import VOCABULARY_SIZE, circumstances, results_name, show, write_results
 from tokenizers import Tokenizer, models
 from tqdm import tqdm
 from transformers import (
@@ -35,6 +35,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from tn_fairseq.commands.arguments import positive
 from tn_fairseq.core.synonym_table import PADDING
 from tn_fairseq.huggingface import SynonymTable, TrueNegativeTrainer
 from tn_fairseq.huggingface.synonyms import TokenizerSymbols
@@ -43,6 +44,7 @@ SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask
 OBJECTIVES = ("mlm", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl", "mlm_synonym_marginal", "mlm_synonym_tying")
 PLAIN, AGAIN, PASSES = "Trainer", "Trainer, again", "extra passes of mlm_sent_kl"
 UNCOUNTED = 1  # updates at the start of each turn
+HEAD = 64  # the size of an attention head, as in BERT
 SYNONYMS = 20  # of each third word
 
 
@@ -90,17 +92,22 @@ def main() -> None:
 def parse_args() -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help="NAME.json is written")
-    parser.add_argument("--layers", type=int, default=12, metavar="N", help="(default: %(default)s)")
-    parser.add_argument("--width", type=int, default=256, metavar="N", help="(default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, default=8, metavar="N", help="sequences (default: %(default)s)")
-    parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in each (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="turns of each (default: %(default)s)")
+    parser.add_argument("--output", type=results_name, required=True, metavar="NAME", help="NAME.json is written")
+    parser.add_argument("--layers", type=positive, default=12, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--width", type=positive, default=256, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--batch-size", type=positive, default=8, metavar="N", help="sequences (default: %(default)s)")
     parser.add_argument(
-        "--updates", type=int, default=2, metavar="N", help="that count in a turn (default: %(default)s)"
+        "--length", type=positive, default=128, metavar="N", help="tokens in each (default: %(default)s)"
     )
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), metavar="N", help="(default: all cores)")
-    return parser.parse_args()
+    parser.add_argument("--rounds", type=positive, default=7, metavar="N", help="turns of each (default: %(default)s)")
+    parser.add_argument(
+        "--updates", type=positive, default=2, metavar="N", help="that count in a turn (default: %(default)s)"
+    )
+    parser.add_argument("--threads", type=positive, default=os.cpu_count(), metavar="N", help="(default: all cores)")
+    args = parser.parse_args()
+    if args.width % HEAD:
+        parser.error(f"--width {args.width}: must be a multiple of {HEAD}, the size of an attention head")
+    return args
 
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
@@ -119,7 +126,7 @@ def make_trainers(
     trainers = {}
     for name in (PLAIN, *OBJECTIVES, AGAIN):
         torch.manual_seed(1)
-        sizes = {"num_hidden_layers": args.layers, "hidden_size": args.width, "num_attention_heads": args.width // 64}
+        sizes = {"num_hidden_layers": args.layers, "hidden_size": args.width, "num_attention_heads": args.width // HEAD}
         config = BertConfig(vocab_size=VOCABULARY_SIZE, intermediate_size=4 * args.width, **sizes)
         settings = TrainingArguments(
             output_dir=str(folder / name),

@@ -95,6 +95,10 @@ def main() -> None:
     synonyms = SynonymTable.from_wordnet(tokenizer)
     print(synonyms)
 
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--output {args.output}: {error.strerror}; name another folder") from None
     evaluations = {}
     quiet = not sys.stderr.isatty()
     if quiet:

@@ -76,6 +76,25 @@ def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
         assert f"{mode}, 4 x {length} " in shown
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--rounds", "0"], "--rounds: must be a positive integer, not 0"),
+        (["--arch", "bert_tiny"], "--arch bert_tiny: must be an electra_* architecture"),
+        (["--updates", "9"], "--updates 9: must be at least 10, because the first are not timed"),
+        (["--output", "{}/file/name"], "file: File exists; name another folder"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys, flags, message):
+    benchmark = load_script("examples/benchmark.py")
+    (tmp_path / "file").touch()
+    words = ["--output", str(tmp_path / "x"), *(flag.format(tmp_path) for flag in flags)]
+    monkeypatch.setattr(sys, "argv", ["benchmark.py", *words])
+    with pytest.raises(SystemExit, match="2"):
+        benchmark.main()
+    assert message in capsys.readouterr().err
+
+
 def test_both_sides_mask_as_many_of_the_same_tokens(tmp_path):
     pytest.importorskip("transformers")
     benchmark = load_script("examples/benchmark.py")

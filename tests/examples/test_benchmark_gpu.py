@@ -6,6 +6,7 @@ import warnings
 from types import SimpleNamespace
 
 import pytest
+import torch
 from helpers import PLUGIN, load_script
 
 MAIN = "electra_small 512x128 bfloat16"
@@ -112,7 +113,13 @@ def test_a_failed_check_ends_it_and_steps_that_do_not_fit_are_named(benchmark, m
     assert results["steps"] == {"matrix products float16": {"FLOP/s": 1e12}, "compiled peer": {"tokens/s": 1.0}}
     results["machine"]["device"] = "another"
     (tmp_path / "results.json").write_text(json.dumps(results))
-    with pytest.raises(SystemExit, match="was measured on another, and this is .*; give another --output"):
+    with pytest.raises(
+        SystemExit, match="was measured on another with torch .*, and this is .*; give another --output"
+    ):
+        run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
+    results["machine"] = benchmark.circumstances("cpu", torch.get_num_threads())["machine"]
+    (tmp_path / "results.json").write_text(json.dumps({**results, "dry run": False}))
+    with pytest.raises(SystemExit, match="was measured on .*, and this is .*, in a dry run; give another --output"):
         run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
     with pytest.raises(SystemExit, match="results.json: File exists; name another folder with --output"):
         run(benchmark, monkeypatch, "--output", tmp_path / "results.json", "--dry-run")

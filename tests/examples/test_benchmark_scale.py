@@ -47,8 +47,8 @@ def test_it_measures_both_engines(cluster, tmp_path):
     ("flags", "said"),
     [
         (["--text", "none"], "none: No such file"),
-        (["--text", "none", "--copies", "2"], "--copies must be two or more positive, increasing numbers"),
-        (["--text", "none", "--workers", "0"], "--workers must be positive"),
+        (["--text", "none", "--copies", "2"], "--copies must be two or more increasing numbers"),
+        (["--text", "none", "--workers", "0"], "--workers: must be a positive integer, not 0"),
     ],
 )
 def test_wrong_flags_get_one_line(flags, said, tmp_path):

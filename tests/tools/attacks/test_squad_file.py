@@ -48,6 +48,17 @@ def test_the_output_must_not_be_the_input(tmp_path):
             check_output(source, output)
 
 
+def test_only_an_attacked_file_is_replaced(tmp_path):
+    source, output = tmp_path / "dev.json", tmp_path / "attacked.json"
+    for content in ("{}", "my notes", "[1]"):
+        source.write_text("{}")
+        output.write_text(content)
+        with pytest.raises(InputError, match="attacked.json: exists, and no attack wrote it; give another file"):
+            check_output(source, output)
+    output.write_text('{"version": "1.1", "attack": {}, "data": []}')
+    check_output(source, output)
+
+
 def test_the_summary_counts_every_question():
     assert summary(5, {"a": "no answers", "b": "nothing to do", "c": "no answers"}) == [
         "questions: 8, attacked: 5, left out: 3",

@@ -147,6 +147,14 @@ def test_a_protected_article_stays_and_chooses_the_word(seed):
     assert "an auto " in apply_swaps(ARTICLES.text, swaps)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_word_that_fits_no_protected_article_is_not_chosen(seed):
+    """The synonym of lawyer is attorney."""
+    text = "He was a lawyer in a city."
+    swaps = choose_swaps(Swapping(0, seed=seed), Text("a", text, occurrences(text, ["A"])))
+    assert [swap.old for swap in swaps] == ["city"]
+
+
 def test_protected_words_stay():
     for start in range(len(STORY)):
         if STORY[start : start + 3] in ("car", "foo", "cke"):

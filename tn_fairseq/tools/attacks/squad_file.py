@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import InputError
-from ...core.files import write_text
+from ...core.files import read_json_object, write_text
 from ..formats.squad import SquadExample
 
 
@@ -22,9 +22,17 @@ class Attacked:
 
 
 def check_output(source: Path, output: Path) -> None:
-    """Raises InputError if the output would replace the input."""
-    if output.exists() and output.samefile(source):
+    """Raises InputError if the output would replace the input, or a file that no attack wrote."""
+    if not output.exists():
+        return
+    if output.samefile(source):
         raise InputError(f"--output {output}: is the input; give another file")
+    try:
+        is_attacked = "attack" in read_json_object(output, "")
+    except InputError:
+        is_attacked = False
+    if not is_attacked:
+        raise InputError(f"--output {output}: exists, and no attack wrote it; give another file")
 
 
 def write_attacked(path: Path, questions: Sequence[Attacked], attack: Mapping[str, Any]) -> None:

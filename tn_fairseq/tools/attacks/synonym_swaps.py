@@ -103,7 +103,11 @@ def choose_swaps(swapping: Swapping, text: Text) -> list[Swap]:
     swaps, and more.
     """
     words, swap_candidates = candidates(text.text, swapping.inflection, swapping.senses)
-    open_to_swaps = [candidate for candidate in swap_candidates if not _is_protected(candidate.word, text)]
+    open_to_swaps = [
+        fitting
+        for candidate in swap_candidates
+        if not _is_protected(candidate.word, text) and (fitting := _fitting(candidate, text, swapping)).synonyms
+    ]
     count = min(max(int(swapping.share * words), 1), swapping.most)
     first = sorted(open_to_swaps, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
     swaps: list[Swap] = []
@@ -243,16 +247,20 @@ def _phrases() -> frozenset[str]:
     return frozenset(name.lower() for name in process_reader().all_lemma_names() if "_" in name)
 
 
+def _fitting(candidate: Candidate, text: Text, swapping: Swapping) -> Candidate:
+    """The candidate with the synonyms that fit an article that must stay, and the article only if it may change."""
+    word, synonyms, article = candidate
+    if article is None or swapping.inflection == "any":
+        return Candidate(word, synonyms, None)
+    if _is_protected(article, text):
+        fitting = tuple(other for other in synonyms if article_of(other) == article.text.lower())
+        return Candidate(word, fitting, None)
+    return candidate
+
+
 def _swap(candidate: Candidate, text: Text, swapping: Swapping) -> Iterator[Swap]:
     """The swap of a word and, if necessary, of the article before it."""
     word, synonyms, article = candidate
-    if swapping.inflection == "any":
-        article = None
-    if article and _is_protected(article, text):
-        synonyms = tuple(other for other in synonyms if article_of(other) == article.text.lower())
-        article = None
-    if not synonyms:
-        return
     new = synonyms[drawn(swapping.seed, text.name, word.start, "synonym") % len(synonyms)]
     if article and article_of(new) != article.text.lower():
         yield Swap(article.start, article.text, match_case(article_of(new), like=article.text))

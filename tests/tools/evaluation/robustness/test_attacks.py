@@ -50,9 +50,9 @@ def test_attacked_files_that_cannot_be_scored(tmp_path):
 
 def test_changed_rows_are_paired_by_number(tmp_path):
     original = write_glue(tmp_path / "glue", ROWS)
-    folder = attack_glue(tmp_path / "swapped", ROWS, {"SST-2/dev.tsv": [2, 0]})
+    folder = attack_glue(tmp_path / "swapped-0.1", ROWS, {"SST-2/dev.tsv": [2, 0]})
     (found,) = read_attacks(original, [folder])
-    assert (found.name, found.task, found.data, found.total) == ("swapped", "SST-2", "SST-2", 3)
+    assert (found.name, found.task, found.data, found.total) == ("swapped-0.1", "SST-2", "SST-2", 3)
     assert found.originals == [Example(("an old film",), ("0",)), Example(("a fine film",), ("1",))]
     assert found.attacked == [Example(("an old film noun7",), ("0",)), Example(("a fine film noun7",), ("1",))]
     assert found.settings == {"seed": 3}

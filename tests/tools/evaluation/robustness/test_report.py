@@ -189,7 +189,7 @@ def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
     (tmp_path / "dev.json").write_text(json.dumps(content))
     printed, rows, _ = run(glue / "scores", attacked=[tmp_path / "dev.json"], baseline="plain")
     assert "MNLI under dev: 16 examples" in printed.out and "accuracy drop" not in printed.out
-    # there is no run on RTE
+    assert "RTE under dev: left out, because no run is on RTE" in printed.out
     assert {key[0] for key in rows} == {f"{data} under dev" for data in ("SST-2", "MNLI", "MNLI mismatched")}
     for (data, name, measure), row in rows.items():
         split = "valid1" if data.startswith("MNLI mismatched") else "valid"

@@ -64,7 +64,7 @@ def read_attacks(original: Path | None, attacked: Sequence[Path]) -> list[Attack
 
     Raises InputError for files of another format, attacked examples that are not in the original, and equal names.
     """
-    names = [path.resolve().stem for path in attacked]
+    names = [path.resolve().name if path.is_dir() else path.resolve().stem for path in attacked]
     attacks: list[Attack] = []
     for name, path in zip(names, attacked):
         if names.count(name) > 1:

@@ -62,7 +62,9 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
     if options.paper and SQUAD not in tasks:
         raise InputError("--paper: the paper attacks only SQuAD; omit it")
     runs = find_runs(options.runs, tasks, options.baseline)
-    attacks = [attack for attack in attacks if any(run.task == attack.task for run in runs)]
+    tuned = {run.task for run in runs}
+    without_runs = [attack for attack in attacks if attack.task not in tuned]
+    attacks = [attack for attack in attacks if attack.task in tuned]
 
     with report_folder(options.output, FILES) as folder:
         predictions = predict(runs, texts_of(attacks), options.output / PREDICTIONS)
@@ -73,7 +75,7 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
                 for row in attack_rows(attack, by_name(attack.task, runs, predictions), options.baseline)
             ]
         )
-        text = robustness_text(attacks, rows, options.paper)
+        text = robustness_text(attacks, rows, without_runs, options.paper)
         write_report(folder, NAME, rows, text, attacks=list(map(_description, attacks)))
     return "\n".join([text, "", *list_files(options.output, FILES)])
 
@@ -98,13 +100,21 @@ def by_name(
     return groups
 
 
-def robustness_text(attacks: Sequence[Attack], rows: Sequence[Comparison], show_paper: bool = False) -> str:
-    """The rows for a terminal of 120 columns, and how much of the data each attack changed."""
+def robustness_text(
+    attacks: Sequence[Attack],
+    rows: Sequence[Comparison],
+    without_runs: Sequence[Attack] = (),
+    show_paper: bool = False,
+) -> str:
+    """The rows for a terminal of 120 columns, how much of the data each attack changed, and which have no run."""
     notes = []
     for attack in attacks:
         total = "" if attack.originals is None else f" of {attack.total:,}"
         kind = "questions" if attack.task == SQUAD else "examples"
         notes.append(f"{attack.data}{UNDER}{attack.name}: {len(attack.attacked):,}{total} {kind}")
+    notes += [
+        f"{attack.data}{UNDER}{attack.name}: left out, because no run is on {attack.task}" for attack in without_runs
+    ]
     blocks = [comparison_lines(rows), [*notes, *LEGEND.splitlines(), *significant(rows)]]
     if show_paper:
         measures = (f"{name} {kind}" for name in SQUAD_METRICS for kind in (ORIGINAL, ATTACKED, DROP))
