@@ -252,6 +252,12 @@ def test_an_unwritable_output_is_refused_before_anything_runs(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_an_error_in_the_content_is_not_blamed_on_the_file(tmp_path):
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), write_atomically(tmp_path / "file"):
+        torch.zeros(2, 3) @ torch.zeros(2, 3)
+    assert not (tmp_path / "file").exists()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
 def test_a_full_disk_is_reported_and_errors_of_other_files_are_not_blamed_on_the_output(tmp_path):
     with (

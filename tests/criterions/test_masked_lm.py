@@ -217,9 +217,23 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
 )
 def test_options_out_of_range_are_refused(build, synonym_table, criterion, name, allowed, refused, limits):
     flags = ["--criterion", criterion, "--synonym-table", synonym_table]
+    if name == "--correction-judge-threshold":
+        with pytest.raises(SystemExit, match=f"^error: {name} needs --correction-judge$"):
+            build("bert", *flags, name, allowed)
+        flags += ["--correction-judge", "discriminator", "--prediction-mode", "sample"]
     build("bert", *flags, name, allowed)
     with pytest.raises(SystemExit, match=f"^error: {name} must be {limits}, not {float(refused)}$"):
         build("bert", *flags, name, refused)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "flag", "value"),
+    [("mlm_hard_correction", "--rtd-false-negatives", "ignore"), ("mlm_sent_kl", "--sent-kl-encoder", "discriminator")],
+)
+def test_options_of_the_discriminator_need_one(build, synonym_table, criterion, flag, value):
+    task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, value)
+    with pytest.raises(SystemExit, match=f"^error: {flag} has an effect on ELECTRA only; omit it$"):
+        objective(model, first_batch(task))
 
 
 @pytest.mark.parametrize("criterion", [name for name in CRITERIA if name.startswith("rtd_")])

@@ -93,6 +93,12 @@ def test_a_model_with_other_layers_is_refused():
             keep_layers(model, [0])
 
 
+def test_the_kinds_of_attention_of_a_deberta_are_no_settings_of_its_layers():
+    sizes = {"hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 20}
+    config = transformers.DebertaV2Config(num_hidden_layers=2, pos_att_type=["p2c", "c2p"], **sizes)
+    assert keep_layers(transformers.DebertaV2ForMaskedLM(config), [1]).config.num_hidden_layers == 1
+
+
 def test_a_model_with_a_setting_for_each_layer_is_refused():
     sizes = {"num_hidden_layers": 3, "hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8}
     config = transformers.LongformerConfig(vocab_size=9, attention_window=[4, 4, 4], **sizes)

@@ -1,6 +1,7 @@
 """The objectives in a ``Trainer`` of ``transformers`` have the values that they have in fairseq."""
 
 import math
+from copy import deepcopy
 
 import pytest
 import torch
@@ -343,6 +344,13 @@ def electra(tokenizer):
     return JointElectra(generator, discriminator)
 
 
+def test_electra_with_gradient_checkpointing_is_the_same(electra, tokenizer, tmp_path):
+    plain, again = (
+        train(deepcopy(electra), tokenizer, tmp_path, gradient_checkpointing=flag) for flag in (False, True)
+    )
+    assert again.model.discriminator.is_gradient_checkpointing and losses(plain) == losses(again)
+
+
 @pytest.mark.parametrize("name", ["mlm_sent_kl", *DETECTION])
 def test_electra_trains_both_models(name, electra, tokenizer, synonyms, tmp_path):
     before = {key: value.clone() for key, value in electra.state_dict().items()}
@@ -354,13 +362,15 @@ def test_electra_trains_both_models(name, electra, tokenizer, synonyms, tmp_path
 
 
 def test_an_interrupted_update_leaves_nothing(bert, tokenizer, synonyms, tmp_path):
+    # once by the user, and once by a batch that is too large, after which the Trainer begins again by itself
     class Interrupted(TrueNegativeTrainer):
         started = []
+        error = KeyboardInterrupt()
 
         def training_step(self, *args, **options):
             self.started.append(self)
             if len(self.started) == 2:
-                raise KeyboardInterrupt
+                raise self.error
             return super().training_step(*args, **options)
 
     options = {"objective": "mlm_hard_correction", "synonyms": synonyms, "gradient_accumulation_steps": 2}
@@ -372,6 +382,11 @@ def test_an_interrupted_update_leaves_nothing(bert, tokenizer, synonyms, tmp_pat
     trainer.train()
     assert_same_parameters(trainer.model, expected.model, rtol=0, atol=0)
     assert losses(trainer) == losses(expected)
+
+    Interrupted.started, Interrupted.error = [], RuntimeError("CUDA out of memory.")
+    options |= {"per_device_train_batch_size": 5, "auto_find_batch_size": True}  # the Trainer goes on with nine tenths
+    again = train(copy_of(bert), tokenizer, tmp_path / "3", Interrupted, **options)
+    assert_same_parameters(again.model, expected.model, rtol=0, atol=0)
 
 
 def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
@@ -463,6 +478,28 @@ def test_the_student_as_its_own_teacher_learns_nothing(bert, tokenizer, tmp_path
     """The optimizer has no weight decay, and both models are without dropout."""
     trainer = distill(bert, tokenizer, tmp_path, bert, max_steps=1, optim="sgd", learning_rate=1.0)
     assert_same_parameters(trainer.model, bert, rtol=0, atol=1e-6)
+
+
+def test_a_teacher_that_is_trained_too_reads_without_dropout(tokenizer):
+    model = make_bert(len(tokenizer), hidden_dropout_prob=0.5)
+    batch, teacher = batch_of(tokenizer), Teacher(model).eval()
+    model.train()
+    inputs = {"src_tokens": batch["input_ids"], "masked_tokens": batch["labels"] != -100}
+    one, two = (teacher(**inputs, attention_mask=batch["attention_mask"])[0] for _ in range(2))
+    assert torch.equal(one, two)
+
+
+def test_a_teacher_with_one_type_of_tokens_or_only_relative_positions(tokenizer):
+    settings = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    settings |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    roberta = transformers.RobertaForMaskedLM(transformers.RobertaConfig(type_vocab_size=1, **settings))
+    relative = {"position_biased_input": False, "relative_attention": True, "max_position_embeddings": 2}
+    deberta = transformers.DebertaV2ForMaskedLM(transformers.DebertaV2Config(**relative, **settings))
+    batch = batch_of(tokenizer)
+    inputs = {"src_tokens": batch["input_ids"], "masked_tokens": batch["labels"] != -100}
+    inputs |= {"attention_mask": batch["attention_mask"], "token_type_ids": torch.ones_like(batch["input_ids"])}
+    for model in (roberta, deberta):
+        assert Teacher(model)(**inputs)[0].shape == (inputs["masked_tokens"].sum(), len(tokenizer))
 
 
 def test_accumulated_batches_with_a_teacher_are_one(bert, tokenizer, teacher, tmp_path):

@@ -153,6 +153,8 @@ def test_the_target_of_smoothing_is_made_of_the_frequencies_of_the_training_text
     assert torch.equal(torch.from_numpy(count_symbols(data_bin / "train", task.dictionary)).float(), counts)
     frequencies = counts / counts.sum()
     torch.testing.assert_close(criterion.objective.frequencies, frequencies)
+    assert criterion.half().objective.frequencies.dtype == torch.float32
+    criterion.float()
 
     masked = batch["target"].ne(task.dictionary.pad())
     with torch.no_grad():

@@ -59,6 +59,16 @@ def test_positions_masked_averages_over_the_masked_tokens(build):
     torch.testing.assert_close(found.term, at_masked.sum())
 
 
+def test_a_weight_of_0_draws_no_dropout_and_trains_nothing(build):
+    built = _, model, criterion = build_kl(build, "electra", "--sent-kl-weight", 0, "--sent-kl-dropout")
+    found = regularization(built)
+    state = torch.get_rng_state()
+    value, _ = criterion.objective.regularization(model.train(), found.batch, found.masked)
+    assert value == 0 and not value.requires_grad and torch.equal(torch.get_rng_state(), state)
+    model.requires_grad_(False)
+    criterion.objective.regularization(model, found.batch, found.masked)
+
+
 def test_temperature_and_weight(build):
     plain, hot, double = (
         term(build_kl(build, "bert", *flags)) for flags in ([], ["--sent-kl-temperature", 2], ["--sent-kl-weight", 2])

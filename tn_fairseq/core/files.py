@@ -244,6 +244,8 @@ def _one_line(path: Path, advice: str) -> Iterator[None]:
     except (OSError, SafetensorError, RuntimeError) as error:
         # torch wraps an OSError in a RuntimeError
         cause = error if isinstance(error, OSError) else error.__context__
+        if type(error) is RuntimeError and not (isinstance(cause, OSError) or "PytorchStreamWriter" in str(error)):
+            raise  # of what computes the content
         reason = getattr(cause, "strerror", None) or first_line(error)
         raise InputError(f"{path}: cannot be written ({reason}); {advice}") from None
 

@@ -158,6 +158,9 @@ def _fault(table: Tensor, dictionary: Symbols) -> str | None:
         return "has padding between the ids of a row"
     if (table == torch.arange(size, dtype=torch.int32).unsqueeze(1))[~is_pad].any():
         return "lists a symbol among its own synonyms"
+    ordered = table.sort(dim=1).values
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PADDING)).any():
+        return "lists a synonym twice in a row"
     special = torch.tensor(special_ids(dictionary))
     if torch.isin(table[~is_pad], special).any() or not is_pad[special].all():
         return "has synonyms of a special symbol, or a special symbol as a synonym"

@@ -66,6 +66,8 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
     is_new = starts(cfg, trainer) and not continue_once
     if is_new and isinstance(model, ElectraModel) and not model.classification_heads:
         start_generator(model, cfg.finetune_from_model, trainer.task.source_dictionary)
+    elif not is_new and getattr(getattr(model, "cfg", None), "generator_checkpoint", None):
+        logger.info("--generator-checkpoint is not read, because this run continues from a checkpoint")
     extra_state, iterator = _resume(original, cfg, trainer, **options)
     updates, limit = trainer.get_num_updates(), getattr(trainer.cfg.optimization, "max_update", 0)
     if 0 < limit <= updates:

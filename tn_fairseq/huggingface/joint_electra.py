@@ -52,6 +52,11 @@ class JointElectra(nn.Module):
         is_replaced = corrupted.ne(corruption.original_tokens(input_ids, target_tokens, masked_tokens))
         return ElectraOutput(logits, drawn, is_replaced, self.discriminator(input_ids=corrupted, **others).logits)
 
+    def gradient_checkpointing_enable(self, *args: Any, **options: Any) -> None:
+        """Compute the activations of both encoders again in the backward pass, which saves memory."""
+        for model in (self.generator, self.discriminator):
+            model.gradient_checkpointing_enable(*args, **options)
+
     def get_input_embeddings(self) -> nn.Embedding:
         return self.generator.get_input_embeddings()
 

@@ -40,7 +40,8 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
         raise InputError(f"{kind}: has no base_model.encoder.layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
     total = len(_layers(model))
     for name, value in model.config.to_dict().items():
-        if isinstance(value, (list, tuple)) and len(value) == total > 1:  # such as Longformer's attention_window
+        is_list = isinstance(value, (list, tuple)) and name != "pos_att_type"  # of DeBERTa: kinds of attention
+        if is_list and len(value) == total > 1:  # such as Longformer's attention_window
             raise InputError(f"{kind}: has {name} for each layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
     kept = find_layers(layers, total, "layers", kind)
     smaller = deepcopy(model)

@@ -23,6 +23,8 @@ def masked_logits(core: Any, masked_tokens: Tensor, **inputs: Any) -> Tensor:
 
 def max_positions(core: Any) -> int | None:
     """The longest text that the model reads, in tokens; None if it has no limit."""
+    if not getattr(core.config, "position_biased_input", True):  # only relative positions, as in DeBERTa
+        return None
     positions = getattr(core.config, "max_position_embeddings", None)
     for name, module in core.named_modules():
         # those of RoBERTa start after the padding

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
-from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer
+from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..core import corruption
@@ -69,6 +69,7 @@ class TrueNegativeTrainer(Trainer):
         self._sizes: list[Tensor] = []
         self._losses: list[Tensor] = []
         self._checked_labels = False
+        self.add_callback(_ForgetsInterruptedUpdate(self))
 
     def _find_tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = self.processing_class or getattr(self.data_collator, "tokenizer", None)
@@ -105,11 +106,6 @@ class TrueNegativeTrainer(Trainer):
             loss = loss / divisor(sample_size)
         outputs = {"loss": loss} if encoder.logits is None else {"loss": loss, "logits": encoder.logits}
         return (loss, outputs) if return_outputs else loss
-
-    def train(self, *args: Any, **options: Any) -> Any:
-        """Train as ``Trainer`` does, without what is left of an update that was interrupted, as in a notebook."""
-        self._sizes, self._losses, self._sums["train"] = [], [], {}
-        return super().train(*args, **options)
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         """Divide an update by its sample size instead of its masked tokens, if the objective drops some of them."""
@@ -297,6 +293,19 @@ class Encoder(nn.Module):
         return self.core.get_input_embeddings()
 
 
+class _ForgetsInterruptedUpdate(TrainerCallback):
+    """Begins without what is left of an update that was interrupted: in a notebook, or by a batch that was too large.
+
+    With ``auto_find_batch_size``, the ``Trainer`` begins again within one call of ``train``.
+    """
+
+    def __init__(self, trainer: TrueNegativeTrainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, *args: Any, **options: Any) -> None:
+        self.trainer._sizes, self.trainer._losses, self.trainer._sums["train"] = [], [], {}
+
+
 class Judge(Encoder):
     """A model that accepts or rejects corrections."""
 
@@ -307,7 +316,13 @@ class Judge(Encoder):
     def forward(self, src_tokens: Tensor, *args: Any, **inputs: Any) -> Any:
         """As ``Encoder``; raises InputError for a text that is too long."""
         _check_length("correction_judge", self.max_positions, src_tokens)
-        return super().forward(src_tokens, *args, **inputs)
+        return super().forward(src_tokens, *args, **_known(self.core, inputs))
+
+
+def _known(core: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs without token types, if the model has only one type; those of the student may be more."""
+    has_types = getattr(core.config, "type_vocab_size", 0) > 1
+    return {name: value for name, value in inputs.items() if has_types or name != "token_type_ids"}
 
 
 def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
@@ -344,8 +359,9 @@ class Teacher(nn.Module):
         """The logits at the masked positions, (N, V); raises InputError for a text that is too long."""
         _check_length("distillation_teacher", self.max_positions, src_tokens)
         inputs.pop("masked_indices", None)
+        self.core.eval()  # it may be trained, too, in a Trainer of its own
         with self._autocast():
-            return masked_logits(self.core, masked_tokens, input_ids=src_tokens, **inputs), None
+            return masked_logits(self.core, masked_tokens, input_ids=src_tokens, **_known(self.core, inputs)), None
 
 
 def load_teacher(

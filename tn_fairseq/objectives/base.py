@@ -98,6 +98,7 @@ class Objective(nn.Module):
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
     needs_discriminator = False  # only ELECTRA has one
+    discriminator_options: tuple[str, ...] = ()  # options that have no effect without one
     sums_all_positions = False  # whether losses are added up with zeros between them, as transformers does
     trains_on_nll = True  # whether the loss of plain masked LM gets a gradient
     # options that must not be negative, that must be positive, and that must be between 0 and 1
@@ -235,14 +236,21 @@ class Objective(nn.Module):
                 "temperature": self.cfg.generator_temperature,
             }
         )
-        if self.needs_discriminator and not isinstance(output, ElectraOutput):
-            raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
+        if not isinstance(output, ElectraOutput):
+            self._check_without_discriminator()
         predictions = self.predict(output, uniform_draws)
         texts = src_tokens, target_tokens, masked_tokens
         masked = masked_predictions(*texts, output[0], predictions, self.padding, self.continues_word, masked_indices)
         if self.synonyms is not None:
             masked = masked._replace(false_negative=self.find_false_negatives(sample, output, masked))
         return output, masked
+
+    def _check_without_discriminator(self) -> None:
+        if self.needs_discriminator:
+            raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
+        for name in self.discriminator_options:
+            if getattr(self.cfg, name) != self.config.__dataclass_fields__[name].default:
+                raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
 
     def predict(self, output: Any, uniform_draws: Optional[Tensor]) -> Tensor:
         """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""

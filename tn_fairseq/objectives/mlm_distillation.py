@@ -56,7 +56,6 @@ class Distillation(Objective):
     )
     temperatures = (*Objective.temperatures, "distillation_temperature")
     fractions = ("distillation_weight",)
-    frequencies: Tensor
 
     def __init__(
         self,
@@ -81,7 +80,7 @@ class Distillation(Objective):
             if count_tokens is None:
                 raise InputError("--distillation-control unigram works only with fairseq, which has the training text")
             counts = count_tokens()
-            self.register_buffer("frequencies", counts / counts.sum(), persistent=False)
+            self.frequencies = counts / counts.sum()  # no buffer, which fairseq would round in half precision
 
     @classmethod
     def needs_table(cls, cfg: Any) -> bool:
@@ -155,6 +154,7 @@ class Distillation(Objective):
             return functional.shuffle_wrong_words(logits, masked.targets, order, shift), weight
         if self.cfg.distillation_control == "unigram":
             entropy = functional.target_entropy(logits, masked.targets, weight, self.cfg.distillation_temperature)
+            self.frequencies = self.frequencies.to(logits.device)
             smoothing = functional.smoothing_with_entropy(entropy, self.frequencies, masked.targets)
             # divided by the temperature, these are the logarithms of the frequencies
             scaled = self.frequencies.log() * self.cfg.distillation_temperature

@@ -17,6 +17,9 @@ from .judge import judge_scores
 DISCRIMINATOR = "discriminator"
 
 
+THRESHOLD = 0.6  # of a judge; chosen on SWORDS
+
+
 @dataclass
 class HardCorrectionConfig(ObjectiveConfig):
     hard_correction_weight: float = field(
@@ -36,7 +39,7 @@ class HardCorrectionConfig(ObjectiveConfig):
         },
     )
     correction_judge_threshold: float = field(
-        default=0.6, metadata={"help": "smallest score that the judge accepts, between 0 and 1"}
+        default=THRESHOLD, metadata={"help": "smallest score that the judge accepts, between 0 and 1"}
     )
 
 
@@ -49,6 +52,7 @@ class HardCorrection(Objective):
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
     fractions = ("hard_correction_weight", "correction_judge_threshold")
+    discriminator_options = ("rtd_false_negatives",)
 
     def __init__(
         self, cfg: Any, *table: Any, load_judge: Optional[Callable[[str], nn.Module]] = None, **options: Any
@@ -59,6 +63,8 @@ class HardCorrection(Objective):
                 "drawn tokens"
             )
         super().__init__(cfg, *table, **options)
+        if cfg.correction_judge is None and cfg.correction_judge_threshold != THRESHOLD:
+            raise InputError("--correction-judge-threshold needs --correction-judge")
         self.judge = None
         if load_judge is not None and cfg.correction_judge not in (None, DISCRIMINATOR):
             # in a list, so that it is not a part of the objective, which fairseq would train and save

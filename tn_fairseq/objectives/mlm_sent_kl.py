@@ -38,19 +38,22 @@ class SentenceKL(Objective):
     metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
     weights = (*Objective.weights, "sent_kl_weight")
     temperatures = (*Objective.temperatures, "sent_kl_temperature")
+    discriminator_options = ("sent_kl_encoder",)
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
         src_tokens = sample["net_input"]["src_tokens"]
         predicted = corruption.fill_in(src_tokens, masked.masked_tokens, masked.predictions)
-        with nullcontext() if self.cfg.sent_kl_grad_target else torch.no_grad():
+        is_off = self.cfg.sent_kl_weight == 0
+        with torch.no_grad() if is_off or not self.cfg.sent_kl_grad_target else nullcontext():
             original_hidden = self.encode(model, sample, masked.text)
-        predicted_hidden = self.encode(model, sample, predicted)
-        if torch.is_grad_enabled() and not predicted_hidden.requires_grad:
+        with torch.no_grad() if is_off else nullcontext():
+            predicted_hidden = self.encode(model, sample, predicted)
+        if torch.is_grad_enabled() and not (is_off or predicted_hidden.requires_grad):
             raise InputError(
-                "--sent-kl-encoder generator trains nothing with --freeze-generator; give --sent-kl-encoder "
-                "discriminator"
+                "mlm_sent_kl trains nothing, because the encoder that reads both sentences is frozen; train it, or on "
+                "ELECTRA give --sent-kl-encoder discriminator"
             )
 
         positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else src_tokens.ne(self.padding)
@@ -64,7 +67,8 @@ class SentenceKL(Objective):
         """Last-layer hidden states: (B, T) -> (B, T, H)."""
         encoder = str(self.cfg.sent_kl_encoder)  # ELECTRA has two; other models ignore it
         # dropout differs between the two passes and would dominate the divergence, even for perfect predictions
-        with nullcontext() if self.cfg.sent_kl_dropout else without_dropout(model):
+        has_dropout = self.cfg.sent_kl_dropout and self.cfg.sent_kl_weight > 0  # it would draw random numbers
+        with nullcontext() if has_dropout else without_dropout(model):
             return model(**{**sample["net_input"], "src_tokens": tokens, "features_only": True, "encoder": encoder})[0]
 
 

@@ -60,7 +60,7 @@ class ElectraTaskConfig(FairseqDataclass):
 
 @register_task("electra", dataclass=ElectraTaskConfig)
 class ElectraTask(MaskedLMTask):
-    """fairseq's ``masked_lm`` task with ELECTRA's masking, which never masks special symbols."""
+    """fairseq's ``masked_lm`` task with ELECTRA's masking, which masks no special symbol but ``<unk>``."""
 
     cfg: ElectraTaskConfig
     uses_ema = True  # with --store-ema, fairseq passes the moving average to the steps below
@@ -206,7 +206,8 @@ class ElectraTask(MaskedLMTask):
         criterion = super().build_criterion(cfg, *args, **options)
         if type(criterion).__module__.startswith("fairseq."):
             ours = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "kind")]
-            raise InputError(f"--criterion {cfg._name} trains no discriminator; give one of {', '.join(sorted(ours))}")
+            fault = f"--criterion {cfg._name} is fairseq's, which trains no discriminator; for BERT, mlm is the same"
+            raise InputError(f"{fault}; give one of {', '.join(sorted(ours))}")
         return criterion
 
     def _load_dataset_split(self, split: str, epoch: int, combine: bool) -> BlockDataset:

@@ -570,7 +570,7 @@ def test_other_wrong_input(tmp_path):
         if text is not None:
             path.write_text(text) if text else write(small_plan(), path)
         assert message in refused(main, [str(path), "--output", str(tmp_path / "out"), *flags])
-    assert f"--output {path}: is no folder" in refused(main, [str(path), "--output", str(path), "--dry-run"])
+    assert f"--output {path}: is not a folder" in refused(main, [str(path), "--output", str(path), "--dry-run"])
     write(small_plan(), path)
     nothing = refused(main, [str(path), "--output", str(tmp_path / "out"), "--no-training"])
     assert f"--output {tmp_path / 'out'}: has no finished run of {path}" in nothing

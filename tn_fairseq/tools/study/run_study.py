@@ -63,7 +63,7 @@ class StudyOptions:
 def run_study(options: StudyOptions) -> None:
     """Train, measure and report what is left; raises InputError if anything fails, and SystemExit if interrupted."""
     if options.output.exists() and not options.output.is_dir():
-        raise InputError(f"--output {options.output}: is no folder; name another one")
+        raise InputError(f"--output {options.output}: is not a folder; name another one")
     path = options.plan if options.plan.suffix else PLANS / f"{options.plan}.yaml"
     plan = read_plan(path, dict(options.source))
     for name in options.start or []:
