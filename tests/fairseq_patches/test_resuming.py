@@ -34,6 +34,23 @@ def test_a_start_that_is_no_file_is_refused(data_bin, tmp_path, flag):
         assert f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train" in message
 
 
+def test_other_attention_heads_are_refused_though_all_tensors_fit(data_bin, tmp_path):
+    flags = [*FAMILIES["bert"].split(), "--criterion", "mlm", "--max-update", 1, "--disable-validation"]
+    prepare_training(data_bin, tmp_path / "first", *flags)()
+    last = tmp_path / "first" / "checkpoint_last.pt"
+    heads = ["--encoder-attention-heads", 1, "--max-update", 2]
+    for folder, start in ((tmp_path / "first", []), (tmp_path / "second", ["--finetune-from-model", last])):
+        message = refused_training(data_bin, folder, *flags, *heads, *start)
+        assert f"{last}: has other sizes; give --encoder-attention-heads 2" in message
+
+
+def test_a_folder_of_transformers_must_be_imported_first(data_bin, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    flags = [*FAMILIES["bert"].split(), "--criterion", "mlm", "--finetune-from-model", tmp_path]
+    message = refused_training(data_bin, tmp_path / "save", *flags)
+    assert "is a folder; first tn-fairseq exchange import this folder of transformers, with --data DATA_BIN" in message
+
+
 @pytest.mark.parametrize(
     "generator, frozen, finetuned, message",
     [

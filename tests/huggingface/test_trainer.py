@@ -361,6 +361,13 @@ def test_electra_trains_both_models(name, electra, tokenizer, synonyms, tmp_path
     assert trainer.predict(trainer.eval_dataset).metrics["test_rtd_loss"] > 0
 
 
+def test_the_models_of_electra_are_in_its_checkpoints(electra, tokenizer, tmp_path):
+    trainer = train(deepcopy(electra), tokenizer, tmp_path, save_strategy="steps", save_steps=4)
+    loaded = JointElectra.from_pretrained(tmp_path / "checkpoint-4")
+    assert_same_parameters(loaded, trainer.model, rtol=0, atol=0)
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "checkpoint-4" / "generator").mask_token
+
+
 def test_an_interrupted_update_leaves_nothing(bert, tokenizer, synonyms, tmp_path):
     # once by the user, and once by a batch that is too large, after which the Trainer begins again by itself
     class Interrupted(TrueNegativeTrainer):
@@ -529,6 +536,7 @@ def test_wrong_teachers_are_refused(bert, tokenizer, teacher, tmp_path):
     refused("needs --distillation-teacher", None)
     refused("--distillation-teacher nowhere/at/all: no such folder", "nowhere/at/all")
     refused("--distillation-teacher ema: works only with fairseq", "ema")
+    refused("BertForMaskedLM has 6 embeddings, but the tokenizer [0-9]+ tokens; give a teacher with", make_bert(6))
     refused("--distillation-teacher BertModel is not a masked language model", bert.bert)
     refused("control unigram works only with fairseq", str(teacher), distillation_control="unigram")
     other = write_vocabulary(tmp_path / "other", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
@@ -566,7 +574,7 @@ def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):
         ("mlm_soft", {}, "there is no objective mlm_soft; give one of mlm, "),
         ("mlm_hard_correction", {}, "objective mlm_hard_correction: needs synonyms"),
         ("rtd_focal", {}, "BertForMaskedLM has no discriminator; give JointElectra"),
-        ("mlm", {"soft_reg_weight": 1.0}, "objective mlm: has no option soft_reg_weight; it has prediction_mode"),
+        ("mlm", {"soft_reg_weight": 1.0}, "objective mlm: has no option 'soft_reg_weight'; it has prediction_mode"),
         ("mlm_soft_reg", {"soft_reg_weight": -1.0}, "soft_reg_weight must be non-negative"),
         ("mlm_soft_reg", {"soft_reg_weight": "1"}, "soft_reg_weight must be a number, not '1'"),
         ("mlm_soft_reg", {"soft_reg_synonyms": "false"}, "soft_reg_synonyms must be True or False, not 'false'"),
@@ -579,6 +587,14 @@ def test_wrong_options_are_refused_before_training(objective, kwargs, message, b
 
 
 def test_wrong_models_tokenizers_and_tables_are_refused(bert, tokenizer, synonyms, tmp_path):
+    with pytest.raises(InputError, match="BertForMaskedLM: has 6 embeddings, but the tokenizer [0-9]+ tokens"):
+        train(make_bert(6), tokenizer, tmp_path)
+    with pytest.raises(InputError, match="synonyms: must be a SynonymTable, not a str"):
+        train(bert, tokenizer, tmp_path, synonyms="table.safetensors")
+    with pytest.raises(InputError, match="'name': must be a tokenizer, such as AutoTokenizer.from_pretrained gives"):
+        SynonymTable.from_wordnet("name")
+    with pytest.raises(InputError, match="must be an ElectraForMaskedLM and an ElectraForPreTraining, not a BertFor"):
+        JointElectra(bert, bert)
     gpt2 = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=129, n_layer=1, n_embd=8, n_head=1))
     with pytest.raises(InputError, match="GPT2LMHeadModel is not a masked language model; load it with AutoModelFor"):
         train(gpt2, tokenizer, tmp_path)

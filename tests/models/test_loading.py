@@ -81,7 +81,10 @@ def test_the_older_layout_of_the_released_roberta_is_read(save, dictionary, data
 
 def test_a_file_that_is_not_a_masked_language_model_is_rejected(save, dictionary, tmp_path):
     assert "no such checkpoint" in refusal(dictionary, tmp_path / "*.pt")
-    assert "is a folder" in refusal(dictionary, tmp_path)
+    assert "is a folder; give the checkpoints in it, such as" in refusal(dictionary, tmp_path)
+    (tmp_path / "exported").mkdir()
+    (tmp_path / "exported" / "config.json").touch()
+    assert "is a folder; first tn-fairseq exchange import this folder" in refusal(dictionary, tmp_path / "exported")
     (tmp_path / "log.txt").write_text("loss 3")
     assert "damaged, or not a checkpoint" in refusal(dictionary, tmp_path / "log.txt")
 

@@ -248,13 +248,16 @@ def test_a_criterion_without_a_teacher_is_refused(data_bin, tmp_path):
     flags = ["--task", "electra", "--arch", "bert_tiny", *CRITERION]
     assert "needs --distillation-teacher CHECKPOINT" in refused_training(data_bin, tmp_path / "1", *flags)
     ema = [*flags, "--distillation-teacher", "ema"]
+    message = refused_training(data_bin, tmp_path / "1", *ema, "--store-ema")
+    assert "--distillation-teacher ema needs a --distillation-weight below 1, such as 0.5" in message
+    ema += ["--distillation-weight", "0.5"]
     assert "ema needs --store-ema and --task electra" in refused_training(data_bin, tmp_path / "2", *ema)
     ema[1] = "masked_lm"
     assert "ema needs --store-ema" in refused_training(data_bin, tmp_path / "3", *ema, "--store-ema")
 
 
 def test_validation_without_the_moving_average_is_plain(build):
-    task, model, criterion = build("bert", *CRITERION, "--distillation-teacher", "ema")
+    task, model, criterion = build("bert", *CRITERION, "--distillation-teacher", "ema", "--distillation-weight", 0.5)
     batch = first_batch(task)
     with torch.no_grad():
         loss, _, log = criterion(model.eval(), batch)

@@ -58,6 +58,13 @@ def harmless_objects() -> Iterator[None]:
         yield
 
 
+def import_first(path: str | Path) -> str | None:
+    """The advice for a folder of ``transformers`` in place of a checkpoint; None for another path."""
+    if not Path(path, "config.json").is_file():
+        return None
+    return "first tn-fairseq exchange import this folder of transformers, with --data DATA_BIN --output FILE.pt"
+
+
 def load_checkpoint(path: str | Path) -> dict[str, Any]:
     """Read a checkpoint of fairseq-train with torch's safe loader: a dict that holds at least ``cfg`` and ``model``.
 
@@ -73,7 +80,8 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         with harmless_objects():
             state = torch.load(path, map_location="cpu", weights_only=not trusted, mmap=zipfile.is_zipfile(path))
     except OSError as error:
-        raise CannotRead(f"{path}: {error.strerror or error}; name a checkpoint of fairseq-train") from None
+        remedy = import_first(path) or "name a checkpoint of fairseq-train"
+        raise CannotRead(f"{path}: {error.strerror or error}; {remedy}") from None
     except Exception as error:  # a damaged file can raise almost anything in torch or zipfile
         if isinstance(error, MemoryError) or "Cannot allocate memory" in str(error):
             raise CannotRead(f"{path}: there is too little memory to read it; free some") from None

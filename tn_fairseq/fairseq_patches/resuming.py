@@ -16,9 +16,11 @@ from fairseq.file_io import PathManager
 from fairseq.logging import metrics
 from fairseq.trainer import Trainer
 
+from ..core.checkpoints import import_first
 from ..core.errors import InputError, naming, one_line_errors
+from ..models.base import EncoderModel
 from ..models.electra import ElectraModel
-from ..models.loading import load_generator
+from ..models.loading import check_attention_heads, load_generator
 from .bf16 import SAVED, is_built
 from .replacing import replaces
 from .settings import is_ours
@@ -61,13 +63,19 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
     if starts(cfg, trainer):
         for flag, path in (("--continue-once", continue_once), ("--finetune-from-model", cfg.finetune_from_model)):
             if path and not PathManager.isfile(path):
-                raise InputError(f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train")
+                remedy = import_first(path) or "name a checkpoint of fairseq-train"
+                raise InputError(f"{flag} {path} does not exist or is a folder; {remedy}")
     model = trainer.get_model()
     is_new = starts(cfg, trainer) and not continue_once
     if is_new and isinstance(model, ElectraModel) and not model.classification_heads:
         start_generator(model, cfg.finetune_from_model, trainer.task.source_dictionary)
     elif not is_new and getattr(getattr(model, "cfg", None), "generator_checkpoint", None):
         logger.info("--generator-checkpoint is not read, because this run continues from a checkpoint")
+    if isinstance(model, EncoderModel):
+        beginning = continue_once or cfg.finetune_from_model if starts(cfg, trainer) else None
+        path = beginning or (restored if cfg.restore_file != DEFAULT else os.path.join(cfg.save_dir, restored))
+        if os.path.isfile(path):  # on this machine
+            check_attention_heads(path, model)
     extra_state, iterator = _resume(original, cfg, trainer, **options)
     updates, limit = trainer.get_num_updates(), getattr(trainer.cfg.optimization, "max_update", 0)
     if 0 < limit <= updates:
@@ -113,8 +121,7 @@ def _resume(original: Callable, cfg: Any, trainer: Trainer, **options: Any) -> t
             raise
         raise InputError(
             f"the checkpoint was trained with another criterion, optimizer or precision ({reason.rsplit('. ', 1)[1]}); "
-            "to train on from its weights only, add --reset-optimizer, or give --finetune-from-model FILE and another "
-            "--save-dir"
+            "to start from its weights, give --finetune-from-model FILE and another --save-dir"
         ) from None
     except Exception as error:
         if not isinstance(error.__context__, KeyError) or error.__context__.args != ("model",):

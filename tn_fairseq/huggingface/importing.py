@@ -32,8 +32,8 @@ from .vocabulary_files import check_tokenizer, read_data_bin
 
 _POSITIONS = "embeddings.position_embeddings.weight"
 _NOT_SHARED = (
-    "but both encoders share their embeddings; give the generator that was trained with this discriminator, or remove "
-    "--generator"
+    "but both encoders share their embeddings; give the generator that was trained with this discriminator (not with "
+    "--freeze-generator, which keeps embeddings of its own), or remove --generator"
 )
 
 

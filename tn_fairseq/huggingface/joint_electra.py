@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor, nn
 from transformers import ElectraForMaskedLM, ElectraForPreTraining
@@ -19,8 +19,11 @@ class JointElectra(nn.Module):
     """
 
     def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:
-        """Raises InputError if the two have embeddings of different sizes."""
+        """Raises InputError if they are not a generator and a discriminator with embeddings of the same size."""
         super().__init__()
+        if not (isinstance(generator, ElectraForMaskedLM) and isinstance(discriminator, ElectraForPreTraining)):
+            given = f"{type(generator).__name__} and a {type(discriminator).__name__}"
+            raise InputError(f"must be an ElectraForMaskedLM and an ElectraForPreTraining, not a {given}")
         for size in ("vocab_size", "embedding_size", "max_position_embeddings", "type_vocab_size"):
             theirs, ours = (getattr(model.config, size) for model in (generator, discriminator))
             if theirs != ours:
@@ -72,6 +75,12 @@ class JointElectra(nn.Module):
         if strict and (missing or unexpected):
             raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
         return nn.modules.module._IncompatibleKeys(missing, unexpected)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Self:
+        """Read what ``save_pretrained`` wrote."""
+        parts = (ElectraForMaskedLM, "generator"), (ElectraForPreTraining, "discriminator")
+        return cls(*(kind.from_pretrained(Path(folder) / name) for kind, name in parts))
 
     def save_pretrained(self, folder: str | Path, **options: Any) -> None:
         """Write ``generator`` and ``discriminator``, which ``from_pretrained`` of their classes reads."""

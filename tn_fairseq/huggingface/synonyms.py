@@ -46,6 +46,8 @@ class TokenizerSymbols(PlainSymbols):
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        if not hasattr(tokenizer, "get_vocab"):
+            raise InputError(f"{tokenizer!r}: must be a tokenizer, such as AutoTokenizer.from_pretrained gives")
         vocabulary, names = tokenizer.get_vocab(), tokenizer.special_tokens_map
         ours = {
             symbol: vocabulary.get(next((names[name] for name in attributes if names.get(name)), symbol), -1)
@@ -321,7 +323,7 @@ def _load(auto_class: str, name: str | Path, kind: str, **options: Any) -> Any:
     try:
         return load_with_transformers(auto_class, name, **options)
     except ValueError as error:
-        raise InputError(
-            f"{name}: no {kind} that transformers can load ({error}); give a folder of save_pretrained, or a name on "
-            "the Hugging Face Hub, for which a network is needed"
-        ) from None
+        remedy = "give a folder of save_pretrained, or a name on the Hugging Face Hub, for which a network is needed"
+        if Path(name, "sentencepiece.model").is_file() and kind == "tokenizer":  # of train-tokenizer
+            remedy = "binarize with it, and give --dict DATA_BIN/dict.txt, or give the folder of exchange export"
+        raise InputError(f"{name}: no {kind} that transformers can load ({error}); {remedy}") from None

@@ -50,7 +50,7 @@ class TrueNegativeTrainer(Trainer):
                 kind, objective_kwargs or {}, model, self.processing_class, synonyms, self.accelerator.autocast
             )
         except InputError as error:  # options have the names of flags in messages
-            message = re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
+            message = re.sub(r"(?<!['\w])--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
             raise InputError(f"objective {kind.name}: {message}") from None
         self.objective.to(self.args.device)
         self.label_names: list[str] = self.label_names or ["labels"]
@@ -106,6 +106,16 @@ class TrueNegativeTrainer(Trainer):
             loss = loss / divisor(sample_size)
         outputs = {"loss": loss} if encoder.logits is None else {"loss": loss, "logits": encoder.logits}
         return (loss, outputs) if return_outputs else loss
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        """Also write the two models of a ``JointElectra``, which others can read."""
+        super()._save(output_dir, state_dict)
+        model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
+        if isinstance(model, JointElectra) and self.args.should_save:
+            folder = Path(output_dir or self.args.output_dir)
+            model.save_pretrained(folder)
+            for part in ("generator", "discriminator"):
+                self.processing_class.save_pretrained(folder / part)
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         """Divide an update by its sample size instead of its masked tokens, if the objective drops some of them."""
@@ -193,11 +203,18 @@ def build_objective(
         model = masked_lm(model)
     if kind.needs_discriminator and not is_electra:
         raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
+    size = len(model.get_input_embeddings().weight)  # an adapter has no num_embeddings
+    if size < len(tokenizer):
+        raise InputError(
+            f"{type(model).__name__}: has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
+        )
     cfg = _configure(kind, options)
     tables: tuple[Tensor | None, Tensor | None] = None, None
     if synonyms is not None:
+        if not isinstance(synonyms, SynonymTable):
+            raise InputError(f"synonyms: must be a SynonymTable, not a {type(synonyms).__name__}")
         synonyms.check_tokenizer(tokenizer)
-        padded = synonyms.padded(len(model.get_input_embeddings().weight))  # an adapter has no num_embeddings
+        padded = synonyms.padded(size)
         tables = padded.synonyms, padded.continues_word
     elif kind.needs_table(cfg):
         raise InputError("needs synonyms, such as synonyms=SynonymTable.from_wordnet(tokenizer)")
@@ -229,7 +246,7 @@ def _configure(kind: type[Objective], options: Mapping[str, Any]) -> Any:
     types = get_type_hints(kind.config)
     for name, value in options.items():
         if name not in types:
-            raise InputError(f"has no option {name}; it has {', '.join(types)}")
+            raise InputError(f"has no option {name!r}; it has {', '.join(types)}")
         if get_origin(types[name]) is Literal and value not in get_args(types[name]):
             raise InputError(f"{name} must be one of {', '.join(get_args(types[name]))}, not {value}")
         if types[name] is bool and not isinstance(value, bool):
@@ -378,4 +395,9 @@ def load_teacher(
             teacher, loading = load_model(name, "AutoModelForMaskedLM", output_loading_info=True)
             if missing := sorted(loading["missing_keys"]):
                 raise InputError(f"{name}: lacks {missing[0]}; give a masked language model, with its head")
-        return Teacher(masked_lm(teacher), autocast)
+        core = masked_lm(teacher)
+        embeddings = len(core.get_input_embeddings().weight)
+        if embeddings < len(tokenizer):
+            fault = f"has {embeddings:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
+            raise InputError(f"{type(core).__name__} {fault}; give a teacher with the same vocabulary")
+        return Teacher(core, autocast)

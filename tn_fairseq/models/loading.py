@@ -5,7 +5,7 @@
 
 import filecmp
 import glob
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
-from ..core.checkpoints import check_dictionary, load_checkpoint, registered_name, updates_of
+from ..core.checkpoints import check_dictionary, import_first, load_checkpoint, registered_name, updates_of
 from ..core.errors import InputError, first_line
 from .base import SIZES, EncoderModel
 from .electra import ElectraModel
@@ -49,7 +49,8 @@ def find_checkpoints(patterns: Sequence[str], dictionary: Dictionary) -> list[Ch
     checkpoints: list[Checkpoint] = []
     for path in matching(patterns, "checkpoint", "files of fairseq-train"):
         if path.is_dir():
-            raise InputError(f"{path}: is a folder; give the checkpoints in it, such as '{path}/checkpoint*.pt'")
+            remedy = import_first(path) or f"give the checkpoints in it, such as '{path}/checkpoint*.pt'"
+            raise InputError(f"{path}: is a folder; {remedy}")
         checkpoint = check_masked_lm(path, dictionary)
         if not any(
             checkpoint.updates == other.updates and filecmp.cmp(path, other.path, False) for other in checkpoints
@@ -116,6 +117,18 @@ def check_masked_lm(path: Path, dictionary: Dictionary) -> Checkpoint:
         )
     check_dictionary(path, state, dictionary)
     return Checkpoint(path, updates_of(state))
+
+
+def check_attention_heads(path: str | Path, model: EncoderModel) -> None:
+    """Raises InputError if a checkpoint's model has other numbers of attention heads, which its tensors do not show."""
+    try:
+        theirs = load_checkpoint(path)["cfg"]["model"]
+    except InputError:
+        return  # whoever loads it says what is wrong
+    for name in (f"{owner}_attention_heads" for owner in model.owners):
+        heads = theirs.get(name) if isinstance(theirs, Mapping) else None
+        if heads not in (None, getattr(model.cfg, name)):
+            raise InputError(f"{path}: has other sizes; give --{name.replace('_', '-')} {heads}")
 
 
 def load_generator(model: ElectraModel, path: str | Path, dictionary: Dictionary) -> None:

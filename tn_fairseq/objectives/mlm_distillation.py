@@ -76,6 +76,11 @@ class Distillation(Objective):
         if load_teacher is not None:
             # in a list, so that it is not a part of the objective, which fairseq would train and save
             self.teacher = [load_teacher(cfg.distillation_teacher)]
+        if cfg.distillation_teacher == EMA and cfg.distillation_weight == 1:
+            raise InputError(
+                "--distillation-teacher ema needs a --distillation-weight below 1, such as 0.5; it begins as the model "
+                "itself, which would learn nothing"
+            )
         if cfg.distillation_control == "unigram":
             if count_tokens is None:
                 raise InputError("--distillation-control unigram works only with fairseq, which has the training text")
