@@ -88,6 +88,8 @@ def test_layers_that_the_model_does_not_have(layers):
 
 
 def test_a_model_with_other_layers_is_refused():
+    with pytest.raises(InputError, match=r"^layers '0,1': must be a list of numbers, such as \[0, 3\]$"):
+        keep_layers(make_bert(len(PIECES)), "0,1")
     for model in (make_other("DistilBertForMaskedLM", len(PIECES)), torch.nn.Linear(1, 1)):
         with pytest.raises(InputError, match=f"^{type(model).__name__}: has no base_model.encoder.layer; give "):
             keep_layers(model, [0])

@@ -36,6 +36,8 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
     in a setting.
     """
     kind = type(model).__name__
+    if isinstance(layers, str):
+        raise InputError(f"layers {layers!r}: must be a list of numbers, such as [0, 3]")
     if not isinstance(_layers(model), nn.ModuleList):
         raise InputError(f"{kind}: has no base_model.encoder.layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
     total = len(_layers(model))

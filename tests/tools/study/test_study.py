@@ -511,7 +511,9 @@ def test_the_commands_of_the_page(capsys, tmp_path):
 
 # keys of a start, or of the plan, with wrong values, and what is said about them
 WRONG = [
-    ("arms.plain.flag", "x", "arms.plain.flag: Key 'flag' not in 'Arm'"),
+    ("arms.plain.flag", "x", "arms.plain.flag: unknown; did you mean flags?"),
+    ("xyz", "x", "xyz: unknown; the settings are about, data, train, updates"),
+    ("seeds", "1,2", "seeds: must be a list, such as [1, 2]"),
     ("arms.other.about", "x", "arms.other.flags: "),
     ("arms.a/b", {"about": "x", "flags": "x"}, "arms.a/b: must consist of letters"),
     ("seeds", [1, "two"], "seeds[1]: Value 'two' "),

@@ -3,12 +3,13 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatch
 from pathlib import Path
 
 from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigKeyError, OmegaConfBaseException, ValidationError
 from yaml import YAMLError
 
 from ...core import PLUGIN
@@ -154,8 +155,7 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
             raise InputError(f"{path}: sources: has no {unknown[0]}, only {_listed(plan.sources)}; check --source")
         parsed_plan: Plan = OmegaConf.to_object(plan)
     except OmegaConfBaseException as error:
-        key = getattr(error, "full_key", None)
-        raise InputError(f"{path}: {key or 'the plan'}: {first_line(error)}") from None
+        raise InputError(f"{path}: {error.full_key or 'the plan'}: {_explain(error)}") from None
     except AssertionError:  # of OmegaConf, for a single number
         raise InputError(f"{path}: has no settings such as title and starts; compare it with plans/tiny.yaml") from None
     except YAMLError as error:
@@ -171,6 +171,18 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return parsed_plan
+
+
+def _explain(error: OmegaConfBaseException) -> str:
+    """What is wrong, in the words of a plan."""
+    if isinstance(error, ConfigKeyError) and is_dataclass(error.object_type):
+        names = [setting.name for setting in fields(error.object_type)]
+        similar = get_close_matches(str(error.key), names, 1)
+        advice = f"did you mean {similar[0]}?" if similar else f"the settings are {_listed(names)}"
+        return f"unknown; {advice}"
+    if isinstance(error, ValidationError) and "is not a ListConfig" in str(error):
+        return "must be a list, such as [1, 2]"
+    return first_line(error)
 
 
 def _check(plan: Plan) -> None:
