@@ -536,6 +536,7 @@ def test_wrong_teachers_are_refused(bert, tokenizer, teacher, tmp_path):
     refused("needs --distillation-teacher", None)
     refused("--distillation-teacher nowhere/at/all: no such folder", "nowhere/at/all")
     refused("--distillation-teacher ema: works only with fairseq", "ema")
+    refused("BertForMaskedLM: is the model itself, which would learn nothing; give another one", bert)
     refused("BertForMaskedLM has 6 embeddings, but the tokenizer [0-9]+ tokens; give a teacher with", make_bert(6))
     refused("--distillation-teacher BertModel is not a masked language model", bert.bert)
     refused("control unigram works only with fairseq", str(teacher), distillation_control="unigram")

@@ -111,7 +111,8 @@ class TrueNegativeTrainer(Trainer):
         """Also write the two models of a ``JointElectra``, which others can read."""
         super()._save(output_dir, state_dict)
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
-        if isinstance(model, JointElectra) and self.args.should_save:
+        # with a state, the parameters are divided among processes
+        if isinstance(model, JointElectra) and self.args.should_save and state_dict is None:
             folder = Path(output_dir or self.args.output_dir)
             model.save_pretrained(folder)
             for part in ("generator", "discriminator"):
@@ -204,7 +205,7 @@ def build_objective(
     if kind.needs_discriminator and not is_electra:
         raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
     size = len(model.get_input_embeddings().weight)  # an adapter has no num_embeddings
-    if size < len(tokenizer):
+    if 0 < size < len(tokenizer):  # 0 if DeepSpeed has divided the parameters
         raise InputError(
             f"{type(model).__name__}: has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
         )
@@ -226,7 +227,7 @@ def build_objective(
         padding,
         *tables,
         load_judge=lambda folder: load_judge(folder, tokenizer),
-        load_teacher=lambda teacher: load_teacher(teacher, tokenizer, autocast),
+        load_teacher=lambda teacher: load_teacher(teacher, model, tokenizer, autocast),
     )
     objective.sums_all_positions = True
     return objective
@@ -382,9 +383,12 @@ class Teacher(nn.Module):
 
 
 def load_teacher(
-    teacher: Any, tokenizer: PreTrainedTokenizerBase, autocast: Callable[[], AbstractContextManager] = nullcontext
+    teacher: Any,
+    student: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    autocast: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Teacher:
-    """A teacher with the same vocabulary: a model, or its folder or name; raises InputError."""
+    """A teacher with the same vocabulary: another model, or its folder or name; raises InputError."""
     with naming("--distillation-teacher"):
         if isinstance(teacher, (str, Path)):
             if teacher == EMA:
@@ -396,8 +400,10 @@ def load_teacher(
             if missing := sorted(loading["missing_keys"]):
                 raise InputError(f"{name}: lacks {missing[0]}; give a masked language model, with its head")
         core = masked_lm(teacher)
+        if core is student:
+            raise InputError(f"{type(core).__name__}: is the model itself, which would learn nothing; give another one")
         embeddings = len(core.get_input_embeddings().weight)
-        if embeddings < len(tokenizer):
+        if 0 < embeddings < len(tokenizer):
             fault = f"has {embeddings:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
             raise InputError(f"{type(core).__name__} {fault}; give a teacher with the same vocabulary")
         return Teacher(core, autocast)

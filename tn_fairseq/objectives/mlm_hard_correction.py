@@ -15,8 +15,6 @@ from .base import PERCENT, Metric, Objective, ObjectiveConfig, SampleSize
 from .judge import judge_scores
 
 DISCRIMINATOR = "discriminator"
-
-
 THRESHOLD = 0.6  # of a judge; chosen on SWORDS
 
 
