@@ -85,7 +85,9 @@ def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
         (["--output", "{}/file/name"], "file: File exists; name another folder"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys, flags, message):
+def test_wrong_options_are_refused_before_anything_is_measured(
+    tmp_path, monkeypatch, capsys, keep_logging, flags, message
+):
     benchmark = load_script("examples/benchmark.py")
     (tmp_path / "file").touch()
     words = ["--output", str(tmp_path / "x"), *(flag.format(tmp_path) for flag in flags)]
