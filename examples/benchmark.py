@@ -42,6 +42,7 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY_SIZE = 30_522
+SYNONYMS = 20  # of each third word
 DOCUMENTS = "electra, --document-attention"  # with four documents in each sequence
 JUDGED = "mlm_hard_correction, --correction-judge discriminator"
 DISTILLED = "mlm_distillation, a teacher of the same size"
@@ -737,7 +738,8 @@ def write_vocabulary(folder: Path) -> Any:
     dictionary = load_dictionary(folder / "dict.txt")
     rng = np.random.default_rng(1)
     words = len(dictionary) - dictionary.nspecial - 1
-    away = rng.integers(1, words, size=(len(dictionary), 20))  # a word is not its own synonym
+    # sums, so that a word has no synonym twice and is not its own
+    away = rng.integers(1, words // SYNONYMS, size=(len(dictionary), SYNONYMS)).cumsum(axis=1)
     table = dictionary.nspecial + (np.arange(len(dictionary))[:, None] - dictionary.nspecial + away) % words
     table[rng.random(len(dictionary)) < 2 / 3] = PADDING
     table[: dictionary.nspecial] = table[-1] = PADDING

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmark import VOCABULARY_SIZE, circumstances, results_name, show, write_results
+from benchmark import SYNONYMS, VOCABULARY_SIZE, circumstances, results_name, show, write_results
 from tokenizers import Tokenizer, models
 from tqdm import tqdm
 from transformers import (
@@ -45,7 +45,6 @@ OBJECTIVES = ("mlm", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl", "mlm_
 PLAIN, AGAIN, PASSES = "Trainer", "Trainer, again", "extra passes of mlm_sent_kl"
 UNCOUNTED = 1  # updates at the start of each turn
 HEAD = 64  # the size of an attention head, as in BERT
-SYNONYMS = 20  # of each third word
 
 
 class Updates(TrainerCallback):
@@ -154,7 +153,8 @@ def make_table(tokenizer: PreTrainedTokenizerFast) -> SynonymTable:
     """Random synonyms of a third of the words."""
     symbols, rng = TokenizerSymbols(tokenizer), np.random.default_rng(1)
     words = np.array(sorted(set(range(len(symbols))) - set(symbols.special)))
-    away = rng.integers(1, len(words), (len(words), SYNONYMS))  # a word is not its own synonym
+    # sums, so that a word has no synonym twice and is not its own
+    away = rng.integers(1, len(words) // SYNONYMS, (len(words), SYNONYMS)).cumsum(axis=1)
     table = np.full((len(symbols), SYNONYMS), PADDING)
     table[words] = words[(np.arange(len(words))[:, None] + away) % len(words)]
     table[words[rng.random(len(words)) < 2 / 3]] = PADDING
