@@ -60,19 +60,20 @@ def load_checkpoint(original: Callable, cfg: Any, trainer: Trainer, **options: A
         raise InputError(
             f"--restore-file {cfg.restore_file}: no such file{missing}; name a checkpoint of fairseq-train"
         )
-    if starts(cfg, trainer):
+    is_start = starts(cfg, trainer)
+    if is_start:
         for flag, path in (("--continue-once", continue_once), ("--finetune-from-model", cfg.finetune_from_model)):
             if path and not PathManager.isfile(path):
                 remedy = import_first(path) or "name a checkpoint of fairseq-train"
                 raise InputError(f"{flag} {path} does not exist or is a folder; {remedy}")
     model = trainer.get_model()
-    is_new = starts(cfg, trainer) and not continue_once
+    is_new = is_start and not continue_once
     if is_new and isinstance(model, ElectraModel) and not model.classification_heads:
         start_generator(model, cfg.finetune_from_model, trainer.task.source_dictionary)
     elif not is_new and getattr(getattr(model, "cfg", None), "generator_checkpoint", None):
         logger.info("--generator-checkpoint is not read, because this run continues from a checkpoint")
     if isinstance(model, EncoderModel):
-        beginning = continue_once or cfg.finetune_from_model if starts(cfg, trainer) else None
+        beginning = continue_once or cfg.finetune_from_model if is_start else None
         path = beginning or (restored if cfg.restore_file != DEFAULT else os.path.join(cfg.save_dir, restored))
         if os.path.isfile(path):  # on this machine
             check_attention_heads(path, model)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..core.configuration import as_argument, training_config
 from ..core.errors import InputError
 from ..models.loading import Checkpoint, Loaded, matching
-from .masked_logits import masked_logits, max_positions
+from .masked_logits import has_token_types, masked_logits, max_positions
 from .synonyms import load_model
 from .vocabulary_files import check_tokenizer, read_data_bin
 
@@ -39,7 +39,7 @@ class MaskedLM(BaseFairseqModel):
     ) -> tuple[Tensor, None]:
         """The logits of the masked tokens: (B, T) -> (N, V)."""
         inputs = {"input_ids": self.input_ids[src_tokens], "attention_mask": src_tokens.ne(self.padding).long()}
-        if token_types is not None and getattr(self.core.config, "type_vocab_size", 0) > 1:
+        if token_types is not None and has_token_types(self.core):
             inputs["token_type_ids"] = token_types
         logits = masked_logits(self.core, masked_tokens, **inputs)
         return logits[:, self.input_ids].masked_fill(self.token_ids < 0, -torch.inf), None

@@ -21,6 +21,11 @@ def masked_logits(core: Any, masked_tokens: Tensor, **inputs: Any) -> Tensor:
         hook.remove()
 
 
+def has_token_types(core: Any) -> bool:
+    """Whether the model tells segments apart; those with one type, such as RoBERTa, accept no other."""
+    return getattr(core.config, "type_vocab_size", 0) > 1
+
+
 def max_positions(core: Any) -> int | None:
     """The longest text that the model reads, in tokens; None if it has no limit."""
     if not getattr(core.config, "position_biased_input", True):  # only relative positions, as in DeBERTa

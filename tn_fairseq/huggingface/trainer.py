@@ -18,7 +18,7 @@ from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
-from .masked_logits import masked_logits, max_positions
+from .masked_logits import has_token_types, masked_logits, max_positions
 from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm, without_adapters
 
 IGNORED = -100  # the label of a token that is not masked
@@ -204,18 +204,15 @@ def build_objective(
         model = masked_lm(model)
     if kind.needs_discriminator and not is_electra:
         raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
-    size = len(model.get_input_embeddings().weight)  # an adapter has no num_embeddings
-    if 0 < size < len(tokenizer):  # 0 if DeepSpeed has divided the parameters
-        raise InputError(
-            f"{type(model).__name__}: has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
-        )
+    if fault := _too_small(model, tokenizer):
+        raise InputError(f"{type(model).__name__}: {fault}")
     cfg = _configure(kind, options)
     tables: tuple[Tensor | None, Tensor | None] = None, None
     if synonyms is not None:
         if not isinstance(synonyms, SynonymTable):
             raise InputError(f"synonyms: must be a SynonymTable, not a {type(synonyms).__name__}")
         synonyms.check_tokenizer(tokenizer)
-        padded = synonyms.padded(size)
+        padded = synonyms.padded(len(model.get_input_embeddings().weight))  # an adapter has no num_embeddings
         tables = padded.synonyms, padded.continues_word
     elif kind.needs_table(cfg):
         raise InputError("needs synonyms, such as synonyms=SynonymTable.from_wordnet(tokenizer)")
@@ -339,8 +336,15 @@ class Judge(Encoder):
 
 def _known(core: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs without token types, if the model has only one type; those of the student may be more."""
-    has_types = getattr(core.config, "type_vocab_size", 0) > 1
-    return {name: value for name, value in inputs.items() if has_types or name != "token_type_ids"}
+    return {name: value for name, value in inputs.items() if has_token_types(core) or name != "token_type_ids"}
+
+
+def _too_small(model: Any, tokenizer: PreTrainedTokenizerBase) -> str | None:
+    """That a model has fewer embeddings than the tokenizer has tokens; None if it does not."""
+    size = len(model.get_input_embeddings().weight)
+    if 0 < size < len(tokenizer):  # 0 if DeepSpeed has divided the parameters
+        return f"has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
+    return None
 
 
 def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
@@ -377,7 +381,8 @@ class Teacher(nn.Module):
         """The logits at the masked positions, (N, V); raises InputError for a text that is too long."""
         _check_length("distillation_teacher", self.max_positions, src_tokens)
         inputs.pop("masked_indices", None)
-        self.core.eval()  # it may be trained, too, in a Trainer of its own
+        if self.core.training:  # in a Trainer of its own
+            self.core.eval()
         with self._autocast():
             return masked_logits(self.core, masked_tokens, input_ids=src_tokens, **_known(self.core, inputs)), None
 
@@ -402,8 +407,6 @@ def load_teacher(
         core = masked_lm(teacher)
         if core is student:
             raise InputError(f"{type(core).__name__}: is the model itself, which would learn nothing; give another one")
-        embeddings = len(core.get_input_embeddings().weight)
-        if 0 < embeddings < len(tokenizer):
-            fault = f"has {embeddings:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
+        if fault := _too_small(core, tokenizer):
             raise InputError(f"{type(core).__name__} {fault}; give a teacher with the same vocabulary")
         return Teacher(core, autocast)

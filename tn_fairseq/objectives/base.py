@@ -127,6 +127,7 @@ class Objective(nn.Module):
         self._refuse(self.weights, "non-negative", lambda value: not 0 <= value < math.inf)
         self._refuse(self.temperatures, "positive", lambda value: not 0 < value < math.inf)
         self._refuse(self.fractions, "between 0 and 1", lambda value: not 0 <= value <= 1)
+        self._only_for_discriminators = [name for name in self.discriminator_options if not self._is_default(name)]
         # they move to the objective's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)
         self.register_buffer("continues_word", continues_word, persistent=False)
@@ -136,6 +137,9 @@ class Objective(nn.Module):
             value = getattr(self.cfg, name)
             if is_invalid(value):
                 raise InputError(f"--{name.replace('_', '-')} must be {expected}, not {value}")
+
+    def _is_default(self, name: str) -> bool:
+        return bool(getattr(self.cfg, name) == self.config.__dataclass_fields__[name].default)
 
     @classmethod
     def needs_table(cls, cfg: Any) -> bool:
@@ -248,9 +252,8 @@ class Objective(nn.Module):
     def _check_without_discriminator(self) -> None:
         if self.needs_discriminator:
             raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
-        for name in self.discriminator_options:
-            if getattr(self.cfg, name) != self.config.__dataclass_fields__[name].default:
-                raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
+        for name in self._only_for_discriminators:
+            raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
 
     def predict(self, output: Any, uniform_draws: Optional[Tensor]) -> Tensor:
         """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""

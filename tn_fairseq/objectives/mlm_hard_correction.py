@@ -15,7 +15,6 @@ from .base import PERCENT, Metric, Objective, ObjectiveConfig, SampleSize
 from .judge import judge_scores
 
 DISCRIMINATOR = "discriminator"
-THRESHOLD = 0.6  # of a judge; chosen on SWORDS
 
 
 @dataclass
@@ -37,7 +36,7 @@ class HardCorrectionConfig(ObjectiveConfig):
         },
     )
     correction_judge_threshold: float = field(
-        default=THRESHOLD, metadata={"help": "smallest score that the judge accepts, between 0 and 1"}
+        default=0.6, metadata={"help": "smallest score that the judge accepts, between 0 and 1"}
     )
 
 
@@ -61,7 +60,7 @@ class HardCorrection(Objective):
                 "drawn tokens"
             )
         super().__init__(cfg, *table, **options)
-        if cfg.correction_judge is None and cfg.correction_judge_threshold != THRESHOLD:
+        if cfg.correction_judge is None and not self._is_default("correction_judge_threshold"):
             raise InputError("--correction-judge-threshold needs --correction-judge")
         self.judge = None
         if load_judge is not None and cfg.correction_judge not in (None, DISCRIMINATOR):

@@ -135,11 +135,12 @@ def measures_left(name: str, start: Start, runs: Sequence[Run], folder: Path) ->
     """The measures that ``runs``, or all runs together, still lack; a run without training lacks all of its own."""
     lacking = []
     for measure, settings in measures_of_runs(start).items():
-        about = [run for run in measured_runs(name, start, settings) if run in runs]
-        places = {run: place_of_run(run, measure) for run in about}
-        words = {run: _words_of_run(measure, settings.flags, start, run, places[run]) for run in about}
-        if not all(is_measured(folder / places[run], RESULTS[kind_of(measure)], words[run], [run]) for run in about):
-            lacking.append(measure)
+        for run in (run for run in measured_runs(name, start, settings) if run in runs):
+            output = place_of_run(run, measure)
+            words = _words_of_run(measure, settings.flags, start, run, output)
+            if not is_measured(folder / output, RESULTS[kind_of(measure)], words, [run]):
+                lacking.append(measure)
+                break
     together = [measure for measure in start.measures if measure in COMMANDS and runs]
     return lacking + [one for one in together if not (folder / place(name, one) / RESULTS[one]).exists()]
 

@@ -162,9 +162,9 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
         link.symlink_to(place)
     commands = [step.command for start in starts for step in start.steps() if not is_prepared(folder, step)]
     commands += [measure.flags for start in starts for measure in start.measures.values()]
-    words = [word for command in commands for word in shlex.split(command)]
-    known = [word for word in words if (folder / word).exists()]  # also with spaces
-    for file in _FILE.findall(" ".join(word for word in words if word not in known)):
+    words = (word for command in commands for word in shlex.split(command))
+    # a word that is a file may have spaces
+    for file in _FILE.findall(" ".join(word for word in words if not (folder / word).exists())):
         if not ("*" in file or "?" in file or (folder / file).exists()):
             name = file.removeprefix("sources/")
             raise InputError(f"{(folder / file).resolve()}: is missing{hint(plan, name)}")
@@ -235,15 +235,12 @@ def train(start: Start, run: Run, runner: Runner, training: bool) -> str | None:
             return None
         write_state(folder, {**state, "state": "started"})
         code = runner.run(words, run.folder / LOG)
-        if code:
-            error = last_line(folder / LOG)
-            write_state(folder, {**state, "state": "failed", "exit_code": code, "error": error})
-            return f"{run} failed with exit code {code}: {error} (see {folder / LOG})"
         made, wanted = updates_in(folder / LAST), updates_of_arm(start, run.arm)
-        if made < wanted:
-            error = f"it ended after {made:,} of {wanted:,} updates"
+        if code or made < wanted:
+            how = f" with exit code {code}" if code else ""
+            error = last_line(folder / LOG) if code else f"it ended after {made:,} of {wanted:,} updates"
             write_state(folder, {**state, "state": "failed", "exit_code": code, "error": error})
-            return f"{run} failed: {error} (see {folder / LOG})"
+            return f"{run} failed{how}: {error} (see {folder / LOG})"
     keep_weights(folder)
     write_state(folder, {**state, "state": "finished"})
     return None
