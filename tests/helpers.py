@@ -43,6 +43,8 @@ FAMILIES = {
     "roberta": "--task masked_lm --arch roberta_base --encoder-layers 2 --encoder-embed-dim 32 "
     "--encoder-ffn-embed-dim 64 --encoder-attention-heads 2",
 }
+# without replaced token detection
+MASKED_LM_ONLY = {"electra": ["--discriminator-loss-weight", 0], "bert": [], "roberta": []}
 # every objective; mlm is an alias
 CRITERIA = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "kind") and name != "mlm"]
 PAPER = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")

@@ -145,7 +145,7 @@ def test_replaced_token_detection_by_hand(build):
 @pytest.mark.parametrize("family", ["electra", "bert"])
 def test_a_low_temperature_draws_the_most_likely_token(build, family):
     logs = {}
-    for mode, temperature in (("argmax", 1), ("sample", 1e-6), ("sample", 1)):
+    for mode, temperature in (("argmax", 1.0), ("sample", 1e-6), ("sample", 1.0)):
         flags = ["--criterion", "electra", "--prediction-mode", mode, "--generator-temperature", temperature]
         task, model, criterion = build(family, *flags, "--task", "electra")
         batch = first_batch(task, size=40)
@@ -228,12 +228,40 @@ def test_options_out_of_range_are_refused(build, synonym_table, criterion, name,
 
 @pytest.mark.parametrize(
     ("criterion", "flag", "value"),
-    [("mlm_hard_correction", "--rtd-false-negatives", "ignore"), ("mlm_sent_kl", "--sent-kl-encoder", "discriminator")],
+    [
+        ("mlm_hard_correction", "--rtd-false-negatives", "ignore"),
+        ("mlm_sent_kl", "--sent-kl-encoder", "discriminator"),
+        ("mlm_sent_kl", "--generator-loss-weight", 2),
+        ("electra", "--discriminator-loss-weight", 0),
+        ("electra", "--generator-temperature", 0.5),
+    ],
 )
-def test_options_of_the_discriminator_need_one(build, synonym_table, criterion, flag, value):
+def test_options_of_electra_are_refused_without_it(build, synonym_table, criterion, flag, value):
     task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, value)
-    with pytest.raises(SystemExit, match=f"^error: {flag} has an effect on ELECTRA only; omit it$"):
+    expected = f"{flag} has an effect on ELECTRA (only|or with --prediction-mode sample); omit it"
+    with pytest.raises(SystemExit, match=f"^error: {expected}$"):
         objective(model, first_batch(task))
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    ["mlm_temperature --mlm-temperature 2", "mlm_hard_correction", "mlm_synonym_marginal"],
+)
+def test_an_objective_of_a_frozen_generator_is_refused_if_it_changes_nothing(build, synonym_table, criterion):
+    flags = ["--synonym-table", synonym_table, "--freeze-generator", "--criterion", *criterion.split()]
+    task, model, objective = build("electra", *flags)
+    batch = first_batch(task)
+    with pytest.raises(SystemExit, match=f"^error: --criterion {criterion.split()[0]} changes only what the generator"):
+        objective(model, batch)
+    with torch.no_grad():  # validation
+        objective(model, batch)
+
+
+@pytest.mark.parametrize("criterion", ["electra", "mlm_hard_correction --rtd-false-negatives original", "rtd_focal"])
+def test_objectives_of_the_discriminator_work_with_a_frozen_generator(build, synonym_table, criterion):
+    flags = ["--synonym-table", synonym_table, "--freeze-generator", "--criterion", *criterion.split()]
+    task, model, objective = build("electra", *flags)
+    assert objective(model, first_batch(task))[0].requires_grad
 
 
 @pytest.mark.parametrize("criterion", [name for name in CRITERIA if name.startswith("rtd_")])

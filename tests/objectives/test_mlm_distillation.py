@@ -5,7 +5,16 @@ import math
 
 import pytest
 import torch
-from helpers import FAMILIES, first_batch, refused_training, save_random_model, synonyms_of, train_here, write_data_bin
+from helpers import (
+    FAMILIES,
+    MASKED_LM_ONLY,
+    first_batch,
+    refused_training,
+    save_random_model,
+    synonyms_of,
+    train_here,
+    write_data_bin,
+)
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.data import count_symbols
@@ -34,7 +43,7 @@ def naive_target(gold, logits, weight, temperature, words, synonyms):
 def test_loss_gradient_and_log_are_those_of_a_loop(build, synonym_table, family, words, weight, temperature):
     """Every word of the toy language has nine synonyms. The criterion's teacher reads the same masked text."""
     flags = ["--distillation-words", words, "--distillation-weight", weight, "--distillation-temperature", temperature]
-    flags += ["--synonym-table", synonym_table, "--discriminator-loss-weight", 0, "--task", "electra"]
+    flags += ["--synonym-table", synonym_table, *MASKED_LM_ONLY[family], "--task", "electra"]
     task, model, criterion = build(family, *CRITERION, *flags, "--sample-break-mode", "complete")
     model.eval()
     batch = first_batch(task)

@@ -1,7 +1,16 @@
 import pytest
 import torch
 from criterion_steps import outputs, step
-from helpers import FAMILIES, WORDS, first_batch, save_random_model, synonyms_of, write_data_bin, write_table
+from helpers import (
+    FAMILIES,
+    MASKED_LM_ONLY,
+    WORDS,
+    first_batch,
+    save_random_model,
+    synonyms_of,
+    write_data_bin,
+    write_table,
+)
 from lexical_files import save_model
 from preprocessed import refused
 
@@ -49,7 +58,7 @@ def expectation(built):
 def test_the_weight_of_false_negatives_in_numerator_and_denominator(
     sure_of_noun3, synonym_table, family, divisor, weight
 ):
-    flags = ["--hard-correction-weight", weight, "--hard-correction-divisor", divisor, "--discriminator-loss-weight", 0]
+    flags = ["--hard-correction-weight", weight, "--hard-correction-divisor", divisor, *MASKED_LM_ONLY[family]]
     built = sure_of_noun3("--synonym-table", synonym_table, *flags, family=family)
     nll, is_synonym = expectation(built)
     weights = torch.where(is_synonym, weight, 1.0)
@@ -64,7 +73,7 @@ def test_the_weight_of_false_negatives_in_numerator_and_denominator(
 def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3, synonym_table, family):
     """In the toy language, noun0 to noun4 are followed by noun7 to noun11, which here continue words."""
     flags = ["--synonym-table", synonym_table, "--mask-prob", 0.4, "--sample-break-mode", "none"]
-    flags += ["--discriminator-loss-weight", 0]
+    flags += MASKED_LM_ONLY[family]
     flags += ["--rtd-false-negatives", "ignore"] if family == "electra" else []
     built = task, _, criterion = sure_of_noun3(*flags, family=family)
     dictionary = task.dictionary
@@ -92,7 +101,7 @@ def test_a_gold_token_that_the_next_one_continues_has_no_synonyms(sure_of_noun3,
 def test_a_batch_with_only_false_negatives(sure_of_noun3, tmp_path, dictionary, family):
     everything = [word for word in WORDS if word != "noun3"]
     table = write_table(tmp_path / "all.safetensors", dictionary, {word: ["noun3"] for word in everything})
-    flags = ["--synonym-table", table, "--discriminator-loss-weight", 0]
+    flags = ["--synonym-table", table, *MASKED_LM_ONLY[family]]
     task, model, criterion = sure_of_noun3(*flags, family=family)
     batch = first_batch(task, size=24)
     is_masked = batch["target"].ne(dictionary.pad())

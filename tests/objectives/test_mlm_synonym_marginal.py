@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 from criterion_steps import regularization
-from helpers import first_batch, synonyms_of
+from helpers import MASKED_LM_ONLY, first_batch, synonyms_of
 
 
 def build_marginal(build, family, table, *flags):
@@ -29,7 +29,7 @@ def expectation(built, weight, has_synonyms):
 
 @pytest.mark.parametrize("family, weight", [("electra", 1), ("bert", 0.25), ("roberta", 1)])
 def test_the_loss_is_that_of_the_summed_probability(build, synonym_table, family, weight):
-    flags = ["--synonym-weight", weight, "--discriminator-loss-weight", 0]
+    flags = ["--synonym-weight", weight, *MASKED_LM_ONLY[family]]
     built = task, model, criterion = build_marginal(build, family, synonym_table, *flags)
     expected = expectation(built, weight, has_synonyms=lambda word: True)
     loss, sample_size, log = criterion(model, first_batch(task))

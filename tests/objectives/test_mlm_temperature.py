@@ -2,14 +2,14 @@ import math
 
 import pytest
 import torch
-from helpers import FAMILIES, first_batch
+from helpers import FAMILIES, MASKED_LM_ONLY, first_batch
 
 from tn_fairseq.objectives import functional
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_loss_is_that_of_divided_logits_and_the_log_that_of_plain_ones(build, family):
-    flags = ["--mlm-temperature", 4, "--discriminator-loss-weight", 0]
+    flags = ["--mlm-temperature", 4, *MASKED_LM_ONLY[family]]
     task, model, criterion = build(family, "--criterion", "mlm_temperature", *flags)
     batch = first_batch(task)
     masked = batch["target"].ne(task.dictionary.pad())

@@ -98,7 +98,8 @@ class Objective(nn.Module):
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
     needs_discriminator = False  # only ELECTRA has one
-    discriminator_options: tuple[str, ...] = ()  # options that have no effect without one
+    # options that have no effect without one
+    discriminator_options: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     sums_all_positions = False  # whether losses are added up with zeros between them, as transformers does
     trains_on_nll = True  # whether the loss of plain masked LM gets a gradient
     # options that must not be negative, that must be positive, and that must be between 0 and 1
@@ -186,6 +187,13 @@ class Objective(nn.Module):
         """The discriminator's loss for each token, (B, T), from its logits and the targets above."""
         return functional.replaced_token_detection(logits, targets)
 
+    def changes_detection(self) -> bool:
+        """Whether the discriminator learns from other targets or losses than with plain masked LM."""
+        own = type(self)
+        return not (
+            own.detection_targets is Objective.detection_targets and own.detection_losses is Objective.detection_losses
+        )
+
     # The training step
 
     def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
@@ -204,6 +212,7 @@ class Objective(nn.Module):
         logs = {**logs, **more_logs}
         if regularization is not None:
             loss = loss + regularization
+        self._check_effect(output, loss)
         masked_count = len(masked.targets)  # a sum of masked_tokens would make fairseq wait for a GPU
         if isinstance(output, ElectraOutput):
             detection, more_logs = self.detect(output, masked, sample["net_input"]["src_tokens"].ne(self.padding))
@@ -240,8 +249,6 @@ class Objective(nn.Module):
                 "temperature": self.cfg.generator_temperature,
             }
         )
-        if not isinstance(output, ElectraOutput):
-            self._check_without_discriminator()
         predictions = self.predict(output, uniform_draws)
         texts = src_tokens, target_tokens, masked_tokens
         masked = masked_predictions(*texts, output[0], predictions, self.padding, self.continues_word, masked_indices)
@@ -249,11 +256,22 @@ class Objective(nn.Module):
             masked = masked._replace(false_negative=self.find_false_negatives(sample, output, masked))
         return output, masked
 
-    def _check_without_discriminator(self) -> None:
-        if self.needs_discriminator:
-            raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
-        for name in self._only_for_discriminators:
-            raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
+    def _check_effect(self, output: Any, loss: Tensor) -> None:
+        """Raises InputError if the objective or an option would change nothing; ``loss`` is that of masked LM."""
+        if not isinstance(output, ElectraOutput):
+            if self.needs_discriminator:
+                raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
+            for name in self._only_for_discriminators:
+                raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
+            if self.cfg.prediction_mode == "argmax" and not self._is_default("generator_temperature"):
+                raise InputError(
+                    "--generator-temperature has an effect on ELECTRA or with --prediction-mode sample; omit it"
+                )
+        elif self.name != "mlm" and torch.is_grad_enabled() and not (loss.requires_grad or self.changes_detection()):
+            raise InputError(
+                f"--criterion {self.name} changes only what the generator learns, but the generator is frozen; give "
+                "--criterion mlm, or train the generator"
+            )
 
     def predict(self, output: Any, uniform_draws: Optional[Tensor]) -> Tensor:
         """r_k, the model's prediction at each masked position: (N). Draws use the given random numbers, (N)."""

@@ -49,7 +49,7 @@ class HardCorrection(Objective):
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
     fractions = ("hard_correction_weight", "correction_judge_threshold")
-    discriminator_options = ("rtd_false_negatives",)
+    discriminator_options = (*Objective.discriminator_options, "rtd_false_negatives")
 
     def __init__(
         self, cfg: Any, *table: Any, load_judge: Optional[Callable[[str], nn.Module]] = None, **options: Any
@@ -106,6 +106,9 @@ class HardCorrection(Objective):
         if self.cfg.hard_correction_divisor == "kept":
             return weights, weights.sum()
         return weights, len(masked.targets)
+
+    def changes_detection(self) -> bool:
+        return not self._is_default("rtd_false_negatives")
 
     def detection_targets(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

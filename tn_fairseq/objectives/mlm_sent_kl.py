@@ -38,7 +38,7 @@ class SentenceKL(Objective):
     metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
     weights = (*Objective.weights, "sent_kl_weight")
     temperatures = (*Objective.temperatures, "sent_kl_temperature")
-    discriminator_options = ("sent_kl_encoder",)
+    discriminator_options = (*Objective.discriminator_options, "sent_kl_encoder")
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
