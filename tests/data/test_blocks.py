@@ -1,4 +1,5 @@
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ from fairseq.data.shorten_dataset import TruncateDataset
 from helpers import write_data_bin
 
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.data import load_sentences
 from tn_fairseq.data.blocks import ContiguousBlocks, Text
 from tn_fairseq.data.documents import DocumentStartsDataset
+from tn_fairseq.data.files import count_symbols, load_sentences
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,22 @@ def test_a_pickled_text_holds_the_names_of_its_files(sentences):
     assert len(pickled) < 1000
     positions = np.array([[0, 5], [900, 7]])
     assert np.array_equal(pickle.loads(pickled).take(positions), Text(sentences).take(positions))
+
+
+def test_all_files_of_a_text_are_checked_and_counted(dictionary, tmp_path):
+    """fairseq reads train.bin and train1.bin, one after the other."""
+    folder = write_data_bin(tmp_path)
+    counts = count_symbols(folder / "train", dictionary)
+    for kind in ("bin", "idx"):
+        shutil.copy(folder / f"train.{kind}", folder / f"train1.{kind}")
+    assert np.array_equal(count_symbols(folder / "train", dictionary), 2 * counts) and counts.sum() > 0
+    with open(folder / "train1.bin", "r+b") as file:
+        file.truncate(100)
+    load_sentences(folder / "train", "binarize")
+    with pytest.raises(
+        InputError, match=r"train1\.bin does not have the [\d,]+ bytes of its \.idx; run tn-fairseq data"
+    ):
+        load_sentences(folder / "train", "binarize", combine=True)
 
 
 def test_other_formats_are_refused(sentences):

@@ -21,18 +21,6 @@ def test_masks_change_with_the_epoch_in_loader_processes(build, family, workers)
         assert not any(torch.equal(*targets) for targets in zip(epochs[earlier], epochs[later]))
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_loaders_read_a_batch_at_once(build, monkeypatch, workers):
-    """Forked loader processes have the patched class as well."""
-    task, _, _ = build("electra")
-    task.load_dataset("train")
-    data = task.dataset("train")
-    monkeypatch.setattr(type(data), "__getitem__", lambda self, index: pytest.fail("one item at a time"))
-    iterator = task.get_batch_iterator(data, max_sentences=8, num_workers=workers)
-    batches = [batch["id"].tolist() for batch in iterator.next_epoch_itr(shuffle=False)]
-    assert sum(batches, []) == data.ordered_indices().tolist()
-
-
 def test_validation_has_the_same_masks_every_time(build):
     task, _, _ = build("electra")
     task.load_dataset("valid")

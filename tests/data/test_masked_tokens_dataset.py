@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from tn_fairseq.data.blocks import BlockDataset
 from tn_fairseq.data.masked_tokens_dataset import MaskedTokensDataset
 
 
@@ -74,32 +75,32 @@ MODES = [["none"], ["complete"], ["complete_doc"], ["segments"], ["none", "--doc
 
 @pytest.mark.parametrize("mode", MODES, ids="".join)
 @pytest.mark.parametrize("words", [[], ["--mask-whole-words"]], ids=["", "words"])
-def test_a_batch_read_at_once_is_the_batch_of_its_items(build, mode, words):
+def test_a_batch_is_masked_as_each_of_its_blocks_alone(build, dictionary, mode, words):
     _, data = dataset(build, "--sample-break-mode", *mode, *words, "--random-token-prob", 0.3)
     indices = [7, 0, len(data) - 1, 3]
-    assert_same(data.collater(data.__getitems__(indices)), batch(data, indices))
-    assert data.collater(data.__getitems__([])) == {}
+    together = data.collater(indices)
+    for row, index in enumerate(indices):
+        alone, length = data.collater([index]), len(data.blocks[index])
+        assert length == alone["ntokens"] == together["net_input"]["src_lengths"][row]
+        for theirs, ours in ((together["target"], alone["target"]), *pairs_of_inputs(together, alone)):
+            assert theirs[row, :length].equal(ours[0])
+        text = torch.where(alone["target"] == dictionary.pad(), alone["net_input"]["src_tokens"], alone["target"])
+        assert text[0].equal(data.blocks[index])
+        assert together["net_input"]["src_tokens"][row, length:].eq(dictionary.pad()).all()
+    assert data.collater([]) == {}
 
 
-def assert_same(one, other):
-    assert one.keys() == other.keys()
-    for key, value in one.items():
-        if isinstance(value, dict):
-            assert_same(value, other[key])
-        elif isinstance(value, tuple):
-            assert_same(dict(enumerate(value)), dict(enumerate(other[key])))
-        elif isinstance(value, torch.Tensor):
-            assert torch.equal(value, other[key]) and value.dtype == other[key].dtype, key
-        elif isinstance(value, np.ndarray):
-            assert np.array_equal(value, other[key]), key
-        else:
-            assert value == other[key], key
+def pairs_of_inputs(one, other):
+    """The model's inputs of two batches that have a value for each token."""
+    names = one["net_input"].keys() - {"src_lengths", "layout"}
+    assert names == other["net_input"].keys() - {"src_lengths", "layout"}
+    return [(one["net_input"][name], other["net_input"][name]) for name in names]
 
 
 @pytest.mark.parametrize("flags", [[], ["--sample-break-mode", "none", "--document-attention"]])
 def test_a_batch_knows_its_padding_and_its_documents(build, dictionary, flags):
     _, data = dataset(build, *flags)
-    got = data.collater(data.__getitems__(list(range(len(data)))))
+    got = data.collater(range(len(data)))
     lengths, tokens, documents, longest = got["net_input"]["layout"]
     is_token = got["net_input"]["src_tokens"] != dictionary.pad()
     assert lengths.equal(is_token.sum(dim=1)) and tokens == got["ntokens"] == is_token.sum()
@@ -113,7 +114,7 @@ def test_a_row_does_not_depend_on_its_neighbors_or_their_order(build, dictionary
     _, data = dataset(build, "--random-token-prob", 0.3)
 
     def rows(indices):
-        got = data.collater(data.__getitems__(indices))
+        got = data.collater(indices)
         row = torch.div(got["masked_indices"], got["target"].size(1), rounding_mode="floor")
         for number, (index, length) in enumerate(zip(indices, got["net_input"]["src_lengths"])):
             parts = got["net_input"]["src_tokens"][number, :length], got["target"][number, :length]
@@ -130,14 +131,11 @@ def test_a_row_does_not_depend_on_its_neighbors_or_their_order(build, dictionary
                 assert all(map(torch.equal, parts[:3], alone[index])) and parts[3] == alone[index][3]
 
 
-class Repeated:
+class Repeated(BlockDataset):
     """Blocks of equal text, which make the shares of a batch exact to count."""
 
     def __init__(self, block, count):
         self.block, self.sizes = np.array(block), np.full(count, len(block))
-
-    def __len__(self):
-        return len(self.sizes)
 
     def rows(self, indices):
         return np.tile(self.block, (len(indices), 1)), self.sizes[indices]
@@ -150,7 +148,7 @@ def test_shares_are_those_of_bert(dictionary):
     data = MaskedTokensDataset(
         Repeated(block, count), dictionary, seed=1, mask_prob=0.15, leave_unmasked_prob=0.1, random_token_prob=0.2
     )
-    got = data.collater(data.__getitems__(range(count)))
+    got = data.collater(range(count))
     masked = got["target"].ne(dictionary.pad()).numpy()
     counts = masked.sum(axis=0)
     assert counts[0] == counts[-1] == 0 and set(masked.sum(axis=1)) == {6}  # exactly, because 0.15 * 40 = 6
@@ -188,7 +186,7 @@ def test_masks_of_other_epochs_seeds_and_blocks_are_independent(dictionary, what
     def masks(epoch=1, seed=1, block_offset=0):
         data = MaskedTokensDataset(Repeated(block, 20_001), dictionary, seed, 0.15, 0.1, 0.1)
         data.set_epoch(epoch)
-        rows = data.collater(data.__getitems__(range(block_offset, block_offset + 20_000)))
+        rows = data.collater(range(block_offset, block_offset + 20_000))
         return rows["target"].ne(dictionary.pad()).numpy()[:, 1:-1]
 
     other = {"epoch": {"epoch": 2}, "seed": {"seed": 2}, "block": {"block_offset": 1}}[what]
@@ -219,17 +217,11 @@ def test_no_block_is_left_out_of_the_batches(build):
             assert all(len(batch) <= 9 for batch in batches)
 
 
-class Blocks(list):
-    @property
-    def sizes(self):
-        return [len(block) for block in self]
-
-
 def test_special_symbols_including_mask_are_neither_masked_nor_drawn(dictionary):
     mask, first = dictionary.index("<mask>"), dictionary.nspecial
     special = [dictionary.bos(), dictionary.pad(), dictionary.eos(), mask]
     block = torch.tensor([dictionary.bos(), mask, *range(first, mask), mask, dictionary.eos()])
-    blocks = Blocks([block] * 40)
+    blocks = Repeated(block.tolist(), 40)
     data = MaskedTokensDataset(
         blocks, dictionary, seed=1, mask_prob=1.0, leave_unmasked_prob=0.0, random_token_prob=1.0
     )

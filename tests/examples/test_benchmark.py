@@ -108,7 +108,7 @@ def test_both_sides_mask_as_many_of_the_same_tokens(tmp_path):
     dataset = task.dataset("train")
     lists, collator = benchmark.peer_data(dataset)
     indices = list(range(len(dataset)))
-    ours, theirs = dataset.collater(dataset.__getitems__(indices)), collator([lists[index] for index in indices])
+    ours, theirs = dataset.collater(indices), collator([lists[index] for index in indices])
     our_tokens, our_masks = ours["net_input"]["src_tokens"], ours["target"] != 1
     their_tokens, their_masks = theirs["input_ids"], theirs["labels"] != -100
     alike = ~our_masks & ~their_masks

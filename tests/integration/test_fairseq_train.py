@@ -8,8 +8,6 @@ import pytest
 from helpers import FAMILIES, RUNS, fairseq_train, train_here, write_data_bin
 from interruption import assert_same_end
 
-from tn_fairseq.data.masked_tokens_dataset import MaskedTokensDataset
-
 GOLDENS = Path(__file__).parent.parent / "goldens"
 UPDATES = 6  # of a golden curve
 CURVE = ["loss", "nll_loss", "mlm_accuracy", "false_negative_rate", "soft_reg", "sent_kl", "synonym_gain", "rtd_loss"]
@@ -121,19 +119,6 @@ def test_the_number_of_loader_processes_changes_nothing(synonym_table, three_epo
     for workers in (1, 2):
         train(data, tmp_path / str(workers), *flags, *lengths, "--num-workers", workers)
         assert_same_end(tmp_path / "0", tmp_path / str(workers))
-
-
-def test_loader_processes_read_a_batch_at_once(data_bin, tmp_path, monkeypatch):
-    """With fairseq's default of one loader process, here a fork, only the dummy batch is read by item."""
-    here, by_item = os.getpid(), MaskedTokensDataset.__getitem__
-
-    def read(self, index):
-        assert os.getpid() == here, "a loader process reads one item at a time"
-        return by_item(self, index)
-
-    monkeypatch.setattr(MaskedTokensDataset, "__getitem__", read)
-    flags = [*FAMILIES["electra"].split(), "--criterion", "electra", "--max-update", 2, "--num-workers", 1]
-    assert len(train_here(data_bin, tmp_path, *flags)["train_inner"]) == 2
 
 
 def forget_time(record: dict) -> dict:

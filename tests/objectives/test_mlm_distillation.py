@@ -17,7 +17,7 @@ from helpers import (
 )
 
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.data import count_symbols
+from tn_fairseq.data.files import count_symbols
 from tn_fairseq.objectives import functional
 
 CRITERION = ["--criterion", "mlm_distillation"]

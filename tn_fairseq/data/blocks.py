@@ -2,11 +2,12 @@
 
 import numpy as np
 import torch
-from fairseq.data import ConcatDataset, Dictionary, FairseqDataset
+from fairseq.data import Dictionary, FairseqDataset
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
 from ..core.errors import InputError
+from .files import files_of
 
 
 class Text:
@@ -14,7 +15,7 @@ class Text:
 
     def __init__(self, sentences: FairseqDataset):
         """Raises InputError for sentences in a format of fairseq other than mmap."""
-        self.files = sentences.datasets if isinstance(sentences, ConcatDataset) else [sentences]
+        self.files = files_of(sentences)
         if not all(isinstance(file, MMapIndexedDataset) for file in self.files):
             raise InputError("the data are not of fairseq's format mmap; run tn-fairseq data binarize again")
         self.ends = np.cumsum([file.sizes.sum() for file in self.files])
@@ -40,6 +41,10 @@ class BlockDataset(FairseqDataset):
     def rows(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The blocks of the given indices, (B) -> padded tokens, (B, T) int64, and lengths, (B) int64."""
         raise NotImplementedError
+
+    def inputs(self, tokens: Tensor) -> dict[str, Tensor]:
+        """More inputs of the model, from the padded text, (B, T)."""
+        return {}
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -1,7 +1,7 @@
 """Blocks of token ids, masked one batch at a time."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,14 +10,7 @@ from torch import Tensor
 
 from ..core.corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
 from ..modules.transformer_encoder import layout
-
-
-class Rows(NamedTuple):
-    """The blocks of a batch, not masked yet."""
-
-    indices: np.ndarray  # (B)
-    tokens: np.ndarray  # (B, T)
-    lengths: np.ndarray  # (B)
+from .blocks import BlockDataset
 
 
 class MaskedTokensDataset(FairseqDataset):
@@ -29,7 +22,7 @@ class MaskedTokensDataset(FairseqDataset):
 
     def __init__(
         self,
-        blocks: FairseqDataset,
+        blocks: BlockDataset,
         dictionary: Dictionary,
         seed: int,
         mask_prob: float,
@@ -37,10 +30,7 @@ class MaskedTokensDataset(FairseqDataset):
         random_token_prob: float,
         starts_word: Callable[[np.ndarray], np.ndarray] | None = None,
     ):
-        """`starts_word` finds the tokens that begin a word, (B, T) -> (B, T); with it, only complete words are masked.
-
-        If `blocks` has a function `inputs`, it makes more inputs of the model from the padded text, (B, T).
-        """
+        """`starts_word` finds the tokens that begin a word, (B, T) -> (B, T); then only complete words are masked."""
         super().__init__()
         self.blocks = blocks
         self.sizes = blocks.sizes
@@ -51,7 +41,6 @@ class MaskedTokensDataset(FairseqDataset):
         self.seed = seed
         self.epoch = 1
         self.starts_word = starts_word
-        self.inputs: Callable[[Tensor], dict[str, Tensor]] | None = getattr(blocks, "inputs", None)
         self.mask_prob = mask_prob
         self.corruption: dict[str, Any] = {
             "mask_index": self.mask_index,
@@ -83,24 +72,22 @@ class MaskedTokensDataset(FairseqDataset):
         rest = indices[sum(map(len, batches)) :]
         return [*batches, rest] if len(rest) else batches
 
-    def __getitem__(self, index: int) -> tuple[int, Tensor]:
-        return index, self.blocks[index]
+    def __getitem__(self, index: int) -> int:
+        """The index; ``collater`` reads all blocks of a batch at once."""
+        return index
 
-    def __getitems__(self, indices: list[int]) -> Any:
-        """All blocks of a batch at once; torch's loaders call this instead of ``__getitem__``."""
-        return Rows(np.asarray(indices), *self.blocks.rows(np.asarray(indices))) if len(indices) else []
-
-    def collater(self, samples: Any) -> dict[str, Any]:
-        """Mask ``Rows``, or a list of (index, tokens (T)) -> a fairseq batch of shape (B, T) with targets where masked.
+    def collater(self, samples: Sequence[int]) -> dict[str, Any]:
+        """Read and mask the blocks of these indices -> a fairseq batch of shape (B, T) with targets where masked.
 
         `masked_indices`, (N), are the masked positions in the flattened batch; they save the GPU a synchronization.
         `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements. `mask_thresholds`, (N), are
         the smallest values of ``mask_prob`` at which they are masked, in an array, which fairseq leaves on the CPU.
         """
-        if not samples:
+        if not len(samples):
             return {}
-        rows = samples if isinstance(samples, Rows) else self._pad(samples)
-        tokens, keys = rows.tokens, block_keys(self.seed, self.epoch, rows.indices)[:, None]
+        indices = np.asarray(samples)
+        tokens, token_counts = self.blocks.rows(indices)
+        keys = block_keys(self.seed, self.epoch, indices)[:, None]
         thresholds = masking_thresholds(
             self.is_maskable[tokens],
             random_bits(keys, Kind.ORDER, np.arange(tokens.shape[1])),
@@ -115,12 +102,12 @@ class MaskedTokensDataset(FairseqDataset):
         src_tokens, target = tokens.copy(), np.full_like(tokens, self.padding_index)
         src_tokens.ravel()[masked] = corrupt(masked_tokens, to_uniform(fate), to_uniform(token), **self.corruption)
         target.ravel()[masked] = masked_tokens
-        inputs = self.inputs(torch.from_numpy(tokens)) if self.inputs else {}
-        lengths = torch.from_numpy(rows.lengths)
+        inputs = self.blocks.inputs(torch.from_numpy(tokens))
+        lengths = torch.from_numpy(token_counts)
         return {
-            "id": torch.from_numpy(rows.indices),
+            "id": torch.from_numpy(indices),
             "nsentences": len(tokens),
-            "ntokens": int(rows.lengths.sum()),
+            "ntokens": int(token_counts.sum()),
             "net_input": {
                 "src_tokens": torch.from_numpy(src_tokens),
                 "src_lengths": lengths,
@@ -133,11 +120,6 @@ class MaskedTokensDataset(FairseqDataset):
             "mask_thresholds": thresholds.ravel()[masked],
             "target": torch.from_numpy(target),
         }
-
-    def _pad(self, samples: list[tuple[int, Tensor]]) -> Rows:
-        indices, blocks = zip(*samples)
-        tokens = data_utils.collate_tokens(blocks, self.padding_index)
-        return Rows(np.array(indices), tokens.numpy(), np.array([len(block) for block in blocks]))
 
 
 def with_mask_prob(batch: dict[str, Any], mask_prob: float, padding_index: int) -> dict[str, Any]:

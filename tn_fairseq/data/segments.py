@@ -121,7 +121,10 @@ class SegmentPairDataset(BlockDataset):
         columns = np.arange(lengths.max(), dtype=lengths.dtype)
         is_word = (columns > 0) & (columns < lengths - 1) & (columns != first + 1)
         if len(words) != np.count_nonzero(is_word):
-            raise InputError("a sentence contains </s> as a word; delete it from the text, and binarize the text again")
+            raise InputError(
+                "a sentence contains </s> as a word; find it with grep -n '</s>', delete it, and binarize the text "
+                "again"
+            )
         tokens = np.where(columns < lengths, eos, pad)
         tokens[:, 0] = bos
         tokens[is_word] = words

@@ -19,9 +19,9 @@ from ..core.configuration import check_data_folder
 from ..core.dictionary import MASK, load_dictionary
 from ..core.errors import InputError, one_line_errors
 from ..core.vocabulary import WordStarts
-from ..data import load_sentences
 from ..data.blocks import BlockDataset, ContiguousBlocks
 from ..data.documents import DocumentStartsDataset
+from ..data.files import load_sentences
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset
 from ..models.base import EncoderModel

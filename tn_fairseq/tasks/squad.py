@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 
 from ..core.dictionary import load_dictionary
 from ..core.errors import InputError, one_line_errors
-from ..data import load_sentences
+from ..data.files import load_sentences
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.synonym_table import load_synonym_table
-from tn_fairseq.data import load_sentences
+from tn_fairseq.data.files import load_sentences
 from tn_fairseq.objectives.mlm_merged_synonyms import first_of_group
 from tn_fairseq.tools.preprocessing import twins
 

@@ -20,7 +20,7 @@ from ...core.errors import InputError
 from ...core.files import write_atomically
 from ...core.synonym_table import rows_to_table, save_synonym_table
 from ...core.vocabulary import whole_words
-from ...data import load_sentences
+from ...data.files import load_sentences
 from .writers import BinaryWriter
 
 SENTENCES = 1 << 14  # read at a time
