@@ -113,16 +113,6 @@ def broadcast(function: Callable, folder) -> object:
         return outcome(function, obj=[1], src_rank=0, group=("tpu", [[0]]), dist_device=torch.device("cpu"))
 
 
-def build_criterion(function: Callable, _) -> object:
-    """A criterion of fairseq, for tasks whose configuration cannot be extended, or that have none."""
-    found = []
-    for cfg in (OmegaConf.create({"seed": 1}, flags={"struct": True}), argparse.Namespace(seed=1), None):
-        task = SimpleNamespace(cfg=cfg, source_dictionary=SimpleNamespace(pad=lambda: 1), target_dictionary=None)
-        settings = OmegaConf.create({"_name": "masked_lm", "tpu": False})
-        found.append((type(function(cfg=settings, task=task, from_checkpoint=True)), task.cfg))
-    return found
-
-
 def build_trainer(function: Callable, folder) -> object:
     """Flags of argparse, which fairseq still accepts, and a model and a task that are not ours."""
     flags = [*training_flags("data", folder)[3:], *FAMILIES["roberta"].split(), "--criterion", "masked_lm", "--bf16"]
@@ -237,7 +227,6 @@ CASES = {
     "parse_args_and_arch": parse,
     "call_main": start,
     "_broadcast_object_slow": broadcast,
-    "build_criterion": build_criterion,
     "Trainer.__init__": build_trainer,
     "state_dict": state_dict,
     "train_step": train_step,

@@ -3,6 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,12 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from fairseq.utils import get_perplexity
-from omegaconf import II
+from omegaconf import II, OmegaConf, open_dict
 from torch import Tensor, nn
 
 from ..core.errors import InputError, naming, one_line_errors
 from ..core.synonym_table import load_synonym_table
-from ..data import count_symbols
+from ..data.files import count_symbols
 from ..models.base import EncoderModel
 from ..models.loading import check_masked_lm, load
 from ..objectives import OBJECTIVES, Objective
@@ -47,6 +48,10 @@ class MaskedLMCriterion(FairseqCriterion):
     @one_line_errors()
     def __init__(self, cfg: Any, task: FairseqTask) -> None:
         super().__init__(task)
+        # fairseq reads this setting of the task, but no task has an option for it. Loader processes that are kept (from
+        # --num-workers 1 on, the default) would repeat the masks of the first epoch.
+        with open_dict(task.cfg) if OmegaConf.is_config(task.cfg) else nullcontext():
+            task.cfg.reuse_dataloader = False
         if self.kind.needs_table(cfg) and not cfg.synonym_table:
             raise InputError(
                 f"--criterion {cfg._name} needs --synonym-table FILE; make one with tn-fairseq synonyms build"
