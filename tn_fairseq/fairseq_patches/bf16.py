@@ -55,7 +55,7 @@ def build_trainer(
         run_under_autocast(model)
     original(trainer, cfg, task, model, *args, **options)
     if trainer.autocast and trainer.is_data_parallel_master and not has_fast_bf16():
-        logger.warning("this CPU has neither AMX nor AVX512-BF16, so --bf16 is slower than float32")
+        logger.warning("this CPU has neither AMX nor AVX512-BF16, so --bf16 is slower than float32; omit it")
 
 
 def run_under_autocast(model: BaseFairseqModel) -> None:

@@ -31,6 +31,7 @@ from torch.multiprocessing import ProcessExitedException
 
 from ..core.errors import InputError, one_line_errors
 from ..core.flags import explain
+from ..criterions import MaskedLMCriterion
 from ..models.electra import ElectraModel
 from .bf16 import forget_the_tpu
 from .replacing import replaces
@@ -52,8 +53,8 @@ for _part in (
 
 
 def is_ours(kind: type | None) -> bool:
-    """Whether the plugin defines a class."""
-    return kind is not None and kind.__module__.startswith(f"{_PLUGIN}.")
+    """Whether the plugin defines a class, or it is the criterion of an objective, which users can define."""
+    return kind is not None and (kind.__module__.startswith(f"{_PLUGIN}.") or issubclass(kind, MaskedLMCriterion))
 
 
 @replaces(options, "parse_args_and_arch")
@@ -218,7 +219,7 @@ def _check_task(cfg: Any) -> None:
     task, criterion, arch = (getattr(cfg.get(part), "_name", None) for part in ("task", "criterion", "model"))
     if criterion == "masked_lm" and issubclass(ARCH_MODEL_REGISTRY.get(arch, object), ElectraModel):
         raise InputError("the criterion masked_lm trains no discriminator; give the criterion electra")
-    has_objective = hasattr(CRITERION_REGISTRY.get(criterion), "kind")  # a MaskedLMCriterion
+    has_objective = issubclass(CRITERION_REGISTRY.get(criterion, object), MaskedLMCriterion)
     if has_objective and not issubclass(TASK_REGISTRY.get(task, MaskedLMTask), MaskedLMTask):
         raise InputError(
             f"the criterion {criterion} does not work with the task {task}, because that masks no words; give the task "

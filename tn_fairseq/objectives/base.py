@@ -20,9 +20,9 @@ class ObjectiveConfig:
 
     prediction_mode: Literal["argmax", "sample"] = field(
         default="argmax",
-        metadata={"help": "r_k: the most likely token, or a draw (on ELECTRA, the token that the generator drew)"},
+        metadata={"help": "r_k: the most likely token, or a sample (on ELECTRA, the token that the generator sampled)"},
     )
-    generator_temperature: float = field(default=1.0, metadata={"help": "softmax temperature of a draw"})
+    generator_temperature: float = field(default=1.0, metadata={"help": "softmax temperature for sampling"})
     generator_loss_weight: float = field(default=1.0, metadata={"help": "ELECTRA: weight of the generator's loss"})
     discriminator_loss_weight: float = field(
         default=50.0, metadata={"help": "ELECTRA: weight of replaced token detection"}
@@ -125,16 +125,22 @@ class Objective(nn.Module):
         """
         super().__init__()
         self.cfg, self.padding = cfg, padding
-        self._refuse(self.weights, "non-negative", lambda value: not 0 <= value < math.inf)
-        self._refuse(self.temperatures, "positive", lambda value: not 0 < value < math.inf)
-        self._refuse(self.fractions, "between 0 and 1", lambda value: not 0 <= value <= 1)
-        self._only_for_discriminators = [name for name in self.discriminator_options if not self._is_default(name)]
+        self._refuse("weights", "non-negative", lambda value: not 0 <= value < math.inf)
+        self._refuse("temperatures", "positive", lambda value: not 0 < value < math.inf)
+        self._refuse("fractions", "between 0 and 1", lambda value: not 0 <= value <= 1)
+        self._only_for_discriminators = [
+            name for name in self._options("discriminator_options") if not self._is_default(name)
+        ]
         # they move to the objective's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)
         self.register_buffer("continues_word", continues_word, persistent=False)
 
-    def _refuse(self, names: tuple[str, ...], expected: str, is_invalid: Callable[[float], bool]) -> None:
-        for name in names:
+    def _options(self, attribute: str) -> list[str]:
+        """The names that a class and those that it extends list in this attribute."""
+        return [name for kind in type(self).__mro__ for name in vars(kind).get(attribute, ())]
+
+    def _refuse(self, attribute: str, expected: str, is_invalid: Callable[[float], bool]) -> None:
+        for name in self._options(attribute):
             value = getattr(self.cfg, name)
             if is_invalid(value):
                 raise InputError(f"--{name.replace('_', '-')} must be {expected}, not {value}")
@@ -234,7 +240,7 @@ class Objective(nn.Module):
         return loss, sample_size, logging_output
 
     def run(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Any, MaskedPredictions]:
-        """The model's output for a batch, and its predictions; raises InputError if it lacks a discriminator."""
+        """The model's output for a batch, and its predictions."""
         src_tokens, target_tokens = sample["net_input"]["src_tokens"], sample["target"]
         masked_tokens = target_tokens.ne(self.padding)
         # batches from fairseq's own tasks have neither
@@ -256,21 +262,28 @@ class Objective(nn.Module):
             masked = masked._replace(false_negative=self.find_false_negatives(sample, output, masked))
         return output, masked
 
+    def check_options(self, has_discriminator: bool) -> None:
+        """Raises InputError if the objective or an option needs ELECTRA's discriminator, and the model has none."""
+        if has_discriminator:
+            return
+        if self.needs_discriminator:
+            raise InputError(f"{self.name} needs ELECTRA's discriminator; train electra_base, or a JointElectra")
+        for name in self._only_for_discriminators:
+            raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
+        if self.cfg.prediction_mode == "argmax" and not self._is_default("generator_temperature"):
+            raise InputError(
+                "--generator-temperature has an effect only on ELECTRA or with --prediction-mode sample; omit it"
+            )
+
     def _check_effect(self, output: Any, loss: Tensor) -> None:
         """Raises InputError if the objective or an option would change nothing; ``loss`` is that of masked LM."""
-        if not isinstance(output, ElectraOutput):
-            if self.needs_discriminator:
-                raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
-            for name in self._only_for_discriminators:
-                raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
-            if self.cfg.prediction_mode == "argmax" and not self._is_default("generator_temperature"):
-                raise InputError(
-                    "--generator-temperature has an effect on ELECTRA or with --prediction-mode sample; omit it"
-                )
-        elif self.name != "mlm" and torch.is_grad_enabled() and not (loss.requires_grad or self.changes_detection()):
+        is_electra = isinstance(output, ElectraOutput)
+        self.check_options(is_electra)
+        is_frozen = is_electra and torch.is_grad_enabled() and not loss.requires_grad
+        if is_frozen and self.name != "mlm" and not self.changes_detection():
             raise InputError(
-                f"--criterion {self.name} changes only what the generator learns, but the generator is frozen; give "
-                "--criterion mlm, or train the generator"
+                f"{self.name} changes only what the generator learns, but the generator is frozen; use mlm, or train "
+                "the generator"
             )
 
     def predict(self, output: Any, uniform_draws: Optional[Tensor]) -> Tensor:

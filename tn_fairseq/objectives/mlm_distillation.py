@@ -54,7 +54,7 @@ class Distillation(Objective):
         Metric("teacher_gold_probability", "teacher_gold", "masked", PERCENT),
         Metric("teacher_prediction_probability", "teacher_prediction", "masked", PERCENT),
     )
-    temperatures = (*Objective.temperatures, "distillation_temperature")
+    temperatures = ("distillation_temperature",)
     fractions = ("distillation_weight",)
 
     def __init__(

@@ -49,7 +49,7 @@ class HardCorrection(Objective):
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
     fractions = ("hard_correction_weight", "correction_judge_threshold")
-    discriminator_options = (*Objective.discriminator_options, "rtd_false_negatives")
+    discriminator_options = ("rtd_false_negatives",)
 
     def __init__(
         self, cfg: Any, *table: Any, load_judge: Optional[Callable[[str], nn.Module]] = None, **options: Any

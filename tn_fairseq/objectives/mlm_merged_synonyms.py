@@ -53,5 +53,5 @@ def first_of_group(synonyms: Tensor) -> Tensor:
     group = torch.cat([own, torch.where(synonyms < 0, own, synonyms)], dim=1)
     first = group.min(dim=1).values
     if not first[group].eq(first.unsqueeze(1)).all():
-        raise InputError("--criterion mlm_merged_synonyms needs a table of groups, such as that of twins")
+        raise InputError("--criterion mlm_merged_synonyms needs a table of groups; make one with tn-fairseq data twins")
     return first

@@ -36,9 +36,9 @@ class SentenceKL(Objective):
     config = SentenceKLConfig
     description = "masked language modeling with a sentence-level KL divergence"
     metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
-    weights = (*Objective.weights, "sent_kl_weight")
-    temperatures = (*Objective.temperatures, "sent_kl_temperature")
-    discriminator_options = (*Objective.discriminator_options, "sent_kl_encoder")
+    weights = ("sent_kl_weight",)
+    temperatures = ("sent_kl_temperature",)
+    discriminator_options = ("sent_kl_encoder",)
 
     def regularization(
         self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions

@@ -30,7 +30,7 @@ class SoftRegularization(Objective):
     config = SoftRegularizationConfig
     description = "masked language modeling with soft regularization"
     metrics = (Metric("soft_reg", "soft_reg", "masked"),)
-    weights = (*Objective.weights, "soft_reg_weight")
+    weights = ("soft_reg_weight",)
 
     @classmethod
     def needs_table(cls, cfg: Any) -> bool:

@@ -31,7 +31,7 @@ class SynonymTying(SynonymMarginal):
     config = SynonymTyingConfig
     description = "masked language modeling with the summed probability of synonyms, and tied embeddings of synonyms"
     metrics: tuple[Metric, ...] = (*SynonymMarginal.metrics, Metric("synonym_distance", "synonym_distance", "masked"))
-    weights = (*SynonymMarginal.weights, "synonym_tying_weight")
+    weights = ("synonym_tying_weight",)
     tied: Tensor
     partners: Tensor
     starts: Tensor

@@ -23,7 +23,7 @@ class Temperature(Objective):
     name = "mlm_temperature"
     config = TemperatureConfig
     description = "masked language modeling with a softmax temperature"
-    temperatures = (*Objective.temperatures, "mlm_temperature")
+    temperatures = ("mlm_temperature",)
 
     def __init__(self, cfg: Any, *table: Any, **options: Any) -> None:
         super().__init__(cfg, *table, **options)

@@ -22,7 +22,7 @@ class FocalDetection(Objective):
     config = FocalDetectionConfig
     description = "masked language modeling, and replaced token detection with the focal loss"
     needs_discriminator = True
-    weights = (*Objective.weights, "rtd_focal_gamma")
+    weights = ("rtd_focal_gamma",)
 
     def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         weights = functional.focal_weight(logits, targets, self.cfg.rtd_focal_gamma)

@@ -25,7 +25,7 @@ class ConfidencePenalty(Objective):
     config = ConfidencePenaltyConfig
     description = "masked language modeling with a confidence penalty"
     metrics = (Metric("entropy", "entropy", "masked", BITS),)
-    weights = (*Objective.weights, "confidence_penalty_weight")
+    weights = ("confidence_penalty_weight",)
 
     def regularization(self, model, sample, masked):
         summed = entropy(masked.logits).sum()
