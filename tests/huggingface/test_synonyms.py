@@ -337,8 +337,8 @@ def test_damaged_and_missing_files_are_refused(tokenizer, tmp_path):
     [
         (["thesaurus"], {}, "thesaurus: give one of wordnet, vectors, model, list"),
         ([], {}, "at least one source"),
-        (["wordnet", "vectors"], {"vectors": "v.txt"}, "--combine must be used together"),
-        (["vectors"], {}, "must be used together with --vectors"),
+        (["wordnet", "vectors"], {"vectors": "v.txt"}, "combine must be used together"),
+        (["vectors"], {}, "must be used together with vectors"),
         (["wordnet"], {"filter": {"list": 0.5}}, "list: give one of vectors, model"),
         (["list"], {"synonyms": "s.txt", "format": "xml"}, "xml: give one of pairs"),
         (["vectors"], {"vectors": "v.txt", "top_k": 0}, "positive integer, not 0"),

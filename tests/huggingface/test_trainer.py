@@ -396,6 +396,27 @@ def test_an_interrupted_update_leaves_nothing(bert, tokenizer, synonyms, tmp_pat
     assert_same_parameters(again.model, expected.model, rtol=0, atol=0)
 
 
+def test_an_interrupted_evaluation_leaves_nothing(bert, tokenizer, tmp_path):
+    class Interrupted(TrueNegativeTrainer):
+        steps = 0
+
+        def prediction_step(self, *args, **options):
+            self.steps += 1
+            if self.steps == 2:
+                raise KeyboardInterrupt
+            return super().prediction_step(*args, **options)
+
+    collator = fixed_masks(tokenizer)
+    expected = train(copy_of(bert), tokenizer, tmp_path, max_steps=1, collator=collator).evaluate()
+    trainer = train(copy_of(bert), tokenizer, tmp_path, Interrupted, max_steps=1, collator=collator)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.evaluate()
+    found = trainer.evaluate()
+    assert [found[f"eval_{key}"] for key in ("nll_loss", "mlm_accuracy")] == [
+        expected[f"eval_{key}"] for key in ("nll_loss", "mlm_accuracy")
+    ]
+
+
 def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
     batch, labels = batch_of(tokenizer), batch_of(tokenizer)["labels"]
     masked = labels != -100
@@ -574,7 +595,12 @@ def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):
     [
         ("mlm_soft", {}, "there is no objective mlm_soft; give one of mlm, "),
         ("mlm_hard_correction", {}, "objective mlm_hard_correction: needs synonyms"),
-        ("rtd_focal", {}, "BertForMaskedLM has no discriminator; give JointElectra"),
+        ("rtd_focal", {}, "objective rtd_focal: rtd_focal needs ELECTRA's discriminator; train electra_base"),
+        (
+            "mlm",
+            {"discriminator_loss_weight": 10.0},
+            "discriminator_loss_weight has an effect on ELECTRA only; omit it",
+        ),
         ("mlm", {"soft_reg_weight": 1.0}, "objective mlm: has no option 'soft_reg_weight'; it has prediction_mode"),
         ("mlm_soft_reg", {"soft_reg_weight": -1.0}, "soft_reg_weight must be non-negative"),
         ("mlm_soft_reg", {"soft_reg_weight": "1"}, "soft_reg_weight must be a number, not '1'"),

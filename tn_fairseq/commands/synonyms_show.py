@@ -13,7 +13,8 @@ from ..core.dictionary import Symbols, read_symbols
 from ..core.errors import InputError, naming, one_line_errors
 from ..core.synonym_table import PADDING, load_synonym_table
 from ..core.vocabulary import STOP_WORDS, whole_words
-from ..huggingface.synonyms import TokenizerSymbols, load_tokenizer
+from ..huggingface.loading import load_tokenizer
+from ..huggingface.synonyms import TokenizerSymbols
 from .arguments import command_parser
 
 

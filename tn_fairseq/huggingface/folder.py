@@ -37,7 +37,10 @@ def read_folder(path: Path) -> PretrainedFolder:
     config = read_json_object(path / "config.json", "give a folder of save_pretrained, or download it again")
     model_type = config.get("model_type")
     if model_type not in ("bert", "electra", None):
-        raise InputError(f"{path / 'config.json'}: a model of type {model_type!r}; import supports bert and electra")
+        raise InputError(
+            f"{path / 'config.json'}: a model of type {model_type!r}; import supports bert and electra; "
+            "train other models with TrueNegativeTrainer"
+        )
     tensors = {
         # early releases use the names of TensorFlow
         name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor

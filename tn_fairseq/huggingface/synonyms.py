@@ -5,7 +5,6 @@ dictionary and stored in its order. So fairseq and ``transformers`` can read the
 """
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +14,14 @@ import torch
 from torch import Tensor
 
 from ..core.dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols, symbols_of_pieces
-from ..core.errors import InputError
-from ..core.packages import load_with_transformers, require
+from ..core.errors import InputError, naming_arguments
 from ..core.synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ..core.vocabulary import continues_word, is_special, whole_words
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
 from ..synonyms.neighbors import Vectors
 from ..synonyms.sources import ENGLISH, TableOptions
+from .loading import load_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -35,7 +34,6 @@ _ATTRIBUTES = {
     "<unk>": ("unk_token",),
     MASK: ("mask_token",),
 }
-_HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 
 
 class TokenizerSymbols(PlainSymbols):
@@ -174,9 +172,9 @@ class SynonymTable:
         missing, damaged, or does not fit the tokenizer.
         """
         symbols = TokenizerSymbols(tokenizer)
-        table = build_table(
-            TableOptions(source=source, read_model=symbols.read_model, **options), symbols, symbols.words
-        )
+        with naming_arguments():
+            table_options = TableOptions(source=source, read_model=symbols.read_model, **options)
+        table = build_table(table_options, symbols, symbols.words)
         return cls(symbols, table.table, torch.tensor(symbols.continuations), table.description)
 
     @classmethod
@@ -271,59 +269,3 @@ def _ids_of(theirs: Symbols, ours: TokenizerSymbols, table: Tensor, path: str | 
         if used[index] or not is_special(symbol):
             raise InputError(f"{path}: {symbol!r} is not a token; give the tokenizer with which the data was binarized")
     return our_ids
-
-
-def without_adapters(model: Any) -> Any:
-    """The model inside of what PEFT wraps around it; PEFT puts the adapters into its layers."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
-
-
-def masked_lm(model: Any) -> Any:
-    """A masked language model of ``transformers``, without what PEFT wraps around it.
-
-    Raises InputError for a model without a head over the vocabulary at each position, and for one that predicts the
-    next word.
-    """
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
-    core = without_adapters(model)
-    names = {kind.__name__ for kind in type(core).__mro__}
-    is_masked = bool(names & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()))
-    is_causal = bool(names & set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()))
-    config = getattr(core, "config", None)
-    has_head = getattr(core, "get_output_embeddings", lambda: None)() is not None
-    if not has_head or (is_causal and not is_masked) or getattr(config, "is_encoder_decoder", False):
-        raise InputError(
-            f"{type(core).__name__} is not a masked language model; load it with AutoModelForMaskedLM, or give "
-            "JointElectra"
-        )
-    return core
-
-
-def load_tokenizer(name: str | Path) -> "PreTrainedTokenizerBase":
-    """A tokenizer of ``transformers``, from its folder or by its name on the Hub; runs no code of the folder.
-
-    Raises InputError if it cannot be loaded.
-    """
-    return _load("AutoTokenizer", name, "tokenizer")
-
-
-def load_model(name: str | Path, kind: str = "AutoModel", **options: Any) -> Any:
-    """A model of ``transformers``, from its folder or by its name, as ``load_tokenizer``; ``AutoModel`` has no head."""
-    return _load(kind, name, "model", **options)
-
-
-def _load(auto_class: str, name: str | Path, kind: str, **options: Any) -> Any:
-    require("transformers", str(name), "transformers")
-    if not Path(name).is_dir() and not re.fullmatch(_HUB_NAME, str(name)):
-        raise InputError(f"{name}: no such folder; give a {kind} that save_pretrained wrote")
-    try:
-        return load_with_transformers(auto_class, name, **options)
-    except ValueError as error:
-        remedy = "give a folder of save_pretrained, or a name on the Hugging Face Hub, for which a network is needed"
-        if Path(name, "sentencepiece.model").is_file() and kind == "tokenizer":  # of train-tokenizer
-            remedy = "binarize with it, and give --dict DATA_BIN/dict.txt, or give the folder of exchange export"
-        raise InputError(f"{name}: no {kind} that transformers can load ({error}); {remedy}") from None

@@ -1,6 +1,5 @@
 """The objectives in a ``Trainer`` of ``transformers``."""
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -12,16 +11,18 @@ from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..core import corruption
-from ..core.errors import InputError, naming
+from ..core.errors import InputError, naming, naming_arguments
 from ..core.masked_prediction import ElectraOutput
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
+from .loading import load_model, load_tokenizer, masked_lm, without_adapters
 from .masked_logits import has_token_types, masked_logits, max_positions
-from .synonyms import SynonymTable, load_model, load_tokenizer, masked_lm, without_adapters
+from .synonyms import SynonymTable
 
 IGNORED = -100  # the label of a token that is not masked
+OTHER_VOCABULARY = "has another vocabulary than the model; give a model with the same tokenizer"
 
 
 class TrueNegativeTrainer(Trainer):
@@ -45,13 +46,10 @@ class TrueNegativeTrainer(Trainer):
         self.processing_class = self._find_tokenizer()
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
-        try:
+        with naming(f"objective {kind.name}:"), naming_arguments():
             self.objective = build_objective(
                 kind, objective_kwargs or {}, model, self.processing_class, synonyms, self.accelerator.autocast
             )
-        except InputError as error:  # options have the names of flags in messages
-            message = re.sub(r"(?<!['\w])--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
-            raise InputError(f"objective {kind.name}: {message}") from None
         self.objective.to(self.args.device)
         self.label_names: list[str] = self.label_names or ["labels"]
         # the Trainer counts the masked tokens of all accumulated batches, by which compute_loss divides
@@ -182,6 +180,7 @@ class TrueNegativeTrainer(Trainer):
 
     def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> EvalLoopOutput:
         """Add the objective's values to the metrics of an evaluation."""
+        self._sums["eval"] = {}  # an earlier evaluation may have been interrupted
         output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
         output.metrics.update({f"{metric_key_prefix}_{name}": value for name, value in self._metrics("eval").items()})
         return output
@@ -202,10 +201,11 @@ def build_objective(
     is_electra = isinstance(model, JointElectra)
     if not is_electra:
         model = masked_lm(model)
-    if kind.needs_discriminator and not is_electra:
-        raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
     if fault := _too_small(model, tokenizer):
-        raise InputError(f"{type(model).__name__}: {fault}")
+        raise InputError(
+            f"{type(model).__name__}: {fault}; give the model's tokenizer, or call "
+            "model.resize_token_embeddings(len(tokenizer))"
+        )
     cfg = _configure(kind, options)
     tables: tuple[Tensor | None, Tensor | None] = None, None
     if synonyms is not None:
@@ -218,7 +218,7 @@ def build_objective(
         raise InputError("needs synonyms, such as synonyms=SynonymTable.from_wordnet(tokenizer)")
     padding = tokenizer.pad_token_id
     if padding is None:
-        raise InputError("the tokenizer has no padding token")
+        raise InputError("the tokenizer has no padding token; set tokenizer.pad_token to one of its special tokens")
     objective = kind(
         cfg,
         padding,
@@ -226,6 +226,7 @@ def build_objective(
         load_judge=lambda folder: load_judge(folder, tokenizer),
         load_teacher=lambda teacher: load_teacher(teacher, model, tokenizer, autocast),
     )
+    objective.check_options(has_discriminator=is_electra)
     objective.sums_all_positions = True
     return objective
 
@@ -362,7 +363,7 @@ def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
         if not isinstance(name, (str, Path)):
             raise InputError(f"{type(name).__name__}: must be the folder or name of a model, not a model")
         if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
-            raise InputError(f"{name}: has another vocabulary than the model")
+            raise InputError(f"{name}: {OTHER_VOCABULARY}")
         judge = load_model(name)
         if "ElectraForPreTraining" in (judge.config.architectures or ()):
             judge = load_model(name, "ElectraForPreTraining")
@@ -399,7 +400,7 @@ def load_teacher(
             if teacher == EMA:
                 raise InputError("ema: works only with fairseq; give a model or a folder")
             if load_tokenizer(teacher).get_vocab() != tokenizer.get_vocab():
-                raise InputError(f"{teacher}: has another vocabulary than the model")
+                raise InputError(f"{teacher}: {OTHER_VOCABULARY}")
             name = teacher
             teacher, loading = load_model(name, "AutoModelForMaskedLM", output_loading_info=True)
             if missing := sorted(loading["missing_keys"]):
