@@ -222,7 +222,7 @@ def fetch_wordnet(python):
         return
     finished = subprocess.run(fetch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = finished.stdout.decode().strip()
-    last = output.splitlines()[-1]
+    last = (output.splitlines() or ["error: the download of WordNet was killed; run make again"])[-1]
     if finished.returncode and not last.startswith("error: "):  # something else than a failed download
         sys.exit(output)
     if finished.returncode == 0:

@@ -13,7 +13,7 @@ from helpers import WORDS, save_random_model
 from omegaconf import DictConfig
 
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.tools.evaluation import glue_scores, squad_scores
+from tn_fairseq.tools.evaluation import glue, squad
 from tn_fairseq.tools.evaluation.finetuning import SETTINGS, FineTuningOptions, Pretrained, Run
 from tn_fairseq.tools.formats.glue import TASKS
 from tn_fairseq.tools.formats.squad import SquadExample, squad_json
@@ -40,9 +40,9 @@ def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: in
     options = FineTuningOptions(["model.pt"], data, output, seeds=[seed], max_update=8)
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
     if task == "SQuAD":
-        (run,), score = squad_scores.squad_runs(options, [model]), squad_scores.score
+        (run,), score = squad.squad_runs(options, [model]), squad.score
     else:
-        (run,), score = glue_scores.glue_runs(options, [model], TASKS[task]), glue_scores.score
+        (run,), score = glue.glue_runs(options, [model], TASKS[task]), glue.score
     save_fine_tuned(run.checkpoint, run.flags, f"{name} {seed}")
     run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
     run.finish(score(run), keep_checkpoints=True)

@@ -82,7 +82,7 @@ def test_a_command_has_a_file_of_its_own_and_shows_how_to_run_it(command, capsys
 
 def test_there_is_a_file_for_each_command_and_the_options_that_some_share():
     files = {path.stem for path in (PLUGIN / "commands").glob("*.py")}
-    assert files - {"__init__", "arguments", "binarizing", "fine_tuning"} == set(map(file_of, COMMANDS))
+    assert files - {"__init__", "arguments", "binarizing", "evaluating"} == set(map(file_of, COMMANDS))
 
 
 def test_the_scripts_for_users_of_fairseq_run_the_commands(capsys, monkeypatch):
@@ -115,11 +115,12 @@ def test_a_reader_that_ends_early_gets_no_traceback(words):
     assert run.stdout.count("\n") == 1 and run.stderr == "" and run.code in (0, 1)
 
 
-def test_an_interrupted_command_gets_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("tn_fairseq.commands.user_dir.main", Mock(side_effect=KeyboardInterrupt))
+@pytest.mark.parametrize("advice, more", [((), ""), (("run it again",), "; run it again")])
+def test_an_interrupted_command_gets_one_line(advice, more, monkeypatch, capsys):
+    monkeypatch.setattr("tn_fairseq.commands.user_dir.main", Mock(side_effect=KeyboardInterrupt(*advice)))
     with pytest.raises(SystemExit) as stop:
         main(["user-dir"])
-    assert (stop.value.code, capsys.readouterr().err) == (130, "error: interrupted\n")
+    assert (stop.value.code, capsys.readouterr().err) == (130, f"error: interrupted{more}\n")
 
 
 def test_other_commands_import_the_complete_plugin_and_need_no_tensorboard(monkeypatch, tmp_path):

@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         _end_without_reader()
         raise
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print("; ".join(["error: interrupted", *map(str, stop.args)]), file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 

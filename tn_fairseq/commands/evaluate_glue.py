@@ -10,13 +10,13 @@ import argparse
 from collections.abc import Sequence
 
 from ..core.errors import one_line_errors
-from .fine_tuning import fine_tuning_parser, parse_with_flags, print_report
+from .evaluating import fine_tuning_parser, parse_with_flags, print_report
 
 
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = fine_tuning_parser("glue", __doc__)
-    parser.add_argument("--tasks", default="all", metavar="T,T", help="(default: all in --data)")
+    parser.add_argument("--tasks", default="all", metavar="T,T", help="such as CoLA,RTE (default: all in --data)")
     return parser
 
 
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = vars(parse_with_flags(get_parser(), argv))
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..tools.evaluation.finetuning import FineTuningOptions
-    from ..tools.evaluation.glue_scores import evaluate_glue
+    from ..tools.evaluation.glue import evaluate_glue
 
     tasks = options.pop("tasks")
     print_report(lambda: evaluate_glue(FineTuningOptions(**options), tasks))

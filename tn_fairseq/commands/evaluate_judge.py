@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..core.errors import one_line_errors
 from .arguments import command_parser
-from .fine_tuning import print_report
+from .evaluating import print_report
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -17,11 +17,11 @@ def get_parser() -> argparse.ArgumentParser:
     parser = command_parser("evaluate judge", __doc__)
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CHECKPOINT.pt", help="the file for --correction-judge")
-    add("--swords", type=Path, required=True, metavar="FILE", help="such as swords-v1.1_dev.json.gz")
+    add("--swords", type=Path, required=True, metavar="FILE", help="substitutes that people judged: a file of SWORDS")
     text = "output of tn-fairseq synonyms build"
     add("--synonym-table", nargs="+", type=Path, required=True, metavar="TABLE", help=text)
     add("--data", type=Path, required=True, metavar="DATA_BIN", help="output of tn-fairseq data binarize")
-    add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
+    add("--encoder-json", type=Path, metavar="FILE", help="that of GPT-2, if dict.txt has numbers")
     return parser
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.errors import one_line_errors
 from .arguments import command_parser, positive
-from .fine_tuning import add_comparison_options, print_report
+from .evaluating import add_comparison_options, print_report
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -21,14 +21,15 @@ def get_parser() -> argparse.ArgumentParser:
     text = "checkpoints; with a name, a quoted pattern of its seeds"
     add("checkpoints", nargs="*", metavar="[NAME=]CKPT", help=text)
     add("--data", type=Path, required=True, metavar="DATA_BIN", help="output of tn-fairseq data binarize")
-    add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
+    add("--encoder-json", type=Path, metavar="FILE", help="that of GPT-2, if dict.txt has numbers")
     add_comparison_options(parser)
-    add("--swords", type=Path, metavar="FILE", help="such as swords-v1.1_dev.json.gz")
+    add("--swords", type=Path, metavar="FILE", help="substitutes that people judged: a file of SWORDS")
     text = "output of tn-fairseq synonyms build, to compare with --swords"
     add("--synonym-table", nargs="+", type=Path, default=[], metavar="TABLE", help=text)
-    add("--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help="such as SimLex-999.txt")
-    add("--blimp", type=Path, metavar="FILE", help="BLiMP.zip")
-    text = "of each of BLiMP's files (default: 100)"
+    text = "pairs with similarities, such as SimLex-999.txt"
+    add("--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help=text)
+    add("--blimp", type=Path, metavar="FILE", help="pairs of sentences: BLiMP.zip")
+    text = "pairs of each of BLiMP's files (default: 100)"
     add("--blimp-pairs", type=positive, metavar="N", help=text)
     return parser
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.errors import one_line_errors
 from .arguments import command_parser
-from .fine_tuning import add_comparison_options, print_report
+from .evaluating import add_comparison_options, print_report
 
 
 def get_parser() -> argparse.ArgumentParser:

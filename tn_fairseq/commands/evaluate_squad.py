@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 
 from ..core.errors import one_line_errors
-from .fine_tuning import fine_tuning_parser, parse_with_flags, print_report
+from .evaluating import fine_tuning_parser, parse_with_flags, print_report
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -24,6 +24,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parse_with_flags(get_parser(), argv)
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..tools.evaluation.finetuning import FineTuningOptions
-    from ..tools.evaluation.squad_scores import evaluate_squad
+    from ..tools.evaluation.squad import evaluate_squad
 
     print_report(lambda: evaluate_squad(FineTuningOptions(**vars(options))))

@@ -70,7 +70,7 @@ def get_parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", type=Path, required=True, metavar="PATH", help="file, or folder for GLUE")
     parser.add_argument("--in", dest="place", choices=PLACES, help="what to swap in SQuAD (default: context)")
     parser.add_argument("--tasks", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)")
-    text = "share of the words (default: %(default)s)"
+    text = "share of the words to swap (default: %(default)s)"
     parser.add_argument("--share", type=share, metavar="X", help=text)
     text = "at most N words (default: %(default)s)"
     parser.add_argument("--most", type=positive, metavar="N", help=text)

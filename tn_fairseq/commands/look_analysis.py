@@ -16,11 +16,10 @@ another model reads the same masked text, and the report says which wrong predic
 
 import argparse
 import logging
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.errors import one_line_errors
+from ..core.errors import if_interrupted, one_line_errors
 from .arguments import command_parser, positive
 
 
@@ -35,10 +34,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..tools.analysis.rates_report import AnalysisOptions, analyze
 
-    try:
+    with if_interrupted(f"nothing was written to {options.output}"):
         print(analyze(AnalysisOptions(**vars(options))))
-    except KeyboardInterrupt:
-        sys.exit(f"error: interrupted; nothing was written to {options.output}")
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -46,7 +43,7 @@ def get_parser() -> argparse.ArgumentParser:
     parser = command_parser("look analysis", __doc__)
     add = parser.add_argument
     add("data_bin", type=Path, metavar="DATA_BIN", help="output of tn-fairseq data binarize")
-    add("--split", default="valid", help="(default: %(default)s)")
+    add("--split", default="valid", help="part of the data to analyze (default: %(default)s)")
     checkpoints = "checkpoints of fairseq-train, or quoted patterns such as 'ck/*.pt'"
     add("--path", nargs="+", default=[], metavar="CKPT", help=checkpoints)
     models = "folders of transformers with the tokenizer of DATA_BIN, or quoted patterns"
@@ -66,6 +63,6 @@ def get_parser() -> argparse.ArgumentParser:
     add("--detection", action="store_true", help=finds)
     judge = "also count the wrong predictions that this checkpoint or folder, with the same dictionary, finds likely"
     add("--teacher", type=Path, metavar="CKPT", help=judge)
-    add("--encoder-json", type=Path, metavar="FILE", help="GPT-2's, for a dictionary of numbers")
+    add("--encoder-json", type=Path, metavar="FILE", help="that of GPT-2, if dict.txt has numbers")
     add("--paper", action="store_true", help="show the paper's Table 2 below ours")
     return parser

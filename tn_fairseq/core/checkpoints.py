@@ -86,7 +86,10 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         if isinstance(error, MemoryError) or "Cannot allocate memory" in str(error):
             raise CannotRead(f"{path}: there is too little memory to read it; free some") from None
         if trusted and isinstance(error, (ImportError, AttributeError)):
-            raise InputError(f"{path}: holds Python objects that cannot be imported here ({error})") from None
+            raise InputError(
+                f"{path}: holds Python objects that cannot be imported here ({error}); install the "
+                "package that defines them"
+            ) from None
         refused = re.search(r"GLOBAL (\S+) (?:was not an allowed|whose module)", str(error))
         if not refused or not isinstance(error, pickle.UnpicklingError) or archive_damage(path) is not None:
             raise InputError(f"{path}: damaged, or not a checkpoint; name a checkpoint of fairseq-train") from None
@@ -102,7 +105,10 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
                 warnings.simplefilter("ignore")
                 state = checkpoint_utils._upgrade_state_dict(state)
         except Exception as error:  # fairseq does not check what it reads
-            raise InputError(f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r})") from None
+            raise InputError(
+                f"{path}: an old checkpoint that fairseq cannot upgrade ({error!r}); load it with the "
+                "fairseq that wrote it, and save it again"
+            ) from None
     if not isinstance(state, dict) or not state.get("cfg") or not isinstance(state.get("model"), dict):
         raise NoModel(f"{path}: holds no model with a configuration; name a checkpoint of fairseq-train")
     return state

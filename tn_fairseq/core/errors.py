@@ -28,11 +28,32 @@ def naming(flag: str) -> Iterator[None]:
 
 
 @contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Give options in the message of an ``InputError`` their names in Python, such as ``top_k`` for ``--top-k``."""
+    try:
+        yield
+    except InputError as error:
+        message = re.sub(r"(?<!['\w])--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
+        raise type(error)(message) from None
+
+
+@contextmanager
+def if_interrupted(advice: str) -> Iterator[None]:
+    """Give a KeyboardInterrupt this message, which ``tn-fairseq`` prints."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(advice) from None
+
+
+@contextmanager
 def exits_as_errors() -> Iterator[None]:
-    """Turn the exit of a function with ``one_line_errors`` back into an InputError, in programs that must not exit."""
+    """Turn the exit of a function with ``one_line_errors`` back into an InputError; other exits stay, as of --help."""
     try:
         yield
     except SystemExit as stop:
+        if not stop.code:
+            raise
         raise InputError(str(stop.code).removeprefix("error: ")) from None
 
 

@@ -149,8 +149,8 @@ def test_a_model_that_is_not_ours(tmp_path):
         ("--max-epoch 1", "--max-epoch after"),
         ("--train-subset valid", "--train-subset after"),
         ("--distributed-world-size 2", "--distributed-world-size after"),
-        ("--no-such-flag 1", "fairseq-train rejects them .unrecognized arguments: --no-such-flag 1"),
-        ("--dropout much", "fairseq-train rejects them .argument --dropout: invalid float value: 'much'"),
+        ("--no-such-flag 1", "unrecognized arguments: --no-such-flag 1"),
+        ("--dropout much", "argument --dropout: invalid float value: 'much'"),
         ("--max-tokens 512 --num-workers 1 --lr 1e-3 --dropout=0", None),
     ],
 )

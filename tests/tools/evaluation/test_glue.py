@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tn_fairseq.tools.evaluation.finetuning import Pretrained, Run
-from tn_fairseq.tools.evaluation.glue_scores import write_predictions
+from tn_fairseq.tools.evaluation.glue import write_predictions
 from tn_fairseq.tools.formats.glue import TASKS
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.evaluation.finetuning import FineTuningOptions
-from tn_fairseq.tools.evaluation.squad_scores import squad_runs
+from tn_fairseq.tools.evaluation.squad import squad_runs
 
 
 def test_questions_to_score_need_answers_before_the_training(tmp_path):

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ...core import PLUGIN
 from ...core.checkpoints import load_checkpoint
 from ...core.configuration import as_argument, training_config
-from ...core.errors import InputError
+from ...core.errors import InputError, exits_as_errors, naming
 from ...core.files import read_json_object, sha256, write_text
 from ...models.base import EncoderModel
 from ..launching import Launcher, launching
@@ -226,13 +226,8 @@ def check_flags(runs: Sequence[Run], more_flags: Sequence[str]) -> None:
     if not more_flags:  # parsing takes half a second
         return
     for flags in {run.model: run.flags for run in runs}.values():
-        try:
+        with naming('flags after "--":'), exits_as_errors():
             training_config(flags)
-        except SystemExit as stopped:
-            if not stopped.code:  # --help
-                raise
-            reason = str(stopped.code).removeprefix("error: ")
-            raise InputError(f'flags after "--": fairseq-train rejects them ({reason})') from None
 
 
 def read_pretrained(argument: str) -> Pretrained:

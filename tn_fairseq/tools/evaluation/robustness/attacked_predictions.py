@@ -17,9 +17,9 @@ from ...formats.squad import SquadExample
 from ...preprocessing.glue_data import binarize_task
 from ...preprocessing.squad_data import binarize_squad
 from ...preprocessing.writers import LENGTHS
-from ..glue_scores import HEAD
+from ..glue import HEAD
 from ..predictor import Predictor
-from ..squad_scores import SQUAD, predict_answers
+from ..squad import SQUAD, predict_answers
 from .runs import Data, FineTuned
 
 Texts = tuple[str, ...]

@@ -9,7 +9,7 @@ from ....core.errors import InputError
 from ....core.files import read_json, read_json_object
 from ...formats.glue import TASKS, GlueTask, read_examples
 from ...formats.squad import SquadExample, read_labeled_squad
-from ..squad_scores import SQUAD
+from ..squad import SQUAD
 
 ATTACK = "attack.json"  # in an attacked GLUE folder
 # dev files of the tasks with classes: the task and the split

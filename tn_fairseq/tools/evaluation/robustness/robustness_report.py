@@ -22,7 +22,7 @@ from ...reporting.comparison import (
 from ...reporting.layout import WIDTH, align
 from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
 from ...reporting.report_folder import list_files, report_folder
-from ..squad_scores import SQUAD
+from ..squad import SQUAD
 from .attacked_predictions import Texts, predict
 from .attacks import ATTACK, Attack, read_attacks
 from .runs import FineTuned, find_runs

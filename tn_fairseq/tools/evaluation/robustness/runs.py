@@ -14,7 +14,7 @@ from ....core.files import read_json_object
 from ...formats.glue import TASKS
 from ...preprocessing.writers import LENGTHS
 from ..finetuning import CHECKPOINTS, LAST, RESULT, SETTINGS, check_baseline, name_and_path, read_settings
-from ..squad_scores import SQUAD
+from ..squad import SQUAD
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,10 @@ def _read(name: str, path: Path, tasks: Collection[str]) -> FineTuned:
     if kind not in ("squad", "sentence_prediction") or task not in (SQUAD, *TASKS):
         raise InputError(f"{path}: was trained with --task {kind}; give a checkpoint fine-tuned on SQuAD or GLUE")
     if task not in tasks:
-        raise InputError(f"{path}: fine-tuned on {task}, but the attacked data is for {', '.join(tasks)}")
+        raise InputError(
+            f"{path}: fine-tuned on {task}, but the attacked data is for {', '.join(tasks)}; give a checkpoint of "
+            "one of these tasks"
+        )
     data = Data(task, folder)
     check_data_folder(folder)
     for needed in (data.dictionary, data.tokenizer):

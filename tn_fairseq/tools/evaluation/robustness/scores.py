@@ -10,8 +10,8 @@ from ...reporting.comparison import ATTACKED, DROP, ORIGINAL, UNDER, Comparison
 from ...reporting.paper import SQUAD_METRICS
 from ..bootstrap import Measure, Statistic, compare_items, mean
 from ..metrics import metric
+from ..squad import SQUAD
 from ..squad_score import best_score, exact_match, f1
-from ..squad_scores import SQUAD
 from .attacks import Attack, Example
 
 # how well a prediction fits a correct answer, between 0 and 1; such a score is a mean over examples

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from ...core.configuration import training_config
 from ...core.files import write_text
-from ...data import load_sentences
+from ...data.files import load_sentences
 from ...tasks.squad import HEAD
 from ..formats.squad import SPLITS, SquadExample, read_labeled_squad, read_squad
 from ..reporting.comparison import report_files, write_report

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.configuration import training_config
 from ...core.errors import InputError
 from ...core.files import write_text
-from ...data import load_sentences
+from ...data.files import load_sentences
 from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
 from ..reporting.comparison import report_files, write_report
 from ..reporting.paper import AVERAGE, GLUE_NOTE, GLUE_ROWS, GLUE_TASKS

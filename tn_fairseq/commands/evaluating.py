@@ -1,4 +1,4 @@
-"""What the commands that fine-tune share: their options, and flags for fairseq-train after "--"."""
+"""What the commands of evaluate share: their options, flags for fairseq-train after "--", and how they end."""
 
 import argparse
 import logging
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ..core.errors import if_interrupted
 from .arguments import command_parser, positive
 
 EPILOG = 'Flags for fairseq-train go after "--": -- --dropout 0.2'
@@ -28,11 +29,13 @@ def fine_tuning_parser(command: str, description: str | None) -> argparse.Argume
     add("checkpoints", nargs="+", metavar="[NAME=]CHECKPOINT.pt", help="checkpoints to fine-tune")
     add("--data", type=Path, required=True, metavar="DIR", help=f"output of tn-fairseq data {command}")
     add_comparison_options(parser, paper=True)
-    add("--seeds", type=_seeds, default="1,2,3", metavar="N,N", help="(default: %(default)s)")
-    add("--epochs", type=positive, metavar="N", help="(default: the task's)")
+    add("--seeds", type=_seeds, default="1,2,3", metavar="N,N", help="random seeds (default: %(default)s)")
+    text = "passes over the training data (default: the task's)"
+    add("--epochs", type=positive, metavar="N", help=text)
     add("--max-update", type=positive, metavar="N", help="maximum updates (default: no limit)")
-    add("--batch-size", type=positive, default=32, metavar="N", help="(default: %(default)s)")
-    add("--lr", type=_rate, metavar="X", help="(default: 3e-4 small, 1e-4 base, 5e-5 large)")
+    add("--batch-size", type=positive, default=32, metavar="N", help="examples per update (default: %(default)s)")
+    text = "peak learning rate (default: 3e-4 for small models, 1e-4 base, 5e-5 large)"
+    add("--lr", type=_rate, metavar="X", help=text)
     add("--parallel", type=positive, default=1, metavar="N", help="runs at the same time (default: %(default)s)")
     add("--keep-checkpoints", action="store_true", help="keep the last one of each run, for robustness")
     return parser
@@ -51,12 +54,10 @@ def parse_with_flags(parser: argparse.ArgumentParser, argv: Sequence[str] | None
 
 
 def print_report(evaluate: Callable[[], str]) -> None:
-    """Print the table that a function returns; raises SystemExit if it is interrupted."""
+    """Print the table that a function returns."""
     logging.disable(logging.INFO)
-    try:
+    with if_interrupted("run the same command again to resume"):
         print(evaluate())
-    except KeyboardInterrupt:
-        sys.exit("error: interrupted; run the same command again")
 
 
 def _rate(text: str) -> float:
