@@ -443,9 +443,9 @@ def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(tmp_pa
         error = refused(main, [*map(str, command[2:])])
         assert f"{tmp_path / 'a'}: another study, or a run that it started, is still working there; wait for" in error
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait() == 1
+        assert process.wait() == 130
         output.seek(0)
-        assert output.read().endswith("error: interrupted; run the same command again to go on\n")
+        assert output.read().endswith("error: interrupted; run the same command again to resume\n")
     with launching.launching(tmp_path / "a" / LOCK, "it is still locked"):
         pass
 
@@ -540,6 +540,16 @@ WRONG = [
     ("train", "--lr '3", 'train: No closing quotation in "--lr \'3"'),
     ("updates", 0, "updates: must be positive, not 0"),
     ("margins", {"loss": 0}, "margins.loss: must be positive, not 0"),
+    (
+        "arms.plain.flags",
+        "--criterion mlmm",
+        "arms.plain, or what all arms share: --criterion mlmm: unknown; did you mean",
+    ),
+    (
+        "train",
+        "--arch bert_tiny --lrr 3",
+        "arms.plain, or what all arms share: unrecognized arguments: --lrr 3; did you",
+    ),
     ("sources.pairs", None, "sources.pairs: is missing; give --source pairs=PATH"),
     ("sources.pairs", "nowhere", "sources.pairs: "),
 ]
@@ -562,6 +572,7 @@ def test_other_wrong_input(tmp_path):
         ("5", (), f"error: {path}: has no settings such as title"),
         (None, (), f"error: {path}: No such file or directory; give a plan: tiny, cpu"),
         ("", ("--start", "other"), "error: --start other: not in "),
+        ("", ("--source", "a=x", "--source", "a=y"), "error: --source names a source twice; give each once"),
         (
             "",
             ("--source", "data=x"),

@@ -1,6 +1,7 @@
 """A study: train the same model with several objectives and several seeds, measure all of them, and write a report."""
 
 import json
+import logging
 import os
 import platform
 import re
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq import options as fairseq_options
 
 from ...core import PLUGIN
 from ...core.earlier_names import renamed
-from ...core.errors import InputError
+from ...core.errors import InputError, exits_as_errors, if_interrupted, naming
 from ...core.files import read_json_object, write_text
 from ..launching import last_line, launching
 from .figures import finished_of, read_earlier
@@ -61,11 +63,14 @@ class StudyOptions:
 
 
 def run_study(options: StudyOptions) -> None:
-    """Train, measure and report what is left; raises InputError if anything fails, and SystemExit if interrupted."""
+    """Train, measure and report what is left; raises InputError if anything fails."""
     if options.output.exists() and not options.output.is_dir():
         raise InputError(f"--output {options.output}: is not a folder; name another one")
     path = options.plan if options.plan.suffix else PLANS / f"{options.plan}.yaml"
-    plan = read_plan(path, dict(options.source))
+    sources = dict(options.source)
+    if len(sources) < len(options.source):
+        raise InputError("--source names a source twice; give each once")
+    plan = read_plan(path, sources)
     for name in options.start or []:
         if name not in plan.starts:
             raise InputError(f"--start {name}: not in {path}, which has {', '.join(plan.starts)}")
@@ -78,6 +83,10 @@ def run_study(options: StudyOptions) -> None:
     for name, start_runs in runs.items():
         for run in start_runs:  # before hours of training
             check_settings(options.output, plan.starts[name], run)
+        left = {run.arm: run for run in start_runs if not is_finished(options.output, run)}
+        for run in left.values():
+            with naming(f"{path}: starts.{name}.arms.{run.arm}, or what all arms share:"):
+                check_flags(plan.starts[name], run)
     if options.dry_run:
         commands = remaining_commands(options.output, plan, runs, not options.no_training)
         print("\n".join(commands) or f"nothing is left to do in {options.output}")
@@ -86,15 +95,13 @@ def run_study(options: StudyOptions) -> None:
         raise InputError(f"--output {options.output}: has no finished run of {path}, so there is nothing to report")
     check_free(options.output, path)
     busy = f"{options.output}: another study, or a run that it started, is still working there; wait for it to end"
-    try:
-        with launching(options.output / LOCK, busy, options.output) as launcher:
-            runner = Runner(options.output, launcher, plan.threads)
-            if runs:
-                link_sources(plan, path, options.output, [plan.starts[name] for name in runs])
-            failed = carry_out(plan, runs, runner, options.parallel or plan.parallel, not options.no_training, known)
-            write_study(plan, path, options.output, machine(), earlier)
-    except KeyboardInterrupt:
-        sys.exit("error: interrupted; run the same command again to go on")
+    resume = if_interrupted("run the same command again to resume")
+    with resume, launching(options.output / LOCK, busy, options.output) as launcher:
+        runner = Runner(options.output, launcher, plan.threads)
+        if runs:
+            link_sources(plan, path, options.output, [plan.starts[name] for name in runs])
+        failed = carry_out(plan, runs, runner, options.parallel or plan.parallel, not options.no_training, known)
+        write_study(plan, path, options.output, machine(), earlier)
     if failed:
         raise InputError(f"{failed[0]}{f' (and {len(failed) - 1} more)' if failed[1:] else ''}; run again to retry")
 
@@ -184,6 +191,14 @@ def check_settings(folder: Path, start: Start, run: Run) -> None:
             f"{folder / run.folder}: was trained with another command; give another --output, or delete the "
             f"folder to train it again (see {STATE} in it)"
         )
+
+
+def check_flags(start: Start, run: Run) -> None:
+    """Raises InputError if fairseq-train would refuse a flag of a run."""
+    flags = training_command(start, run)[1:]
+    logging.getLogger("fairseq.utils").setLevel(logging.WARNING)  # it says that the plugin is already imported
+    with exits_as_errors():
+        fairseq_options.parse_args_and_arch(fairseq_options.get_training_parser(), flags)
 
 
 def train_all(
