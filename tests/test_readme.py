@@ -521,7 +521,7 @@ def test_no_command_is_left_untried():
     here["docs/evaluate.md"].add("Substitutes, similar words and minimal pairs")
     elsewhere = {
         "docs/train.md": {
-            "Many workers",
+            "Several GPUs or machines",
             "Why the recipes give these flags",
             "Large corpora",
             "What large corpora cost",

@@ -44,7 +44,7 @@ def report(folder: Path) -> Iterator[str]:
         yield from comparison(folder)
         plain = last_row(rates, folder / "plain")
         share = plain["teacher_as_likely_rate"]
-        yield f"  The teacher finds {share:.0f}% of plain's wrong words at least as likely as the hidden word."
+        yield f"  The teacher finds {share:.0f}% of plain's wrong words at least as likely as the masked word."
         yield ""
         yield "what plain masked LM punishes: wrong words that the teacher finds likely"
         for number, case in enumerate(likeliest_of_each_word([case for case in cases if "teacher" in case]), start=1):

@@ -9,7 +9,7 @@ from helpers import PLUGIN
 from nbclient import NotebookClient
 
 NOTEBOOK = PLUGIN.parent / "examples" / "false_negatives.ipynb"
-LAST = re.compile(r"The teacher finds \d+% of the plain student's wrong words at least as likely as the hidden word\.")
+LAST = re.compile(r"The teacher finds \d+% of the plain student's wrong words at least as likely as the masked word\.")
 
 
 def printed(notebook: nbformat.NotebookNode) -> str:

@@ -146,7 +146,7 @@ def test_wrong_settings_get_one_line(script, monkeypatch):
 
 
 def test_the_guide_and_the_recipes_agree():
-    page = guide("train", "Many workers")
+    page = guide("train", "Several GPUs or machines")
     assert {*FOLDER.iterdir()} == {*SCRIPTS}
     for script in SCRIPTS:
         assert f"](../examples/launch/{script.name})" in page and os.access(script, os.X_OK)

@@ -174,4 +174,7 @@ def _load_parameters(module: nn.Module, parameters: dict[str, Any], path: str | 
         module.load_state_dict(parameters, **options)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
-        raise InputError(f"{path}: its parameters do not match its configuration ({reason})") from None
+        raise InputError(
+            f"{path}: its parameters do not match its configuration ({reason}); give an "
+            "unmodified checkpoint of fairseq-train"
+        ) from None

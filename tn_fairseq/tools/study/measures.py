@@ -212,7 +212,7 @@ def _lexical(name: str, start: Start, measure: Measure, runs: Sequence[Run], run
 
 
 def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner: Runner) -> str | None:
-    """Time short trainings of all arms in turns, one at a time, so that other load slows all of them alike."""
+    """Time short training runs of all arms in turns, one at a time, so that other load slows all of them alike."""
     output, arms = place(name, "cost"), list(dict.fromkeys(run.arm for run in runs))
     path = runner.folder / output / RESULTS["cost"]
     flags = {arm: f"{start.train} {start.arms[arm].flags}" for arm in arms}

@@ -54,7 +54,7 @@ HEADLINES = {
 GLANCE = (
     "The first arm of a start shows means, the others differences from it, with 95% intervals over the seeds. A "
     "difference is in bold if its interval excludes zero. Accuracy and loss are those of held-out text. In starts with "
-    "an oracle, synonyms of the hidden word count as right."
+    "an oracle, synonyms of the masked word count as right."
 )
 
 

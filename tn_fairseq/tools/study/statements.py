@@ -20,7 +20,7 @@ from .plan import Start
 GROUPS = (RECOVERED, HELD_OUT, OTHER_TEXT, IN_TRAINING, FALSE_NEGATIVES, DETECTION, WORDS, FINE_TUNING, COST)
 NOTES = {
     RECOVERED: "The oracle shows what can be gained at most: it trains on text without synonyms. 0% is the baseline, "
-    "and 100% is the oracle with the same seed. Synonyms of the hidden word count as right.",
+    "and 100% is the oracle with the same seed. Synonyms of the masked word count as right.",
     HELD_OUT: "Text that no run was trained on, masked several times; the same masks for all runs. The loss is that of "
     "plain masked LM.",
     OTHER_TEXT: "The same figures for text of another source than the training text, or for a part of the training "
@@ -35,7 +35,7 @@ NOTES = {
     "(SWORDS), similar words, and pairs of sentences (BLiMP). These intervals resample the words or sentences and the "
     "seeds; with so few seeds they are too narrow.",
     FINE_TUNING: "Scores of the development data, a mean over the seeds of fine-tuning for each seed of pre-training.",
-    COST: "Short trainings of all arms in turns, one at a time.",
+    COST: "Short training runs of all arms in turns, one at a time.",
 }
 Row = dict[str, Any]
 

@@ -146,7 +146,7 @@ def draw_start(name: str, start: Start, start_results: dict[str, Any], folder: P
                 with drawing((WIDTH, 3.6), file("difference", caption)) as figure:
                     draw_lines(figure, start, differences, f"accuracy minus {start.baseline} (points)", zero=True)
         if start_results["rates"]:
-            caption = "Wrong predictions that are synonyms of the hidden word, with the same table for all arms."
+            caption = "Wrong predictions that are synonyms of the masked word, with the same table for all arms."
             with drawing((WIDTH, 3.6), file("rates", caption)) as figure:
                 draw_lines(figure, start, mean_rates(start, start_results), "of the wrong predictions (%)", points=True)
         for group in GROUPS:
