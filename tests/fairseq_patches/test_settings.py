@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from fairseq import options, utils
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq_cli.train import main as train_main
@@ -17,6 +18,7 @@ from torch.multiprocessing import ProcessExitedException
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.errors import InputError
+from tn_fairseq.criterions import MaskedLMCriterion
 from tn_fairseq.fairseq_patches.settings import _in_yaml, check_settings
 
 TORCHRUN = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
@@ -43,6 +45,13 @@ def test_our_runs_without_a_batch_size_are_refused(task, criterion):
     assert refusal(cfg) == "no batch size; give --batch-size N (sequences) or --max-tokens N"
     for size in ("batch_size", "max_tokens"):
         check_settings(OmegaConf.merge(cfg, {"dataset": {size: 8}}))
+
+
+def test_the_objective_of_a_user_is_checked_as_ours(monkeypatch):
+    own = type("Own", (MaskedLMCriterion,), {"__module__": "elsewhere"})
+    monkeypatch.setitem(CRITERION_REGISTRY, "own", own)
+    cfg = configuration(task={"_name": "masked_lm"}, criterion={"_name": "own"})
+    assert refusal(cfg).startswith("no batch size; give --batch-size")
 
 
 @pytest.mark.parametrize(

@@ -445,6 +445,17 @@ def test_electra_is_saved_and_resumed(electra, tokenizer, synonyms, tmp_path):
     assert torch.equal(read.get_input_embeddings().weight, shared)
 
 
+def test_trained_embeddings_are_not_replaced_silently(electra, tokenizer, tmp_path, caplog):
+    electra.save_pretrained(tmp_path)
+    JointElectra.from_pretrained(tmp_path)
+    assert not caplog.records
+    discriminator = transformers.ElectraForPreTraining.from_pretrained(tmp_path / "discriminator")
+    _, generator = make_electra(len(tokenizer), seed=7, generator_sizes={**SIZES})
+    joint = JointElectra(generator, discriminator)
+    assert joint.discriminator.get_input_embeddings() is generator.get_input_embeddings()
+    assert f"{tmp_path / 'discriminator'}: the discriminator's embeddings are replaced" in caplog.text
+
+
 def test_a_generator_with_its_own_output_layer_is_saved_with_it(tokenizer):
     def build(seed):
         discriminator, generator = make_electra(len(tokenizer), seed=seed, generator_sizes={**SIZES})

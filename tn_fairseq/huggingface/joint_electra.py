@@ -1,5 +1,6 @@
 """ELECTRA's generator and discriminator, trained together as models of ``transformers``."""
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -11,11 +12,14 @@ from ..core import corruption
 from ..core.errors import InputError
 from ..core.masked_prediction import ElectraOutput
 
+logger = logging.getLogger(__name__)
+
 
 class JointElectra(nn.Module):
     """An ELECTRA generator and discriminator that share all embeddings (Clark et al. 2020, section 3).
 
-    These are the generator's. If the discriminator is already trained, the generator must have been trained with it.
+    These are the generator's. If the discriminator is already trained, the generator must have been trained with it;
+    otherwise, there is a warning.
     """
 
     def __init__(self, generator: ElectraForMaskedLM, discriminator: ElectraForPreTraining) -> None:
@@ -31,6 +35,13 @@ class JointElectra(nn.Module):
                     f"generator and discriminator share their embeddings, but {size} is {theirs} and {ours}; give both "
                     f"configurations the same {size}"
                 )
+        own = discriminator.electra.embeddings.state_dict()
+        is_same = all(value.equal(own[name]) for name, value in generator.electra.embeddings.state_dict().items())
+        if discriminator.name_or_path and not is_same:
+            logger.warning(
+                f"{discriminator.name_or_path}: the discriminator's embeddings are replaced by the generator's, which "
+                "differ; give the generator with which it was trained"
+            )
         self.generator, self.discriminator = generator, discriminator
         self.discriminator.electra.embeddings = self.generator.electra.embeddings
         self.config = discriminator.config
