@@ -222,7 +222,7 @@ def fetch_wordnet(python):
         return
     finished = subprocess.run(fetch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = finished.stdout.decode().strip()
-    last = (output.splitlines() or ["error: the download of WordNet was killed; run make again"])[-1]
+    last = output.splitlines()[-1] if output else "error: the download of WordNet was killed; run make again"
     if finished.returncode and not last.startswith("error: "):  # something else than a failed download
         sys.exit(output)
     if finished.returncode == 0:
@@ -259,4 +259,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        stop("interrupted; type the same again to go on")
+        stop("interrupted; type the same again to resume")

@@ -255,7 +255,13 @@ def test_an_objective_of_a_frozen_generator_is_refused_if_it_changes_nothing(bui
         objective(model, batch)
 
 
-@pytest.mark.parametrize("criterion", ["electra", "mlm_hard_correction --rtd-false-negatives original", "rtd_focal"])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        *("electra", "mlm_hard_correction --rtd-false-negatives original", "rtd_focal", "rtd_graded"),
+        *("mlm_merged_synonyms", "mlm_soft_reg", "mlm_sent_kl --sent-kl-encoder discriminator"),
+    ],
+)
 def test_objectives_of_the_discriminator_work_with_a_frozen_generator(build, synonym_table, criterion):
     flags = ["--synonym-table", synonym_table, "--freeze-generator", "--criterion", *criterion.split()]
     task, model, objective = build("electra", *flags)
@@ -265,7 +271,7 @@ def test_objectives_of_the_discriminator_work_with_a_frozen_generator(build, syn
 @pytest.mark.parametrize("criterion", [name for name in CRITERIA if name.startswith("rtd_")])
 def test_detection_needs_electra(build, synonym_table, criterion):
     task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table)
-    with pytest.raises(SystemExit, match=f"^error: {criterion} needs ELECTRA's discriminator; train"):
+    with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs ELECTRA's discriminator; give --arch"):
         step(task, model, objective, first_batch(task))
 
 

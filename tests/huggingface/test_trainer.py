@@ -606,7 +606,7 @@ def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):
     [
         ("mlm_soft", {}, "there is no objective mlm_soft; give one of mlm, "),
         ("mlm_hard_correction", {}, "objective mlm_hard_correction: needs synonyms"),
-        ("rtd_focal", {}, "objective rtd_focal: rtd_focal needs ELECTRA's discriminator; train electra_base"),
+        ("rtd_focal", {}, "BertForMaskedLM has no discriminator; give JointElectra"),
         (
             "mlm",
             {"discriminator_loss_weight": 10.0},

@@ -56,7 +56,7 @@ def parse_with_flags(parser: argparse.ArgumentParser, argv: Sequence[str] | None
 def print_report(evaluate: Callable[[], str]) -> None:
     """Print the table that a function returns."""
     logging.disable(logging.INFO)
-    with if_interrupted("run the same command again to resume"):
+    with if_interrupted("run the same command again"):
         print(evaluate())
 
 

@@ -35,13 +35,14 @@ class JointElectra(nn.Module):
                     f"generator and discriminator share their embeddings, but {size} is {theirs} and {ours}; give both "
                     f"configurations the same {size}"
                 )
-        own = discriminator.electra.embeddings.state_dict()
-        is_same = all(value.equal(own[name]) for name, value in generator.electra.embeddings.state_dict().items())
-        if discriminator.name_or_path and not is_same:
-            logger.warning(
-                f"{discriminator.name_or_path}: the discriminator's embeddings are replaced by the generator's, which "
-                "differ; give the generator with which it was trained"
-            )
+        if discriminator.name_or_path and discriminator.device.type != "meta":
+            own = discriminator.electra.embeddings.state_dict()
+            shared = generator.electra.embeddings.state_dict()
+            if not all(value.equal(own[name].to(value)) for name, value in shared.items()):
+                logger.warning(
+                    f"{discriminator.name_or_path}: the discriminator's embeddings are replaced by the generator's, "
+                    "which differ; if it is trained, give the generator with which it was trained"
+                )
         self.generator, self.discriminator = generator, discriminator
         self.discriminator.electra.embeddings = self.generator.electra.embeddings
         self.config = discriminator.config

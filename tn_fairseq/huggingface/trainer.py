@@ -201,6 +201,8 @@ def build_objective(
     is_electra = isinstance(model, JointElectra)
     if not is_electra:
         model = masked_lm(model)
+    if kind.needs_discriminator and not is_electra:
+        raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
     if fault := _too_small(model, tokenizer):
         raise InputError(
             f"{type(model).__name__}: {fault}; give the model's tokenizer, or call "

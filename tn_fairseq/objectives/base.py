@@ -194,11 +194,11 @@ class Objective(nn.Module):
         return functional.replaced_token_detection(logits, targets)
 
     def changes_detection(self) -> bool:
-        """Whether the discriminator learns from other targets or losses than with plain masked LM."""
-        own = type(self)
-        return not (
-            own.detection_targets is Objective.detection_targets and own.detection_losses is Objective.detection_losses
-        )
+        """Whether the discriminator may learn something else than with plain masked LM."""
+        return self._overrides("forward", "run", "weigh", "detect", "detection_targets", "detection_losses")
+
+    def _overrides(self, *methods: str) -> bool:
+        return any(getattr(type(self), name) is not getattr(Objective, name) for name in methods)
 
     # The training step
 
@@ -267,7 +267,7 @@ class Objective(nn.Module):
         if has_discriminator:
             return
         if self.needs_discriminator:
-            raise InputError(f"{self.name} needs ELECTRA's discriminator; train electra_base, or a JointElectra")
+            raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
         for name in self._only_for_discriminators:
             raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
         if self.cfg.prediction_mode == "argmax" and not self._is_default("generator_temperature"):
@@ -276,11 +276,12 @@ class Objective(nn.Module):
             )
 
     def _check_effect(self, output: Any, loss: Tensor) -> None:
-        """Raises InputError if the objective or an option would change nothing; ``loss`` is that of masked LM."""
-        is_electra = isinstance(output, ElectraOutput)
-        self.check_options(is_electra)
-        is_frozen = is_electra and torch.is_grad_enabled() and not loss.requires_grad
-        if is_frozen and self.name != "mlm" and not self.changes_detection():
+        """Raises InputError if training would be that of plain masked LM; ``loss`` is the generator's or BERT's."""
+        if not torch.is_grad_enabled():  # validation, with the options of the training
+            return
+        self.check_options(isinstance(output, ElectraOutput))
+        changes_generator = self._overrides("masked_lm_losses", "masked_lm_weights", "regularization")
+        if changes_generator and not loss.requires_grad and not self.changes_detection():
             raise InputError(
                 f"{self.name} changes only what the generator learns, but the generator is frozen; use mlm, or train "
                 "the generator"

@@ -108,7 +108,7 @@ class HardCorrection(Objective):
         return weights, len(masked.targets)
 
     def changes_detection(self) -> bool:
-        return not self._is_default("rtd_false_negatives")
+        return type(self) is not HardCorrection or not self._is_default("rtd_false_negatives")
 
     def detection_targets(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

@@ -83,8 +83,8 @@ def run_study(options: StudyOptions) -> None:
     for name, start_runs in runs.items():
         for run in start_runs:  # before hours of training
             check_settings(options.output, plan.starts[name], run)
-        left = {run.arm: run for run in start_runs if not is_finished(options.output, run)}
-        for run in left.values():
+        left = [run for run in start_runs if not (options.no_training or is_finished(options.output, run))]
+        for run in {run.arm: run for run in left}.values():
             with naming(f"{path}: starts.{name}.arms.{run.arm}, or what all arms share:"):
                 check_flags(plan.starts[name], run)
     if options.dry_run:
