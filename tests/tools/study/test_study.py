@@ -548,7 +548,7 @@ WRONG = [
     (
         "train",
         "--arch bert_tiny --lrr 3",
-        "arms.plain, or what all arms share: unrecognized arguments: --lrr 3; did you",
+        "arms.plain, or what all arms share: unrecognized arguments: --lrr 3 ",
     ),
     ("sources.pairs", None, "sources.pairs: is missing; give --source pairs=PATH"),
     ("sources.pairs", "nowhere", "sources.pairs: "),
