@@ -144,7 +144,7 @@ def test_a_study_from_start_to_report(finished):
     assert (held_out["seeds"], held_out["pairs"]) == (2, 2)
     assert held_out["low"] <= held_out["difference"] <= held_out["high"]
     plain = rows["loss", "plain"]
-    assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"], abs=1e-6)  # with 7 digits
+    assert held_out["difference"] == pytest.approx(held_out["value"] - plain["value"], abs=1e-5)  # with 6 digits
     assert "difference" not in plain and "detectable" not in plain
     elsewhere = [row for row in compared_rows(folder) if row["group"] == "masked language modeling on other text"]
     assert [(row["measure"], row["arm"], row["seeds"]) for row in elsewhere] == [
@@ -488,7 +488,8 @@ def test_our_results_are_what_the_command_writes_and_small(monkeypatch, tmp_path
     # without the plots, and the date and machine of the last run
     published, written = ([line for line in text.splitlines()[5:] if line and "](plots/" not in line] for text in texts)
     assert written == published
-    assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 2e6
+    starts = len(json.loads((results / "study.json").read_text())["starts"])
+    assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 125_000 * starts
 
 
 def test_the_commands_of_the_page(capsys, tmp_path):
