@@ -507,7 +507,7 @@ def test_the_commands_of_the_page(capsys, tmp_path):
     text = (FOLDER / "plans" / "tiny.yaml").read_text()
     (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
     main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
-    assert capsys.readouterr().out.count("--save-dir runs/scratch/mine/seed") == 3
+    assert capsys.readouterr().out.count("--save-dir runs/scratch/temperature/seed") == 3
 
 
 # keys of a start, or of the plan, with wrong values, and what is said about them
