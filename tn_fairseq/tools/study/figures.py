@@ -95,9 +95,9 @@ def collect(plan: Plan, folder: Path, machine: dict[str, str], earlier: Sequence
 
 
 def rounded(value: Any) -> Any:
-    """JSON with six digits of each float, less than half as long as all; noise begins with the third or fourth."""
+    """JSON with seven digits of each float, half as long as all; noise begins with the third or fourth."""
     if isinstance(value, float):
-        value = float(f"{value:.6g}")
+        value = float(f"{value:.7g}")
         return int(value) if value.is_integer() else value
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
