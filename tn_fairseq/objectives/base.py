@@ -280,8 +280,9 @@ class Objective(nn.Module):
         if not torch.is_grad_enabled():  # validation, with the options of the training
             return
         self.check_options(isinstance(output, ElectraOutput))
-        changes_generator = self._overrides("masked_lm_losses", "masked_lm_weights", "regularization")
-        if changes_generator and not loss.requires_grad and not self.changes_detection():
+        if loss.requires_grad or self.changes_detection():
+            return
+        if self._overrides("masked_lm_losses", "masked_lm_weights", "regularization"):
             raise InputError(
                 f"{self.name} changes only what the generator learns, but the generator is frozen; use mlm, or train "
                 "the generator"

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq import options as fairseq_options
 
 from ...core import PLUGIN
+from ...core.configuration import parse_training_flags
 from ...core.earlier_names import renamed
 from ...core.errors import InputError, exits_as_errors, if_interrupted, naming
 from ...core.files import read_json_object, write_text
@@ -198,7 +198,7 @@ def check_flags(start: Start, run: Run) -> None:
     flags = training_command(start, run)[1:]
     logging.getLogger("fairseq.utils").setLevel(logging.WARNING)  # it says that the plugin is already imported
     with exits_as_errors():
-        fairseq_options.parse_args_and_arch(fairseq_options.get_training_parser(), flags)
+        parse_training_flags(flags)
 
 
 def train_all(
