@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.errors import InputError, one_line_errors
+from ..core.errors import one_line_errors
 from .arguments import command_parser
 
 
@@ -31,14 +31,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Convert, and print what was written."""
     args = get_parser().parse_args(argv)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from fairseq.utils import import_user_module
-
+    from ..core.configuration import import_plugin
     from ..huggingface.exporting import export_model
 
-    try:
-        import_user_module(args)
-    except (ImportError, OSError) as error:
-        problem = f"--user-dir {args.user_dir}: cannot be imported ({error}); give a plugin's folder"
-        raise InputError(problem) from None
+    import_plugin(args.user_dir)
     for folder in export_model(args.checkpoint, args.output, args.data, half=args.half):
         print(f"wrote {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")

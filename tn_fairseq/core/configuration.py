@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.utils import import_user_module
 from omegaconf import DictConfig
 
 from .errors import InputError
@@ -17,6 +18,14 @@ from .errors import InputError
 def parse_training_flags(flags: Sequence[object]) -> Namespace:
     """The arguments of fairseq-train; exits if it would refuse one. The configuration below takes 20 times as long."""
     return options.parse_args_and_arch(options.get_training_parser(), [str(flag) for flag in flags])
+
+
+def import_plugin(user_dir: str | Path | None) -> None:
+    """Import a plugin as ``--user-dir`` of fairseq does; raises InputError if it does not exist or lacks a module."""
+    try:
+        import_user_module(Namespace(user_dir=user_dir))
+    except (ImportError, OSError) as error:
+        raise InputError(f"--user-dir {user_dir}: cannot be imported ({error}); give a plugin's folder") from None
 
 
 def training_config(flags: Sequence[object]) -> DictConfig:

@@ -503,11 +503,39 @@ def test_the_commands_of_the_page(capsys, tmp_path):
         found = capsys.readouterr().out
         assert f"--save-dir runs/{start}/" in found
         assert ("--save-dir runs/continued/plain/" in found) == (start == "continued")
-    (arm,) = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
-    text = (FOLDER / "plans" / "tiny.yaml").read_text()
-    (tmp_path / "plan.yaml").write_text(text.replace("    arms:\n", "    arms:\n" + arm))
+    arm, plugin = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
+    plan = FOLDER / "plans" / "tiny.yaml"
+    (tmp_path / "plan.yaml").write_text(plan.read_text().replace("    arms:\n", "    arms:\n" + arm))
     main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
     assert capsys.readouterr().out.count("--save-dir runs/scratch/temperature/seed") == 3
+    (own,) = OmegaConf.create(plugin).sources.values()
+    assert (plan.parent / own / "__init__.py").exists()
+
+
+def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
+    plan = OmegaConf.create(small_plan())
+    start = plan.starts.scratch
+    own = {"about": "a confidence penalty", "flags": "--criterion mlm_confidence_penalty"}
+    rates = "--synonym-table tables/wordnet.safetensors --mask-seeds 1 --max-sequences 8"
+    start.arms, start.measures = {"plain": start.arms.plain, "own": own}, {"rates": {"flags": rates}}
+    start.updates, start.seeds = 2, [1]
+    path, folder = write(plan, tmp_path / "plan.yaml"), tmp_path / "study"
+    error = refused(main, [str(path), "--output", str(folder)])
+    assert f"{path}: starts.scratch.arms.own, or what all arms share: --criterion mlm_confidence_penalty: " in error
+
+    plan.merge_with(OmegaConf.create(re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)[1]))
+    write(plan, path)
+    error = refused(main, [str(path), "--output", str(folder)])
+    assert f"--user-dir {tmp_path / '../../own_objective/my_objectives'}: cannot be imported (" in error
+    assert not folder.exists()
+
+    for name in ("corpus", "tokenizer", "data-bin", "tables"):
+        shutil.copytree(finished / "study" / name, folder / name)
+    plugin = ROOT / "examples" / "own_objective" / "my_objectives"
+    run = study(path, folder, "--source", f"my_objectives={plugin}")
+    assert run.code == 0, run.output
+    assert "fairseq-train data-bin --user-dir sources/my_objectives --task" in commands(folder)[0]["command"]
+    assert {row["arm"] for row in compared_rows(folder)} == {"plain", "own"}
 
 
 # keys of a start, or of the plan, with wrong values, and what is said about them
@@ -537,7 +565,8 @@ WRONG = [
     ("measures.rates.arms", ["plain", "none"], "measures.rates.arms: none is not one of the arms"),
     ("measures.rates.arms", ["hard_wordnet"], "measures.rates.arms: must include plain"),
     ("prepare", [{"output": "x", "command": ""}], "prepare[0].command: is empty; give the command that writes x"),
-    ("train", "--seed=3", "train: the study sets --seed itself"),
+    ("train", "--seed=3", "train: the study sets --seed itself; remove it"),
+    ("train", "--user-dir a", "train: the study sets --user-dir itself; give the start a user_dir instead"),
     ("train", "--lr '3", 'train: No closing quotation in "--lr \'3"'),
     ("updates", 0, "updates: must be positive, not 0"),
     ("margins", {"loss": 0}, "margins.loss: must be positive, not 0"),

@@ -7,14 +7,13 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...core import PLUGIN
 from ...core.checkpoints import load_checkpoint, save_checkpoint, updates_of
 from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
 from ..launching import last_line
 from ..reporting.training_log import read_records
-from .plan import ELSEWHERE, MEASURES, Measure, Run, Start, kind_of, runs_of, updates_of_arm
+from .plan import ELSEWHERE, MEASURES, Measure, Run, Start, command_of_arm, kind_of, runs_of, updates_of_arm
 from .runner import Runner, say, shown
 
 STATE, LOG, LAST, RESTART = "run.json", "train.log", "checkpoint_last.pt", "delete its folder to start over"
@@ -224,9 +223,7 @@ def _cost(name: str, start: Start, measure: Measure, runs: Sequence[Run], runner
     speeds: dict[str, list[float]] = {arm: [] for arm in arms}
     for number in range(1, measure.rounds + 1):
         for arm in arms:
-            words = ["fairseq-train", start.data, "--user-dir", str(PLUGIN), *shlex.split(start.train)]
-            words += [*shlex.split(start.arms[arm].flags), "--seed", "1"]
-            words += ["--total-num-update", str(updates_of_arm(start, arm))]
+            words = [*command_of_arm(start, arm, seed=1), "--total-num-update", str(updates_of_arm(start, arm))]
             words += ["--max-update", str(measure.updates), "--no-save", "--disable-validation"]
             words += ["--log-format", "json", "--log-interval", str(max(1, measure.updates // 5))]
             log = Path("logs", *output.parts, f"{arm}.round{number}.log")

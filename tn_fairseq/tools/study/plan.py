@@ -90,7 +90,8 @@ class Start:
     """Where training starts, and everything that all arms share.
 
     The arm ``oracle`` shows what can be gained at most: the report says which share of it each arm gains.
-    ``hours`` estimates a run with its measures, if as many run at the same time as the plan says.
+    ``hours`` estimates a run with its measures, if as many run at the same time as the plan says. ``user_dir`` is a
+    plugin that imports ours and has more objectives, as sources/NAME.
     """
 
     about: str = MISSING
@@ -99,6 +100,7 @@ class Start:
     updates: int = MISSING
     save_every: int = MISSING
     log_every: int = 10
+    user_dir: str = str(PLUGIN)
     hours: float | None = None
     seeds: list[int] = MISSING
     baseline: str = MISSING
@@ -279,8 +281,10 @@ def _seeds(key: str, seeds: list[int]) -> None:
 
 def _flags(key: str, flags: str) -> None:
     for word in _words(key, flags):
-        if word.partition("=")[0] in FIXED:
-            raise InputError(f"{key}: the study sets {word.partition('=')[0]} itself; remove it")
+        flag = word.partition("=")[0]
+        if flag in FIXED:
+            advice = "; give the start a user_dir instead" if flag == "--user-dir" else "; remove it"
+            raise InputError(f"{key}: the study sets {flag} itself{advice}")
 
 
 def _words(key: str, command: str) -> list[str]:
@@ -322,10 +326,15 @@ def hint(plan: Plan, name: str) -> str:
     return next((f"; to get it: {how}" for pattern, how in plan.hints.items() if fnmatch(name, pattern)), "")
 
 
+def command_of_arm(start: Start, arm: str, seed: int) -> list[str]:
+    """The command of fairseq-train for an arm, without how long it trains and what it writes."""
+    words = ["fairseq-train", start.data, "--user-dir", start.user_dir, *shlex.split(start.train)]
+    return [*words, *shlex.split(start.arms[arm].flags), "--seed", str(seed)]
+
+
 def training_command(start: Start, run: Run) -> list[str]:
     """The command of fairseq-train for a run, in the folder of the study."""
-    words = ["fairseq-train", start.data, "--user-dir", str(PLUGIN), *shlex.split(start.train)]
-    words += [*shlex.split(start.arms[run.arm].flags), "--seed", str(run.seed), "--save-dir", str(run.folder)]
+    words = [*command_of_arm(start, run.arm, run.seed), "--save-dir", str(run.folder)]
     updates = str(updates_of_arm(start, run.arm))
     words += ["--total-num-update", updates, "--max-update", updates]
     words += ["--save-interval-updates", str(start.save_every), "--no-epoch-checkpoints", "--disable-validation"]

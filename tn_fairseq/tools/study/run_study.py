@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from ...core import PLUGIN
-from ...core.configuration import parse_training_flags
+from ...core.configuration import import_plugin, parse_training_flags
 from ...core.earlier_names import renamed
 from ...core.errors import InputError, exits_as_errors, if_interrupted, naming
 from ...core.files import read_json_object, write_text
@@ -86,7 +86,7 @@ def run_study(options: StudyOptions) -> None:
         left = [run for run in start_runs if not (options.no_training or is_finished(options.output, run))]
         for run in {run.arm: run for run in left}.values():
             with naming(f"{path}: starts.{name}.arms.{run.arm}, or what all arms share:"):
-                check_flags(plan.starts[name], run)
+                check_flags(plan, options.output, plan.starts[name], run)
     if options.dry_run:
         commands = remaining_commands(options.output, plan, runs, not options.no_training)
         print("\n".join(commands) or f"nothing is left to do in {options.output}")
@@ -193,12 +193,20 @@ def check_settings(folder: Path, start: Start, run: Run) -> None:
         )
 
 
-def check_flags(start: Start, run: Run) -> None:
-    """Raises InputError if fairseq-train would refuse a flag of a run."""
-    flags = training_command(start, run)[1:]
+def check_flags(plan: Plan, folder: Path, start: Start, run: Run) -> None:
+    """Raises InputError if the plugin cannot be imported, or fairseq-train would refuse a flag of a run."""
     logging.getLogger("fairseq.utils").setLevel(logging.WARNING)  # it says that the plugin is already imported
+    user_dir = _source_of(plan, folder, start.user_dir)
+    import_plugin(user_dir)
     with exits_as_errors():
-        parse_training_flags(flags)
+        parse_training_flags(training_command(replace(start, user_dir=str(user_dir)), run)[1:])
+
+
+def _source_of(plan: Plan, folder: Path, path: str) -> Path:
+    """The place of a path of a plan, such as sources/NAME/FILE, also before it is linked."""
+    parts = Path(path).parts
+    source = plan.sources.get(parts[1]) if parts[:1] == ("sources",) and parts[1:] else None
+    return Path(source, *parts[2:]) if source else folder / path
 
 
 def train_all(
