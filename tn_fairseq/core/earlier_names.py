@@ -1,4 +1,4 @@
-"""The names that commands had until version 0.2.0, which users know and studies from then have in their records."""
+"""The names that commands had until version 0.2.0, which users know."""
 
 import re
 

@@ -4,9 +4,11 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from scipy import stats
 from scipy.optimize import brentq
+from scipy.special import stdtr, stdtrit
 
 CONFIDENCE, POWER, DIFFERENCE = 0.95, 0.8, 1.0
 
@@ -49,8 +51,9 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     summary = summarize(values)
     if summary.sd == 0:
         return summary.mean, summary.mean
-    low, high = stats.t.interval(CONFIDENCE, summary.n - 1, summary.mean, summary.sd / math.sqrt(summary.n))
-    return float(low), float(high)
+    # a hundred times as fast as scipy.stats, and a study has thousands
+    width = float(stdtrit(summary.n - 1, (1 + CONFIDENCE) / 2)) * summary.sd / math.sqrt(summary.n)
+    return summary.mean - width, summary.mean + width
 
 
 def compare_paired(differences: Sequence[float]) -> Difference:
@@ -59,7 +62,8 @@ def compare_paired(differences: Sequence[float]) -> Difference:
     # a few pairs may agree by chance, which does not mean that there is no spread
     if summary.n < 2 or summary.sd == 0:
         return Difference(summary.mean)
-    return Difference(summary.mean, *mean_interval(differences), float(stats.ttest_1samp(differences, 0).pvalue))
+    p = 2 * float(stdtr(summary.n - 1, -abs(summary.mean) * math.sqrt(summary.n) / summary.sd))
+    return Difference(summary.mean, *mean_interval(differences), p)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -73,9 +77,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def is_equivalent(differences: Sequence[float], margin: float) -> bool:
     """Whether two one-sided 5% t tests show that the mean of paired differences is within plus or minus ``margin``."""
-    above = stats.ttest_1samp(differences, -margin, alternative="greater").pvalue
-    below = stats.ttest_1samp(differences, margin, alternative="less").pvalue
-    return bool(max(above, below) < 1 - CONFIDENCE)
+    summary, distance = summarize(differences), margin - abs(statistics.fmean(differences))
+    if summary.n < 2 or summary.sd == 0:
+        return summary.n > 1 and distance > 0
+    # that of the nearer margin has the larger p
+    return bool(stdtr(summary.n - 1, -distance * math.sqrt(summary.n) / summary.sd) < 1 - CONFIDENCE)
 
 
 def compare(values: Sequence[float], baseline: Sequence[float]) -> Difference:
@@ -119,11 +125,15 @@ def detectable_difference(n: int, sd: float) -> float | None:
 
     ``sd`` is the standard deviation of the differences. None for fewer than two pairs.
     """
-    if n < 2:
-        return None
+    return _detectable_shift(n) * sd / math.sqrt(n) if n > 1 else None
+
+
+@cache
+def _detectable_shift(n: int) -> float:
+    """The smallest detectable mean of ``n`` paired differences, in standard errors."""
     critical = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
 
     def missing(shift: float) -> float:  # the opposite tail is negligible
         return stats.nct.sf(critical, n - 1, shift) - POWER
 
-    return float(brentq(missing, 0, 1.5 * critical)) * sd / math.sqrt(n)
+    return float(brentq(missing, 0, 1.5 * critical))

@@ -8,14 +8,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ...core.files import read_json, read_json_object
-from ..reporting.comparison import DROP, ORIGINAL, UNDER, Comparison
+from ..reporting.comparison import DROP, ORIGINAL, UNDER, Comparison, read_report
 from ..reporting.paper import AVERAGE, SQUAD_METRICS
 from ..reporting.statistics import compare_paired, detectable_difference, holm, is_equivalent, summarize
 from ..reporting.training_log import read_records
-from .earlier_reports import read_any_report
 from .measures import COMMAND, LOG, RESTART, RESULTS, STATE, is_finished, place, place_of_run, result_of
 from .plan import ELSEWHERE, Measure, Plan, Run, Start, Step, kind_of, runs_of, updates_of_arm
 from .progress import wall
@@ -161,7 +159,7 @@ def _differences(name: str, start: Start, there: dict[str, Any], start_results: 
 
 def _prepared_differently(steps: Sequence[Step], there: Sequence[dict[str, str]]) -> bool:
     """Whether any output of both is from different commands."""
-    commands = {step["output"]: renamed(step["command"]) for step in there}
+    commands = {step["output"]: step["command"] for step in there}
     return any(step.command != commands.get(step.output, step.command) for step in steps)
 
 
@@ -445,7 +443,7 @@ def fine_tuned(folder: Path, run: Run) -> list[tuple[Key, float]]:
     An attack has the scores on attacked examples, and how much lower they are than on the same examples before.
     """
     paths = [result_of(folder, place_of_run(run, measure), measure) for measure in ("glue", "squad", "robustness")]
-    rows = [row for path in paths if path for row in read_any_report(path, MEASURE_AGAIN)]
+    rows = [row for path in paths if path for row in read_report(path, MEASURE_AGAIN)]
     keys = [_score_key(row) for row in rows]
     return [(key, row.value) for key, row in zip(keys, rows) if key is not None and row.value is not None]
 
@@ -512,7 +510,7 @@ def lexical_rows(name: str, start: Start, folder: Path) -> list[dict[str, Any]]:
     """The lexical measures in LEXICAL, whose intervals resample items and seeds."""
     path = result_of(folder, place(name, "lexical"), "lexical")
     rows = []
-    for row in read_any_report(path, MEASURE_AGAIN) if path else []:
+    for row in read_report(path, MEASURE_AGAIN) if path else []:
         if row.measure not in LEXICAL:
             continue
         title, unit, better = LEXICAL[row.measure]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...core.checkpoints import load_checkpoint, save_checkpoint, updates_of
-from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
 from ..launching import last_line
@@ -147,7 +146,7 @@ def measures_left(name: str, start: Start, runs: Sequence[Run], folder: Path) ->
 def is_measured(folder: Path, result: str, words: Sequence[str], runs: Sequence[Run]) -> bool:
     """Whether the folder of a measure has the result of this command about these runs."""
     known = folder / COMMAND
-    return (folder / result).exists() and known.exists() and renamed(known.read_text("utf-8")) == _record(words, runs)
+    return (folder / result).exists() and known.exists() and known.read_text("utf-8") == _record(words, runs)
 
 
 def _record(words: Sequence[str], runs: Sequence[Run]) -> str:

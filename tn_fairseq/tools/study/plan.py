@@ -13,7 +13,6 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException, ValidationE
 from yaml import YAMLError
 
 from ...core import PLUGIN
-from ...core.earlier_names import renamed
 from ...core.errors import InputError, first_line
 from ...core.files import read_text
 
@@ -165,9 +164,6 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
     for name, place in parsed_plan.sources.items():
         place = sources.get(name, str(path.parent / place) if place else None)
         parsed_plan.sources[name] = None if place is None else str(Path(place).absolute())
-    for start in parsed_plan.starts.values():
-        for step in start.steps():
-            step.command = renamed(step.command)
     try:
         _check(parsed_plan)
     except InputError as error:

@@ -19,7 +19,6 @@ import torch
 
 from ...core import PLUGIN
 from ...core.configuration import import_plugin, parse_training_flags
-from ...core.earlier_names import renamed
 from ...core.errors import InputError, exits_as_errors, if_interrupted, naming
 from ...core.files import read_json_object, write_text
 from ..launching import last_line, launching
@@ -185,8 +184,7 @@ def check_settings(folder: Path, start: Start, run: Run) -> None:
     path = folder / run.folder / STATE
     if not path.exists():
         return
-    before = str(read_json_object(path, RESTART).get("command"))
-    if renamed(before) != shown(training_command(start, run)):
+    if read_json_object(path, RESTART).get("command") != shown(training_command(start, run)):
         raise InputError(
             f"{folder / run.folder}: was trained with another command; give another --output, or delete the "
             f"folder to train it again (see {STATE} in it)"

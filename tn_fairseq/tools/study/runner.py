@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ...core import PLUGIN
-from ...core.earlier_names import renamed
 from ...core.errors import InputError
 from ..launching import Launcher, last_line
 from .plan import Step
@@ -89,8 +88,7 @@ def read_record(folder: Path) -> list[dict[str, Any]]:
     path, records = folder / RECORD, []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else [], start=1):
         try:
-            record = json.loads(line)
+            records.append(json.loads(line))
         except json.JSONDecodeError:
             raise InputError(f"{path}, line {number}: is not a complete record; delete this line") from None
-        records.append(record | {"command": renamed(record["command"])})
     return records
