@@ -6,7 +6,6 @@
 prints the report and writes it to demo/report.txt.
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from quickstart import CRITERIA, SEEDS
 
 from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import read_json
 from tn_fairseq.tools.reporting.layout import align, cell
 from tn_fairseq.tools.reporting.statistics import mean_interval
 from tn_fairseq.tools.reporting.training_log import read_records
@@ -38,8 +38,10 @@ def write_report(folder: Path) -> None:
 
 def report(folder: Path) -> Iterator[str]:
     analysis = folder / "false-negatives"
-    rates = read_json(analysis / "false_negatives.json")
-    cases = read_json(analysis / "cases.json")
+    rates, cases = (
+        read_json(analysis / name, "give the folder of a demo that has finished")
+        for name in ("false_negatives.json", "cases.json")
+    )
     if (folder / "half.pt").exists():
         yield from comparison(folder)
         plain = last_row(rates, folder / "plain")
@@ -128,13 +130,6 @@ def loss_curve(log: Path, points: int = 8) -> Iterator[str]:
             f" {float(record['false_negative_rate']):16.2f} {float(record['wps']):9,.0f}"
         )
     yield f"  hard correction fired on {fired:.3f}% of the wrong predictions"
-
-
-def read_json(path: Path) -> list[dict[str, Any]]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give the folder of a demo that has finished") from None
 
 
 def likeliest_word(case: dict[str, Any]) -> tuple[str, float]:
