@@ -145,7 +145,8 @@ def test_every_line_is_counted_once(write, build, capsys):
         "lines skipped: blank or comments": 2,
         "lines skipped: below --min-score": 1,
         "lines skipped: several words": 2,
-        "lines skipped: not in the dictionary": 3,
+        "lines skipped: not in the dictionary": 2,
+        "lines skipped: no other word": 1,
         "entries left out: several words": 2,
         "entries left out: not in the dictionary": 3,
     }
@@ -322,6 +323,42 @@ def test_antonyms_and_generic_terms_are_counted(write):
     assert found.counts["lines skipped: other relations"] == 1
 
 
+def test_a_definition_is_not_a_relation_whatever_its_words(write):
+    """As in LibreOffice's Italian thesaurus, and a remark of the German one."""
+    labels = (
+        "(agg. Che genera avversione)",
+        "(s.f. Contrasto, difficoltà)",
+        "(agg. Generoso)",
+        "(the opposite end of it)",
+    )
+    rows = "".join(f"{word}|1\n{label}|shine\n" for word, label in zip(WORDS, labels))
+    found = SynonymList(write(f"UTF-8\n{rows}polls|1\n-|election (über Generationen)\n"), WORDS)
+    assert found.synonyms == {**{word: ["shine"] for word in ("big", "large", "huge", "polish")}, "polls": ["election"]}
+
+
+def test_names_of_parts_of_speech_are_also_words_in_json(write):
+    words = {"conjunction": {"n": ["link"]}, "verb": {"n": ["word"], "v": ["do"]}, "big": {"adj": ["large"]}}
+    listed = ["conjunction", "link", "verb", "word", "do", "big", "large", "n", "v"]
+    expected = {"conjunction": ["link"], "verb": ["word", "do"], "big": ["large"]}
+    assert SynonymList(write(json.dumps(words)), listed).synonyms == expected
+    by_part = {"verb": {"do": ["make"]}, "noun": {"link": ["word"]}}
+    found = SynonymList(write(json.dumps(by_part)), [*listed, "make"]).synonyms
+    assert found == {"do": ["make"], "link": ["word"]}
+
+
+HEADING = "text\tcurie\tname\tpredicate\ttype\tcontributor\n"
+
+
+def test_columns_of_an_ontology(write):
+    rows = [("big", "x:1", "large", "exact"), ("huge", "x:2", "large", "broad"), ("small", "x:3", "polish", "exact")]
+    lines = [f"{word}\t{curie}\t{name}\toio:has{kind.title()}Synonym\t\tw:1" for word, curie, name, kind in rows]
+    path = write(HEADING + "\n".join(lines) + "\n")
+    assert SynonymList(path, WORDS).synonyms == {"big": ["large"], "huge": ["large"], "small": ["polish"]}
+    rows = [f"big\tx:{number}\tlarge\tv:{number}\tpolish\ty:2" for number in range(4)]
+    message = refused(SynonymList, write("\n".join(rows)), WORDS)
+    assert "a table of 6 columns, of which 1, 3, 5 have words; add a first line such as word,synonym,date" in message
+
+
 @pytest.mark.parametrize("limit", [1, 3])
 def test_dropping_duplicates_early_changes_nothing(write, monkeypatch, limit):
     path = write("".join(f"{word}\t{other}\t{n % 5}\n" for n in range(3) for word in WORDS for other in WORDS))
@@ -391,8 +428,14 @@ def test_scores_in_json_that_are_missing_or_not_finite(write):
         ("hex\nbig|1\n(adj)|large\n", {}, "line 1: 'hex' is not an encoding"),
         ("[X] ||| big ||| large ||| PPDB2.0Score=x y=1\n", {}, "line 1: the score 'x' is not a number"),
         ("big\t1\tlarge\t2\nhuge\t5\tbig\t1\nhuge\t2\tlarge\t7\n", {}, "columns 2 and 4 are all numbers"),
-        ("PK\x03\x04", {}, "line 1: this is a ZIP archive or an Excel file"),
-        ("<synonyms>\n", {}, "line 1: this is XML"),
+        (
+            "PK\x03\x04",
+            {},
+            "this is a ZIP archive or an Excel file; save it as text in UTF-8, such as CSV, for --synonyms",
+        ),
+        (b"\x1f\x8b", {}, "this is compressed with gzip; decompress it, for --synonyms"),
+        ("\x01\0big\tlarge\n", {}, "this is not text, but binary data; give a list in text to --synonyms"),
+        ("<synonyms>\n", {}, "this is XML"),
         ('{"big": ["large"\n', {"format": "json"}, "line 1: not valid JSON"),
         ("big, large\n", {"min_score": 0}, "line 1: no score"),
         ("big, large, 1\nlarge, big\nsmall, big, 1\nbig, large, 3\n", {"min_score": 0}, "line 2: no score"),

@@ -112,10 +112,11 @@ class _Reader:
             for synonym, score in content.items():
                 if (rank := self._score(score, {word: {synonym: score}})) is not None:
                     yield (word,), (synonym,), rank
-        elif is_part_of_speech(word):
-            yield from self.value(content)
+        # before the next case, because "conjunction" is also a noun
         elif all(is_part_of_speech(name) and isinstance(terms, (str, list)) for name, terms in content.items()):
             yield (word,), [term for terms in parts for term in self._strings(terms)], None
+        elif is_part_of_speech(word):
+            yield from self.value(content)
         elif _is_sense(content):
             yield from self.value({"word": word, **content})
         elif all(_is_sense(part) for part in parts):

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import whitespace
 from typing import BinaryIO
 
+from ..core.errors import InputError
 from .columns import Columns, recognize
 from .vectors import progress
 
@@ -25,12 +26,13 @@ BELOW = "lines skipped: below --min-score"
 PHRASE = "lines skipped: several words"
 OTHER = "lines skipped: other relations"
 UNKNOWN = "lines skipped: not in the dictionary"
+ITSELF = "lines skipped: no other word"
 PHRASES = "entries left out: several words"
 OTHERS = "entries left out: other relations"
 UNKNOWNS = "entries left out: not in the dictionary"
 VALUES = "entries left out: not text"
 COUNTS = (
-    *(USED, HEADING, BLANK, MISREAD, BELOW, PHRASE, OTHER, UNKNOWN),
+    *(USED, HEADING, BLANK, MISREAD, BELOW, PHRASE, OTHER, UNKNOWN, ITSELF),
     *(PHRASES, OTHERS, UNKNOWNS, VALUES),
 )
 
@@ -88,12 +90,15 @@ class Lines:
     def choose(self, named: str | None) -> str:
         """The format, with the columns of pairs and groups, and the encoding of MyThes.
 
-        Raises ValueError if it is certainly not ``named``, or nothing that we can read.
+        Raises ValueError if it is certainly not ``named``, or of no known format, and InputError if it is not text.
         """
         start = self.sample[0] if self.sample else b""
         for mark, kind in _OTHER_FILES.items():
             if start.startswith(mark):
-                raise ValueError(f"this is {kind}; save it as text in UTF-8, such as CSV")
+                remedy = "decompress it" if kind.startswith("compressed") else "save it as text in UTF-8, such as CSV"
+                raise InputError(f"this is {kind}; {remedy}, for --synonyms")
+        if b"\0" in b"".join(self.sample):
+            raise InputError("this is not text, but binary data; give a list in text to --synonyms")
         text = [line.decode(errors="replace").strip("\ufeff\r\n") for line in self.sample]
         text = [line for line in text if line.strip(self.empty) and not line.startswith("#")]
         if not text:

@@ -16,6 +16,7 @@ from .list_lines import (
     BLANK,
     COUNTS,
     HEADING,
+    ITSELF,
     MISREAD,
     OTHER,
     OTHERS,
@@ -80,6 +81,8 @@ class SynonymList:
                             f"warning: most groups have more than {_MANY} words, and all words of a group are synonyms "
                             "of each other; if they are synonyms of the first one only, give --format pairs"
                         )
+                except InputError as error:
+                    raise InputError(f"{path}: {error}") from None
                 except UnicodeDecodeError:
                     fault = f"{path}, line {lines.number}: not {lines.encoding.upper()}"
                     remedy = "give --synonyms an uncompressed file in this encoding, such as iconv -t utf-8 writes"
@@ -151,12 +154,13 @@ class SynonymList:
                 if score < min_score:
                     counts[BELOW] += 1
                     continue
-            phrases, others = counts[PHRASES], counts[OTHERS]
+            phrases, others, unknown = counts[PHRASES], counts[OTHERS], counts[UNKNOWNS]
             words = self._known(left)
             synonyms = words if right is left else self._known(right)
             pairs.seen.update(words)
             if not words or not synonyms or words == synonyms and len(words) < 2:
-                reason = OTHER if counts[OTHERS] > others else UNKNOWN
+                reason = UNKNOWN if counts[UNKNOWNS] > unknown else ITSELF
+                reason = OTHER if counts[OTHERS] > others else reason
                 reason = PHRASE if counts[PHRASES] > phrases else reason
                 counts[reason] += 1
                 if reason not in self.examples:

@@ -13,9 +13,10 @@ _SYNONYMY = re.compile(
     r"|同义|近义|同義|近義|類義|類語|동의어|유의어|مرادف|eş ?anlam|समानार्थ|पर्याय|đồng nghĩa|נרדפ"
 )
 _OTHER_RELATION = re.compile(
-    r"\b(ant[oóôò]n|ant\b|антон|αντων|andheiti|gegenteil|gegensatz|gegenwort|motsats|opposite|contrary|contrast"
+    r"\b(ant[oóôò]n|ant\b|антон|αντων|andheiti|gegenteil|gegensatz|gegenwort|motsats|opposite|contrary|contrast(s|ing)?\b"
     r"|przeciw|protiklad|protikl|ellent|nasprot"
-    r"|gener|related|связанн|узагальн|родов|общий термин|hyp[eo]r?n|iper[oó]n|ip[oó]n|hip[eo]r?[oóôò]n|гип[eе]рон|гипон"
+    r"|generic\b|generali[sz]ation|t[eé]rm\w* g[eé]n[eéè]ri[cq]|related|связанн|узагальн|родов|общий термин"
+    r"|hyp[eo]r?n|iper[oó]n|ip[oó]n|hip[eo]r?[oóôò]n|гип[eе]рон|гипон"
     r"|oberbegriff|unterbegriff|overbegreb|underbegreb|overbegrep|underbegrep|överordn|underordn|yfirheiti|undirheiti"
     r"|pojęcie nadrz|pojęcie podrz|nadrzędn|podrzędn|nadřazen|podřazen|nadpomen|podpomen|holon|meron|part of|has a"
     r"|is ?a\b|derived|entail|cause|see also|exclusion|independent|verwandt|liés?$|relacionad|powiązan)"
@@ -50,20 +51,27 @@ _WORD_NAME = re.compile(
 _TARGET_NAME = re.compile(
     r"\b(alternatives?|substitutes?|replacements?|paraphrases?|target|neighbou?rs?|variants?|to|bedeutungsgleich)\b"
 )
+_MOST_WORDS = 4  # in the name of a relation, with a part of speech
 _NO_LIST_NAME = re.compile(r"\b(synset|count|number|anzahl|id|index|definition|meaning|example|gloss)\b")
 
 
 @cache
 def is_other_relation(text: str) -> bool:
     """Whether a remark or a cell names a relation other than synonymy, such as ``antonym`` or ``generic term``."""
-    text = re.sub(r"[\W_]+", " ", text.lower())
-    return bool(_OTHER_RELATION.search(text)) and not _SYNONYMY.search(text)
+    text = _plain(text)
+    is_short = text.count(" ") < _MOST_WORDS  # a definition may contain any word
+    return is_short and bool(_OTHER_RELATION.search(text)) and not _SYNONYMY.search(text)
 
 
 @cache
 def is_synonymy(text: str) -> bool:
-    """Whether a cell names synonymy or similarity, such as ``synonym`` or ``/r/SimilarTo``."""
-    return bool(_SYNONYMY.search(re.sub(r"[\W_]+", " ", text.lower())))
+    """Whether a cell names synonymy or similarity, such as ``synonym``, ``/r/SimilarTo`` or ``hasExactSynonym``."""
+    return bool(_SYNONYMY.search(_plain(text)))
+
+
+def _plain(text: str) -> str:
+    """The lowercase words of a text, also of ``twoWords``."""
+    return re.sub(r"[\W_]+", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", text)).strip().lower()
 
 
 @cache
@@ -74,7 +82,7 @@ def is_part_of_speech(text: str) -> bool:
 
 def column_role(name: str) -> str:
     """What a column with this name holds: word, synonym, score, part of speech, relation, left out, or other."""
-    name = re.sub(r"[\W\d_]+", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", name)).strip().lower()
+    name = _plain(re.sub(r"\d+", " ", name))
     if is_other_relation(name) or _NO_LIST_NAME.search(name):
         return "left out"
     if _SCORE_NAME.search(name):
