@@ -133,3 +133,8 @@ def test_equivalence_is_a_90_percent_interval_within_the_margin():
     # a true difference as large as the margin is called equivalent in 5% of the cases
     found = [is_equivalent(one, 1.0) for one in np.random.default_rng(2).normal(1.0, 0.2, (2000, 5))]
     assert np.mean(found) == pytest.approx(0.05, abs=0.02)
+
+
+def test_equivalence_without_a_spread():
+    assert is_equivalent([0.5, 0.5], 0.6) and not is_equivalent([-0.5, -0.5], 0.5)
+    assert not is_equivalent([0.0], 1.0)  # a single pair says nothing about the spread
