@@ -106,6 +106,19 @@ def test_report_of_glue(flags, tmp_path, capsys):
     assert names(tmp_path / "out") == ["CoLA", "QQP", "STS-B", "tokenizer"]
 
 
+def test_folders_of_all_tasks_are_checked_first(flags, tmp_path, capsys):
+    (tmp_path / "glue" / "WNLI").mkdir()
+    (tmp_path / "glue" / "QQP" / "dev.tsv").unlink()
+    message = refused(glue, flags["glue"])
+    assert message.endswith(
+        "QQP/dev.tsv: does not exist; use the file from the GLUE download, or leave QQP out of --task"
+    )
+    assert not (tmp_path / "out").exists()
+    write(tmp_path / "glue" / "QQP" / "dev.tsv", GLUE["QQP/dev.tsv"])
+    glue(flags["glue"])
+    assert "not read, because the paper does not use them: WNLI" in capsys.readouterr().out
+
+
 def test_report_of_squad(flags, tmp_path, capsys):
     write(tmp_path / "test.json", squad_file(None))
     squad([*flags["squad"], *"--test test.json --max-length 10 --doc-stride 3 --max-question-length 3".split()])
@@ -160,7 +173,7 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
         *((command, "--dict the.txt", "the dictionary lacks 4") for command in COMMANDS),
         *((command, "--destdir vocab.txt", "give a --destdir you can write to") for command in COMMANDS),
         ("binarize", "--train latin", "not UTF-8 at byte 4"),
-        ("glue", "--task RTE", "RTE/train.tsv: No such file or directory; use the file from the GLUE download"),
+        ("glue", "--task RTE", "RTE/train.tsv: does not exist; use the file from the GLUE download, or leave RTE out"),
         ("glue", "--glue-dir nowhere", "nowhere: contains none of CoLA, SST-2, MRPC"),
         ("squad", "--train valid.json", "train: question '1' has no answer"),
         ("squad", "--from-hub", "--from-hub cannot be combined with files; omit --train, --valid"),

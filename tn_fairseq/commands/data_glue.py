@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import one_line_errors
-from ..tools.formats.glue import TASKS, Examples, GlueTask, choose_tasks, examples_from_hub, read_task
+from ..tools.formats.glue import (
+    TASKS,
+    Examples,
+    GlueTask,
+    check_files,
+    choose_tasks,
+    examples_from_hub,
+    read_task,
+)
 from ..tools.reporting.layout import align
 from .binarizing import binarizing_parser, cells, percentage, start
 
@@ -65,9 +73,15 @@ def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     if args.glue_dir and "all" in args.task:
         there = [name for name in TASKS if (args.glue_dir / name).is_dir()]
     tasks = choose_tasks(args.task, there, str(args.glue_dir), "give the folder of the GLUE download")
+    for task in tasks if args.glue_dir else []:  # before the first of them is written
+        check_files(args.glue_dir / task.name, task)
     missing = [name for name in TASKS if name not in there]
     if missing:
         print(f"not in {args.glue_dir}: {', '.join(missing)}")
+    if args.glue_dir and "all" in args.task:
+        folders = sorted(path.name for path in args.glue_dir.iterdir() if path.is_dir() and path.name not in TASKS)
+        if folders:
+            print(f"not read, because the paper does not use them: {', '.join(folders)}")
     return tasks
 
 

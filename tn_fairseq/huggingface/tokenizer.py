@@ -1,7 +1,8 @@
 """Write a tokenizer as files for ``transformers.AutoTokenizer`` that gives the same ids for the same text.
 
 There is one difference. If a text contains the name of a special token, ``transformers`` reads it as that token; here
-it is ordinary text. ``AutoTokenizer.from_pretrained(folder, split_special_tokens=True)`` also reads it as text.
+it is ordinary text. ``AutoTokenizer.from_pretrained(folder, split_special_tokens=True)`` also reads it as text,
+except with SentencePiece models.
 
 SentencePiece models have more differences, because the ``tokenizers`` library is not identical to SentencePiece:
 
@@ -9,7 +10,7 @@ SentencePiece models have more differences, because the ``tokenizers`` library i
   one line in ten thousand of Wikipedia text with a unigram model.
 - A combining mark after a character that the model normalizes can get lost: decomposed Vietnamese, a circled digit
   with an accent.
-- Names of control and byte pieces in a text (``<s>``, ``<0x41>``) are read as those pieces.
+- Names of control, byte and unknown pieces in a text (``<s>``, ``<0x41>``, ``<unk>``) are read as those pieces.
 - No space is added before a line that starts with a literal U+2581.
 """
 

@@ -140,6 +140,11 @@ def archives(folder: Path) -> list[Path]:
     return [folder / name for name in ("a.docx", "a.bin", "a.gz")]
 
 
+def test_lines_that_end_with_carriage_returns_are_refused(tmp_path):
+    path = write(tmp_path / "mac.txt", b"the cat\rsat\r\rthe mat\r")
+    assert refusal(path).endswith("carriage returns only; convert them, with tr '\\r' '\\n'")
+
+
 def test_archives_are_refused(tmp_path):
     for path in archives(tmp_path):
         assert refusal(path) == "an archive of several files; unpack it and give its files"

@@ -9,6 +9,7 @@ from ...core.files import read_text
 from . import load_from_hub
 
 HUB_DATASET = "nyu-mll/glue"
+REMEDY = "use the file from the GLUE download"
 HIGHEST_SCORE = 5.0  # of a regression; targets are scores divided by it, as in Google's code
 SINGLE, PAIR = ("sentence",), ("sentence1", "sentence2")
 ENTAILMENT = ("entailment", "not_entailment")
@@ -115,6 +116,13 @@ def choose_tasks(
     return [TASKS[name] for name in dict.fromkeys(names)]
 
 
+def check_files(folder: Path, task: GlueTask) -> None:
+    """Raises InputError if a split is missing that is not a test split."""
+    for split, name in task.splits.items():
+        if not _is_test(split) and not (folder / name).is_file():
+            raise InputError(f"{folder / name}: does not exist; {REMEDY}, or leave {task.name} out of --task")
+
+
 def read_task(folder: str | Path, task: GlueTask) -> dict[str, Examples]:
     """Read all splits of a task; only test splits may be missing. Raises InputError as ``read_examples`` does."""
     folder = Path(folder)
@@ -142,10 +150,9 @@ def read_rows(path: Path, task: GlueTask, labeled: bool) -> tuple[Sequence[str],
 
     Raises InputError as ``read_examples`` does.
     """
-    remedy = "use the file from the GLUE download"
-    text = read_text(path, remedy, "utf-8-sig")
+    text = read_text(path, REMEDY, "utf-8-sig")
     if not text:
-        raise InputError(f"{path}: empty; {remedy}")
+        raise InputError(f"{path}: empty; {REMEDY}")
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     rows = enumerate((line.split("\t") for line in lines), start=1)  # no csv module: quotes are text
     columns = task.columns if labeled and task.columns else next(rows)[1]

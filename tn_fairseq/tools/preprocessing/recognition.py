@@ -95,6 +95,8 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
     reason = _match(_REFUSED, head) or _not_text(head)
     if reason is not None:
         raise InputError(f"{name}: {reason}")
+    if b"\n" not in head and head.count(b"\r") > 1:
+        raise InputError(f"{name}: its lines end with carriage returns only; convert them, with tr '\\r' '\\n'")
     inner = address
     for suffix in _COMPRESSION_NAMES:
         inner = inner.removesuffix(suffix)
