@@ -111,12 +111,12 @@ def test_folders_of_all_tasks_are_checked_first(flags, tmp_path, capsys):
     (tmp_path / "glue" / "QQP" / "dev.tsv").unlink()
     message = refused(glue, flags["glue"])
     assert message.endswith(
-        "QQP/dev.tsv: does not exist; use the file from the GLUE download, or leave QQP out of --task"
+        "QQP/dev.tsv: does not exist; use the file from the GLUE download, or name other tasks with --task"
     )
     assert not (tmp_path / "out").exists()
     write(tmp_path / "glue" / "QQP" / "dev.tsv", GLUE["QQP/dev.tsv"])
     glue(flags["glue"])
-    assert "not read, because the paper does not use them: WNLI" in capsys.readouterr().out
+    assert "other folders, not read: WNLI" in capsys.readouterr().out
 
 
 def test_report_of_squad(flags, tmp_path, capsys):
@@ -173,7 +173,11 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
         *((command, "--dict the.txt", "the dictionary lacks 4") for command in COMMANDS),
         *((command, "--destdir vocab.txt", "give a --destdir you can write to") for command in COMMANDS),
         ("binarize", "--train latin", "not UTF-8 at byte 4"),
-        ("glue", "--task RTE", "RTE/train.tsv: does not exist; use the file from the GLUE download, or leave RTE out"),
+        (
+            "glue",
+            "--task RTE",
+            "RTE/train.tsv: does not exist; use the file from the GLUE download, or name",
+        ),
         ("glue", "--glue-dir nowhere", "nowhere: contains none of CoLA, SST-2, MRPC"),
         ("squad", "--train valid.json", "train: question '1' has no answer"),
         ("squad", "--from-hub", "--from-hub cannot be combined with files; omit --train, --valid"),

@@ -15,6 +15,7 @@ from tn_fairseq.core.synonym_table import load_synonym_table, read_description
 from tn_fairseq.synonyms import lists
 from tn_fairseq.synonyms.list_formats import FORMATS
 from tn_fairseq.synonyms.lists import SynonymList
+from tn_fairseq.synonyms.terms import is_other_relation
 
 WORDS = ["big", "large", "huge", "Polish", "polish", "shine", "polls", "election", "elections", "small", "École"]
 PAIRS = [("big", "large", 3.0), ("big", "huge", 2.0), ("polish", "shine", 1.5), ("large", "big", 1.0)]
@@ -329,11 +330,20 @@ def test_a_definition_is_not_a_relation_whatever_its_words(write):
         "(agg. Che genera avversione)",
         "(s.f. Contrasto, difficoltà)",
         "(agg. Generoso)",
-        "(the opposite end of it)",
+        "(agg. Generico)",
     )
     rows = "".join(f"{word}|1\n{label}|shine\n" for word, label in zip(WORDS, labels))
     found = SynonymList(write(f"UTF-8\n{rows}polls|1\n-|election (über Generationen)\n"), WORDS)
     assert found.synonyms == {**{word: ["shine"] for word in ("big", "large", "huge", "polish")}, "polls": ["election"]}
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["generic term", "more general term", "generico", "generisch", "término genérico", "generalizes", "contrastive"]
+    + ["antonym of the first sense", "the opposite of this word", "noun, antonym of the above term", "is contrasted"],
+)
+def test_labels_of_other_relations(label):
+    assert is_other_relation(label)
 
 
 def test_names_of_parts_of_speech_are_also_words_in_json(write):
@@ -357,6 +367,8 @@ def test_columns_of_an_ontology(write):
     rows = [f"big\tx:{number}\tlarge\tv:{number}\tpolish\ty:2" for number in range(4)]
     message = refused(SynonymList, write("\n".join(rows)), WORDS)
     assert "a table of 6 columns, of which 1, 3, 5 have words; add a first line such as word,synonym,date" in message
+    padded = write("big,large,huge,,,\n" * 3 + "polish,shine,,,,\n")  # as spreadsheets write groups
+    assert SynonymList(padded, WORDS).synonyms["polish"] == ["polish", "shine"]
 
 
 @pytest.mark.parametrize("limit", [1, 3])

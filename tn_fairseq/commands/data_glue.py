@@ -80,8 +80,8 @@ def _tasks(args: argparse.Namespace) -> list[GlueTask]:
         print(f"not in {args.glue_dir}: {', '.join(missing)}")
     if args.glue_dir and "all" in args.task:
         folders = sorted(path.name for path in args.glue_dir.iterdir() if path.is_dir() and path.name not in TASKS)
-        if folders:
-            print(f"not read, because the paper does not use them: {', '.join(folders)}")
+        if folders := [name for name in folders if not name.startswith(".")]:
+            print(f"other folders, not read: {', '.join(folders)}")
     return tasks
 
 

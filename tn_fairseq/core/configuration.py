@@ -12,7 +12,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.utils import import_user_module
 from omegaconf import DictConfig
 
-from .errors import InputError
+from .errors import InputError, first_line
 
 
 def parse_training_flags(flags: Sequence[object]) -> Namespace:
@@ -21,11 +21,13 @@ def parse_training_flags(flags: Sequence[object]) -> Namespace:
 
 
 def import_plugin(user_dir: str | Path | None) -> None:
-    """Import a plugin as ``--user-dir`` of fairseq does; raises InputError if it does not exist or lacks a module."""
+    """Import a plugin as ``--user-dir`` of fairseq does; raises InputError if that fails."""
     try:
         import_user_module(Namespace(user_dir=user_dir))
-    except (ImportError, OSError) as error:
-        raise InputError(f"--user-dir {user_dir}: cannot be imported ({error}); give a plugin's folder") from None
+    except Exception as error:  # whatever the plugin does
+        kind = type(error).__name__
+        fault = f"--user-dir {user_dir}: cannot be imported ({kind}: {first_line(error)})"
+        raise InputError(f"{fault}; give a plugin's folder, or repair it") from None
 
 
 def training_config(flags: Sequence[object]) -> DictConfig:

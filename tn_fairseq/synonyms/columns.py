@@ -133,10 +133,12 @@ def recognize(lines: Sequence[str], named: str | None = None) -> Columns:
         and (delimiter != "," or len(kinds) > 2 or _several(rows, texts[1]))
     )
     first = "word" if named == "pairs" or named is None and is_pairs else "synonym"
-    if first == "synonym" and named is None and is_regular and len(kinds) >= 2 * len(texts):
+    filled = [place for place, cells in enumerate(_columns(rows)) if sum(map(bool, cells)) > len(rows) / 2]
+    if first == "synonym" and named is None and is_regular and len(set(filled) - set(texts)) >= len(texts):
         places = ", ".join(str(place + 1) for place in texts)
         raise ValueError(
-            f"a table of {len(kinds)} columns, of which {places} have words; add a first line such as word,synonym,date"
+            f"a table of {len(kinds)} columns, of which {places} have words; add a first line such as "
+            "word,synonym,date, or if all words of a line are synonyms of each other, give --format groups"
         )
     return Columns(delimiter, _roles(kinds, texts, first), headings, False)
 

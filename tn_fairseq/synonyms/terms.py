@@ -13,13 +13,14 @@ _SYNONYMY = re.compile(
     r"|同义|近义|同義|近義|類義|類語|동의어|유의어|مرادف|eş ?anlam|समानार्थ|पर्याय|đồng nghĩa|נרדפ"
 )
 _OTHER_RELATION = re.compile(
-    r"\b(ant[oóôò]n|ant\b|антон|αντων|andheiti|gegenteil|gegensatz|gegenwort|motsats|opposite|contrary|contrast(s|ing)?\b"
+    r"\b(ant[oóôò]n|ant\b|антон|αντων|andheiti|gegenteil|gegensatz|gegenwort|motsats|opposite|contrary|contrast(s|ing|ed|ive)?\b"
     r"|przeciw|protiklad|protikl|ellent|nasprot"
-    r"|generic\b|generali[sz]ation|t[eé]rm\w* g[eé]n[eéè]ri[cq]|related|связанн|узагальн|родов|общий термин"
+    r"|generali[sz](es|ation)|gener\w* term|related|связанн|узагальн|родов|общий термин"
     r"|hyp[eo]r?n|iper[oó]n|ip[oó]n|hip[eo]r?[oóôò]n|гип[eе]рон|гипон"
     r"|oberbegriff|unterbegriff|overbegreb|underbegreb|overbegrep|underbegrep|överordn|underordn|yfirheiti|undirheiti"
     r"|pojęcie nadrz|pojęcie podrz|nadrzędn|podrzędn|nadřazen|podřazen|nadpomen|podpomen|holon|meron|part of|has a"
     r"|is ?a\b|derived|entail|cause|see also|exclusion|independent|verwandt|liés?$|relacionad|powiązan)"
+    r"|^(gener(al|ic|ico|isch|isk|ieke?)|t[eé]rm\w* g[eé]n[eéè]ri[cq]\w*|contraste)$"
     r"|反义|反義|対義|上位|下位|반의어|ضد"
 )
 _PARTS_OF_SPEECH = frozenset(
@@ -51,7 +52,6 @@ _WORD_NAME = re.compile(
 _TARGET_NAME = re.compile(
     r"\b(alternatives?|substitutes?|replacements?|paraphrases?|target|neighbou?rs?|variants?|to|bedeutungsgleich)\b"
 )
-_MOST_WORDS = 4  # in the name of a relation, with a part of speech
 _NO_LIST_NAME = re.compile(r"\b(synset|count|number|anzahl|id|index|definition|meaning|example|gloss)\b")
 
 
@@ -59,8 +59,7 @@ _NO_LIST_NAME = re.compile(r"\b(synset|count|number|anzahl|id|index|definition|m
 def is_other_relation(text: str) -> bool:
     """Whether a remark or a cell names a relation other than synonymy, such as ``antonym`` or ``generic term``."""
     text = _plain(text)
-    is_short = text.count(" ") < _MOST_WORDS  # a definition may contain any word
-    return is_short and bool(_OTHER_RELATION.search(text)) and not _SYNONYMY.search(text)
+    return bool(_OTHER_RELATION.search(text)) and not _SYNONYMY.search(text)
 
 
 @cache

@@ -142,7 +142,9 @@ def archives(folder: Path) -> list[Path]:
 
 def test_lines_that_end_with_carriage_returns_are_refused(tmp_path):
     path = write(tmp_path / "mac.txt", b"the cat\rsat\r\rthe mat\r")
-    assert refusal(path).endswith("carriage returns only; convert them, with tr '\\r' '\\n'")
+    assert refusal(path).endswith("if they end its lines, convert them with tr '\\r' '\\n'")
+    assert lines_of(write(tmp_path / "mac.csv", b"id,text\r1,the cat\r2,sat\r")) == ["the cat", "sat"]
+    assert lines_of(write(tmp_path / "stray.txt", b"the cat\r sat" + b" and sat" * 2000 + b"\r")) != []
 
 
 def test_archives_are_refused(tmp_path):

@@ -506,13 +506,18 @@ def test_the_commands_of_the_page(capsys, tmp_path):
         found = capsys.readouterr().out
         assert f"--save-dir runs/{start}/" in found
         assert ("--save-dir runs/continued/plain/" in found) == (start == "continued")
-    arm, plugin = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
+    arm, own = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
     plan = FOLDER / "plans" / "tiny.yaml"
-    (tmp_path / "plan.yaml").write_text(plan.read_text().replace("    arms:\n", "    arms:\n" + arm))
+    (place,) = re.findall(r"`my_objectives: (\S+)`", guide("study"))
+    text = plan.read_text().replace("    arms:\n", "    arms:\n" + arm + own)
+    (tmp_path / "plan.yaml").write_text(
+        text.replace("sources:\n", f"sources:\n  my_objectives: {plan.parent / place}\n")
+    )
     main([str(tmp_path / "plan.yaml"), "--output", str(tmp_path), "--dry-run"])
-    assert capsys.readouterr().out.count("--save-dir runs/scratch/temperature/seed") == 3
-    (own,) = OmegaConf.create(plugin).sources.values()
-    assert (plan.parent / own / "__init__.py").exists()
+    printed = capsys.readouterr().out
+    for name in ("temperature", "penalty"):
+        assert printed.count(f"--save-dir runs/scratch/{name}/seed") == 3
+    assert printed.count("--user-dir sources/my_objectives") == 3
 
 
 def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
@@ -520,25 +525,47 @@ def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
     start = plan.starts.scratch
     own = {"about": "a confidence penalty", "flags": "--criterion mlm_confidence_penalty"}
     rates = "--synonym-table tables/wordnet.safetensors --mask-seeds 1 --max-sequences 8"
-    start.arms, start.measures = {"plain": start.arms.plain, "own": own}, {"rates": {"flags": rates}}
+    start.arms, start.measures = {"own": own, "plain": start.arms.plain}, {"rates": {"flags": rates}}
     start.updates, start.seeds = 2, [1]
-    path, folder = write(plan, tmp_path / "plan.yaml"), tmp_path / "study"
-    error = refused(main, [str(path), "--output", str(folder)])
-    assert f"{path}: starts.scratch.arms.own, or what all arms share: --criterion mlm_confidence_penalty: " in error
+    path, folder = tmp_path / "plan.yaml", tmp_path / "study"
 
-    plan.merge_with(OmegaConf.create(re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)[1]))
-    write(plan, path)
-    error = refused(main, [str(path), "--output", str(folder)])
-    assert f"--user-dir {tmp_path / '../../own_objective/my_objectives'}: cannot be imported (" in error
-    assert not folder.exists()
+    def error() -> str:
+        message = refused(main, [str(write(plan, path)), "--output", str(folder)])
+        assert message.startswith(f"error: {path}: starts.scratch.arms.own, or what all arms share: ")
+        assert not folder.exists()
+        return message
+
+    start.arms.own.user_dir = "sources/some_objectives"
+    for name, content, message in (
+        ("some_objectives", None, "some_objectives: cannot be imported (FileNotFoundError: "),
+        ("other_name", "", "user_dir: its folder is other_name, so the source must also have this name"),
+        (
+            "some_objectives",
+            "import",
+            "some_objectives: cannot be imported (SyntaxError: invalid syntax (__init__.py, ",
+        ),
+    ):
+        plan.sources.some_objectives = name
+        if content is not None:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text(content)
+        assert message in error()
 
     for name in ("corpus", "tokenizer", "data-bin", "tables"):
         shutil.copytree(finished / "study" / name, folder / name)
-    plugin = ROOT / "examples" / "own_objective" / "my_objectives"
-    run = study(path, folder, "--source", f"my_objectives={plugin}")
+    start.arms.own.user_dir = "sources/my_objectives"
+    plan.sources.my_objectives = str(ROOT / "examples" / "own_objective" / "my_objectives")
+    run = study(write(plan, path), folder)
     assert run.code == 0, run.output
-    assert "fairseq-train data-bin --user-dir sources/my_objectives --task" in commands(folder)[0]["command"]
+    used = {command["command"].split(" --task")[0] for command in commands(folder) if "fairseq-train" in str(command)}
+    ours = '"$(tn-fairseq user-dir)"'
+    assert used == {f"fairseq-train data-bin --user-dir {one}" for one in ("sources/my_objectives", ours)}
     assert {row["arm"] for row in compared_rows(folder)} == {"plain", "own"}
+    assert str(PLUGIN) not in (folder / "study.json").read_text()
+    # the runs of another plugin are not those of this plan
+    start.arms.own.user_dir = "sources/another"
+    with pytest.raises(InputError, match=r"starts.scratch.arms.own: differs from that of the plan"):
+        figures.read_earlier(folder / "study.json", read_plan(write(plan, path), {}))
 
 
 # keys of a start, or of the plan, with wrong values, and what is said about them
@@ -569,7 +596,7 @@ WRONG = [
     ("measures.rates.arms", ["hard_wordnet"], "measures.rates.arms: must include plain"),
     ("prepare", [{"output": "x", "command": ""}], "prepare[0].command: is empty; give the command that writes x"),
     ("train", "--seed=3", "train: the study sets --seed itself; remove it"),
-    ("train", "--user-dir a", "train: the study sets --user-dir itself; give the start a user_dir instead"),
+    ("train", "--user-dir a", "train: the study sets --user-dir itself; give an arm a user_dir instead"),
     ("train", "--lr '3", 'train: No closing quotation in "--lr \'3"'),
     ("updates", 0, "updates: must be positive, not 0"),
     ("margins", {"loss": 0}, "margins.loss: must be positive, not 0"),

@@ -120,7 +120,7 @@ def check_files(folder: Path, task: GlueTask) -> None:
     """Raises InputError if a split is missing that is not a test split."""
     for split, name in task.splits.items():
         if not _is_test(split) and not (folder / name).is_file():
-            raise InputError(f"{folder / name}: does not exist; {REMEDY}, or leave {task.name} out of --task")
+            raise InputError(f"{folder / name}: does not exist; {REMEDY}, or name other tasks with --task")
 
 
 def read_task(folder: str | Path, task: GlueTask) -> dict[str, Examples]:

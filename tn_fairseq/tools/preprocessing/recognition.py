@@ -95,8 +95,6 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
     reason = _match(_REFUSED, head) or _not_text(head)
     if reason is not None:
         raise InputError(f"{name}: {reason}")
-    if b"\n" not in head and head.count(b"\r") > 1:
-        raise InputError(f"{name}: its lines end with carriage returns only; convert them, with tr '\\r' '\\n'")
     inner = address
     for suffix in _COMPRESSION_NAMES:
         inner = inner.removesuffix(suffix)
@@ -118,6 +116,9 @@ def recognize(name: str, address: str, packed: IO[bytes], text_field: str | None
     if re.match(rb"<\?xml\b|<!doctype\b|<html\b", text, re.IGNORECASE):
         raise InputError(f"{name}: XML or HTML; extract its text")
     columns = _columns(name, head, compression, inner.endswith(_COLUMN_NAMES), text_field)
+    if columns is None and b"\n" not in head and head.count(b"\r") > 1 + len(head) / 2000:
+        start = f"carriage returns, but no line feeds in its first {len(head):,} bytes"
+        raise InputError(f"{name}: {start}; if they end its lines, convert them with tr '\\r' '\\n'")
     if columns is None and (tabs := _same_tabs(head)):
         remedy = f"take the one with the text, for example with cut -f{tabs + 1}, or name it with --text-field"
         raise InputError(f"{name}: a table of {tabs + 1} columns, separated by tabs; {remedy}")

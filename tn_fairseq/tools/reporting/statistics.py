@@ -76,11 +76,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def is_equivalent(differences: Sequence[float], margin: float) -> bool:
-    """Whether two one-sided 5% t tests show that the mean of paired differences is within plus or minus ``margin``."""
-    summary, distance = summarize(differences), margin - abs(statistics.fmean(differences))
+    """Whether two one-sided 5% t tests show that the mean of paired differences is within plus or minus ``margin``.
+
+    A single pair, or a few that agree, show nothing.
+    """
+    summary = summarize(differences)
     if summary.n < 2 or summary.sd == 0:
-        return summary.n > 1 and distance > 0
-    # that of the nearer margin has the larger p
+        return False
+    distance = margin - abs(summary.mean)  # to the nearer end, whose test has the larger p
     return bool(stdtr(summary.n - 1, -distance * math.sqrt(summary.n) / summary.sd) < 1 - CONFIDENCE)
 
 

@@ -154,6 +154,7 @@ def _differences(name: str, start: Start, there: dict[str, Any], start_results: 
         for arm in arms
         if start.arms[arm].flags != there["arms"][arm]["flags"]
         or start.arms[arm].updates != there["arms"][arm].get("updates")
+        or start.arms[arm].user_dir != there["arms"][arm].get("user_dir")
     ]
 
 

@@ -57,14 +57,15 @@ class Step:
 class Arm:
     """One of the objectives to compare: its flags for fairseq-train.
 
-    Its seeds and updates are those of the start unless it has its own. ``resembles`` names the model of the paper's
-    Table 3 with this objective.
+    Its seeds and updates are those of the start unless it has its own. ``user_dir`` is a plugin with an objective that
+    is not ours, such as sources/NAME. ``resembles`` names the model of the paper's Table 3 with this objective.
     """
 
     about: str = MISSING
     flags: str = MISSING
     seeds: list[int] | None = None
     updates: int | None = None
+    user_dir: str | None = None
     resembles: str | None = None
 
 
@@ -89,8 +90,7 @@ class Start:
     """Where training starts, and everything that all arms share.
 
     The arm ``oracle`` shows what can be gained at most: the report says which share of it each arm gains.
-    ``hours`` estimates a run with its measures, if as many run at the same time as the plan says. ``user_dir`` is a
-    plugin that imports ours and has more objectives, as sources/NAME.
+    ``hours`` estimates a run with its measures, if as many run at the same time as the plan says.
     """
 
     about: str = MISSING
@@ -99,7 +99,6 @@ class Start:
     updates: int = MISSING
     save_every: int = MISSING
     log_every: int = 10
-    user_dir: str = str(PLUGIN)
     hours: float | None = None
     seeds: list[int] = MISSING
     baseline: str = MISSING
@@ -279,7 +278,7 @@ def _flags(key: str, flags: str) -> None:
     for word in _words(key, flags):
         flag = word.partition("=")[0]
         if flag in FIXED:
-            advice = "; give the start a user_dir instead" if flag == "--user-dir" else "; remove it"
+            advice = "; give an arm a user_dir instead" if flag == "--user-dir" else "; remove it"
             raise InputError(f"{key}: the study sets {flag} itself{advice}")
 
 
@@ -324,7 +323,8 @@ def hint(plan: Plan, name: str) -> str:
 
 def command_of_arm(start: Start, arm: str, seed: int) -> list[str]:
     """The command of fairseq-train for an arm, without how long it trains and what it writes."""
-    words = ["fairseq-train", start.data, "--user-dir", start.user_dir, *shlex.split(start.train)]
+    user_dir = start.arms[arm].user_dir or str(PLUGIN)
+    words = ["fairseq-train", start.data, "--user-dir", user_dir, *shlex.split(start.train)]
     return [*words, *shlex.split(start.arms[arm].flags), "--seed", str(seed)]
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -82,8 +82,10 @@ def run_study(options: StudyOptions) -> None:
     for name, start_runs in runs.items():
         for run in start_runs:  # before hours of training
             check_settings(options.output, plan.starts[name], run)
+        arms = plan.starts[name].arms
         left = [run for run in start_runs if not (options.no_training or is_finished(options.output, run))]
-        for run in {run.arm: run for run in left}.values():
+        # a plugin stays imported, so those without one come first
+        for run in sorted({run.arm: run for run in left}.values(), key=lambda run: bool(arms[run.arm].user_dir)):
             with naming(f"{path}: starts.{name}.arms.{run.arm}, or what all arms share:"):
                 check_flags(plan, options.output, plan.starts[name], run)
     if options.dry_run:
@@ -194,17 +196,17 @@ def check_settings(folder: Path, start: Start, run: Run) -> None:
 def check_flags(plan: Plan, folder: Path, start: Start, run: Run) -> None:
     """Raises InputError if the plugin cannot be imported, or fairseq-train would refuse a flag of a run."""
     logging.getLogger("fairseq.utils").setLevel(logging.WARNING)  # it says that the plugin is already imported
-    user_dir = _source_of(plan, folder, start.user_dir)
-    import_plugin(user_dir)
+    words = training_command(start, run)[1:]
+    if user_dir := start.arms[run.arm].user_dir:
+        # not linked yet
+        name = user_dir.removeprefix("sources/")
+        place = Path(plan.sources.get(name) or folder / user_dir)
+        if place.name != Path(user_dir).name:
+            raise InputError(f"user_dir: its folder is {place.name}, so the source must also have this name")
+        import_plugin(place)
+        words[words.index("--user-dir") + 1] = str(place)
     with exits_as_errors():
-        parse_training_flags(training_command(replace(start, user_dir=str(user_dir)), run)[1:])
-
-
-def _source_of(plan: Plan, folder: Path, path: str) -> Path:
-    """The place of a path of a plan, such as sources/NAME/FILE, also before it is linked."""
-    parts = Path(path).parts
-    source = plan.sources.get(parts[1]) if parts[:1] == ("sources",) and parts[1:] else None
-    return Path(source, *parts[2:]) if source else folder / path
+        parse_training_flags(words)
 
 
 def train_all(
