@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     """The tasks to write; prints which are missing, and raises InputError if all are."""
-    there = list(TASKS)  # a missing folder of a named task is reported when its files are read
+    there = list(TASKS)  # the files of named tasks are checked below
     if args.glue_dir and "all" in args.task:
         there = [name for name in TASKS if (args.glue_dir / name).is_dir()]
     tasks = choose_tasks(args.task, there, str(args.glue_dir), "give the folder of the GLUE download")

@@ -520,6 +520,7 @@ def test_the_commands_of_the_page(capsys, tmp_path):
     assert printed.count("--user-dir sources/my_objectives") == 3
 
 
+@pytest.mark.xdist_group("study")
 def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
     plan = OmegaConf.create(small_plan())
     start = plan.starts.scratch
@@ -563,7 +564,7 @@ def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
     assert {row["arm"] for row in compared_rows(folder)} == {"plain", "own"}
     assert str(PLUGIN) not in (folder / "study.json").read_text()
     # the runs of another plugin are not those of this plan
-    start.arms.own.user_dir = "sources/another"
+    start.arms.own.user_dir, plan.sources.another = "sources/another", "another"
     with pytest.raises(InputError, match=r"starts.scratch.arms.own: differs from that of the plan"):
         figures.read_earlier(folder / "study.json", read_plan(write(plan, path), {}))
 
@@ -598,6 +599,7 @@ WRONG = [
     ("train", "--seed=3", "train: the study sets --seed itself; remove it"),
     ("train", "--user-dir a", "train: the study sets --user-dir itself; give an arm a user_dir instead"),
     ("train", "--lr '3", 'train: No closing quotation in "--lr \'3"'),
+    ("arms.plain.user_dir", "mine", "arms.plain.user_dir: must be sources/NAME, with a NAME of the plan's sources"),
     ("updates", 0, "updates: must be positive, not 0"),
     ("margins", {"loss": 0}, "margins.loss: must be positive, not 0"),
     (

@@ -207,6 +207,9 @@ def _check(plan: Plan) -> None:
             _flags(f"{key}.arms.{arm}.flags", settings.flags)
             if settings.seeds is not None:
                 _seeds(f"{key}.arms.{arm}.seeds", settings.seeds)
+            prefix, _, source = (settings.user_dir or "").partition("/")
+            if settings.user_dir is not None and (prefix != "sources" or source not in plan.sources):
+                raise InputError(f"{key}.arms.{arm}.user_dir: must be sources/NAME, with a NAME of the plan's sources")
             if settings.updates is not None:
                 _positive(f"{key}.arms.{arm}.updates", settings.updates)
         _check_steps(f"{key}.prepare", start.prepare)

@@ -198,9 +198,8 @@ def check_flags(plan: Plan, folder: Path, start: Start, run: Run) -> None:
     logging.getLogger("fairseq.utils").setLevel(logging.WARNING)  # it says that the plugin is already imported
     words = training_command(start, run)[1:]
     if user_dir := start.arms[run.arm].user_dir:
-        # not linked yet
-        name = user_dir.removeprefix("sources/")
-        place = Path(plan.sources.get(name) or folder / user_dir)
+        # linked later, or by an earlier call
+        place = Path(plan.sources[Path(user_dir).name] or folder / user_dir)
         if place.name != Path(user_dir).name:
             raise InputError(f"user_dir: its folder is {place.name}, so the source must also have this name")
         import_plugin(place)
