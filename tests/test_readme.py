@@ -7,6 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from shutil import copy
 from zipfile import ZipFile
 
 import numpy as np
@@ -423,11 +424,14 @@ def test_see_the_false_negatives(corpus, trained):
     assert all((corpus / "false-negatives" / name).exists() for name in FILES)
 
 
+def copy_as_corrected(corpus: Path) -> None:
+    (corpus / "corrected").mkdir(exist_ok=True)
+    copy(corpus / "checkpoints" / "checkpoint_last.pt", corpus / "corrected")
+
+
 def test_glue_and_squad(corpus, trained):
     sentences = (corpus / "corpus.valid.txt").read_text().splitlines()[:12]
-    checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
-    (corpus / "plain").mkdir()
-    (corpus / "plain" / "checkpoint_last.pt").write_bytes(checkpoint.read_bytes())
+    copy_as_corrected(corpus)
     header = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
     for split in ("train", "dev"):
         numbered = list(enumerate(sentences))
@@ -492,8 +496,7 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(text[:40], *rest) for text, *rest in sentences]))
     (corpus / "SimLex-999.txt").write_text("main\tprimary\t9\nroad\tbridge\t4\nriver\thouse\t1\n")
     write_blimp(corpus / "BLiMP.zip", {"article": [("The dog stay in the city.", "The dog stay in the the.")]})
-    checkpoint = corpus / "checkpoints" / "checkpoint_last.pt"
-    (corpus / "electra.pt").write_bytes(checkpoint.read_bytes())
+    copy_as_corrected(corpus)
     run = run_all(commands_in(page), corpus)
     assert "from the baseline, plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC (%)" in run.stdout
     named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", page))

@@ -11,7 +11,7 @@ encoder.json with its vocab.bpe in the same folder. Its files are copied to DATA
 
     tn-fairseq data binarize --train train.txt --valid valid.txt --tokenizer vocab.txt \\
         --destdir data-bin
-    fairseq-train data-bin --task masked_lm ...
+    fairseq-train data-bin --user-dir "$(tn-fairseq user-dir)" --task electra ...
 
 With --text-only, the pieces are written as text, which fairseq itself can binarize:
 

@@ -1,4 +1,4 @@
-"""Fine-tune and score checkpoints on GLUE as in the paper: every checkpoint on every task with every seed.
+"""Fine-tune and score checkpoints on GLUE as Clark et al. (2020) do: every checkpoint on every task with every seed.
 
     tn-fairseq evaluate glue CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data GLUE_BIN --output DIR
 

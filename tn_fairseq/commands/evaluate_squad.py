@@ -1,4 +1,4 @@
-"""Fine-tune and score checkpoints on SQuAD as in the paper: every checkpoint with every seed.
+"""Fine-tune and score checkpoints on SQuAD as Clark et al. (2020) do: every checkpoint with every seed.
 
     tn-fairseq evaluate squad CHECKPOINT.pt [NAME=CHECKPOINT.pt ...] --data SQUAD_BIN --output DIR
 

@@ -23,7 +23,8 @@ def get_parser() -> argparse.ArgumentParser:
     add("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
     text = "where a source of the plan is; repeat for several sources"
     add("--source", action="append", default=[], type=_source, metavar="NAME=PATH", help=text)
-    add("--start", action="append", metavar="NAME", help="only this start of the plan; repeatable")
+    text = "prepare, train and measure only this start; the report shows all; repeatable"
+    add("--start", action="append", metavar="NAME", help=text)
     text = "the study.json of another folder or machine: report its runs, and do not repeat them; repeatable"
     add("--earlier", action="append", default=[], type=Path, metavar="STUDY.json", help=text)
     add("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")

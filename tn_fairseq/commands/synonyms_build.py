@@ -138,7 +138,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = command_parser("synonyms build", __doc__)
     add = parser.add_argument
     add_vocabulary_options(parser)
-    add("--source", nargs="+", choices=SOURCES, help="where synonyms come from")
+    add("--source", nargs="+", choices=SOURCES, help="where synonyms come from (required)")
     add("--combine", choices=COMBINATIONS, help="how to combine several sources")
     text = "ISO 639-3 code of the language of WordNet's lemmas, such as fra, spa or jpn (default: eng)"
     add("--lang", default=ENGLISH, metavar="CODE", help=text)
@@ -164,7 +164,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--stop-words", metavar="FILE", help=text)
     text = "print how people judge the table's pairs; the development data of SWORDS"
     add("--swords", metavar="FILE", help=text)
-    add("--output", metavar="FILE", help="the table to write (.safetensors)")
+    add("--output", metavar="FILE", help="the table to write (.safetensors); required without --dry-run")
     args = parser.parse_args(argv)
     if args.tokenizer and args.encoder_json:
         parser.error("--encoder-json needs --dict")

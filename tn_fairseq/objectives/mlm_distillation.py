@@ -43,8 +43,8 @@ class DistillationConfig(ObjectiveConfig):
 class Distillation(Objective):
     """Masked LM toward the distribution of a teacher, which reads the same masked text.
 
-    A wrong word is punished as much as the teacher finds it implausible in its context. Hard correction is the case of
-    a teacher that only knows a thesaurus.
+    A wrong word is punished as much as the teacher finds it implausible in its context. Hard correction uses a
+    thesaurus instead, and drops the loss.
     """
 
     name = "mlm_distillation"

@@ -1,6 +1,6 @@
 """Get WordNet for NLTK.
 
-Tries in this order: what NLTK already has; ``nltk.download``; the files of Debian's packages or of Princeton's archive,
+Tries in this order: what NLTK already has; nltk.download; the files of Debian's packages or of Princeton's archive,
 which are copied to a folder that NLTK reads.
 """
 

@@ -10,12 +10,24 @@ from preprocessed import refused
 from tn_fairseq.core.vocabulary import word_finder
 from tn_fairseq.tools.evaluation.lexical.word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
 
+WORDSIM = "Word 1,Word 2,Human (mean)\nold,new,1.58\nhard,soft,2.00\n"
+SIMVERB = "old\tnew\tV\t1.58\tNONE\t3\nhard\tsoft\tV\t2.00\tSYNONYMS\t4\n"
 SIMLEX = "word1\tword2\tPOS\tSimLex999\tconc(w1)\tSD(SimLex)\nold\tnew\tA\t1.58\t2.72\t0.41\n\nhard\tsoft\tA\t2\t3\t1\n"
 
 
 @pytest.mark.parametrize(
     "text",
-    ["old\tnew\t1.58\nhard\tsoft\t2\n", "\ufeffold\tnew\t1.58\r\nhard\tsoft\t2.0", "old new 1.58\nhard soft 2", SIMLEX],
+    [
+        "old\tnew\t1.58\nhard\tsoft\t2\n",
+        "\ufeffold\tnew\t1.58\r\nhard\tsoft\t2.0",
+        "old new 1.58\nhard soft 2",
+        "old;new;1.58\nhard;soft;2",
+        '"word1","word2","score"\n"old","new",1.58\n"hard","soft",2\n',
+        WORDSIM,
+        WORDSIM.replace(",", "\t"),
+        SIMVERB,
+        SIMLEX,
+    ],
 )
 def test_published_formats(text, tmp_path):
     (tmp_path / "pairs.txt").write_bytes(text.encode())
@@ -28,7 +40,9 @@ def test_published_formats(text, tmp_path):
         (b"old\tnew\t1.5\nhard\tsoft\n", "line 2: not two words and a number"),
         (b"old\tnew\tmuch\n", "line 1: not two words and a number"),
         (b"old\tnew\tnan\n", "line 1: not two words and a number"),
-        (b"old\tnew\t1\t2\n", "line 1: not two words and a number"),
+        (b"old\tnew\t1\nold\thard\t1\t2\n", "line 2: not two words and a number"),
+        (b"word1,word2,score\nold,new,\n", "line 2: not two words and a number"),
+        (b"1\told\tnew\t3.5\n", "line 1: not two words and a number"),
         (SIMLEX.replace("\t3\t1", "\t3").encode(), "line 4: not two words and a number"),
         (b"old\tnew\t1\n\xff", "line 2: not UTF-8"),
         (b"old\tnew\t1\n", "contains 1 word pairs, too few"),

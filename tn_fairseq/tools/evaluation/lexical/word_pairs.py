@@ -1,10 +1,11 @@
 """Word pairs with a similarity that people gave them, and how well the input word embeddings agree with it.
 
-The files have lines ``word word similarity``, separated by tabs or spaces: WordSim-353 (its part for similarity,
-Agirre et al. 2009) and MEN (Bruni et al. 2014, natural form). SimLex-999 (Hill et al. 2015) as published has a heading
-and more columns.
+Each line starts with two words. The similarity is the first number after them, so that one reader is enough for
+WordSim-353 (Finkelstein et al. 2002; its part for similarity: Agirre et al. 2009), MEN (Bruni et al. 2014, natural
+form), SimLex-999 (Hill et al. 2015), SimVerb-3500 (Gerz et al. 2016) and others, with or without a heading.
 """
 
+import csv
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from torch import Tensor
 from ....core.errors import InputError
 from ....core.files import read_text
 
-SIMLEX_COLUMN = "SimLex999"
+_SEPARATORS = "\t", ",", ";"  # else spaces
 _REMEDY = "give a file of lines 'word word similarity', such as SimLex-999.txt"
 
 
@@ -30,28 +31,47 @@ class WordPair(NamedTuple):
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
-    """Read a file of word pairs.
+    """Read a file of word pairs, in columns that are separated by tabs, commas, semicolons or spaces.
 
     Raises InputError, with the line, for a file that is missing or has another format, and for fewer than two pairs.
     """
     lines = read_text(path, _REMEDY, "utf-8-sig").splitlines()
-    heading = lines[0].split() if lines else []
-    columns, place = (len(heading), heading.index(SIMLEX_COLUMN)) if SIMLEX_COLUMN in heading else (3, 2)
+    filled = [(number, line.strip(" ")) for number, line in enumerate(lines, start=1) if line.strip()]
+    separator = next((each for each in _SEPARATORS if filled and filled[0][1].count(each) > 1), None)
+    rows = [(number, [field.strip() for field in _split(line, separator)]) for number, line in filled]
+    if rows and len(rows) > 1 and _place(rows[0][1]) is None:
+        del rows[0]  # the heading
+    columns, place = (len(rows[0][1]), _place(rows[0][1])) if rows else (0, None)
     pairs = []
-    for number, line in enumerate(lines, start=1):
-        fields = line.split()
-        if not fields or SIMLEX_COLUMN in fields:
-            continue
-        try:
-            similarity = float(fields[place])
-        except (IndexError, ValueError):
-            similarity = math.nan
-        if len(fields) != columns or not math.isfinite(similarity):
+    for number, fields in rows:
+        similarity = _number(fields[place]) if place is not None and len(fields) == columns else None
+        if similarity is None or any(_number(word) is not None for word in fields[:2]):
             raise InputError(f"{path}, line {number}: not two words and a number; {_REMEDY}")
         pairs.append(WordPair(fields[0], fields[1], similarity))
     if len(pairs) < 2:
         raise InputError(f"{path}: contains {len(pairs)} word pairs, too few for a correlation; {_REMEDY}")
     return pairs
+
+
+def _split(line: str, separator: str | None) -> list[str]:
+    """The columns of a line; none if it is not valid CSV."""
+    try:
+        return line.split() if separator is None else next(csv.reader([line], delimiter=separator))
+    except csv.Error:
+        return []
+
+
+def _place(fields: Sequence[str]) -> int | None:
+    """The index of the first number after two words; None if there is none."""
+    return next((place for place, field in enumerate(fields) if place > 1 and _number(field) is not None), None)
+
+
+def _number(text: str) -> float | None:
+    """The finite number that a text is, or None."""
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None
 
 
 def one_piece_pairs(pairs: Sequence[WordPair], find: Callable[[str], int | None]) -> tuple[Tensor, np.ndarray]:
