@@ -119,9 +119,10 @@ def test_folders_of_all_tasks_are_checked_first(flags, tmp_path, capsys):
     assert "other folders, not read: WNLI" in capsys.readouterr().out
 
 
-def test_report_of_squad(flags, tmp_path, capsys):
+def test_report_of_squad(flags, tmp_path, capsys, caplog):
     write(tmp_path / "test.json", squad_file(None))
     squad([*flags["squad"], *"--test test.json --max-length 10 --doc-stride 3 --max-question-length 3".split()])
+    assert "valid.json: 1 of 2 questions have no answers, such as 1; evaluate squad needs them" in caplog.text
     printed = rows(capsys)
     #      questions, cut, windows, per question, unknown, and answers: in no window, inside tokens
     # "?" leaves room for 6 of 10 tokens; the other question, after truncation, for 4
@@ -178,6 +179,8 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
             "--task RTE",
             "RTE/train.tsv: does not exist; use the file from the GLUE download, or name",
         ),
+        ("glue", "--glue-dir glue/QQP --task QQP", "glue/QQP: a folder of one task; give the folder that contains QQP"),
+        ("glue", "--glue-dir train.txt --task QQP", "train.txt: a file, not a folder; unpack it"),
         ("glue", "--glue-dir nowhere", "nowhere: contains none of CoLA, SST-2, MRPC"),
         ("squad", "--train valid.json", "train: question '1' has no answer"),
         ("squad", "--from-hub", "--from-hub cannot be combined with files; omit --train, --valid"),

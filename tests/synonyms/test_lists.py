@@ -380,9 +380,9 @@ def test_dropping_duplicates_early_changes_nothing(write, monkeypatch, limit):
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(-2, 2))))
+@given(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.sampled_from([-4, -2, 0, 2, 4]))))
 def test_rows_are_by_score_and_then_in_the_order_of_the_file(tmp_path_factory, pairs):
-    path = tmp_path_factory.mktemp("list") / "pairs.tsv"
+    path = tmp_path_factory.mktemp("list") / "pairs.tsv"  # without numbers that count the lines
     path.write_text("".join(f"{word}\t{other}\t{score}\n" for word, other, score in pairs), encoding="utf-8")
     best = {}
     for word, other, score in pairs:

@@ -1,7 +1,8 @@
 """Convert SQuAD 1.1 into what --task squad reads: windows of question and context in dict.txt, train.bin, train.idx ...
 
-The input is in SQuAD 1.1's JSON format; only the questions of --train must have answers. The tokenizer is that of the
-pre-trained model, in any form that binarize accepts; its files are copied to DATA_BIN/tokenizer.
+The input is in SQuAD 1.1's JSON format. Only the questions of --train must have answers, but evaluate squad also needs
+those of --valid. The tokenizer is that of the pre-trained model, in any form that binarize accepts; its files are
+copied to DATA_BIN/tokenizer.
 
     tn-fairseq data squad --train train-v1.1.json --valid dev-v1.1.json --tokenizer vocab.txt \\
         --destdir squad-bin
@@ -10,6 +11,7 @@ With --from-hub, SQuAD 1.1 is downloaded from the Hugging Face Hub: pip install 
 """
 
 import argparse
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +24,8 @@ from .binarizing import binarizing_parser, cells, percentage, start
 
 if TYPE_CHECKING:
     from ..tools.preprocessing.squad_data import SquadCounts
+
+logger = logging.getLogger(__name__)
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -64,7 +68,11 @@ def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
     for split in ("train", "valid"):
         if split not in paths:
             raise InputError(f"no --{split}; give --train and --valid, or --from-hub")
-    return {split: read_squad(path) for split, path in paths.items()}
+    examples = {split: read_squad(path) for split, path in paths.items()}
+    if unanswered := [example.id for example in examples["valid"] if not example.answers]:
+        some = f"{len(unanswered):,} of {len(examples['valid']):,} questions have no answers, such as {unanswered[0]}"
+        logger.warning(f"{paths['valid']}: {some}; evaluate squad needs them, and does not support SQuAD 2.0")
+    return examples
 
 
 def _table(counts: dict[str, "SquadCounts"]) -> list[str]:

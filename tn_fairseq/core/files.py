@@ -24,6 +24,18 @@ from .errors import InputError, first_line
 if TYPE_CHECKING:
     from torch import Tensor
 
+# files that are taken for text, by their first bytes
+OTHER_FILES = {
+    b"PK\x03\x04": "a ZIP archive or an Excel file",
+    b"PK\x05\x06": "a ZIP archive or an Excel file",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\xfd7zXZ": "compressed with xz",
+    b"BZh": "compressed with bzip2",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 # in a folder that a command fills
 LOCK, STAGING = ".tn_fairseq-lock", ".tn_fairseq-unfinished"
 
@@ -48,12 +60,16 @@ def sha256(path: str | Path) -> str:
 def read_text(path: str | Path, remedy: str, encoding: str = "utf-8") -> str:
     """The text of a file, with its line endings; the encoding utf-8-sig drops a byte order mark.
 
-    Raises InputError as ``read_bytes`` does, and if the file is not UTF-8, with the line number.
+    Raises InputError as ``read_bytes`` does, and if the file is not UTF-8, with what it is, or the line number.
     """
     content = read_bytes(path, remedy)
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
+        for mark, kind in OTHER_FILES.items():
+            if content.startswith(mark):
+                advice = "convert it to UTF-8" if kind.startswith("UTF") else "unpack it"
+                raise InputError(f"{path}: not UTF-8, but {kind}; {advice}, or {remedy}") from None
         start = error.start + len(content) - len(error.object)  # error.object lacks the byte order mark
         line = content.count(b"\n", 0, start) + 1
         raise InputError(f"{path}, line {line}: not UTF-8 (byte {start}); convert it to UTF-8, or {remedy}") from None

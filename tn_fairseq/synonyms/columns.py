@@ -232,7 +232,7 @@ def _counts_up(cells: Sequence[str]) -> bool:
         values = list(map(parse_score, cells))
     except ValueError:
         return False
-    return len(values) > 2 and all(two == one + 1 for one, two in pairwise(values))
+    return len(values) > 2 and values[0] >= 0 and all(two == one + 1 for one, two in pairwise(values))
 
 
 def _is_category(cells: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from string import whitespace
 from typing import BinaryIO
 
 from ..core.errors import InputError
+from ..core.files import OTHER_FILES
 from .columns import Columns, recognize
 from .vectors import progress
 
@@ -37,20 +38,7 @@ COUNTS = (
 )
 
 Entry = tuple[Sequence[str], Sequence[str], float | None]  # words, the synonyms of each of them, and a score
-_OTHER_FILES = {
-    b"PK\x03\x04": "a ZIP archive or an Excel file",
-    b"PK\x05\x06": "a ZIP archive or an Excel file",
-    b"\x1f\x8b": "compressed with gzip",
-    b"\xfd7zXZ": "compressed with xz",
-    b"BZh": "compressed with bzip2",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-    b"<": "XML or HTML",
-    b"\xef\xbb\xbf<": "XML or HTML",
-    b"%PDF": "a PDF",
-}
+_OTHER_FILES = OTHER_FILES | {b"<": "XML or HTML", b"\xef\xbb\xbf<": "XML or HTML", b"%PDF": "a PDF"}
 
 
 class Lines:

@@ -41,6 +41,12 @@ def test_each_question_has_the_title_of_its_article(read):
     assert [example.title for example in read({"data": [one, two]})] == ["Cats", "Cats", "", ""]
 
 
+def test_ids_may_be_integers_and_titles_null(read):
+    one = content(id=2)
+    one["data"][0]["title"] = None
+    assert [(example.id, example.title) for example in read(one)] == [("1", ""), ("2", "")]
+
+
 @pytest.mark.parametrize("answers", [None, []])
 def test_answers_may_be_missing(read, answers):
     assert [len(example.answers) for example in read(content(answers=answers))] == [1, 0]
@@ -77,7 +83,8 @@ def test_answers_that_are_not_in_the_context_are_left_out(read, caplog):
         ({"data": [{"paragraphs": [{"context": "a"}]}]}, "data[0].paragraphs[0].qas: must be a list"),
         ({"data": [{"paragraphs": [{"context": "a", "qas": [1]}]}]}, "paragraphs[0].qas[0].id: must be a string"),
         (content(id=None), "data[0].paragraphs[1].qas[0].id: must be a string"),
-        (content(id=2), "id: must be a string"),
+        (content(id=2.5), "id: must be a string"),
+        (content(id=True), "id: must be a string"),
         (content(id="1"), "data[0].paragraphs[1].qas[0].id: '1' is already data[0].paragraphs[0].qas[0].id"),
         (content(question=None), "data[0].paragraphs[1].qas[0].question: must be a string"),
         (content(question="\ud83d"), "question: holds half a surrogate pair"),

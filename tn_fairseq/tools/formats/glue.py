@@ -120,6 +120,10 @@ def check_files(folder: Path, task: GlueTask) -> None:
     """Raises InputError if a split is missing that is not a test split."""
     for split, name in task.splits.items():
         if not _is_test(split) and not (folder / name).is_file():
+            if folder.parent.is_file():
+                raise InputError(f"{folder.parent}: a file, not a folder; unpack it, and give its folder")
+            if (folder.parent / name).is_file():
+                raise InputError(f"{folder.parent}: a folder of one task; give the folder that contains {task.name}")
             raise InputError(f"{folder / name}: does not exist; {REMEDY}, or name other tasks with --task")
 
 
@@ -153,7 +157,7 @@ def read_rows(path: Path, task: GlueTask, labeled: bool) -> tuple[Sequence[str],
     text = read_text(path, REMEDY, "utf-8-sig")
     if not text:
         raise InputError(f"{path}: empty; {REMEDY}")
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     rows = enumerate((line.split("\t") for line in lines), start=1)  # no csv module: quotes are text
     columns = task.columns if labeled and task.columns else next(rows)[1]
     for column in [*task.sentences, *([task.label] if labeled else [])]:
@@ -210,7 +214,8 @@ def _is_test(split: str) -> bool:
 def _check_label(label: str, task: GlueTask, place: str) -> None:
     if task.labels:
         if label not in task.labels:
-            raise InputError(f"{place}: the label must be one of {', '.join(task.labels)}, not {label!r}; correct it")
+            labels = ", ".join(task.labels)
+            raise InputError(f"{place}: the label must be one of {labels}, not {label!r}; correct it, or {REMEDY}")
         return
     try:
         is_score = 0 <= float(label) <= HIGHEST_SCORE

@@ -16,7 +16,7 @@ from . import load_from_hub
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 HUB_DATASET = "rajpurkar/squad"
-_REMEDY = "give a file in SQuAD 1.1's JSON format"
+_REMEDY = "give a file in SQuAD 1.1's JSON format (an export of the library datasets has another one)"
 _member = partial(member, remedy=_REMEDY)
 
 
@@ -89,7 +89,8 @@ def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, Any
     """The place in the file, the article's title, the context, and the content of each question."""
     for i, article in enumerate(_member(content, "data", list, place)):
         paragraphs = _member(article, "paragraphs", list, f"{place}data[{i}].")
-        title = _member(article, "title", str, f"{place}data[{i}].") if "title" in article else ""
+        has_title = article.get("title") is not None
+        title = _member(article, "title", str, f"{place}data[{i}].") if has_title else ""
         for j, paragraph in enumerate(paragraphs):
             inside = f"{place}data[{i}].paragraphs[{j}]."
             context = _member(paragraph, "context", str, inside)
@@ -102,6 +103,8 @@ def _examples(questions: Iterable[tuple[str, str, str, Any]], source: str) -> li
     examples, moved, lost = [], 0, []
     places: dict[str, str] = {}
     for place, title, context, question in questions:
+        if isinstance(question, dict) and type(question.get("id")) is int:  # as in GermanQuAD
+            question = question | {"id": str(question["id"])}
         name = _member(question, "id", str, place)
         if question.get("is_impossible"):
             raise InputError(f"{place}is_impossible: SQuAD 2.0 is not supported; give a SQuAD 1.1 file")

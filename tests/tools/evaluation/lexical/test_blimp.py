@@ -1,5 +1,6 @@
 """The reader of BLiMP, its sample, and the accuracy of a model."""
 
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -105,6 +106,17 @@ def test_damaged_and_foreign_files_get_one_line(tmp_path):
     assert "not an object with the texts" in refusal(x=numbers.replace("1", '""'))
     with pytest.raises(InputError, match="none.zip: No such file"):
         read_blimp(tmp_path / "none.zip")
+
+
+def test_unusual_lines_are_read_and_other_files_are_named(tmp_path, caplog):
+    pair = {"sentence_good": "a\u0085b", "sentence_bad": "b", "linguistics_term": "c", "UID": "d"}
+    line = json.dumps(pair, ensure_ascii=False)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("data/", "")
+        archive.writestr("data/x.jsonl", f"\ufeff{line}\r\n{line}\n\n")
+        archive.writestr("data/y.json", f"{line}\n")
+    assert read_blimp(tmp_path / "a.zip") == [("a\u0085b", "b", "c", "d")] * 2
+    assert "a.zip: not read, because its name does not end with .jsonl: data/y.json" in caplog.text
 
 
 @pytest.mark.skipif("TN_FAIRSEQ_DATA" not in os.environ, reason="needs the real data")

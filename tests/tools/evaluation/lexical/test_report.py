@@ -187,7 +187,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     assert "none of its targets is one piece" in refusal(bert, swords=swords)
     assert "none of its targets is one piece" in refusal(swords=swords, without=("word-pairs", "blimp"))
     assert "not a zip file" in refusal(bert, blimp=table)
-    assert "line 1: not UTF-8" in refusal(bert, word_pairs=world["swords"])
+    assert "not UTF-8, but compressed with gzip" in refusal(bert, word_pairs=world["swords"])
     assert "1 of 2 pairs are two one-piece words in the vocabulary" in refusal(
         bert, word_pairs=tmp_path / "other" / "pairs.txt"
     )

@@ -1,5 +1,6 @@
 """The reader of word pairs, and the collapse of embeddings."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SIMLEX = "word1\tword2\tPOS\tSimLex999\tconc(w1)\tSD(SimLex)\nold\tnew\tA\t1.58\
         '"word1","word2","score"\n"old","new",1.58\n"hard","soft",2\n',
         WORDSIM,
         WORDSIM.replace(",", "\t"),
+        "Word 1\tWord 2\tHuman (mean)\t1\t2\nold\tnew\t1.58\t1\t2\t\nhard\tsoft\t2.00\t2\n",  # its parts
         SIMVERB,
         SIMLEX,
     ],
@@ -40,10 +42,13 @@ def test_published_formats(text, tmp_path):
         (b"old\tnew\t1.5\nhard\tsoft\n", "line 2: not two words and a number"),
         (b"old\tnew\tmuch\n", "line 1: not two words and a number"),
         (b"old\tnew\tnan\n", "line 1: not two words and a number"),
-        (b"old\tnew\t1\nold\thard\t1\t2\n", "line 2: not two words and a number"),
+        (b"old\tnew\tmuch\nhard\tsoft\t2\n", "line 1: not two words and a number"),
+        (b"POS,word_1,word_2,accepted\nA,old,new,1\n", "line 1: not two words and a number"),
         (b"word1,word2,score\nold,new,\n", "line 2: not two words and a number"),
         (b"1\told\tnew\t3.5\n", "line 1: not two words and a number"),
-        (SIMLEX.replace("\t3\t1", "\t3").encode(), "line 4: not two words and a number"),
+        (SIMLEX.replace("\t2\t3\t1", "").encode(), "line 4: not two words and a number"),
+        ("old\tnew\t1.58\n".encode("utf-16"), "not UTF-8, but UTF-16; convert it to UTF-8"),
+        (gzip.compress(b"old\tnew\t1\n", mtime=0), "not UTF-8, but compressed with gzip; unpack it"),
         (b"old\tnew\t1\n\xff", "line 2: not UTF-8"),
         (b"old\tnew\t1\n", "contains 1 word pairs, too few"),
         (b"", "contains 0 word pairs, too few"),

@@ -4,6 +4,7 @@ The data are BLiMP.zip of github.com/alexwarstadt/blimp: 67 files of 1,000 pairs
 """
 
 import json
+import logging
 import struct
 import zipfile
 import zlib
@@ -21,6 +22,7 @@ from ....models.loading import Loaded
 from ....tokenizers.base import Tokenizer
 from .scoring import Place, log_probabilities
 
+logger = logging.getLogger(__name__)
 _PHENOMENA = {"s-selection": "argument_structure"}  # as the paper counts its 12 phenomena
 _REMEDY = "give BLiMP.zip of github.com/alexwarstadt/blimp"
 _FIELDS = ("sentence_good", "sentence_bad", "linguistics_term", "UID")
@@ -46,18 +48,22 @@ def read_blimp(path: str | Path, pairs_per_file: int | None = None) -> list[Mini
         with zipfile.ZipFile(path) as archive:
             # Apple's archives have a hidden copy of each name in __MACOSX
             names = [name for name in sorted(archive.namelist()) if not PurePosixPath(name).name.startswith(".")]
-            files = {name: archive.read(name).decode().splitlines() for name in names if name.endswith(".jsonl")}
+            files = {name: archive.read(name).decode("utf-8-sig") for name in names if name.endswith(".jsonl")}
+            others = [name for name in names if not name.endswith((".jsonl", "/"))]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or first_line(error)}; {_REMEDY}") from None
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
         # an encrypted archive is a RuntimeError, and so is an unknown compression
         raise InputError(f"{path}: damaged, or not a zip file ({first_line(error)}); {_REMEDY}") from None
     pairs = []
-    for name, lines in files.items():
+    for name, text in files.items():
+        lines = text.rstrip().split("\n")  # a sentence may contain other separators of lines
         chosen = np.arange(len(lines))
         if pairs_per_file is not None and pairs_per_file < len(lines):
             chosen = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(len(lines))[:pairs_per_file])
         pairs += [_pair(lines[number], f"{path}: {name}, line {number + 1}") for number in chosen]
+    if others:
+        logger.warning(f"{path}: not read, because its name does not end with .jsonl: {', '.join(others)}")
     if not pairs:
         raise InputError(f"{path}: contains no pairs in files *.jsonl; {_REMEDY}")
     return pairs

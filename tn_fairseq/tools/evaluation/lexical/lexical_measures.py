@@ -129,7 +129,10 @@ def _similarities(paths: Sequence[Path], vocabulary: Words) -> Part:
         ids, gold = one_piece_pairs(rated, find)
         share = f"{len(ids):,} of {len(rated):,} pairs are two one-piece words"
         if len(ids) < 2:
-            raise InputError(f"{path}: {share} in the vocabulary; {OTHER_DATA}")
+            unknown = next((word for pair in rated for word in pair[:2] if find(word) is None), "")
+            raise InputError(f"{path}: {share} in the vocabulary, which lacks {unknown!r}; {OTHER_DATA}")
+        if len(set(gold)) == 1:
+            raise InputError(f"{path}: {share}, all with the similarity {gold[0]:g}; give pairs that differ")
         pairs[Measure(path.stem, SPEARMAN, statistic=rank_correlation)] = ids, gold
         notes.append(f"{path.stem}: {share}; the others are left out.")
 

@@ -7,6 +7,7 @@ form), SimLex-999 (Hill et al. 2015), SimVerb-3500 (Gerz et al. 2016) and others
 
 import csv
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -38,13 +39,13 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
     lines = read_text(path, _REMEDY, "utf-8-sig").splitlines()
     filled = [(number, line.strip(" ")) for number, line in enumerate(lines, start=1) if line.strip()]
     separator = next((each for each in _SEPARATORS if filled and filled[0][1].count(each) > 1), None)
-    rows = [(number, [field.strip() for field in _split(line, separator)]) for number, line in filled]
-    if rows and len(rows) > 1 and _place(rows[0][1]) is None:
-        del rows[0]  # the heading
-    columns, place = (len(rows[0][1]), _place(rows[0][1])) if rows else (0, None)
+    rows = [(number, _split(line, separator)) for number, line in filled]
+    if rows and _is_heading(rows[0][1]):
+        del rows[0]
+    place = _first_number(rows[0][1]) if rows else None
     pairs = []
     for number, fields in rows:
-        similarity = _number(fields[place]) if place is not None and len(fields) == columns else None
+        similarity = _number(fields[place]) if place is not None and len(fields) > place else None
         if similarity is None or any(_number(word) is not None for word in fields[:2]):
             raise InputError(f"{path}, line {number}: not two words and a number; {_REMEDY}")
         pairs.append(WordPair(fields[0], fields[1], similarity))
@@ -53,15 +54,21 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
     return pairs
 
 
+def _is_heading(fields: Sequence[str]) -> bool:
+    """Whether a line begins with names such as word1 and word2, or Word 1 and Word 2."""
+    return len(fields) > 1 and all(re.fullmatch(r"word[ _]?[12ab]?", field.casefold()) for field in fields[:2])
+
+
 def _split(line: str, separator: str | None) -> list[str]:
     """The columns of a line; none if it is not valid CSV."""
     try:
-        return line.split() if separator is None else next(csv.reader([line], delimiter=separator))
+        fields = line.split() if separator is None else next(csv.reader([line], delimiter=separator))
     except csv.Error:
         return []
+    return [field.strip() for field in fields]
 
 
-def _place(fields: Sequence[str]) -> int | None:
+def _first_number(fields: Sequence[str]) -> int | None:
     """The index of the first number after two words; None if there is none."""
     return next((place for place, field in enumerate(fields) if place > 1 and _number(field) is not None), None)
 
