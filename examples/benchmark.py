@@ -43,6 +43,7 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY_SIZE = 30_522
 SYNONYMS = 20  # of each third word
+CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")  # plain, and the paper's
 DOCUMENTS = "electra, --document-attention"  # with four documents in each sequence
 JUDGED = "mlm_hard_correction, --correction-judge discriminator"
 DISTILLED = "mlm_distillation, a teacher of the same size"
@@ -158,8 +159,6 @@ class Criteria:
     """The step of each criterion and of three options, and the extra passes of sentence KL, which take turns."""
 
     def __init__(self, common: dict[str, Any]):
-        from tn_fairseq.tools.reporting.paper import CRITERIA
-
         self.all = {name: Steps(make_our_step(common, name), common) for name in CRITERIA}
         self.all[DOCUMENTS] = Steps(make_our_step(common, "electra", documents=4), common)
         self.all[JUDGED] = Steps(make_our_step(common, "mlm_hard_correction", flags=JUDGE), common)

@@ -11,8 +11,8 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from files import refused
 from fork_server import MODULES
-from preprocessed import refused
 
 # Dask workers must be able to import their work, so items are calls of Python's built-in functions.
 call = operator.call

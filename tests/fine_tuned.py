@@ -5,12 +5,9 @@ Also the data before and after attacks.
 
 import json
 import random
-from copy import deepcopy
-from functools import cache
 from pathlib import Path
 
 from helpers import WORDS, save_random_model
-from omegaconf import DictConfig
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.tools.evaluation import glue, squad
@@ -43,23 +40,10 @@ def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: in
         (run,), score = squad.squad_runs(options, [model]), squad.score
     else:
         (run,), score = glue.glue_runs(options, [model], TASKS[task]), glue.score
-    save_fine_tuned(run.checkpoint, run.flags, f"{name} {seed}")
+    save_random_model(run.checkpoint, training_config(run.flags), random.Random(f"{name} {seed}").randrange(1 << 30))
     run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
     run.finish(score(run), keep_checkpoints=True)
     return run
-
-
-def save_fine_tuned(path: Path, flags: tuple[str, ...], randomness: str) -> None:
-    """Save a model with large random parameters."""
-    place = flags.index("--seed") + 1
-    cfg = deepcopy(_configuration((*flags[:place], "1", *flags[place + 1 :])))
-    cfg.common.seed = int(flags[place])
-    save_random_model(path, cfg, random.Random(randomness).randrange(1 << 30))
-
-
-@cache  # Hydra takes a second
-def _configuration(flags: tuple[str, ...]) -> DictConfig:
-    return training_config(flags)
 
 
 def write_squad(path: Path, examples: list[SquadExample], **more: object) -> Path:

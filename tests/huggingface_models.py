@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from files import refused
 from helpers import WORDS, random_sentences
-from preprocessed import refused
 
 from tn_fairseq.__main__ import main
 from tn_fairseq.tokenizers.pretrained import load_pretrained

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from files import refused
 from helpers import load_script
 from packaging.requirements import Requirement
-from preprocessed import refused
 
 from tn_fairseq.synonyms.fetch_wordnet import DEBIAN_PACKAGES
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from unittest.mock import Mock
 
 import pytest
+from files import refused
 from helpers import PLUGIN, run_command
-from preprocessed import refused
 
 from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands import GROUPS

@@ -34,8 +34,9 @@ _module = _module_to_run()
 if _module is not None and _module.startswith(f"{__name__}."):
     from .core.earlier_names import renamed
 
-    _earlier = " ".join(["python -m", _module, *sys.argv[1:2]])
-    if (_now := renamed(_earlier)) != _earlier:
+    _word = sys.argv[1:2]
+    if _now := renamed(_module.removeprefix(f"{__name__}."), *_word):
+        _earlier = " ".join(["python -m", _module, *_word])
         raise SystemExit(f"error: {_earlier} is now {_now}; tn-fairseq --help lists the commands")
 # the command registers the plugin when it knows that it needs it, because that takes seconds
 if _module != __name__:

@@ -6,8 +6,9 @@ from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
+from files import refused, write
 from helpers import run_command
-from preprocessed import refused, serve_hub, write
+from preprocessed import serve_hub
 
 from tn_fairseq.core.dictionary import load_dictionary
 

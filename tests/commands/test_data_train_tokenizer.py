@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from preprocessed import contents, refused, write
+from files import contents, refused, write
 from tokenizer_folders import SPECIAL
 from tokenizers import Tokenizer
 

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
+from files import contents, refused, write
 from helpers import run_command
-from preprocessed import contents, refused, write
 
 from tn_fairseq.commands.evaluate_add_distractors import main
 from tn_fairseq.tools.attacks.distractors import NO_STATEMENT, POSITIONS

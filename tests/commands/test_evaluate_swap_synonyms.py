@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from files import refused, write
 from helpers import run_command
 from lexical_files import swords_content, write_swords
-from preprocessed import refused, write
 
 from tn_fairseq.commands.evaluate_swap_synonyms import main
 from tn_fairseq.tools.formats.squad import read_squad

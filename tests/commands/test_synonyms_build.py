@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from files import refused
 from lexical_files import swords_content, write_swords
 from nltk_folders import without_languages, write_lexicon
-from preprocessed import refused
 from tokenizer_folders import REAL_DATA, SPECIAL, with_real_data
 
 from tn_fairseq.commands.synonyms_build import main

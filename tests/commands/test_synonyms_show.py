@@ -1,8 +1,8 @@
 """Rows of a table, for a dictionary."""
 
 import pytest
+from files import refused
 from helpers import write_table
-from preprocessed import refused
 
 from tn_fairseq.commands.synonyms_show import main
 from tn_fairseq.core.dictionary import load_dictionary

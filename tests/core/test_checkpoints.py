@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 from fairseq import checkpoint_utils
+from files import refused
 from helpers import Bomb
-from preprocessed import refused
 
 from tn_fairseq.core.checkpoints import load_checkpoint
 

@@ -1,6 +1,6 @@
 import pytest
 from fairseq.data import Dictionary
-from preprocessed import refused, write
+from files import refused, write
 
 from tn_fairseq.core.dictionary import (
     MASK,

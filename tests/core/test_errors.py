@@ -3,7 +3,7 @@
 import errno
 
 import pytest
-from preprocessed import refused
+from files import refused
 from torch.utils.data import DataLoader
 
 from tn_fairseq.core.errors import InputError, one_line_errors

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 from fairseq.data import Dictionary
+from files import refused
 from interruption import kill_at_every_step
-from preprocessed import refused
 from safetensors.torch import load_file
 
 from tn_fairseq.core.checkpoints import save_checkpoint

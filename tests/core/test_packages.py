@@ -1,7 +1,7 @@
 import sys
 from importlib.util import find_spec
 
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.core.packages import hide_broken_torchaudio, require, version_of
 

@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 import torch
+from files import refused
 from helpers import Bomb
-from preprocessed import dictionary_of, refused
+from preprocessed import dictionary_of
 from safetensors.torch import save_file
 
 from tn_fairseq.core.errors import InputError

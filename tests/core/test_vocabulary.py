@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 from fairseq.data.encoders.gpt2_bpe_utils import bytes_to_unicode
-from preprocessed import dictionary_of, refused, write
+from files import refused, write
+from preprocessed import dictionary_of
 from tokenizers import ByteLevelBPETokenizer
 
 from tn_fairseq.core.dictionary import MASK

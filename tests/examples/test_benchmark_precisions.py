@@ -4,8 +4,8 @@ import json
 import sys
 
 import pytest
+from files import refused
 from helpers import load_script
-from preprocessed import refused
 
 
 @pytest.mark.usefixtures("served_programs")

@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from files import refused
 from helpers import BROWSER, load_script, write_programs
-from preprocessed import refused
 
 from tn_fairseq.tools.analysis.case_page import Case, Synonym, case_page
 

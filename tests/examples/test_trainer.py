@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from files import refused
 from guides import guide
 from helpers import PLUGIN, commands_of, load_script
-from preprocessed import refused
 
 from tn_fairseq.__main__ import main
 from tn_fairseq.huggingface.synonyms import SynonymTable

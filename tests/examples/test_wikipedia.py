@@ -3,9 +3,9 @@ import lzma
 import re
 
 import pytest
+from files import refused
 from guides import guide
 from helpers import load_script
-from preprocessed import refused
 from tokenizer_folders import REAL_DATA, with_real_data
 
 main = load_script("examples/study/wikipedia.py").main

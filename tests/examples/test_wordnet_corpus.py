@@ -3,9 +3,9 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from files import refused
 from helpers import run_command
 from nltk.corpus.reader.wordnet import Synset
-from preprocessed import refused
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "quickstart"))
 

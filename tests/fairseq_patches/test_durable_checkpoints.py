@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from fairseq import checkpoint_utils
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.fairseq_patches import durable_checkpoints
 

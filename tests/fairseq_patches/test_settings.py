@@ -11,9 +11,9 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq.distributed import utils as distributed_utils
 from fairseq_cli.train import main as train_main
 from fairseq_cli.validate import main as validate_main
+from files import refused
 from helpers import FAMILIES, PLUGIN, fairseq_train, refused_training, run_command, training_flags
 from omegaconf import DictConfig, OmegaConf
-from preprocessed import refused
 from torch.multiprocessing import ProcessExitedException
 
 from tn_fairseq.core.configuration import training_config

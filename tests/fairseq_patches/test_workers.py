@@ -11,7 +11,7 @@ import pytest
 import torch
 from fairseq import options
 from fairseq.dataclass.constants import DDP_BACKEND_CHOICES
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.fairseq_patches.settings import _as_flag, _in_yaml

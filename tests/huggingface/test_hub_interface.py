@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 from fairseq.data.data_utils import collate_tokens
+from files import refused
 from huggingface_models import PIECES, write_vocabulary
-from preprocessed import refused
 
 from tn_fairseq import from_pretrained
 from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint

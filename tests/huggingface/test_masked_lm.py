@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 import torch
+from files import refused
 from helpers import write_table
 from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
-from preprocessed import refused
 
 from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.core.errors import InputError

@@ -7,9 +7,9 @@ import pytest
 import torch
 import transformers
 from fairseq.data import Dictionary
+from files import refused
 from huggingface_models import PIECES as TOY_PIECES
 from huggingface_models import SIZES, write_vocabulary
-from preprocessed import refused
 from tokenizer_folders import sentencepiece_folder, with_real_data
 
 from tn_fairseq.commands.synonyms_build import main

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
-from preprocessed import refused
+from files import refused
 from tokenizer_folders import (
     PIECES,
     REAL_DATA,

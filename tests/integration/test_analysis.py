@@ -10,9 +10,9 @@ from statistics import fmean
 import nltk
 import pytest
 import torch
+from files import refused
 from helpers import FAMILIES, WORDS, run_command, save_random_model, synonyms_of, train_here, write_data_bin
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
-from preprocessed import refused
 
 from tn_fairseq.commands.look_analysis import main
 from tn_fairseq.core.configuration import training_config

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 import torch
+from files import contents
 from helpers import CRITERIA, FAMILIES, Bomb, fairseq_train, prepare_training, refused_training, train_here
 from interruption import assert_same_end, check_that_kills_change_nothing, full_disk
-from preprocessed import contents
 
 from tn_fairseq.fairseq_patches import durable_checkpoints
 

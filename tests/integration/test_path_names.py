@@ -12,8 +12,8 @@ from types import ModuleType
 
 import pytest
 import torch
+from files import contents, refused
 from helpers import FAMILIES, prepare_training, write_sources
-from preprocessed import contents, refused
 from safetensors.torch import load_file
 
 from tn_fairseq.commands import (

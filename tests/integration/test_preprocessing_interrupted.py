@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from files import contents, refused, write
 from interruption import full_disk, kill_at_every_step
-from preprocessed import contents, refused, write
 from tokenizer_folders import bert_folder
 
 from tn_fairseq.commands import data_train_tokenizer

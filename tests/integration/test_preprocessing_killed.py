@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from files import contents
 from fork_server import BIN
 from helpers import run_command
 from integration.test_preprocessing_interrupted import WORDS, shown, text
-from preprocessed import contents
 from tokenizer_folders import bert_folder
 
 from tn_fairseq.core.files import STAGING

@@ -4,8 +4,8 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY
+from files import refused
 from helpers import WORDS, first_batch
-from preprocessed import refused
 
 SIZES = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
 

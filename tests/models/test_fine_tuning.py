@@ -4,7 +4,7 @@ import logging
 
 import pytest
 import torch
-from preprocessed import refused
+from files import refused
 
 TOWERS = {"bert": "encoder", "electra": "discriminator"}
 families = pytest.mark.parametrize("family", TOWERS)

@@ -8,9 +8,9 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from fairseq.models import MODEL_DATACLASS_REGISTRY
+from files import refused
 from helpers import first_batch, prepare_training
 from interruption import assert_equal
-from preprocessed import refused
 
 from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint
 from tn_fairseq.models import ElectraModel

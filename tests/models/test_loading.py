@@ -7,9 +7,9 @@ import pytest
 import torch
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from files import refused
 from helpers import FAMILIES, WORDS, write_data_bin
 from omegaconf import OmegaConf
-from preprocessed import refused
 
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.models.loading import find_checkpoints, load

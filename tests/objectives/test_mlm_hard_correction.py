@@ -1,6 +1,7 @@
 import pytest
 import torch
 from criterion_steps import outputs, step
+from files import refused
 from helpers import (
     FAMILIES,
     MASKED_LM_ONLY,
@@ -12,7 +13,6 @@ from helpers import (
     write_table,
 )
 from lexical_files import save_model
-from preprocessed import refused
 
 from tn_fairseq.core import corruption
 from tn_fairseq.core.configuration import training_config

@@ -4,8 +4,8 @@ from argparse import Namespace
 
 import pytest
 import torch
+from files import refused
 from helpers import FAMILIES
-from preprocessed import refused
 
 from tn_fairseq.core.dictionary import fingerprint, load_dictionary
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings

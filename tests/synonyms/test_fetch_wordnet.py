@@ -4,9 +4,9 @@ import os
 import stat
 
 import pytest
+from files import refused
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk_folders import make_folder
-from preprocessed import refused
 
 from tn_fairseq.commands.synonyms_fetch_wordnet import main
 from tn_fairseq.synonyms import fetch_wordnet

@@ -5,9 +5,9 @@ import itertools
 import json
 
 import pytest
+from files import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from preprocessed import refused
 
 from tn_fairseq.commands.synonyms_build import main
 from tn_fairseq.core.dictionary import load_dictionary

@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
+from files import refused, write
 from lexical_files import swords_content, write_swords
-from preprocessed import refused, write
 from tokenizer_folders import REAL_DATA, with_real_data
 
 from tn_fairseq.synonyms.swords import read_swords, verdict

@@ -3,8 +3,8 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from files import refused
 from helpers import Bomb
-from preprocessed import refused
 from pyarrow import parquet
 
 from tn_fairseq.synonyms.vectors import read_vectors

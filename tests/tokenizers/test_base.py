@@ -2,7 +2,7 @@
 
 import json
 
-from preprocessed import refused, write
+from files import refused, write
 from tokenizer_folders import PIECES, SPECIAL, bert_folder, model_dictionary
 from tokenizers import Tokenizer, models
 

@@ -2,7 +2,7 @@
 
 import pytest
 from fairseq.data.encoders.gpt2_bpe_utils import get_encoder
-from preprocessed import refused, write
+from files import refused, write
 from tokenizer_folders import (
     PIECES,
     REAL_DATA,

@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from preprocessed import refused, write
+from files import refused, write
 from tokenizer_folders import TEXT, bert_folder, every_kind
 
 from tn_fairseq.tokenizers import load_tokenizer

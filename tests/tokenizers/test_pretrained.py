@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from preprocessed import refused
+from files import refused
 from tokenizer_folders import PIECES, SPECIAL, TEXT, bert_folder, sentencepiece_folder
 from tokenizers import pre_tokenizers
 

@@ -1,7 +1,7 @@
 """SentencePiece: its special symbols, and invalid models."""
 
 import sentencepiece
-from preprocessed import refused
+from files import refused
 from tokenizer_folders import model_dictionary, sentencepiece_folder, symbols_of
 
 from tn_fairseq.tokenizers import load_tokenizer

@@ -1,7 +1,7 @@
 """BERT's vocab.txt: its pieces, casing, and invalid vocabularies."""
 
 import pytest
-from preprocessed import refused
+from files import refused
 from tokenizer_folders import PIECES, REAL_DATA, SPECIAL, bert_folder, model_dictionary, symbols_of, with_real_data
 
 from tn_fairseq.core.dictionary import load_dictionary

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from engine_checks import running, wait_until
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools import launching as module

@@ -31,7 +31,7 @@ from ..tools.reporting.layout import align
 from .binarizing import binarizing_parser, cells, percentage, start
 
 if TYPE_CHECKING:
-    from ..tools.preprocessing.glue_data import SplitCounts
+    from ..tools.preprocessing.glue_data import GlueCounts
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -85,7 +85,7 @@ def _tasks(args: argparse.Namespace) -> list[GlueTask]:
     return tasks
 
 
-def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, "SplitCounts"]) -> list[str]:
+def _table(task: GlueTask, splits: dict[str, Examples], counts: dict[str, "GlueCounts"]) -> list[str]:
     """One row for each split."""
     rows = [["split", "examples", "tokens", "unknown", "truncated", "no pieces", "broken rows", "labels"]]
     for split, n in counts.items():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from files import refused
 from omegaconf import OmegaConf
-from preprocessed import refused
 
 from tn_fairseq.__main__ import main
 from tn_fairseq.commands.evaluate_glue import get_parser

@@ -7,7 +7,7 @@ from dataclasses import astuple
 from fractions import Fraction
 
 import pytest
-from preprocessed import refused
+from files import refused
 from tokenizer_folders import REAL_DATA, with_real_data
 
 from tn_fairseq.tools.evaluation.squad_score import f1, normalize_answer, read_predictions, squad_score

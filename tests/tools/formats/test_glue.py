@@ -4,7 +4,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from preprocessed import offline, refused, serve_hub, write
+from files import refused, write
+from preprocessed import offline, serve_hub
 from tokenizer_folders import REAL_DATA, with_real_data
 
 from tn_fairseq.tools.formats.glue import TASKS, Examples, choose_tasks, examples_from_hub, read_examples, read_task

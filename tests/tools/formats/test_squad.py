@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from preprocessed import offline, refused, serve_hub, write
+from files import refused, write
+from preprocessed import offline, serve_hub
 
 from tn_fairseq.tools.formats.squad import SquadExample, examples_from_hub, read_squad, squad_json
 

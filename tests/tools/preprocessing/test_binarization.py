@@ -9,7 +9,8 @@ import pytest
 from fairseq import options
 from fairseq.data import TokenBlockDataset, indexed_dataset
 from fairseq_cli import preprocess
-from preprocessed import contents, refused, released_dictionary, sentences, write
+from files import contents, refused, write
+from preprocessed import released_dictionary, sentences
 from tokenizer_folders import KINDS, SPECIAL, TEXT, bert_folder
 
 from tn_fairseq.tokenizers import load_tokenizer

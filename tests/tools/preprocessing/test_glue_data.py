@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from fairseq import tasks
 from fairseq.data import indexed_dataset
-from preprocessed import contents, refused, released_dictionary, sentences
+from files import contents, refused
+from preprocessed import released_dictionary, sentences
 from tokenizer_folders import bert_folder, sentencepiece_folder
 
 from tn_fairseq.core.configuration import training_config

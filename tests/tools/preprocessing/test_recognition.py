@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from files import refused, write
 from helpers import zstd
-from preprocessed import refused, write
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet
 

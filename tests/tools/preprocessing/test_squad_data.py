@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from fairseq.data import indexed_dataset
-from preprocessed import contents, refused, sentences, write
+from files import contents, refused, write
+from preprocessed import sentences
 from safetensors.numpy import load_file
 from tokenizer_folders import REAL_DATA, bert_folder, every_kind, with_real_data
 

@@ -16,8 +16,9 @@ from pathlib import Path
 import fsspec
 import pyarrow as pa
 import pytest
+from files import contents, refused, write
 from helpers import zstd
-from preprocessed import contents, refused, sentences, write
+from preprocessed import sentences
 from pyarrow import feather, ipc, parquet
 from tokenizer_folders import TEXT, bert_folder
 

@@ -3,8 +3,8 @@
 import sys
 
 import pytest
+from files import refused, write
 from helpers import zstd
-from preprocessed import refused, write
 
 from tn_fairseq.tools.preprocessing.compression import ZSTD_MODULE
 from tn_fairseq.tools.preprocessing.text_files import TextFile, find_files

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from files import contents, refused
 from helpers import FAMILIES, prepare_training, write_split
-from preprocessed import contents, refused
 from scipy.stats import binom
 
 from tn_fairseq.commands.data_twins import main

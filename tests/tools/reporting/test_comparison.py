@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.tools.reporting import comparison
 from tn_fairseq.tools.reporting.comparison import (

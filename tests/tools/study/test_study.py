@@ -13,10 +13,10 @@ import pytest
 import torch
 from engine_checks import wait_until
 from fairseq import options
+from files import refused
 from guides import guide
 from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, run_command, start_command
 from omegaconf import OmegaConf
-from preprocessed import refused
 
 from tn_fairseq.commands.study import main
 from tn_fairseq.core.errors import InputError

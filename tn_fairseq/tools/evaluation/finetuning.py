@@ -23,6 +23,9 @@ from ...core.errors import InputError, exits_as_errors, naming
 from ...core.files import read_json_object, sha256, write_text
 from ...models.base import EncoderModel
 from ..launching import Launcher, launching
+from ..reporting.comparison import Comparison, report_files, write_report
+from ..reporting.report_folder import list_files, report_folder
+from .score_tables import Results, Score
 
 LOCK = ".fine-tuning-lock"
 RESULT, SETTINGS, LOG = "result.json", "settings.json", "train.log"
@@ -347,9 +350,30 @@ def _finish_all(
             bar.update(sum(done.values()) - bar.n)
 
 
-def records(runs: Sequence[Run], results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The result of each run, with its checkpoint, task and seed."""
-    return [
+def scores_of(runs: Sequence[Run], results: Sequence[dict[str, Any]], order: Sequence[Score]) -> Results:
+    """The scores of the validation data by checkpoint, those in the ``order``, with one value for each seed."""
+    scores: dict[str, dict[Score, list[float]]] = {}
+    for run, result in zip(runs, results):
+        for task, metric in order:
+            if task == run.task:
+                scores.setdefault(run.model.name, {}).setdefault((task, metric), []).append(result["valid"][metric])
+    return scores
+
+
+def write_scores(
+    output: Path,
+    name: str,
+    rows: Sequence[Comparison],
+    text: str,
+    runs: Sequence[Run],
+    results: Sequence[dict[str, Any]],
+) -> str:
+    """Write the files of a report, with the result of each run; returns the text to print, which lists them."""
+    records = [
         {"checkpoint": run.model.name, "task": run.task, "seed": run.seed, **result}
         for run, result in zip(runs, results)
     ]
+    files = report_files(name)
+    with report_folder(output, files) as folder:
+        write_report(folder, name, rows, text, runs=records)
+    return "\n".join([text, "", *list_files(output, files)])

@@ -11,23 +11,19 @@ from ...core.errors import InputError
 from ...core.files import write_text
 from ...data.files import load_sentences
 from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
-from ..reporting.comparison import report_files, write_report
 from ..reporting.paper import AVERAGE, GLUE_NOTE, GLUE_ROWS, GLUE_TASKS
-from ..reporting.report_folder import list_files, report_folder
-from .finetuning import FineTuningOptions, Pretrained, Run, plan, read_checkpoints, records, run_all
+from .finetuning import FineTuningOptions, Pretrained, Run, plan, read_checkpoints, run_all, scores_of, write_scores
 from .metrics import metric
 from .predictor import Predictor
-from .score_tables import Score, score_rows, scores_text
+from .score_tables import score_rows, scores_text
 
-NAME = "glue"
-FILES = report_files(NAME)
 HEAD = "sentence_classification_head"
 # file names of test splits that gluebenchmark.com requires
 SUBMISSIONS = {("MNLI", "test"): "MNLI-m.tsv", ("MNLI", "test1"): "MNLI-mm.tsv"}
 
 
 def evaluate_glue(options: FineTuningOptions, tasks: str = "all") -> str:
-    """Finish all runs on some tasks, such as ``RTE,MRPC``, write FILES, and return the text to print.
+    """Finish all runs on some tasks, such as ``RTE,MRPC``, write a report, and return the text to print.
 
     Raises InputError for invalid checkpoints, tasks, data and flags, and for an output that cannot be written.
     """
@@ -37,18 +33,13 @@ def evaluate_glue(options: FineTuningOptions, tasks: str = "all") -> str:
     chosen = choose_tasks(tasks.split(","), there, f"--data {options.data}", remedy)
     runs = [run for task in chosen for run in glue_runs(options, models, task)]
     results = run_all(options, runs, score)
-    scores: dict[str, dict[Score, list[float]]] = {}
-    for run, result in zip(runs, results):
-        name = TASKS[run.task].metrics[0]
-        scores.setdefault(run.model.name, {}).setdefault((run.task, name), []).append(result["valid"][name])
-    rows = score_rows(scores, [(task, TASKS[task].metrics[0]) for task in GLUE_TASKS], options.baseline, averages=True)
+    order = [(task, TASKS[task].metrics[0]) for task in GLUE_TASKS]
+    rows = score_rows(scores_of(runs, results, order), order, options.baseline, averages=True)
     columns = [task for task in GLUE_TASKS if any(task == run.task for run in runs)]
     if len(columns) == len(GLUE_TASKS):  # the paper averages over all tasks
         columns.append(AVERAGE)
     text = scores_text(rows, columns, GLUE_ROWS if options.paper else None, GLUE_NOTE)
-    with report_folder(options.output, FILES) as folder:
-        write_report(folder, NAME, rows, text, runs=records(runs, results))
-    return "\n".join([text, "", *list_files(options.output, FILES)])
+    return write_scores(options.output, "glue", rows, text, runs, results)
 
 
 def glue_runs(options: FineTuningOptions, models: Sequence[Pretrained], task: GlueTask) -> list[Run]:

@@ -12,38 +12,29 @@ from ...core.files import write_text
 from ...data.files import load_sentences
 from ...tasks.squad import HEAD
 from ..formats.squad import SPLITS, SquadExample, read_labeled_squad, read_squad
-from ..reporting.comparison import report_files, write_report
 from ..reporting.paper import SCORES_NOTE, SQUAD_METRICS, SQUAD_ROWS
-from ..reporting.report_folder import list_files, report_folder
 from .answers import best_answers
-from .finetuning import FineTuningOptions, Pretrained, Run, plan, read_checkpoints, records, run_all
+from .finetuning import FineTuningOptions, Pretrained, Run, plan, read_checkpoints, run_all, scores_of, write_scores
 from .predictor import Predictor
-from .score_tables import Score, score_rows, scores_text
+from .score_tables import score_rows, scores_text
 from .squad_score import squad_score
 
 SQUAD = "SQuAD"  # the task's name in results
 EPOCHS = 2
-NAME = "squad"
-FILES = report_files(NAME)
 
 
 def evaluate_squad(options: FineTuningOptions) -> str:
-    """Finish all runs, write FILES, and return the text to print.
+    """Finish all runs, write a report, and return the text to print.
 
     Raises InputError for invalid checkpoints, data and flags, and for an output that cannot be written.
     """
     models = read_checkpoints(options.checkpoints, options.baseline)
     runs = squad_runs(options, models)
     results = run_all(options, runs, score)
-    scores: dict[str, dict[Score, list[float]]] = {}
-    for run, result in zip(runs, results):
-        for name in SQUAD_METRICS:
-            scores.setdefault(run.model.name, {}).setdefault((SQUAD, name), []).append(result["valid"][name])
-    rows = score_rows(scores, [(SQUAD, name) for name in SQUAD_METRICS], options.baseline)
+    order = [(SQUAD, name) for name in SQUAD_METRICS]
+    rows = score_rows(scores_of(runs, results, order), order, options.baseline)
     text = scores_text(rows, SQUAD_METRICS, SQUAD_ROWS if options.paper else None, SCORES_NOTE)
-    with report_folder(options.output, FILES) as folder:
-        write_report(folder, NAME, rows, text, runs=records(runs, results))
-    return "\n".join([text, "", *list_files(options.output, FILES)])
+    return write_scores(options.output, "squad", rows, text, runs, results)
 
 
 def squad_runs(options: FineTuningOptions, models: Sequence[Pretrained]) -> list[Run]:

@@ -23,7 +23,7 @@ BATCH = 10_000  # sentences encoded at a time
 
 
 @dataclass
-class SplitCounts:
+class GlueCounts:
     """Statistics of a split: ``tokens`` includes every ``</s>``, ``pieces`` none; ``empty`` counts sentences."""
 
     examples: int = 0
@@ -53,7 +53,7 @@ def binarize_task(
     destdir: str | Path,
     max_length: int = 128,
     dict_path: str | Path | None = None,
-) -> dict[str, SplitCounts]:
+) -> dict[str, GlueCounts]:
     """Write the task's folder and the tokenizer to ``destdir``; return statistics of each split.
 
     ``max_length`` limits the model's input, including ``<s>`` and every ``</s>``. ``dict_path`` is a released
@@ -107,9 +107,9 @@ def _check_vocabulary(destdir: Path, tokenizer: Tokenizer, dictionary: bytes) ->
 
 def _write_sentences(
     prefixes: Sequence[Path], sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, room: int
-) -> SplitCounts:
+) -> GlueCounts:
     """Write ``prefix``.bin and .idx for each list of sentences."""
-    counts = SplitCounts(examples=len(sentences[0]))
+    counts = GlueCounts(examples=len(sentences[0]))
     writers = [BinaryWriter(prefix, vocabulary.dictionary) for prefix in prefixes]
     for start in tqdm(range(0, counts.examples, BATCH), prefixes[0].name, unit=" batches", leave=None, disable=None):
         encoded = [vocabulary.tokenizer.encode_chunk(column[start : start + BATCH]) for column in sentences]

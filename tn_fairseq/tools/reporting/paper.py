@@ -13,7 +13,6 @@ The paper does not say how many questions: all its EM are multiples of 1/293 and
 
 from typing import NamedTuple
 
-CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")  # ELECTRA without and with its objectives
 HEADING = "from the paper (not ours)"
 
 GLUE_TASKS = ("CoLA", "SST-2", "MRPC", "STS-B", "QQP", "MNLI", "QNLI", "RTE")  # in the paper's order

@@ -21,7 +21,6 @@ class Summary:
     mean: float
     sd: float
     median: float
-    best: float
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Difference:
 def summarize(values: Sequence[float]) -> Summary:
     """Summarize the scores of at least one seed."""
     sd = statistics.stdev(values) if len(values) > 1 else math.nan
-    return Summary(len(values), statistics.fmean(values), sd, statistics.median(values), max(values))
+    return Summary(len(values), statistics.fmean(values), sd, statistics.median(values))
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -104,21 +103,21 @@ def compare(values: Sequence[float], baseline: Sequence[float]) -> Difference:
     return Difference(difference, float(low), float(high), float(p), seeds_needed(pooled_sd))
 
 
-def seeds_needed(sd: float, difference: float = DIFFERENCE) -> int:
-    """The fewest seeds per side for which a two-sided 5% t test detects a true difference with probability 0.8."""
+def seeds_needed(sd: float) -> int:
+    """The fewest seeds per side for which a two-sided 5% t test detects DIFFERENCE with probability 0.8."""
     if sd == 0:
         return 2
     # the number for a test with known standard deviation; a t test needs at least as many
     quantiles = stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)
-    n = max(2, int(2 * (quantiles * sd / difference) ** 2))
-    while power(n, sd, difference) < POWER:
+    n = max(2, int(2 * (quantiles * sd / DIFFERENCE) ** 2))
+    while power(n, sd) < POWER:
         n += 1
     return n
 
 
-def power(n: int, sd: float, difference: float = DIFFERENCE) -> float:
-    """The probability that a two-sided 5% t test with n seeds per side detects a true difference."""
-    freedom, shift = 2 * n - 2, difference / (sd * math.sqrt(2 / n))
+def power(n: int, sd: float) -> float:
+    """The probability that a two-sided 5% t test with n seeds per side detects a true difference of DIFFERENCE."""
+    freedom, shift = 2 * n - 2, DIFFERENCE / (sd * math.sqrt(2 / n))
     critical = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
     return float(stats.nct.sf(critical, freedom, shift) + stats.nct.cdf(-critical, freedom, shift))
 

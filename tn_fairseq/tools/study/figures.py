@@ -269,7 +269,7 @@ def add_earlier(figures: Figures, study: dict[str, Any], runs: Sequence[Run]) ->
     figures.curves |= _rows_by_run([_complete_curve(curve) for curve in study["curves"]], new)
     by_key = {(run.arm, run.seed): run for run in runs}
     for rows, measure in ((figures.rates, "rates"), (figures.elsewhere, "elsewhere")):
-        rows += [row for row in study.get(measure, []) if by_key.get((row["arm"], row["seed"])) in new]
+        rows += [row for row in study[measure] if by_key.get((row["arm"], row["seed"])) in new]
     for row in study["comparisons"]:
         key = (row["group"], row["measure"], row["unit"], row["better"])
         by_seed = row["values"] if row["group"] == FINE_TUNING else {}
@@ -298,7 +298,7 @@ def compare_all(figures: Figures, start: Start) -> list[dict[str, Any]]:
     for row in figures.elsewhere:
         for column in ("accuracy", "loss"):
             _, title, unit, better = RATES[column]
-            key = (OTHER_TEXT, f"{title} on {row.get('text', 'other text')}", unit, better)
+            key = (OTHER_TEXT, f"{title} on {row['text']}", unit, better)
             add(key, row["arm"], row["seed"], row[column])
     for key, values in recovered(figures.rates, start).items():
         measured[key] = values
@@ -465,7 +465,7 @@ def correct(rows: list[dict[str, Any]]) -> None:
     """Add Holm's p values, over all arms and measures of a group."""
     families: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        if row.get("p") is not None:  # words of a study of an older version have none
+        if row["p"] is not None:
             families.setdefault(row["group"], []).append(row)
     for family in families.values():
         for row, p in zip(family, holm([row["p"] for row in family])):

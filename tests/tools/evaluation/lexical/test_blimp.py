@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from files import refused
 from lexical_files import write_blimp
-from preprocessed import refused
 
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.errors import InputError

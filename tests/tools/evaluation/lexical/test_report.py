@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from files import refused
 from helpers import write_data_bin, write_table
 from lexical_files import save_model, swords_content, write_blimp, write_swords
-from preprocessed import refused
 
 from tn_fairseq.commands.evaluate_lexical import main
 from tn_fairseq.core.dictionary import load_dictionary

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.core.vocabulary import word_finder
 from tn_fairseq.tools.evaluation.lexical.word_pairs import mean_cosine, one_piece_pairs, read_word_pairs

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from files import refused
 from fine_tuned import attack_glue, write_glue, write_squad
-from preprocessed import refused
 
 from tn_fairseq.tools.evaluation.robustness.attacks import Example, read_attacks
 from tn_fairseq.tools.formats.squad import SquadExample, read_squad

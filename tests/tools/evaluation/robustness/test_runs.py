@@ -6,7 +6,7 @@ from shutil import copytree, rmtree
 
 import pytest
 import torch
-from preprocessed import refused
+from files import refused
 
 from tn_fairseq.tools.evaluation.robustness.runs import find_runs
 

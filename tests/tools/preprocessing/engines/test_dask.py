@@ -13,7 +13,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 from engine_checks import SQUARES, Consumed, call, dask_cluster, map_until_refused, running, squares, wait_until
-from preprocessed import contents, refused, write
+from files import contents, refused, write
 from pyarrow import parquet
 from tokenizer_folders import TEXT, bert_folder
 

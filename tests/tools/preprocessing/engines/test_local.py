@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from engine_checks import SQUARES, Consumed, call, map_until_refused, running, squares, wait_until
-from preprocessed import write
+from files import write
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.preprocessing.engines import map_chunks, open_engine

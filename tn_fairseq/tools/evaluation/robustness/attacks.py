@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from ....core.errors import InputError
 from ....core.files import read_json, read_json_object
+from ...attacks.glue_files import RECORD
 from ...formats.glue import TASKS, GlueTask, read_examples
 from ...formats.squad import SquadExample, read_labeled_squad
 from ..squad import SQUAD
 
-ATTACK = "attack.json"  # in an attacked GLUE folder
 # dev files of the tasks with classes: the task and the split
 _DEV_FILES = {
     f"{task.name}/{file}": (task, split)
@@ -94,7 +94,7 @@ def _squad_example(example: SquadExample) -> Example:
 def _glue_attacks(name: str, original: Path | None, folder: Path) -> Iterator[Attack]:
     if original is None:
         raise InputError(f"{folder}: {_GIVE_ORIGINAL}")
-    place = folder / ATTACK
+    place = folder / RECORD
     description = read_json_object(place, _GIVE_GLUE)
     changed = description.get("changed")
     if not isinstance(changed, dict) or not any(changed.values()):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ....core.errors import InputError
 from ....core.files import sha256
+from ...attacks.glue_files import RECORD
 from ...reporting.comparison import (
     ATTACKED,
     DROP,
@@ -24,7 +25,7 @@ from ...reporting.paper import HEADING, ROBUSTNESS_NOTE, SQUAD_METRICS, TABLE_5
 from ...reporting.report_folder import list_files, report_folder
 from ..squad import SQUAD
 from .attacked_predictions import Texts, predict
-from .attacks import ATTACK, Attack, read_attacks
+from .attacks import Attack, read_attacks
 from .runs import FineTuned, find_runs
 from .scores import Predictions, attack_rows
 
@@ -127,7 +128,7 @@ def robustness_text(
 
 
 def _description(attack: Attack) -> dict[str, Any]:
-    file = attack.path / ATTACK if attack.path.is_dir() else attack.path
+    file = attack.path / RECORD if attack.path.is_dir() else attack.path
     examples = {"examples": len(attack.attacked), "total": attack.total}
     description = {"attack": attack.name, "data": attack.data, **examples, "file": str(file), "sha256": sha256(file)}
     return {**description, "settings": attack.settings}
