@@ -57,7 +57,7 @@ def test_permissions_of_tensor_files_follow_the_umask(umask, tmp_path):
     [
         (b"one\ntwo\xff", "utf-8", ", line 2: not UTF-8 (byte 7); convert it to UTF-8, or take another"),
         (b"\xef\xbb\xbfone\ntwo\xff", "utf-8-sig", ", line 2: not UTF-8 (byte 10); convert"),
-        ("one".encode("utf-16"), "utf-8", ": not UTF-8, but UTF-16; convert it to UTF-8, or take another"),
+        ("one".encode("utf-16"), "utf-8", ": not UTF-8, but UTF-16; save it as text in UTF-8, or take another"),
         (gzip.compress(b"{}", mtime=0), "utf-8", ": not UTF-8, but compressed with gzip; unpack it, or take another"),
         (b"", "utf-8", ", line 1: not valid JSON (Expecting value); take another"),
         (b'\xef\xbb\xbf{"a": 1}', "utf-8", ", line 1: not valid JSON (Unexpected UTF-8 BOM"),

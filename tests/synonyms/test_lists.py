@@ -110,6 +110,7 @@ def test_symmetric_is_both_directions(build, write, name):
             "pairs",
             {"big": ["huge", "large", "small"]},
         ),  # score, then order
+        ("big\thuge\t-1\nbig\tsmall\t0\nbig\tlarge\t1\n", "pairs", {"big": ["large", "small", "huge"]}),  # no index
         ("big,large,1\nbig,huge,2\nbig,large,3\n", "pairs", {"big": ["large", "huge"]}),  # the best score counts
         ("score,Synonym,note,WORD\n2,large,x,big\n,huge,,big\n", "pairs", {"big": ["large", "huge"]}),
         ('word,synonym\n"big","large"\nbig,"huge, vast"\n', "pairs", {"big": ["large", "huge"]}),

@@ -68,7 +68,7 @@ def read_text(path: str | Path, remedy: str, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         for mark, kind in OTHER_FILES.items():
             if content.startswith(mark):
-                advice = "convert it to UTF-8" if kind.startswith("UTF") else "unpack it"
+                advice = "unpack it" if kind.startswith("compressed") else "save it as text in UTF-8"
                 raise InputError(f"{path}: not UTF-8, but {kind}; {advice}, or {remedy}") from None
         start = error.start + len(content) - len(error.object)  # error.object lacks the byte order mark
         line = content.count(b"\n", 0, start) + 1

@@ -86,7 +86,7 @@ def test_tasks_are_chosen_in_the_order_given_or_all_in_the_papers_order():
 @pytest.mark.parametrize(("task", "split", "text", "sentences", "labels"), FILES)
 def test_official_files(tmp_path, task, split, text, sentences, labels):
     expected = Examples(sentences, None if labels is None else list(labels))
-    for lines in (text, text.replace("\r\n", "\n").removesuffix("\n").replace("\n", "\r\n")):
+    for lines in (text, text.replace("\r\n", "\n").removesuffix("\n").replace("\n", "\r\n"), text + "\n\r\n\n"):
         write_split(tmp_path, task, split, lines)
         assert read_examples(tmp_path, TASKS[task], split) == expected
 

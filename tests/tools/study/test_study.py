@@ -254,6 +254,10 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(finished, tmp_pat
     assert refusal(tmp_path / "missing.json").startswith(f"error: {tmp_path / 'missing.json'}: ")
     (tmp_path / "empty.json").write_text('{"starts": {"scratch": {}}}')
     assert "empty.json: is not the study.json of a study; give" in refusal(tmp_path / "empty.json")
+    incomplete = json.loads((folder / "study.json").read_text())
+    del incomplete["starts"]["scratch"]["elsewhere"]
+    (tmp_path / "incomplete.json").write_text(json.dumps(incomplete))
+    assert "incomplete.json: is not the study.json of a study" in refusal(tmp_path / "incomplete.json")
     for key, value in (
         ("updates", 7),
         ("measures.squad.prepare.0.command", "cp a b"),

@@ -122,7 +122,7 @@ def check_files(folder: Path, task: GlueTask) -> None:
         if not _is_test(split) and not (folder / name).is_file():
             if folder.parent.is_file():
                 raise InputError(f"{folder.parent}: a file, not a folder; unpack it, and give its folder")
-            if (folder.parent / name).is_file():
+            if not folder.is_dir() and (folder.parent / name).is_file():
                 raise InputError(f"{folder.parent}: a folder of one task; give the folder that contains {task.name}")
             raise InputError(f"{folder / name}: does not exist; {REMEDY}, or name other tasks with --task")
 

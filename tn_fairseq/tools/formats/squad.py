@@ -16,7 +16,8 @@ from . import load_from_hub
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 HUB_DATASET = "rajpurkar/squad"
-_REMEDY = "give a file in SQuAD 1.1's JSON format (an export of the library datasets has another one)"
+_REMEDY = "give a file in SQuAD 1.1's JSON format"
+_FLAT = f"{_REMEDY}, not an export of Hugging Face's library datasets"
 _member = partial(member, remedy=_REMEDY)
 
 
@@ -42,7 +43,7 @@ def read_squad(path: str | Path) -> list[SquadExample]:
     warning. Raises InputError, with the place in the file, for another format, SQuAD 2.0, duplicate ids, or if most
     answers are not in their contexts.
     """
-    examples = _examples(_questions(read_json(path, _REMEDY, "utf-8-sig"), f"{path}: "), str(path))
+    examples = _examples(_questions(read_json(path, _FLAT, "utf-8-sig"), f"{path}: "), str(path))
     if not examples:
         raise InputError(f"{path}: contains no questions; {_REMEDY}")
     return examples
@@ -87,8 +88,8 @@ def squad_json(examples: Iterable[SquadExample]) -> dict[str, Any]:
 
 def _questions(content: object, place: str) -> Iterator[tuple[str, str, str, Any]]:
     """The place in the file, the article's title, the context, and the content of each question."""
-    for i, article in enumerate(_member(content, "data", list, place)):
-        paragraphs = _member(article, "paragraphs", list, f"{place}data[{i}].")
+    for i, article in enumerate(member(content, "data", list, place, _FLAT)):
+        paragraphs = member(article, "paragraphs", list, f"{place}data[{i}].", _FLAT)
         has_title = article.get("title") is not None
         title = _member(article, "title", str, f"{place}data[{i}].") if has_title else ""
         for j, paragraph in enumerate(paragraphs):

@@ -61,7 +61,7 @@ LEXICAL = {
 MEASURE_AGAIN = f"delete {COMMAND} in its folder to measure again"  # without fine-tuning again
 
 # what ``collect_start`` returns
-START_KEYS = {"runs", "curves", "rates", "comparisons", "tokens_per_second"}
+START_KEYS = {"runs", "curves", "rates", "elsewhere", "comparisons", "tokens_per_second"}
 
 # columns of a comparison that study.json omits if there is nothing to say
 OPTIONAL = ("values", "difference", "low", "high", "p", "holm", "margin", "equivalent", "detectable")

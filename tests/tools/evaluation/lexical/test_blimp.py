@@ -114,9 +114,10 @@ def test_unusual_lines_are_read_and_other_files_are_named(tmp_path, caplog):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("data/", "")
         archive.writestr("data/x.jsonl", f"\ufeff{line}\r\n{line}\n\n")
+        archive.writestr("data/empty.jsonl", "\n")
         archive.writestr("data/y.json", f"{line}\n")
     assert read_blimp(tmp_path / "a.zip") == [("a\u0085b", "b", "c", "d")] * 2
-    assert "a.zip: not read, because its name does not end with .jsonl: data/y.json" in caplog.text
+    assert "a.zip: 1 files whose names lack .jsonl are not read, such as 'data/y.json'" in caplog.text
 
 
 @pytest.mark.skipif("TN_FAIRSEQ_DATA" not in os.environ, reason="needs the real data")

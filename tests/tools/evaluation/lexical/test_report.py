@@ -188,8 +188,16 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     assert "none of its targets is one piece" in refusal(swords=swords, without=("word-pairs", "blimp"))
     assert "not a zip file" in refusal(bert, blimp=table)
     assert "not UTF-8, but compressed with gzip" in refusal(bert, word_pairs=world["swords"])
-    assert "1 of 2 pairs are two one-piece words in the vocabulary" in refusal(
+    assert "1 of 2 pairs are two one-piece words in the vocabulary, which lacks 'unknowable'; give" in refusal(
         bert, word_pairs=tmp_path / "other" / "pairs.txt"
+    )
+    (tmp_path / "same.txt").write_text("dog\tdog\t1\ncat\tcat\t2\n")
+    assert "0 of 2 pairs are two one-piece words in the vocabulary; give" in refusal(
+        bert, word_pairs=tmp_path / "same.txt"
+    )
+    (tmp_path / "equal.txt").write_text("dog\tcat\t3\ntotal\tsum\t3\n")
+    assert "2 of 2 pairs are two one-piece words, all with the similarity 3; give pairs that differ" in refusal(
+        bert, word_pairs=tmp_path / "equal.txt"
     )
     twice = ["--word-pairs", world["word-pairs"], tmp_path / "other" / "pairs.txt"]
     assert "two files are named pairs" in refusal(bert, *twice, without=("word-pairs",))

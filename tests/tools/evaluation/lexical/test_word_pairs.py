@@ -24,6 +24,7 @@ SIMLEX = "word1\tword2\tPOS\tSimLex999\tconc(w1)\tSD(SimLex)\nold\tnew\tA\t1.58\
         "old new 1.58\nhard soft 2",
         "old;new;1.58\nhard;soft;2",
         '"word1","word2","score"\n"old","new",1.58\n"hard","soft",2\n',
+        " old, new, 1.58\nhard, soft, 2\n",
         WORDSIM,
         WORDSIM.replace(",", "\t"),
         "Word 1\tWord 2\tHuman (mean)\t1\t2\nold\tnew\t1.58\t1\t2\t\nhard\tsoft\t2.00\t2\n",  # its parts
@@ -43,11 +44,15 @@ def test_published_formats(text, tmp_path):
         (b"old\tnew\tmuch\n", "line 1: not two words and a number"),
         (b"old\tnew\tnan\n", "line 1: not two words and a number"),
         (b"old\tnew\tmuch\nhard\tsoft\t2\n", "line 1: not two words and a number"),
+        (b"hot dog bun 3 4\ntiger cat 4 5 6\n", "line 2: not two words and a number"),
+        (b"old\tnew\tA\t\t5\nhard\tsoft\tA\t2\t5\n", "line 2: not two words and a number"),
+        (b"old\tnew\t1\nhard\t\t2\n", "line 2: not two words and a number"),
+        (b"old,new,1\n" + b"a" * 200_000 + b",b,1\n", "line 2: not two words and a number"),
         (b"POS,word_1,word_2,accepted\nA,old,new,1\n", "line 1: not two words and a number"),
         (b"word1,word2,score\nold,new,\n", "line 2: not two words and a number"),
         (b"1\told\tnew\t3.5\n", "line 1: not two words and a number"),
         (SIMLEX.replace("\t2\t3\t1", "").encode(), "line 4: not two words and a number"),
-        ("old\tnew\t1.58\n".encode("utf-16"), "not UTF-8, but UTF-16; convert it to UTF-8"),
+        ("old\tnew\t1.58\n".encode("utf-16"), "not UTF-8, but UTF-16; save it as text in UTF-8"),
         (gzip.compress(b"old\tnew\t1\n", mtime=0), "not UTF-8, but compressed with gzip; unpack it"),
         (b"old\tnew\t1\n\xff", "line 2: not UTF-8"),
         (b"old\tnew\t1\n", "contains 1 word pairs, too few"),
@@ -58,6 +63,16 @@ def test_other_formats_get_one_line(text, expected, tmp_path):
     (tmp_path / "pairs.txt").write_bytes(text)
     message = refused(read_word_pairs, tmp_path / "pairs.txt")
     assert f"{tmp_path / 'pairs.txt'}" in message and expected in message
+
+
+def test_words_can_have_several_parts_if_a_sign_separates_them(tmp_path):
+    (tmp_path / "p").write_text("old town\tnew\t1\nhard\tsoft drink\t2\n")
+    assert read_word_pairs(tmp_path / "p") == [("old town", "new", 1), ("hard", "soft drink", 2)]
+
+
+def test_the_similarity_is_the_column_of_simlex_also_if_it_is_not_the_first_number(tmp_path):
+    (tmp_path / "p").write_text("word1\tword2\tconc(w1)\tSimLex999\nold\tnew\t2.7\t1.58\nhard\tsoft\t3\t2\n")
+    assert read_word_pairs(tmp_path / "p") == [("old", "new", 1.58), ("hard", "soft", 2)]
 
 
 def test_pairs_of_the_same_word_or_of_several_pieces_are_left_out(tmp_path):

@@ -5,6 +5,7 @@ The data are BLiMP.zip of github.com/alexwarstadt/blimp: 67 files of 1,000 pairs
 
 import json
 import logging
+import lzma
 import struct
 import zipfile
 import zlib
@@ -52,18 +53,18 @@ def read_blimp(path: str | Path, pairs_per_file: int | None = None) -> list[Mini
             others = [name for name in names if not name.endswith((".jsonl", "/"))]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or first_line(error)}; {_REMEDY}") from None
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError, RuntimeError) as error:
         # an encrypted archive is a RuntimeError, and so is an unknown compression
         raise InputError(f"{path}: damaged, or not a zip file ({first_line(error)}); {_REMEDY}") from None
     pairs = []
     for name, text in files.items():
-        lines = text.rstrip().split("\n")  # a sentence may contain other separators of lines
+        lines = text.rstrip().split("\n") if text.strip() else []  # a sentence may contain other separators of lines
         chosen = np.arange(len(lines))
         if pairs_per_file is not None and pairs_per_file < len(lines):
             chosen = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(len(lines))[:pairs_per_file])
         pairs += [_pair(lines[number], f"{path}: {name}, line {number + 1}") for number in chosen]
     if others:
-        logger.warning(f"{path}: not read, because its name does not end with .jsonl: {', '.join(others)}")
+        logger.warning(f"{path}: {len(others):,} files whose names lack .jsonl are not read, such as {others[0]!r}")
     if not pairs:
         raise InputError(f"{path}: contains no pairs in files *.jsonl; {_REMEDY}")
     return pairs

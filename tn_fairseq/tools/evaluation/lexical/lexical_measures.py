@@ -129,8 +129,9 @@ def _similarities(paths: Sequence[Path], vocabulary: Words) -> Part:
         ids, gold = one_piece_pairs(rated, find)
         share = f"{len(ids):,} of {len(rated):,} pairs are two one-piece words"
         if len(ids) < 2:
-            unknown = next((word for pair in rated for word in pair[:2] if find(word) is None), "")
-            raise InputError(f"{path}: {share} in the vocabulary, which lacks {unknown!r}; {OTHER_DATA}")
+            unknown = [word for pair in rated for word in pair[:2] if find(word) is None]
+            lacks = f", which lacks {unknown[0]!r}" if unknown else ""
+            raise InputError(f"{path}: {share} in the vocabulary{lacks}; {OTHER_DATA}")
         if len(set(gold)) == 1:
             raise InputError(f"{path}: {share}, all with the similarity {gold[0]:g}; give pairs that differ")
         pairs[Measure(path.stem, SPEARMAN, statistic=rank_correlation)] = ids, gold

@@ -1,8 +1,8 @@
 """Word pairs with a similarity that people gave them, and how well the input word embeddings agree with it.
 
-Each line starts with two words. The similarity is the first number after them, so that one reader is enough for
-WordSim-353 (Finkelstein et al. 2002; its part for similarity: Agirre et al. 2009), MEN (Bruni et al. 2014, natural
-form), SimLex-999 (Hill et al. 2015), SimVerb-3500 (Gerz et al. 2016) and others, with or without a heading.
+Each line starts with two words. The similarity is the first number after them, or the column SimLex999 if a heading
+has one. So one reader is enough for WordSim-353 (Finkelstein et al. 2002; its part for similarity: Agirre et al. 2009),
+MEN (Bruni et al. 2014, natural form), SimLex-999 (Hill et al. 2015), SimVerb-3500 (Gerz et al. 2016) and others.
 """
 
 import csv
@@ -19,6 +19,7 @@ from torch import Tensor
 from ....core.errors import InputError
 from ....core.files import read_text
 
+SIMLEX_COLUMN = "SimLex999"
 _SEPARATORS = "\t", ",", ";"  # else spaces
 _REMEDY = "give a file of lines 'word word similarity', such as SimLex-999.txt"
 
@@ -40,13 +41,14 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
     filled = [(number, line.strip(" ")) for number, line in enumerate(lines, start=1) if line.strip()]
     separator = next((each for each in _SEPARATORS if filled and filled[0][1].count(each) > 1), None)
     rows = [(number, _split(line, separator)) for number, line in filled]
-    if rows and _is_heading(rows[0][1]):
-        del rows[0]
-    place = _first_number(rows[0][1]) if rows else None
+    heading = rows.pop(0)[1] if rows and _is_heading(rows[0][1]) else []
+    named = heading.index(SIMLEX_COLUMN) if SIMLEX_COLUMN in heading else None
+    place = _first_number(rows[0][1]) if rows and named is None else named
     pairs = []
     for number, fields in rows:
-        similarity = _number(fields[place]) if place is not None and len(fields) > place else None
-        if similarity is None or any(_number(word) is not None for word in fields[:2]):
+        text = fields[place] if place is not None and len(fields) > place else ""
+        similarity = _number(text) if named is not None or _first_number(fields) == place else None
+        if similarity is None or any(not word or _number(word) is not None for word in fields[:2]):
             raise InputError(f"{path}, line {number}: not two words and a number; {_REMEDY}")
         pairs.append(WordPair(fields[0], fields[1], similarity))
     if len(pairs) < 2:
