@@ -17,6 +17,7 @@ import sys
 from itertools import product
 from pathlib import Path
 
+from benchmark import CRITERIA
 from tqdm import tqdm
 
 from tn_fairseq.core.files import write_atomically
@@ -24,7 +25,6 @@ from tn_fairseq.tools.reporting.layout import align
 from tn_fairseq.tools.reporting.training_log import read_records
 
 ROOT = Path(__file__).resolve().parents[1]
-CRITERIA = ("electra", "mlm_hard_correction", "mlm_soft_reg", "mlm_sent_kl")  # plain, and the paper's
 PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}
 
 
