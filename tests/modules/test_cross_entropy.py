@@ -50,7 +50,7 @@ def test_soft_targets_have_the_value_and_gradient_of_a_naive_mixture(rows, entri
     theirs[:, 60:] = -torch.inf  # words that the target leaves out
     targets, weights, scale = torch.randint(60, (rows,)), torch.rand(rows), torch.rand(rows)
     ours = logits.clone().requires_grad_()
-    losses = soft_cross_entropy(ours, targets, theirs, weights, temperature)
+    losses = soft_cross_entropy(ours, targets, theirs, weights, temperature).losses
     (losses * scale).sum().backward()
     naive = logits.double().requires_grad_()
     target = weights.unsqueeze(1) * (theirs.double() / temperature).softmax(dim=1)

@@ -19,11 +19,10 @@ from fairseq.utils import get_perplexity
 from omegaconf import II, OmegaConf, open_dict
 from torch import Tensor, nn
 
-from ..core.errors import InputError, naming, one_line_errors
+from ..core.errors import InputError, one_line_errors
 from ..core.synonym_table import load_synonym_table
 from ..data.files import count_symbols
-from ..models.base import EncoderModel
-from ..models.loading import check_masked_lm, load
+from ..models.loading import load_reader
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, SampleSize, add_up
 from ..objectives.mlm_distillation import EMA
@@ -64,41 +63,20 @@ class MaskedLMCriterion(FairseqCriterion):
             self.padding_idx,
             synonyms,
             continues_word,
-            load_judge=partial(self.load_model, "--correction-judge"),
+            load_judge=partial(load_reader, task, "--correction-judge"),
             load_teacher=partial(self.load_teacher, cfg),
             count_tokens=self.count_tokens,
         )
 
-    def load_model(self, flag: str, path: str) -> Any:
-        """The model of a checkpoint with the task's dictionary, in evaluation mode.
-
-        Raises InputError for another file, and for a model with fewer positions than the task's texts have.
-        """
-        with naming(flag):
-            checkpoint = check_masked_lm(Path(path), self.task.source_dictionary)
-            model = load(checkpoint, Path(utils.split_paths(self.task.cfg.data)[0])).model
-        if getattr(self.task.cfg, "document_attention", False) and not isinstance(model, EncoderModel):
-            raise InputError(
-                f"{flag} {path}: a RoBERTa attends across documents, but the model does not with --document-attention; "
-                "give one of our electra_* and bert_* models"
-            )
-        longest, limit = self.task.max_positions(), model.max_positions()
-        if isinstance(longest, int) and longest > limit:
-            raise InputError(
-                f"{flag} {path}: has {limit} positions, but --tokens-per-sample is {longest}; shorten the text, or "
-                "give another model"
-            )
-        return model
-
     def load_teacher(self, cfg: Any, path: str) -> Optional[nn.Module]:
-        """As ``load_model``, with a warning if the student may replace it; None for the moving average.
+        """As ``load_reader``, with a warning if the student may replace it; None for the moving average.
 
         The moving average comes with each batch.
         """
         if path == EMA:
             return None
         flag = "--distillation-teacher"
-        teacher = self.load_model(flag, path)
+        teacher = load_reader(self.task, flag, path)
         if cfg.save_dir and Path(path).resolve().parent == Path(cfg.save_dir).resolve():
             logger.warning(
                 f"{flag} {path}: is in --save-dir, so the student may replace its teacher, or resume from it; give "

@@ -9,15 +9,17 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
 from ..core.corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
+from ..core.errors import InputError
 from ..modules.transformer_encoder import layout
 from .blocks import BlockDataset
+from .drawn_folder import DrawnFolder
 
 
 class MaskedTokensDataset(FairseqDataset):
     """Masks the blocks of another dataset, differently in every epoch, but identically after resuming.
 
-    The masks of a block, and the random numbers for a model's draws, depend only on the seed, the epoch and the block,
-    not on its batch or worker.
+    The masks of a block, and the random numbers for a model's draws, depend only on their seed, the epoch and the
+    block, not on its batch or worker. With ``drawn``, an epoch has the masks of one version of the folder.
     """
 
     def __init__(
@@ -29,8 +31,13 @@ class MaskedTokensDataset(FairseqDataset):
         leave_unmasked_prob: float,
         random_token_prob: float,
         starts_word: Callable[[np.ndarray], np.ndarray] | None = None,
+        order_seed: int | None = None,
+        drawn: DrawnFolder | None = None,
     ):
-        """`starts_word` finds the tokens that begin a word, (B, T) -> (B, T); then only complete words are masked."""
+        """`starts_word` finds the tokens that begin a word, (B, T) -> (B, T); then only complete words are masked.
+
+        `order_seed` decides the order of the blocks, and `seed` everything else.
+        """
         super().__init__()
         self.blocks = blocks
         self.sizes = blocks.sizes
@@ -38,7 +45,7 @@ class MaskedTokensDataset(FairseqDataset):
         self.mask_index = len(dictionary) - 1  # <mask> is the dictionary's last symbol
         self.is_maskable = np.ones(len(dictionary), dtype=bool)
         self.is_maskable[[dictionary.bos(), dictionary.pad(), dictionary.eos(), self.mask_index]] = False
-        self.seed = seed
+        self.seed, self.drawn = seed, drawn
         self.epoch = 1
         self.starts_word = starts_word
         self.mask_prob = mask_prob
@@ -48,11 +55,12 @@ class MaskedTokensDataset(FairseqDataset):
             "random_token_prob": random_token_prob,
             "random_token_range": (dictionary.nspecial, self.mask_index),
         }
-        with data_utils.numpy_seed(seed):
+        with data_utils.numpy_seed(seed if order_seed is None else order_seed):
             self.shuffled_indices = np.random.permutation(len(blocks))
 
     def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
+        """Choose the masks of an epoch."""
+        self.epoch = epoch if self.drawn is None else self.drawn.version_of(epoch)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -82,6 +90,7 @@ class MaskedTokensDataset(FairseqDataset):
         `masked_indices`, (N), are the masked positions in the flattened batch; they save the GPU a synchronization.
         `uniform_draws`, (N) in [0, 1), are random numbers for drawing their replacements. `mask_thresholds`, (N), are
         the smallest values of ``mask_prob`` at which they are masked, in an array, which fairseq leaves on the CPU.
+        `draws` are the words that a teacher drew there, and how often, (N, K) each.
         """
         if not len(samples):
             return {}
@@ -104,6 +113,11 @@ class MaskedTokensDataset(FairseqDataset):
         target.ravel()[masked] = masked_tokens
         inputs = self.blocks.inputs(torch.from_numpy(tokens))
         lengths = torch.from_numpy(token_counts)
+        draws = {}
+        if self.drawn is not None:
+            draws["draws"] = self.drawn.of(self.epoch, indices).padded(self.drawn.draws)
+            if len(draws["draws"][0]) != len(masked):
+                raise InputError(f"{self.drawn.path}: other positions are masked; run tn-fairseq data teach again")
         return {
             "id": torch.from_numpy(indices),
             "nsentences": len(tokens),
@@ -119,6 +133,7 @@ class MaskedTokensDataset(FairseqDataset):
             "uniform_draws": torch.from_numpy(to_uniform(draw, digits=24)),
             "mask_thresholds": thresholds.ravel()[masked],
             "target": torch.from_numpy(target),
+            **draws,
         }
 
 

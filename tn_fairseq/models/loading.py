@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from fairseq import tasks
+from fairseq import tasks, utils
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.models.roberta import RobertaModel
@@ -20,7 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
 from ..core.checkpoints import check_dictionary, import_first, load_checkpoint, registered_name, updates_of
-from ..core.errors import InputError, first_line
+from ..core.errors import InputError, first_line, naming
 from .base import SIZES, EncoderModel
 from .electra import ElectraModel
 
@@ -93,6 +93,28 @@ def load(checkpoint: Checkpoint, data_bin: Path) -> Loaded:
     _load_parameters(model, state["model"], checkpoint.path, model_cfg=cfg.model)
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return Loaded(model, task, cfg.dataset, cfg.criterion)
+
+
+def load_reader(task: Any, flag: str, path: str | Path) -> Any:
+    """The model of a checkpoint that reads the masked text of a task, in evaluation mode; ``flag`` names it in errors.
+
+    Raises InputError for another file, another dictionary, and a model with fewer positions than the texts have.
+    """
+    with naming(flag):
+        checkpoint = check_masked_lm(Path(path), task.source_dictionary)
+        model = load(checkpoint, Path(utils.split_paths(task.cfg.data)[0])).model
+    if getattr(task.cfg, "document_attention", False) and not isinstance(model, EncoderModel):
+        raise InputError(
+            f"{flag} {path}: a RoBERTa attends across documents, but the model does not with --document-attention; "
+            "give one of our electra_* and bert_* models"
+        )
+    longest, limit = task.max_positions(), model.max_positions()
+    if isinstance(longest, int) and longest > limit:
+        raise InputError(
+            f"{flag} {path}: has {limit} positions, but --tokens-per-sample is {longest}; shorten the text, or "
+            "give another model"
+        )
+    return model
 
 
 def load_ours(path: str | Path) -> tuple[dict[str, Any], type[EncoderModel]]:

@@ -101,7 +101,7 @@ class Objective(nn.Module):
     # options that have no effect without one
     discriminator_options: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     sums_all_positions = False  # whether losses are added up with zeros between them, as transformers does
-    trains_on_nll = True  # whether the loss of plain masked LM gets a gradient
+    computes_nll = False  # whether masked_lm_losses gets None, and logs the sum of the plain losses as "nll"
     # options that must not be negative, that must be positive, and that must be between 0 and 1
     weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     temperatures: tuple[str, ...] = ("generator_temperature",)
@@ -209,8 +209,10 @@ class Objective(nn.Module):
         the masked positions and padding elsewhere, and the numbers ``ntokens`` and ``nsentences``.
         """
         output, masked = self.run(model, sample)
-        nll = functional.masked_lm(masked.logits if self.trains_on_nll else masked.logits.detach(), masked.targets)
+        nll: Any = None if self.computes_nll else functional.masked_lm(masked.logits, masked.targets)
         losses, logs = self.masked_lm_losses(sample, masked, nll)
+        if nll is not None:
+            logs = {"nll": nll.detach().sum(), **logs}
         weights, sample_size = self.masked_lm_weights(masked)
         losses = losses if weights is None else weights * losses
         loss = functional.total(losses, masked.masked_tokens if self.sums_all_positions else None)
@@ -232,7 +234,6 @@ class Objective(nn.Module):
             "nsentences": sample["nsentences"],
             "sample_size": sample_size,
             "masked": masked_count,
-            "nll": nll.detach().sum(),
             "correct": masked.predictions.eq(masked.targets).sum(),
             **self.count_false_negatives(masked),
             **logs,

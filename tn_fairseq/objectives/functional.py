@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..modules.cross_entropy import cross_entropy, soft_cross_entropy
+from ..modules.cross_entropy import SoftCrossEntropy, cross_entropy, soft_cross_entropy, sparse_cross_entropy
 
 
 def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
@@ -58,8 +58,8 @@ def synonym_gain(logits: Tensor, targets: Tensor, synonyms: Tensor, weight: floa
 
 def distillation(
     logits: Tensor, targets: Tensor, teacher_logits: Tensor, weight: float | Tensor, temperature: float = 1.0
-) -> Tensor:
-    """-sum of t_k(v) log p(v | s~) over v: (N, V), (N), (N, V) -> (N), in nats.
+) -> SoftCrossEntropy:
+    """-sum of t_k(v) log p(v | s~) over v: (N, V), (N), (N, V) -> losses (N), in nats, with the logsumexps used.
 
     The target is t_k(v) = (1 - `weight`) [v = w_k] + `weight` q_k(v), where q_k is the softmax of the teacher's logits
     divided by the temperature (Hinton et al. 2015, "Distilling the Knowledge in a Neural Network"). The weight is one
@@ -69,6 +69,19 @@ def distillation(
     # torch.as_tensor would copy a number to a GPU, and wait for it
     share = weight.float() if isinstance(weight, Tensor) else torch.full_like(targets, weight, dtype=torch.float32)
     return soft_cross_entropy(logits, targets, teacher_logits.detach(), share, temperature)
+
+
+def distillation_from_draws(
+    logits: Tensor, targets: Tensor, words: Tensor, shares: Tensor, weight: float
+) -> tuple[Tensor, Tensor]:
+    """`distillation` with an estimate of q_k: (N, V), (N), (N, K), (N, K) -> losses (N), in nats, and logsumexps (N).
+
+    The estimate c_k gives each of the K `words` its share of the teacher's draws, and 0 to all other words, so the mean
+    of the gradient is that of the complete teacher (Anshumann et al. 2025, "Sparse Logit Sampling", section 4).
+    """
+    gold = shares.new_full((len(targets), 1), 1 - weight)
+    words, shares = torch.cat([targets.unsqueeze(1), words], dim=1), torch.cat([gold, weight * shares], dim=1)
+    return sparse_cross_entropy(logits, words, shares)
 
 
 def only_synonyms(teacher_logits: Tensor, targets: Tensor, synonyms: Tensor) -> Tensor:

@@ -23,6 +23,9 @@ class DistillationConfig(ObjectiveConfig):
         default=None,
         metadata={"help": "a checkpoint with the same dictionary, or ema (the moving average of --store-ema)"},
     )
+    distillation_draws: Optional[str] = field(
+        default=None, metadata={"help": "a folder of tn-fairseq data teach, instead of a teacher"}
+    )
     distillation_weight: float = field(
         default=1.0, metadata={"help": "share of the teacher in the target, between 0 (plain masked LM) and 1"}
     )
@@ -41,7 +44,7 @@ class DistillationConfig(ObjectiveConfig):
 
 
 class Distillation(Objective):
-    """Masked LM toward the distribution of a teacher, which reads the same masked text.
+    """Masked LM toward the distribution of a teacher, which reads the same masked text, or has read it.
 
     A wrong word is punished as much as the teacher finds it implausible in its context. Hard correction uses a
     thesaurus instead, and drops the loss.
@@ -67,12 +70,17 @@ class Distillation(Objective):
     ) -> None:
         super().__init__(cfg, *table, **options)
         self.is_plain = cfg.distillation_weight == 0
-        self.trains_on_nll = self.is_plain
+        self.computes_nll = not self.is_plain
         self.teacher: list[Optional[nn.Module]] = [None]
         if self.is_plain:
             return
         if cfg.distillation_teacher is None:
-            raise InputError("--criterion mlm_distillation needs --distillation-teacher CHECKPOINT, of a better model")
+            for name in ("distillation_words", "distillation_control", "distillation_temperature"):
+                if not self._is_default(name):
+                    raise InputError(f"--{name.replace('_', '-')} needs --distillation-teacher CHECKPOINT")
+            return
+        if cfg.distillation_draws is not None:
+            raise InputError("--distillation-teacher and --distillation-draws exclude each other; omit one of them")
         if load_teacher is not None:
             # in a list, so that it is not a part of the objective, which fairseq would train and save
             self.teacher = [load_teacher(cfg.distillation_teacher)]
@@ -96,21 +104,41 @@ class Distillation(Objective):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.is_plain:
             return nll, {}
-        (teacher,) = self.teacher
+        teacher: Any = self.teacher[0]
+        draws = sample.get("draws")
+        if teacher is not None and draws is not None:
+            raise InputError("a batch has draws, but there is also a teacher; omit --distillation-teacher")
         if teacher is None:
             teacher = sample.get("ema_model")
-        if teacher is None:
-            if torch.is_grad_enabled():
+        own, targets = masked.logits, masked.targets
+        if teacher is None and draws is None:
+            if not torch.is_grad_enabled():  # in validation, which has no draws, and no moving average
+                nll = functional.masked_lm(own, targets)
+                return nll, {"nll": nll.sum()}
+            if self.cfg.distillation_teacher == EMA:
                 raise InputError("--distillation-teacher ema needs --store-ema and --task electra")
-            return nll, {}  # without a teacher, in validation
-        logits = self.read(teacher, sample, masked)
-        teacher_sums = (
-            log_probabilities(logits, torch.stack([masked.targets, masked.predictions], dim=1)).exp().sum(dim=0)
-        )
-        logs = {"teacher_gold": teacher_sums[0], "teacher_prediction": teacher_sums[1]}
-        logits, weight = self.target(sample, masked, logits)
-        temperature = self.cfg.distillation_temperature
-        return functional.distillation(masked.logits, masked.targets, logits, weight, temperature), logs
+            raise InputError(
+                f"--criterion {self.name} needs --distillation-teacher CHECKPOINT, of a better model, or "
+                "--distillation-draws FOLDER, from tn-fairseq data teach, with --task electra"
+            )
+        both = torch.stack([targets, masked.predictions], dim=1)
+        if draws is not None:
+            words, counts = draws
+            shares = counts / counts.sum(dim=1, keepdim=True)
+            weight: Any = self.cfg.distillation_weight
+            losses, log_sums = functional.distillation_from_draws(own, targets, words, shares, weight)
+            likely = (words.unsqueeze(2).eq(both.unsqueeze(1)) * shares.unsqueeze(2)).sum(dim=1)
+        else:
+            temperature, logits = self.cfg.distillation_temperature, self.read(teacher, sample, masked)
+            target, weight = self.target(sample, masked, logits)
+            losses, log_sums, target_sums = functional.distillation(own, targets, target, weight, temperature)
+            if target is logits and temperature == 1:
+                likely = (logits.gather(1, both).float() - target_sums.unsqueeze(1)).exp()
+            else:
+                likely = log_probabilities(logits, both).exp()
+        nll = log_sums - own.detach().gather(1, targets.unsqueeze(1)).squeeze(1).float()
+        gold, prediction = likely.sum(dim=0)
+        return losses, {"nll": nll.sum(), "teacher_gold": gold, "teacher_prediction": prediction}
 
     @torch.no_grad()
     def read(self, teacher: nn.Module, sample: dict[str, Any], masked: MaskedPredictions) -> Tensor:

@@ -27,11 +27,13 @@ class Temperature(Objective):
 
     def __init__(self, cfg: Any, *table: Any, **options: Any) -> None:
         super().__init__(cfg, *table, **options)
-        self.trains_on_nll = cfg.mlm_temperature == 1
+        self.computes_nll = cfg.mlm_temperature != 1
 
     def masked_lm_losses(
         self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if self.trains_on_nll:
+        if not self.computes_nll:
             return nll, {}
-        return functional.masked_lm(masked.logits.float() / self.cfg.mlm_temperature, masked.targets), {}
+        plain = functional.masked_lm(masked.logits.detach(), masked.targets).sum()
+        losses = functional.masked_lm(masked.logits.float() / self.cfg.mlm_temperature, masked.targets)
+        return losses, {"nll": plain}

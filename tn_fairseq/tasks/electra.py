@@ -1,8 +1,11 @@
 """Pre-training on masked text: ``--task electra``, for ELECTRA and BERT."""
 
+import hashlib
 import logging
 import os
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Optional
 
 from fairseq import utils
@@ -16,11 +19,13 @@ from omegaconf import II, MISSING, OmegaConf
 from torch import nn
 
 from ..core.configuration import check_data_folder
-from ..core.dictionary import MASK, load_dictionary
+from ..core.dictionary import MASK, fingerprint, load_dictionary
 from ..core.errors import InputError, one_line_errors
+from ..core.files import sha256
 from ..core.vocabulary import WordStarts
 from ..data.blocks import BlockDataset, ContiguousBlocks
 from ..data.documents import DocumentStartsDataset
+from ..data.drawn_folder import DrawnFolder, check_same
 from ..data.files import load_sentences
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset
@@ -53,9 +58,19 @@ class ElectraTaskConfig(FairseqDataclass):
     mask_whole_words: bool = field(default=False, metadata={"help": "mask a share of the words, each with all pieces"})
     leave_unmasked_prob: float = field(default=0.15, metadata={"help": "share of the masked tokens to leave as is"})
     random_token_prob: float = field(default=0.0, metadata={"help": "share of the masked tokens to replace at random"})
+    mask_seed: Optional[int] = field(
+        default=None, metadata={"help": "decides how text is cut and masked, so that runs can differ in --seed alone"}
+    )
     seed: int = II("common.seed")
     train_subset: str = II("dataset.train_subset")
     max_update: int = II("optimization.max_update")
+
+
+# the options that decide blocks and masks
+DECIDE_MASKS = (
+    *("sample_break_mode", "document_attention", "tokens_per_sample", "mask_prob", "mask_whole_words"),
+    *("leave_unmasked_prob", "random_token_prob", "mask_seed"),
+)
 
 
 @register_task("electra", dataclass=ElectraTaskConfig)
@@ -64,6 +79,7 @@ class ElectraTask(MaskedLMTask):
 
     cfg: ElectraTaskConfig
     uses_ema = True  # with --store-ema, fairseq passes the moving average to the steps below
+    draws: Optional[str] = None  # --distillation-draws, which is an option of the criterion
 
     @classmethod
     @one_line_errors()
@@ -128,12 +144,45 @@ class ElectraTask(MaskedLMTask):
         self.datasets[split] = MaskedTokensDataset(
             blocks,
             self.source_dictionary,
-            seed=self.cfg.seed,
+            seed=self.mask_seed,
             mask_prob=mask_prob,
             leave_unmasked_prob=self.cfg.leave_unmasked_prob,
             random_token_prob=self.cfg.random_token_prob,
             starts_word=self._starts_word() if self.cfg.mask_whole_words else None,
+            order_seed=self.cfg.seed,
+            drawn=self._read_draws() if self.draws and split == self.cfg.train_subset else None,
         )
+
+    @property
+    def mask_seed(self) -> int:
+        """The seed of blocks and masks."""
+        return self.cfg.seed if self.cfg.mask_seed is None else self.cfg.mask_seed
+
+    def decides_masks(self) -> dict[str, Any]:
+        """What decides the blocks and masks of training: the dictionary, the text, and options."""
+        digest = hashlib.sha256()
+        for folder in utils.split_paths(self.cfg.data):
+            for path in sorted(Path(folder).glob(f"{self.cfg.train_subset}*")):
+                if re.fullmatch(r"\d*\.(bin|idx)", path.name.removeprefix(self.cfg.train_subset)):
+                    digest.update(f"{path.name} {sha256(path)}\n".encode())
+        options = {name: getattr(self.cfg, name) for name in DECIDE_MASKS} | {"mask_seed": self.mask_seed}
+        options["sample_break_mode"] = str(options["sample_break_mode"])
+        return {
+            "dictionary": fingerprint(self.source_dictionary),
+            "text": digest.hexdigest(),
+            "options": options,
+        }
+
+    def _read_draws(self) -> DrawnFolder:
+        drawn = DrawnFolder.read(Path(self.draws or ""))
+        check_same(drawn, self.decides_masks())
+        if self.cfg.final_mask_prob is not None:
+            raise InputError("--distillation-draws: the teacher read text with one --mask-prob; omit --final-mask-prob")
+        logger.info(
+            f"{drawn.path}: {drawn.draws} draws of a teacher at each masked position; epoch {drawn.versions + 1} "
+            "has the masks of epoch 1 again"
+        )
+        return drawn
 
     def _starts_word(self) -> WordStarts:
         try:
@@ -203,6 +252,7 @@ class ElectraTask(MaskedLMTask):
     @one_line_errors()
     def build_criterion(self, cfg: Any, *args: Any, **options: Any) -> FairseqCriterion:
         """Raises InputError (as a one-line exit) for fairseq's own criteria, which do not train a discriminator."""
+        self.draws = getattr(cfg, "distillation_draws", None)
         criterion = super().build_criterion(cfg, *args, **options)
         if type(criterion).__module__.startswith("fairseq."):
             ours = [name for name, kind in CRITERION_REGISTRY.items() if hasattr(kind, "kind")]
@@ -240,7 +290,7 @@ class ElectraTask(MaskedLMTask):
 
     def _segments(self, sentences: FairseqDataset, split: str, path: str) -> SegmentPairDataset:
         longest = self.cfg.tokens_per_sample
-        pairs = SegmentPairDataset(sentences, self.source_dictionary, longest, self.cfg.seed)
+        pairs = SegmentPairDataset(sentences, self.source_dictionary, longest, self.mask_seed)
         logger.info(
             f"{split}: {len(pairs):,} sequences of at most {longest} tokens from {path}, "
             f"{(pairs.second > 0).mean():.1%} with two segments"

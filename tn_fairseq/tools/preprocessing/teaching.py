@@ -1,0 +1,144 @@
+"""A teacher reads the training text once, and draws of its distributions are stored."""
+
+import math
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from fairseq import tasks, utils
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+from ...core.configuration import training_config
+from ...core.draws import Draws, draw, uniform_for_draws
+from ...core.errors import InputError
+from ...core.files import sha256
+from ...data.drawn_folder import HEADER, DrawnFolder
+from ...models.loading import load_reader
+from ...modules.cross_entropy import log_probabilities
+
+WORDS_PER_DRAW = 0.5  # different words of a usual teacher, to estimate the size
+
+
+@dataclass(frozen=True)
+class TeachOptions:
+    """What to read with which teacher, and where to store it."""
+
+    data: str  # folders of data binarize, separated by colons
+    teacher: Path
+    output: Path
+    draws: int = 50
+    versions: int = 1
+    batch_size: int = 32
+    num_workers: int = 1
+    shard: tuple[int, int] = (1, 1)  # part I of N
+    cpu: bool = False
+    bf16: bool = False
+    masking: Sequence[str] = ()  # flags of --task electra
+
+
+class Reading(NamedTuple):
+    """What a teacher says about a batch of B blocks."""
+
+    draws: Draws
+    masked: np.ndarray  # (B), the masked positions of each block
+    bits: float  # of all of them together
+    right: int
+
+
+def teach(options: TeachOptions) -> str:
+    """Store the draws that are missing, and return a summary; raises InputError if anything does not fit."""
+    cfg = training_config([options.data, "--task", "electra", "--arch", "bert_tiny", *options.masking])
+    task: Any = tasks.setup_task(cfg.task)
+    model = load_reader(task, "--teacher", options.teacher)
+    device = torch.device("cpu")
+    if torch.cuda.is_available() and not options.cpu:
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    model.to(device)
+    datasets = []
+    for epoch in range(1, len(utils.split_paths(options.data)) + 1):
+        task.load_dataset(cfg.task.train_subset, epoch=epoch, combine=True)
+        datasets.append(task.dataset(cfg.task.train_subset))
+    if options.versions % len(datasets):
+        raise InputError(
+            f"--versions {options.versions}: an epoch reads one of {len(datasets)} folders; give a multiple of that"
+        )
+    datasets *= options.versions // len(datasets)
+    header = {
+        **task.decides_masks(),
+        "teacher": sha256(options.teacher),
+        "symbols": len(task.source_dictionary),
+        "draws": options.draws,
+        "blocks": list(map(len, datasets)),
+    }
+    if not (options.output / HEADER).exists():
+        check_space(options.output, sum(int(data.sizes.sum()) for data in datasets) * cfg.task.mask_prob, header)
+    drawn = DrawnFolder.begin(options.output, header)
+    (part, parts), size = options.shard, options.batch_size
+    left = [key for key in drawn.parts()[part - 1 :: parts] if not drawn.file(*key).exists()]
+    tokens = sum(int(datasets[version - 1].sizes[drawn.blocks_of(version, number)].sum()) for version, number in left)
+    masked = words = right = 0
+    bits = 0.0
+    with tqdm(total=tokens, unit=" tokens", unit_scale=True, desc="Reading", disable=None) as bar:
+        for version, number in left:
+            blocks, dataset = drawn.blocks_of(version, number), datasets[version - 1]
+            dataset.set_epoch(version)
+            loader = DataLoader(
+                dataset,
+                batch_sampler=[list(blocks[i : i + size]) for i in range(0, len(blocks), size)],
+                collate_fn=dataset.collater,
+                num_workers=options.num_workers,
+            )
+            readings = []
+            for batch in loader:
+                readings.append(read(model, batch, drawn, version, device, options.bf16))
+                bar.update(batch["ntokens"])
+            draws, positions, some_bits, some_right = zip(*readings)
+            drawn.write(version, number, np.concatenate(positions), Draws(*map(np.concatenate, zip(*draws))))
+            words += sum(len(some.words) for some in draws)
+            masked += sum(int(some.sum()) for some in positions)
+            bits, right = bits + sum(some_bits), right + sum(some_right)
+    lines = []
+    if masked:
+        lines = [
+            f"the teacher predicts {right / masked:.2%} of {masked:,} masked tokens; loss: {bits / masked:.3f} bits",
+            f"{words / masked:.1f} different words a position, {words / masked * drawn.bytes_of_word:.0f} bytes",
+        ]
+    missing = f", of which {len(drawn.missing())} are not written yet" if drawn.missing() else ""
+    lines.append(f"{options.output}: {sum(header['blocks']):,} blocks in {len(drawn.parts())} files{missing}")
+    return "\n".join(lines)
+
+
+def check_space(folder: Path, positions: float, header: dict[str, Any]) -> None:
+    """Raises InputError if the disk is probably too small."""
+    needed = positions * WORDS_PER_DRAW * header["draws"] * DrawnFolder(folder, header).bytes_of_word
+    free = shutil.disk_usage(next(place for place in (folder, *folder.absolute().parents) if place.exists())).free
+    if needed > free:
+        raise InputError(
+            f"--output {folder}: needs about {needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB are free; give another "
+            "folder, or fewer --draws or --versions"
+        )
+
+
+@torch.no_grad()
+def read(
+    model: Any, batch: dict[str, Any], drawn: DrawnFolder, version: int, device: torch.device, bf16: bool
+) -> Reading:
+    """Read a masked batch with the teacher, and draw words at the masked positions."""
+    shape, indices = batch["target"].shape, batch["masked_indices"]
+    gold = batch["target"].flatten()[indices].to(device)
+    masked_tokens = torch.zeros(shape, dtype=torch.bool)
+    masked_tokens.view(-1)[indices] = True
+    inputs = {**batch["net_input"], "masked_tokens": masked_tokens, "masked_indices": indices}
+    with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        logits = model(**utils.apply_to_sample(lambda tensor: tensor.to(device), inputs))[0]
+    rows, columns = np.divmod(indices.numpy(), shape[1])
+    seed = drawn.header["options"]["mask_seed"]
+    draws = draw(logits, uniform_for_draws(seed, version, batch["id"].numpy()[rows], columns, drawn.draws))
+    bits = -log_probabilities(logits, gold.unsqueeze(1)).sum().item() / math.log(2)
+    return Reading(draws, np.bincount(rows, minlength=shape[0]), bits, int(logits.argmax(dim=1).eq(gold).sum()))
