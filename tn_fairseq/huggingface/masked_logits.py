@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def masked_logits(core: Any, masked_tokens: Tensor, **inputs: Any) -> Tensor:
@@ -27,12 +27,11 @@ def has_token_types(core: Any) -> bool:
 
 
 def max_positions(core: Any) -> int | None:
-    """The longest text that the model reads, in tokens; None if it has no limit."""
-    if not getattr(core.config, "position_biased_input", True):  # only relative positions, as in DeBERTa
-        return None
-    positions = getattr(core.config, "max_position_embeddings", None)
-    for name, module in core.named_modules():
+    """The longest text that the model reads, in tokens: the size of its position embeddings; None if it has none."""
+    limits = [
         # those of RoBERTa start after the padding
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            positions -= module.padding_idx + 1
-    return positions
+        module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+        for name, module in core.named_modules()
+        if isinstance(module, nn.Embedding) and name.endswith(("position_embeddings", "embed_positions"))
+    ]
+    return min(limits, default=None)
