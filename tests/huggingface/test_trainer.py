@@ -23,6 +23,7 @@ from torch.utils.data import Dataset
 
 from tn_fairseq.core.checkpoints import load_checkpoint
 from tn_fairseq.core.errors import InputError
+from tn_fairseq.huggingface.draws import DrawsCollator, teach
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.joint_electra import JointElectra
 from tn_fairseq.huggingface.masked_logits import max_positions
@@ -97,11 +98,13 @@ def train(model, tokenizer, folder, kind=TrueNegativeTrainer, resume=None, colla
     """A trainer after four updates with eight sentences each; dropout is the model's."""
     settings = {"max_steps": 4, "per_device_train_batch_size": 8, "logging_steps": 1, "save_strategy": "no"}
     settings |= {"report_to": [], "use_cpu": True, "disable_tqdm": True, "seed": 5, "learning_rate": 1e-3}
-    own = {name: options.pop(name) for name in ("objective", "objective_kwargs", "synonyms") if name in options}
+    names = ("objective", "objective_kwargs", "synonyms", "processing_class")
+    own = {name: options.pop(name) for name in names if name in options}
+    rows = options.pop("rows", None) or Sentences(tokenizer)
     trainer = kind(
         model=model,
         args=transformers.TrainingArguments(output_dir=str(folder), **(settings | options)),
-        train_dataset=Sentences(tokenizer),
+        train_dataset=rows,
         eval_dataset=Sentences(tokenizer, 16),
         data_collator=collator or transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.4, seed=2),
         **own,
@@ -564,6 +567,87 @@ def test_a_teacher_runs_in_the_precision_of_the_run(bert, tokenizer, teacher, tm
 def test_a_teacher_is_in_evaluation_mode_whoever_gave_it(bert):
     objective = OBJECTIVES["mlm_distillation"]
     assert not objective.ready(None, make_bert(9).train(), torch.device("cpu")).training
+
+
+def test_rows_that_a_teacher_has_read(tokenizer):
+    """They depend on the seed, the version and the row only, and hold the most likely words."""
+    teacher, rows = make_bert(len(tokenizer), seed=4), Sentences(tokenizer, 10)
+    taught = teach(rows, teacher, tokenizer, draws=40, versions=2, mask_prob=0.4)
+    assert len(taught) == 20
+    for one, other in zip(taught, teach(rows, teacher, tokenizer, draws=40, versions=2, mask_prob=0.4, batch_size=3)):
+        assert all((one[name] == other[name]).all() for name in ("input_ids", "labels"))
+        assert (one["draw_counts"].sum(axis=1) == 40).all()
+    for number, row in enumerate(taught):
+        text, masked = torch.tensor(rows[number % 10]["input_ids"]), torch.from_numpy(row["labels"]) != -100
+        assert (
+            torch.equal(torch.from_numpy(row["labels"])[masked], text[masked])
+            and len(row["draw_words"]) == masked.sum()
+        )
+        with torch.no_grad():
+            logits = teacher(torch.from_numpy(row["input_ids"])[None]).logits[0, masked]
+        mean = (
+            torch.from_numpy(row["draw_counts"])
+            / 40.0
+            * logits.log_softmax(dim=1).gather(1, torch.from_numpy(row["draw_words"]))
+        ).sum(dim=1)
+        entropy = (logits.softmax(dim=1) * logits.log_softmax(dim=1)).sum(dim=1)
+        assert not masked.any() or (mean - entropy).abs().max() < 2.0
+    assert any((one["labels"] != other["labels"]).any() for one, other in zip(taught[:10], taught[10:]))
+    with pytest.raises(InputError, match="draws must be between 1 and 255"):
+        teach(rows, teacher, tokenizer, draws=256)
+
+
+def test_a_batch_with_draws_has_the_loss_of_the_criterion(bert, tokenizer, imported, drawn_rows, tmp_path):
+    model, task, token_ids, _ = imported
+    criterion = criterion_of(task, "mlm_distillation", "", synonym_table=None, distillation_draws="in the batch")
+    batch = DrawsCollator(tokenizer)(drawn_rows[:8])
+    trainer = train(
+        copy_of(bert),
+        tokenizer,
+        tmp_path,
+        objective="mlm_distillation",
+        rows=drawn_rows,
+        max_steps=1,
+        collator=DrawsCollator(tokenizer),
+        processing_class=tokenizer,
+    )
+    sample = trainer._sample(batch)
+    ours = torch.empty(len(token_ids), dtype=torch.long)
+    ours[token_ids] = torch.arange(len(token_ids))
+    words, counts = sample["draws"]
+    theirs = {**in_fairseq(task, token_ids, batch), "draws": (ours[words], counts)}
+    loss, *_, logs = trainer.objective(Encoder(bert.eval()), sample)
+    expected, _, log = criterion(model.eval(), theirs)
+    torch.testing.assert_close(loss, expected, rtol=1e-6, atol=1e-5)
+    torch.testing.assert_close(logs["teacher_gold"], log["teacher_gold"])
+
+
+@pytest.fixture(scope="module")
+def drawn_rows(tokenizer):
+    return teach(Sentences(tokenizer), make_bert(len(tokenizer), seed=4), tokenizer, mask_prob=0.4)
+
+
+def test_draws_train_like_their_teacher(bert, tokenizer, drawn_rows, tmp_path):
+    """A gradient has the same mean, so the student gets closer to the teacher; evaluation without draws is plain."""
+    options = {"objective": "mlm_distillation", "max_steps": 40, "collator": DrawsCollator(tokenizer)}
+    trainer = train(copy_of(bert), tokenizer, tmp_path, rows=drawn_rows, processing_class=tokenizer, **options)
+    assert losses(trainer)[-1] < losses(trainer)[0] - 0.5
+    assert "teacher_gold_probability" in trainer.state.log_history[0]
+    trainer.data_collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.4, seed=2)
+    found = trainer.evaluate()
+    assert found["eval_nll_loss"] == pytest.approx(found["eval_loss"] / math.log(2), rel=0.02)
+    with pytest.raises(InputError, match="needs distillation_teacher CHECKPOINT|needs --distillation-teacher"):
+        train(copy_of(bert), tokenizer, tmp_path, objective="mlm_distillation")
+    with pytest.raises(InputError, match="there is also a teacher"):
+        distill(
+            bert,
+            tokenizer,
+            tmp_path,
+            make_bert(len(tokenizer), seed=4),
+            rows=drawn_rows,
+            processing_class=tokenizer,
+            collator=DrawsCollator(tokenizer),
+        )
 
 
 def test_what_pads_may_also_be_a_masked_word(bert, tmp_path):

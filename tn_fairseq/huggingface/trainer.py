@@ -24,7 +24,7 @@ from .masked_logits import has_token_types, masked_logits, max_positions
 from .synonyms import SynonymTable
 
 IGNORED = -100  # the label of a token that is not masked
-OTHER_VOCABULARY = "has another vocabulary than the model; give a model with the same tokenizer"
+DRAWS = ("draw_words", "draw_counts")  # of a teacher that has read the batch
 
 
 class TrueNegativeTrainer(Trainer):
@@ -95,7 +95,7 @@ class TrueNegativeTrainer(Trainer):
     def _set_signature_columns_if_needed(self) -> None:
         """Also keep the columns that a teacher or judge reads."""
         super()._set_signature_columns_if_needed()
-        self._signature_columns += sorted(self._read - {*self._signature_columns})
+        self._signature_columns += sorted({*self._read, *DRAWS} - {*self._signature_columns})
 
     def compute_loss(
         self,
@@ -165,9 +165,15 @@ class TrueNegativeTrainer(Trainer):
                     "DataCollatorForLanguageModeling(tokenizer)"
                 )
             self._checked_labels = True
-        others = {name: value for name, value in inputs.items() if name not in ("input_ids", "labels")}
+        others = {name: value for name, value in inputs.items() if name not in ("input_ids", "labels", *DRAWS)}
         attention = others.get("attention_mask")
+        draws = {}
+        if "draw_counts" in inputs:
+            words, counts = (inputs[name] for name in DRAWS)
+            is_drawn = counts.sum(dim=2) > 0
+            draws["draws"] = words[is_drawn], counts[is_drawn]
         return {
+            **draws,
             "net_input": {"src_tokens": inputs["input_ids"], **others},
             "target": labels.where(masked_tokens, self.objective.padding),
             "masked_tokens": masked_tokens,
@@ -386,6 +392,12 @@ def _too_small(model: Any, tokenizer: PreTrainedTokenizerBase) -> str | None:
     return None
 
 
+def check_vocabulary(name: str | Path, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raises InputError if the model in a folder, or of a name, has another vocabulary."""
+    if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
+        raise InputError(f"{name}: has another vocabulary than the model; give a model with the same tokenizer")
+
+
 def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
     length = tokens.size(1)
     if limit is not None and length > limit:
@@ -400,8 +412,7 @@ def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
     with naming("--correction-judge"):
         if not isinstance(name, (str, Path)):
             raise InputError(f"{type(name).__name__}: must be the folder or name of a model, not a model")
-        if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
-            raise InputError(f"{name}: {OTHER_VOCABULARY}")
+        check_vocabulary(name, tokenizer)
         judge = load_model(name)
         if "ElectraForPreTraining" in (judge.config.architectures or ()):
             judge = load_model(name, "ElectraForPreTraining")
@@ -443,8 +454,7 @@ def load_teacher(
         if isinstance(teacher, (str, Path)):
             if teacher == EMA:
                 raise InputError("ema: works only with fairseq; give a model or a folder")
-            if load_tokenizer(teacher).get_vocab() != tokenizer.get_vocab():
-                raise InputError(f"{teacher}: {OTHER_VOCABULARY}")
+            check_vocabulary(teacher, tokenizer)
             teacher = load_model(teacher, "AutoModelForMaskedLM")
         core = masked_lm(teacher)
         own = {parameter.untyped_storage().data_ptr() for parameter in student.parameters()} - {0}
