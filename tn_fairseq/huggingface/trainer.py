@@ -49,7 +49,7 @@ class TrueNegativeTrainer(Trainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
         for name, parameter in model.named_parameters():
-            if parameter.requires_grad and parameter.dtype in (torch.float16, torch.bfloat16):
+            if parameter.requires_grad and parameter.dtype.itemsize < 4:
                 dtype = str(parameter.dtype).removeprefix("torch.")
                 raise InputError(
                     f"{type(model).__name__}: {name} is {dtype}, in which small updates are lost; load the model with "
