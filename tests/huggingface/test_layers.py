@@ -119,5 +119,13 @@ def test_a_model_with_a_part_that_depends_on_the_number_of_layers_is_refused():
     esm = transformers.EsmForMaskedLM(
         transformers.EsmConfig(vocab_size=9, pad_token_id=0, **{**SIZES, "num_hidden_layers": 4})
     )
-    with pytest.raises(InputError, match="EsmForMaskedLM: .*contact_head.* depends on the number of layers"):
+    with pytest.raises(InputError, match="EsmForMaskedLM: could not be loaded again .*contact_head"):
         keep_layers(esm, [0, 3])
+
+
+@pytest.mark.parametrize("wrap", [torch.nn.DataParallel, torch.compile])
+def test_a_model_that_is_wrapped(wrap):
+    model = make_bert(len(PIECES))
+    smaller, expected = keep_layers(wrap(model), [1]), keep_layers(model, [1])
+    assert type(smaller) is type(model)
+    torch.testing.assert_close(smaller.state_dict(), expected.state_dict())

@@ -28,7 +28,14 @@ from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.joint_electra import JointElectra
 from tn_fairseq.huggingface.masked_logits import max_positions
 from tn_fairseq.huggingface.synonyms import SynonymTable
-from tn_fairseq.huggingface.trainer import Encoder, Teacher, TrueNegativeTrainer, build_objective, load_judge
+from tn_fairseq.huggingface.trainer import (
+    Encoder,
+    Teacher,
+    TrueNegativeTrainer,
+    build_objective,
+    load_judge,
+    load_teacher,
+)
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.objectives import OBJECTIVES
 from tn_fairseq.objectives.functional import replaced_token_detection
@@ -726,6 +733,7 @@ def test_a_teacher_that_is_no_better_is_said_once(bert, tokenizer, tmp_path, cap
 
 WRAPPERS = {
     "DataParallel": torch.nn.DataParallel,
+    "AveragedModel": torch.optim.swa_utils.AveragedModel,
     "compile": torch.compile,
     "peft": lambda model: pytest.importorskip("peft").get_peft_model(model, pytest.importorskip("peft").LoraConfig()),
 }
@@ -736,6 +744,15 @@ def test_a_wrapped_teacher_is_unwrapped(wrapper, bert, tokenizer, tmp_path):
     teacher = make_bert(len(tokenizer), seed=4)
     one = distill(bert, tokenizer, tmp_path, WRAPPERS[wrapper](deepcopy(teacher)), max_steps=1)
     assert losses(one) == losses(distill(bert, tokenizer, tmp_path, teacher, max_steps=1))
+
+
+def test_a_wrapped_student_gets_the_columns_that_it_reads(bert, tokenizer, tmp_path):
+    """A wrapper has no names for its inputs, so the Trainer would remove them all."""
+    one, other = (
+        train(model, tokenizer, tmp_path, max_steps=1)
+        for model in (copy_of(bert), torch.nn.DataParallel(copy_of(bert)))
+    )
+    assert losses(one) == losses(other)
 
 
 def test_rows_of_no_token_are_not_scored(bert, tokenizer, tmp_path):
@@ -751,7 +768,9 @@ def test_rows_of_no_token_are_not_scored(bert, tokenizer, tmp_path):
     padded.resize_token_embeddings(rows)
     with torch.no_grad():
         padded.cls.predictions.bias[len(tokenizer) :] = -1e4
-    assert losses(distill(padded, tokenizer, tmp_path, teacher, max_steps=1)) == pytest.approx(expected, rel=1e-4)
+    for other in (teacher, larger):
+        distilled = distill(deepcopy(padded), tokenizer, tmp_path, other, max_steps=1)
+        assert losses(distilled) == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_model_says_how_long_a_text_may_be(tokenizer):
@@ -767,11 +786,42 @@ def test_the_model_says_how_long_a_text_may_be(tokenizer):
         assert max_positions(make_other(kind, 9)) == limit
 
 
-def broken(model, folder):
-    """The folder of a model whose names begin with module., as DataParallel saves them."""
-    model.save_pretrained(folder, state_dict={f"module.{name}": value for name, value in model.state_dict().items()})
-    write_vocabulary(folder)
-    return str(folder)
+@pytest.mark.parametrize("kind, limit", [("Bert", 12), ("Roberta", 10), ("IBert", 10), ("Nystromformer", 12)])
+def test_the_longest_text_is_read_and_a_longer_one_is_not(kind, limit):
+    config = getattr(transformers, f"{kind}Config")
+    model = getattr(transformers, f"{kind}ForMaskedLM")(
+        config(vocab_size=9, max_position_embeddings=12, pad_token_id=1, **SIZES)
+    ).eval()
+    assert max_positions(model) == limit
+    model(torch.full((1, limit), 5))
+    with pytest.raises((IndexError, RuntimeError)):
+        model(torch.full((1, limit + 1), 5))
+
+
+OUTPUT = "bert.encoder.layer.1.output.dense.weight"
+# how weights are damaged -> what the error must name
+DAMAGED = {
+    "named by DataParallel": (lambda state: {f"module.{name}": value for name, value in state.items()}, "lacks "),
+    "fewer": (lambda state: {name: value for name, value in state.items() if name != OUTPUT}, "lacks .*" + OUTPUT[5:]),
+    "an adapter": (lambda state: {**state, OUTPUT.replace("dense", "adapter"): torch.zeros(2)}, "also has .*adapter"),
+    "more embeddings": (lambda state: {**state, "bert.embeddings.other": torch.zeros(2)}, "also has .*other"),
+    "another shape": (lambda state: {**state, OUTPUT: torch.zeros(2, 2)}, "does not have the shape of .*" + OUTPUT[5:]),
+    "NaN": (lambda state: {**state, OUTPUT: state[OUTPUT] * torch.nan}, "NaN or infinite values in .*" + OUTPUT[5:]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_weights_that_do_not_load_are_refused_wherever_a_model_is_given(damage, bert, tokenizer, tmp_path):
+    change, message = DAMAGED[damage]
+    bert.save_pretrained(tmp_path, state_dict=change(bert.state_dict()))
+    write_vocabulary(tmp_path)
+    for load in (
+        lambda folder: load_teacher(folder, bert, tokenizer),
+        lambda folder: load_judge(folder, tokenizer),
+        lambda folder: SynonymTable.from_model(tokenizer, folder),
+    ):
+        with pytest.raises(InputError, match=message):
+            load(str(tmp_path))
 
 
 def sharing(bert):
@@ -791,18 +841,6 @@ REFUSED = {
     "the student as its teacher": (
         lambda bert, tokenizer, folder: distill(bert, tokenizer, folder, bert, student=bert),
         "distillation_teacher BertForMaskedLM: shares",
-    ),
-    "a teacher whose weights do not load": (
-        lambda bert, tokenizer, folder: distill(bert, tokenizer, folder, broken(bert, folder)),
-        "lacks bert.embeddings",
-    ),
-    "a judge whose weights do not load": (
-        lambda bert, tokenizer, folder: load_judge(broken(bert, folder), tokenizer),
-        "lacks embeddings",
-    ),
-    "a table from weights that do not load": (
-        lambda bert, tokenizer, folder: SynonymTable.from_model(tokenizer, broken(bert, folder)),
-        "lacks embeddings",
     ),
     "weights in float16": (
         lambda bert, tokenizer, folder: train(copy_of(bert).half(), tokenizer, folder),

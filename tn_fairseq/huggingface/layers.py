@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ..core.errors import InputError
+from .loading import unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -37,8 +38,9 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
 
     Everything else is kept, heads included. Raises InputError for layers that the model does not have, and for a model
     whose layers are not in ``base_model.encoder.layer``, as those of BERT, RoBERTa, ELECTRA and DeBERTa are, or that
-    could not be loaded again, because a part other than the layers depends on their number.
+    could not be loaded again: one with a part that depends on the number of layers, or with adapters.
     """
+    model = unwrapped(model)
     kind = type(model).__name__
     if isinstance(layers, str):
         raise InputError(f"layers {layers!r}: must be a list of numbers, such as [0, 3]")
@@ -61,7 +63,7 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
         loaded = type(model)(smaller.config).state_dict()
     for name, tensor in smaller.state_dict().items():
         if name not in loaded or loaded[name].shape != tensor.shape:
-            raise InputError(f"{kind}: {name} depends on the number of layers; {OTHERS}")
+            raise InputError(f"{kind}: could not be loaded again with these layers, because of {name}; {OTHERS}")
     return smaller
 
 

@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
 from ..core.errors import InputError
 from ..core.packages import load_with_transformers, require
 
@@ -16,17 +14,16 @@ _HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 
 
 def unwrapped(model: Any) -> Any:
-    """The model inside of what PEFT, torch.compile and parallel training wrap around it.
+    """The model inside of what PEFT, torch.compile, parallel training and averages of weights wrap around it.
 
     PEFT puts the adapters into the model's layers.
     """
     while True:
+        parts = getattr(model, "_modules", {})
         if hasattr(model, "get_base_model"):
             model = model.get_base_model()
-        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-            model = model.module
-        elif "_orig_mod" in getattr(model, "_modules", ()):
-            model = model._orig_mod
+        elif "module" in parts or "_orig_mod" in parts:
+            model = parts.get("module", parts.get("_orig_mod"))
         else:
             return model
 
@@ -67,12 +64,16 @@ def load_tokenizer(name: str | Path) -> "PreTrainedTokenizerBase":
 def load_model(name: str | Path, kind: str = "AutoModel") -> Any:
     """A model of ``transformers``, from its folder or by its name, as ``load_tokenizer``; ``AutoModel`` has no head.
 
-    Raises InputError for a folder that lacks some of the weights, other than those of a pooler, or has more layers.
+    Raises InputError for a folder that lacks some of the weights, other than those of a pooler, or has more of its
+    layers or embeddings, other shapes, or values that are NaN or infinite.
     """
-    model, info = _load(kind, name, "model", output_loading_info=True)
+    model, info = _load(kind, name, "model", output_loading_info=True, ignore_mismatched_sizes=True)
+    more = r"(^|\.)(layers?|embeddings)\.(?!position_ids)"
     faults = {
         "lacks": {key for key in info["missing_keys"] if "pooler." not in key},
-        "also has": {key for key in info["unexpected_keys"] if re.search(r"(^|\.)layers?\.", key)},
+        "also has": {key for key in info["unexpected_keys"] if re.search(more, key)},
+        "config.json does not have the shape of": {key for key, *_ in info["mismatched_keys"]},
+        "has NaN or infinite values in": {key for key, value in model.named_parameters() if not value.isfinite().all()},
     }
     for problem, keys in faults.items():
         if keys:

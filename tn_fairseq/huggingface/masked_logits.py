@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 
 def masked_logits(core: Any, masked_tokens: Tensor, **inputs: Any) -> Tensor:
@@ -28,10 +28,13 @@ def has_token_types(core: Any) -> bool:
 
 def max_positions(core: Any) -> int | None:
     """The longest text that the model reads, in tokens: the size of its position embeddings; None if it has none."""
-    limits = [
-        # those of RoBERTa start after the padding
-        module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
-        for name, module in core.named_modules()
-        if isinstance(module, nn.Embedding) and name.endswith(("position_embeddings", "embed_positions"))
-    ]
+    limits = []
+    for name, module in core.named_modules():
+        if name.endswith(("position_embeddings", "embed_positions")):
+            positions = getattr(core.get_submodule(name.rpartition(".")[0]), "position_ids", None)
+            # Nystromformer has more embeddings than positions, and I-BERT embeddings of its own kind
+            sizes = [getattr(module, "num_embeddings", None), None if positions is None else positions.size(-1)]
+            # those of RoBERTa start after the padding
+            first = 0 if getattr(module, "padding_idx", None) is None else module.padding_idx + 1
+            limits += [size - first for size in sizes if size is not None]
     return min(limits, default=None)

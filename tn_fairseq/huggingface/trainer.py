@@ -49,11 +49,12 @@ class TrueNegativeTrainer(Trainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
         for name, parameter in model.named_parameters():
-            if parameter.requires_grad and parameter.dtype in (torch.float16, torch.bfloat16):
+            if parameter.requires_grad and parameter.dtype.itemsize < 4:
                 dtype = str(parameter.dtype).removeprefix("torch.")
                 raise InputError(
                     f"{type(model).__name__}: {name} is {dtype}, in which small updates are lost; load the model with "
-                    "dtype=torch.float32, and for mixed precision give TrainingArguments fp16=True or bf16=True"
+                    "dtype=torch.float32, or call model.float(), and for mixed precision give TrainingArguments "
+                    "fp16=True or bf16=True"
                 )
         with naming(f"objective {kind.name}:"), naming_arguments():
             self.objective = build_objective(
@@ -72,9 +73,9 @@ class TrueNegativeTrainer(Trainer):
             raise InputError(f"objective {kind.name}: does not work with DeepSpeed, which hides the gradients; omit it")
         if self.compute_metrics is not None and isinstance(model, JointElectra):
             raise InputError("compute_metrics needs the logits of all positions, which JointElectra omits; omit it")
-        # what a teacher or judge reads and the model does not
+        # what the model, a teacher or a judge reads, and what the model does not
         readers = (*getattr(self.objective, "teacher", ()), *(getattr(self.objective, "judge", None) or ()))
-        self._read = _inputs(*(reader.core for reader in readers if reader is not None))
+        self._read = _inputs(model, *(reader.core for reader in readers if reader is not None))
         self._for_readers = self._read - _inputs(model) - {"attention_mask"}
         # of the batches of an update: masked tokens and sample sizes, (2) each, and losses
         self._sizes: list[Tensor] = []
@@ -93,7 +94,7 @@ class TrueNegativeTrainer(Trainer):
         return tokenizer
 
     def _set_signature_columns_if_needed(self) -> None:
-        """Also keep the columns that a teacher or judge reads."""
+        """Also keep the columns that a teacher or judge reads, or a model that is wrapped."""
         super()._set_signature_columns_if_needed()
         self._signature_columns += sorted({*self._read, *DRAWS} - {*self._signature_columns})
 
@@ -423,11 +424,15 @@ class Teacher(nn.Module):
     """A masked language model of ``transformers``, called as objectives do, that scores only the masked positions."""
 
     def __init__(
-        self, core: Any, rows: int | None = None, autocast: Callable[[], AbstractContextManager] = nullcontext
+        self,
+        core: Any,
+        tokens: int = 0,
+        rows: int = 0,
+        autocast: Callable[[], AbstractContextManager] = nullcontext,
     ) -> None:
-        """It scores as many tokens as the student, ``rows``; those after the tokenizer's are only padding."""
+        """It scores as many ``rows`` as the student; those after the tokenizer's ``tokens`` only pad the vocabulary."""
         super().__init__()
-        self.core, self.rows, self._autocast = core, rows, autocast
+        self.core, self.tokens, self.rows, self._autocast = core, tokens, rows, autocast
         self.max_positions = max_positions(core)
 
     def forward(self, src_tokens: Tensor, masked_tokens: Tensor, **inputs: Any) -> tuple[Tensor, None]:
@@ -438,8 +443,8 @@ class Teacher(nn.Module):
             self.core.eval()
         with self._autocast():
             logits = masked_logits(self.core, masked_tokens, input_ids=src_tokens, **_known(self.core, inputs))
-        if self.rows not in (None, logits.size(1)):
-            logits = F.pad(logits, (0, self.rows - logits.size(1)), value=-torch.inf)
+        if self.rows and not self.rows == self.tokens == logits.size(1):  # 0 if DeepSpeed has divided the parameters
+            logits = F.pad(logits[:, : self.tokens], (0, self.rows - self.tokens), value=-torch.inf)
         return logits, None
 
 
@@ -467,4 +472,5 @@ def load_teacher(
         if fault := _too_small(core, tokenizer):
             raise InputError(f"{type(core).__name__} {fault}; give a teacher with the same vocabulary")
         head = getattr(student, "generator", student).get_output_embeddings()
-        return Teacher(core, len(head.weight) or None, autocast)  # 0 if DeepSpeed has divided the parameters
+        tokens = max(tokenizer.get_vocab().values()) + 1
+        return Teacher(core, tokens, len(head.weight), autocast)
