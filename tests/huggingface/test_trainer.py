@@ -638,7 +638,7 @@ def test_draws_train_like_their_teacher(bert, tokenizer, drawn_rows, tmp_path):
     """A gradient has the same mean, so the student gets closer to the teacher; evaluation without draws is plain."""
     options = {"objective": "mlm_distillation", "max_steps": 40, "collator": DrawsCollator(tokenizer)}
     trainer = train(copy_of(bert), tokenizer, tmp_path, rows=drawn_rows, processing_class=tokenizer, **options)
-    assert losses(trainer)[-1] < losses(trainer)[0] - 0.5
+    assert sum(losses(trainer)[-5:]) < sum(losses(trainer)[:5]) - 0.5
     assert "teacher_gold_probability" in trainer.state.log_history[0]
     trainer.data_collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.4, seed=2)
     found = trainer.evaluate()
