@@ -14,8 +14,8 @@ from ..core.errors import InputError
 class BlockIterator(EpochBatchIterator):
     """fairseq's iterator, whose place in an epoch is the blocks that were read instead of a number of batches.
 
-    A checkpoint lists the parts of its epoch: how batches were made, and how many each worker read. If they are now made
-    in another way, the rest of the epoch is the blocks that no part has read, in new batches.
+    A checkpoint lists the parts of its epoch: how batches were made, and how many each worker read. If they are now
+    made in another way, the rest of the epoch is the blocks that no part has read, in new batches.
     """
 
     batching: dict[str, Any]  # what decides the batches
@@ -67,10 +67,11 @@ class BlockIterator(EpochBatchIterator):
 
     def _leave_out(self, part: dict[str, Any], shuffle: bool) -> None:
         """Make the rest the blocks that no worker has read in this part."""
-        past, read = copy(self), set()
+        past, read, workers = copy(self), set[int](), range(part["num_shards"])
         past.rest = self.epoch, self._batches(part["sizes"])
-        past.num_shards, past.grouped_shuffling = part["num_shards"], part["grouped_shuffling"]
-        for past.shard_id in range(past.num_shards):
+        past.num_shards, past.grouped_shuffling = len(workers), part["grouped_shuffling"]
+        for worker in workers:
+            past.shard_id = worker
             read.update(chain(*past.ordered_batches(self.epoch, False, shuffle)[: part["read"]]))
         blocks = np.concatenate(self.frozen_batches)
         self.rest = self.epoch, [blocks[~np.isin(blocks, list(read))]]

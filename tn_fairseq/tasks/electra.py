@@ -4,6 +4,7 @@ import hashlib
 import logging
 import os
 import re
+from argparse import ArgumentParser
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, List, Optional  # fairseq does not know list[int]
@@ -82,6 +83,11 @@ class ElectraTask(MaskedLMTask):
     cfg: ElectraTaskConfig
     uses_ema = True  # with --store-ema, fairseq passes the moving average to the steps below
     draws: Optional[str] = None  # --distillation-draws, which is an option of the criterion
+
+    @classmethod
+    def add_args(cls, parser: ArgumentParser) -> None:
+        super().add_args(parser)
+        parser.set_defaults(required_batch_size_multiple=1)  # fairseq's 8 rounds --batch-size down
 
     @classmethod
     @one_line_errors()
