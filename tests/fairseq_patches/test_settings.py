@@ -60,6 +60,11 @@ def test_the_objective_of_a_user_is_checked_as_ours(monkeypatch):
         ({"optimization": {"update_freq": [0]}}, "--update-freq 0: must be positive"),
         ({"common": {"seed": -1}}, "--seed -1: must be non-negative and below 2**31"),
         ({"common": {"seed": 1 << 31}}, "--seed 2147483648: must be non-negative"),
+        (
+            {"dataset": {"batch_size": 12}},
+            "--batch-size 12: fairseq would round it to a multiple of 8; give --required",
+        ),
+        ({"dataset": {"batch_size_valid": 20}}, "--batch-size-valid 20: fairseq would round it to a multiple of 8"),
         ({"dataset": {"valid_subset": "valid,train"}}, "--valid-subset valid,train has the training data"),
         (
             {"criterion": {"_name": "masked_lm"}, "model": {"_name": "electra_tiny"}},
