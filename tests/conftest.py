@@ -92,7 +92,7 @@ def build(data_bin, teacher):
     """Build (task, model, criterion) from a family of models and additional flags of fairseq-train."""
 
     def build_all(family: str, *flags: object):
-        if "mlm_distillation" in flags and "--distillation-teacher" not in flags:
+        if "mlm_distillation" in flags and not {"--distillation-teacher", "--distillation-draws"} & {*flags}:
             flags = (*flags, "--distillation-teacher", teacher)
         flags = [data_bin, *FAMILIES[family].split(), "--criterion", "electra", "--tokens-per-sample", 32, *flags]
         args = options.parse_args_and_arch(options.get_training_parser(), list(map(str, flags)))

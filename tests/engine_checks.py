@@ -48,10 +48,9 @@ def dask_cluster(workers: int, allowed_failures: int = 3, **options) -> Iterator
         yield cluster
 
 
-def wait_until(condition, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
+def wait_until(condition) -> None:
+    """Wait for an event; one that never comes reaches the time limit of every test."""
     while not condition():
-        assert time.monotonic() < end
         time.sleep(0.05)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from huggingface_models import OTHERS, PIECES, make_bert, make_electra, make_other, write_vocabulary
+from huggingface_models import OTHERS, PIECES, SIZES, make_bert, make_electra, make_other, write_vocabulary
 from safetensors.torch import load_file
 
 from tn_fairseq.core.errors import InputError
@@ -113,3 +113,19 @@ def test_numbers_of_layers_may_be_text_or_of_other_types():
         assert find_layers(layers, 4, "--keep-layers", "model") == [0, 3]
     with pytest.raises(InputError, match="from 0 to 0 in increasing order, because model has 1 layer$"):
         find_layers([1], 1, "--keep-layers", "model")
+
+
+def test_a_model_with_a_part_that_depends_on_the_number_of_layers_is_refused():
+    esm = transformers.EsmForMaskedLM(
+        transformers.EsmConfig(vocab_size=9, pad_token_id=0, **{**SIZES, "num_hidden_layers": 4})
+    )
+    with pytest.raises(InputError, match="EsmForMaskedLM: could not be loaded again .*contact_head"):
+        keep_layers(esm, [0, 3])
+
+
+@pytest.mark.parametrize("wrap", [torch.nn.DataParallel, torch.compile])
+def test_a_model_that_is_wrapped(wrap):
+    model = make_bert(len(PIECES))
+    smaller, expected = keep_layers(wrap(model), [1]), keep_layers(model, [1])
+    assert type(smaller) is type(model)
+    torch.testing.assert_close(smaller.state_dict(), expected.state_dict())

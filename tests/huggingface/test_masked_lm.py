@@ -12,7 +12,7 @@ from huggingface_models import OTHERS, PIECES, make_other, save_models, transfor
 from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
-from tn_fairseq.huggingface.masked_lm import find_folders, load_folder
+from tn_fairseq.huggingface.masked_lm import UNLIMITED, find_folders, load_folder
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models.loading import Checkpoint, load
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
@@ -74,10 +74,10 @@ def test_other_models_predict_what_they_do_without_the_data(kind, tmp_path, word
     masked = torch.tensor([[0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0]]).bool()
     expected = core(input_ids=token_ids[words], attention_mask=words.ne(1).long()).logits[masked][:, token_ids]
     torch.testing.assert_close(loaded.model(words, masked_tokens=masked)[0], expected)
-    limit = core.config.max_position_embeddings
     first = core.config.pad_token_id + 1 if "Roberta" in kind else 0
-    assert loaded.model.max_positions() == limit - first
-    assert loaded.task.cfg.tokens_per_sample == min(128, limit - first)
+    limit = UNLIMITED if "ModernBert" in kind else core.config.max_position_embeddings - first
+    assert loaded.model.max_positions() == limit
+    assert loaded.task.cfg.tokens_per_sample == min(128, limit)
 
 
 def test_only_symbols_without_a_row_in_the_model_are_never_predicted(tmp_path, wordpiece_bin):
@@ -121,5 +121,5 @@ def test_folders_that_do_not_fit_are_refused(released, wordpiece_bin, tmp_path):
     core = transformers.AutoModelForMaskedLM.from_pretrained(released / "bert")
     state = {name: value for name, value in core.state_dict().items() if "predictions.transform" not in name}
     core.save_pretrained(released.parent / "headless", state_dict=state)
-    with pytest.raises(InputError, match=r"lacks cls\.predictions\.transform\.\S+; save the model"):
+    with pytest.raises(InputError, match=r"lacks cls\.predictions\.transform\.\S+; give a Bert"):
         load_folder(write_vocabulary(released.parent / "headless"), wordpiece_bin)

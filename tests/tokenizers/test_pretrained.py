@@ -135,3 +135,47 @@ def test_special_tokens_with_other_names_are_refused(tmp_path):
 def test_sentencepiece_alone_is_read_by_itself(tmp_path):
     folder = sentencepiece_folder(tmp_path / "folder")
     assert load_pretrained(folder).description == load_tokenizer(folder).description
+
+
+def own_tokens(folder, make, **options):
+    """A folder with special tokens of its user, and one added token that is not special."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(make(folder))
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]", "[/E1]"]})
+    tokenizer.add_tokens([transformers.AddedToken("covid-19", **options)])
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("make", [cased_bert, roberta])
+@pytest.mark.parametrize("options", [{}, {"lstrip": True}, {"rstrip": True}, {"single_word": True}])
+def test_a_users_own_special_tokens_are_tokens(make, options, tmp_path):
+    folder = own_tokens(tmp_path / "own", make, **options)
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    for name in ("own", "copy"):
+        ours = load_pretrained(tmp_path / name)
+        for line in ("[E1] the cat [/E1] sat", "a covid-19 mat", "covid-19s on[E1]mat"):
+            assert ours.encode_chunk([line])[0].tolist() == theirs(line, add_special_tokens=False)["input_ids"], line
+        assert (
+            ours.encode_with_offsets("the [E1] cat")[0].tolist()
+            == theirs("the [E1] cat", add_special_tokens=False)["input_ids"]
+        )
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        for file, content in ours.files.items():  # what binarize copies
+            (tmp_path / "copy" / file).write_bytes(content)
+
+
+def test_the_five_special_tokens_are_text_but_not_a_users_own(tmp_path):
+    tokenizer = load_pretrained(own_tokens(tmp_path / "own", cased_bert))
+    pieces = [tokenizer.pieces[index] for index in tokenizer.encode_chunk(["[MASK] [E1]"])[0]]
+    assert "[MASK]" not in pieces and pieces[-1] == "[E1]"
+
+
+def test_a_config_of_the_model_decides_the_casing_as_in_transformers(tmp_path):
+    """Without tokenizer_config.json, AutoTokenizer lowercases, also with a vocabulary that has capitals."""
+    folder = bert_folder(tmp_path / "bert", [*PIECES, "The"])
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    ours, theirs = load_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
+    assert ours.encode_chunk(["The cat"])[0].tolist() == theirs("The cat", add_special_tokens=False)["input_ids"]
+    assert "lowercases text although the vocabulary has 'The'" in ours.description
+    (folder / "config.json").write_text(json.dumps({"model_type": "unknown"}))
+    assert "cased (it has 'The')" in load_pretrained(folder).description

@@ -176,7 +176,7 @@ def test_a_command_that_launches_commands_ends_them(tmp_path):
     inner = tmp_path / "inner"
     with pytest.raises(KeyboardInterrupt), launching(tmp_path / "lock", "locked") as launcher:
         command = launcher.start(a_program_with_a_command(tmp_path / "inner.lock", inner), tmp_path / "log")
-        wait_until(lambda: last_line(inner) != "no output", seconds=120)
+        wait_until(lambda: last_line(inner) != "no output")
         os.kill(os.getpid(), signal.SIGTERM)
     assert command.process.returncode == -signal.SIGINT  # Python's own end of a program after KeyboardInterrupt
     assert not running(int(last_line(inner)))
@@ -199,7 +199,7 @@ def test_a_killed_program_leaves_its_folder_locked_until_its_command_ends(tmp_pa
     monkeypatch.setattr(module, "PATIENCE", 0)
     lock, log = tmp_path / "lock", tmp_path / "log"
     program = subprocess.Popen([sys.executable, *a_program_with_a_command(lock, log)[1:]])
-    wait_until(lambda: last_line(log) != "no output", seconds=120)
+    wait_until(lambda: last_line(log) != "no output")
     program.kill()
     program.wait()
     with pytest.raises(InputError, match="^locked$"), launching(lock, "locked"):

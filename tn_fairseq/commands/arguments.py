@@ -20,6 +20,10 @@ class OneLineParser(argparse.ArgumentParser):
         self._given = list(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)
 
+    def parse_known_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = list(sys.argv[1:] if args is None else args)  # from Python 3.13 on, it does not call the other
+        return super().parse_known_intermixed_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Exit with the message and code 2."""
         flags = [word.partition("=")[0] for word in self._given if word.startswith("--")]

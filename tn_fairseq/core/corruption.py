@@ -1,7 +1,7 @@
 """Corruption of text: mask tokens, draw replacements, and fill them in. Pure functions of tensors and arrays."""
 
 from enum import IntEnum
-from typing import Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import torch
@@ -95,6 +95,45 @@ def masking_thresholds(
         heads_of = np.maximum.accumulate(np.where(heads, np.arange(width), 0), axis=1)
         thresholds = np.where(maskable, np.take_along_axis(thresholds, heads_of, axis=1), np.inf)
     return thresholds
+
+
+class Masked(NamedTuple):
+    """Blocks in which N positions are masked."""
+
+    indices: np.ndarray  # (N), in the flattened blocks, row by row
+    thresholds: np.ndarray  # (N), the smallest share of masked tokens at which they are masked
+    src_tokens: np.ndarray  # (B, T), what the model reads
+    draws: np.ndarray  # (N) uint64, random bits for drawing replacements
+
+
+def mask(
+    tokens: np.ndarray,
+    maskable: np.ndarray,
+    keys: np.ndarray,
+    mask_prob: float,
+    starts_word: np.ndarray | None = None,
+    **corruption: Any,
+) -> Masked:
+    """Mask blocks (B, T) by their random numbers, with ``block_keys`` (B); the options are those of ``corrupt``.
+
+    `maskable` and `starts_word`, (B, T), are as in ``masking_thresholds``.
+    """
+    keys = keys[:, None]
+    thresholds = masking_thresholds(
+        maskable,
+        random_bits(keys, Kind.ORDER, np.arange(tokens.shape[1])),
+        to_uniform(random_bits(keys, Kind.ROUNDING, np.zeros(1)))[:, 0],
+        mask_prob,
+        starts_word,
+    )
+    indices = np.flatnonzero(thresholds <= mask_prob)
+    row, column = np.divmod(indices, tokens.shape[1])
+    kinds = np.array([[Kind.FATE], [Kind.TOKEN], [Kind.DRAW]])
+    fate, token, draws = random_bits(keys[row, 0], kinds, column)
+    src_tokens = tokens.copy()
+    gold = tokens.ravel()[indices]
+    src_tokens.ravel()[indices] = corrupt(gold, to_uniform(fate), to_uniform(token), **corruption)
+    return Masked(indices, thresholds.ravel()[indices], src_tokens, draws)
 
 
 def corrupt(

@@ -27,6 +27,7 @@ class MaskedPredictions(NamedTuple):
     words: Any  # (N), w_k, or padding if it is only a part of a word; None without a synonym table
     predictions: Tensor  # (N), r_k
     logits: Tensor  # (N, V)
+    is_token: Any = None  # (B, T) boolean, not padding
     false_negative: Any = None  # (N) boolean: what an objective accepts; None without a synonym table
 
     def scatter(self, values: Tensor) -> Tensor:

@@ -23,12 +23,13 @@ class DrawnFolder:
     """Draws in files of consecutive blocks, which are mapped into memory.
 
     The header has ``teacher``, ``dictionary`` and ``text``, which are digests, ``options``, which decide blocks and
-    masks, ``symbols``, ``draws``, and ``blocks``, the number of blocks in each version.
+    masks, ``symbols``, ``draws``, ``blocks``, the number of blocks in each version, and ``size``, that in a file.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         self.path, self.header = path, dict(header)
         self.draws: int = header["draws"]
+        self.size: int = header["size"]
         self.versions = len(header["blocks"])
         self.word_type = np.dtype("<u2" if header["symbols"] <= 1 << 16 else "<u4")
         self.bytes_of_word = self.word_type.itemsize + _COUNT.itemsize
@@ -51,6 +52,7 @@ class DrawnFolder:
     @classmethod
     def begin(cls, path: Path, header: dict[str, Any]) -> Self:
         """Write the header of a new folder; raises InputError if the folder has another one, with what differs."""
+        header = {**header, "size": max(SMALLEST, -(-max(header["blocks"]) // PARTS))}
         if (path / HEADER).exists():
             theirs = read_json_object(path / HEADER, _AGAIN)
             for name, value in header.items():
@@ -61,16 +63,12 @@ class DrawnFolder:
             write_text(path / HEADER, json.dumps(header, indent=1) + "\n")
         return cls(path, header)
 
-    def size_of_part(self, version: int) -> int:
-        """How many blocks the files of a version have; the last may have fewer."""
-        return max(SMALLEST, -(-self.header["blocks"][version - 1] // PARTS))
-
     def parts(self) -> list[tuple[int, int]]:
         """The version and number of each file; versions begin with 1."""
         return [
             (version, part)
             for version in range(1, self.versions + 1)
-            for part in range(-(-self.header["blocks"][version - 1] // self.size_of_part(version)))
+            for part in range(-(-self.header["blocks"][version - 1] // self.size))
         ]
 
     def missing(self) -> list[tuple[int, int]]:
@@ -82,8 +80,7 @@ class DrawnFolder:
 
     def blocks_of(self, version: int, part: int) -> range:
         """The blocks of a part."""
-        size = self.size_of_part(version)
-        return range(part * size, min((part + 1) * size, self.header["blocks"][version - 1]))
+        return range(part * self.size, min((part + 1) * self.size, self.header["blocks"][version - 1]))
 
     def write(self, version: int, part: int, masked: np.ndarray, draws: Draws) -> None:
         """Write the draws of a part, whose blocks have ``masked`` positions, (B)."""
@@ -100,7 +97,7 @@ class DrawnFolder:
 
     def of(self, version: int, blocks: np.ndarray) -> Draws:
         """The draws of some blocks, one after another; raises InputError for a damaged file."""
-        size, words, counts = self.size_of_part(version), [], []
+        size, words, counts = self.size, [], []
         for block in blocks.tolist():
             starts, all_words, all_counts = self._map(version, block // size)
             here = slice(starts[block % size], starts[block % size + 1])

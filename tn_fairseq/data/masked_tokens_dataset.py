@@ -8,7 +8,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
-from ..core.corruption import Kind, block_keys, corrupt, masking_thresholds, random_bits, to_uniform
+from ..core.corruption import block_keys, mask, to_uniform
 from ..core.errors import InputError
 from ..modules.transformer_encoder import layout
 from .blocks import BlockDataset
@@ -96,42 +96,37 @@ class MaskedTokensDataset(FairseqDataset):
             return {}
         indices = np.asarray(samples)
         tokens, token_counts = self.blocks.rows(indices)
-        keys = block_keys(self.seed, self.epoch, indices)[:, None]
-        thresholds = masking_thresholds(
+        masked = mask(
+            tokens,
             self.is_maskable[tokens],
-            random_bits(keys, Kind.ORDER, np.arange(tokens.shape[1])),
-            to_uniform(random_bits(keys, Kind.ROUNDING, np.zeros(1)))[:, 0],
+            block_keys(self.seed, self.epoch, indices),
             self.mask_prob,
             None if self.starts_word is None else self.starts_word(tokens),
+            **self.corruption,
         )
-        masked = np.flatnonzero(thresholds <= self.mask_prob)
-        row, column = np.divmod(masked, tokens.shape[1])
-        keys, masked_tokens = keys[row, 0], tokens.ravel()[masked]
-        fate, token, draw = random_bits(keys, np.array([[Kind.FATE], [Kind.TOKEN], [Kind.DRAW]]), column)
-        src_tokens, target = tokens.copy(), np.full_like(tokens, self.padding_index)
-        src_tokens.ravel()[masked] = corrupt(masked_tokens, to_uniform(fate), to_uniform(token), **self.corruption)
-        target.ravel()[masked] = masked_tokens
+        target = np.full_like(tokens, self.padding_index)
+        target.ravel()[masked.indices] = tokens.ravel()[masked.indices]
         inputs = self.blocks.inputs(torch.from_numpy(tokens))
         lengths = torch.from_numpy(token_counts)
         draws = {}
         if self.drawn is not None:
             draws["draws"] = self.drawn.of(self.epoch, indices).padded(self.drawn.draws)
-            if len(draws["draws"][0]) != len(masked):
+            if len(draws["draws"][0]) != len(masked.indices):
                 raise InputError(f"{self.drawn.path}: other positions are masked; run tn-fairseq data teach again")
         return {
             "id": torch.from_numpy(indices),
             "nsentences": len(tokens),
             "ntokens": int(token_counts.sum()),
             "net_input": {
-                "src_tokens": torch.from_numpy(src_tokens),
+                "src_tokens": torch.from_numpy(masked.src_tokens),
                 "src_lengths": lengths,
                 **inputs,
                 "layout": tuple(layout(lengths, inputs.get("documents"))),
             },
-            "masked_indices": torch.from_numpy(masked),
+            "masked_indices": torch.from_numpy(masked.indices),
             # float64, because fairseq converts float32 inputs to half precision; float32 would round more digits to 1
-            "uniform_draws": torch.from_numpy(to_uniform(draw, digits=24)),
-            "mask_thresholds": thresholds.ravel()[masked],
+            "uniform_draws": torch.from_numpy(to_uniform(masked.draws, digits=24)),
+            "mask_thresholds": masked.thresholds,
             "target": torch.from_numpy(target),
             **draws,
         }

@@ -1,7 +1,7 @@
 """Import and export weights of ``transformers``: ``tn-fairseq exchange import|export``.
 
-``TrueNegativeTrainer``, ``JointElectra``, ``SynonymTable`` and ``keep_layers`` are for training with ``transformers``,
-without fairseq.
+``TrueNegativeTrainer``, ``JointElectra``, ``SynonymTable``, ``keep_layers``, ``teach`` and ``DrawsCollator`` are for
+training with ``transformers``, without fairseq.
 """
 
 from importlib import import_module
@@ -10,10 +10,12 @@ from typing import Any
 from ..core.packages import hide_broken_torchaudio
 
 _MODULES = {
+    "DrawsCollator": "draws",
     "JointElectra": "joint_electra",
     "SynonymTable": "synonyms",
     "TrueNegativeTrainer": "trainer",
     "keep_layers": "layers",
+    "teach": "draws",
 }  # imported when they are used, because two of them import transformers
 
 

@@ -11,6 +11,7 @@ from transformers import ElectraForMaskedLM, ElectraForPreTraining
 from ..core import corruption
 from ..core.errors import InputError
 from ..core.masked_prediction import ElectraOutput
+from .loading import load_model
 
 logger = logging.getLogger(__name__)
 
@@ -91,8 +92,8 @@ class JointElectra(nn.Module):
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
         """Read what ``save_pretrained`` wrote."""
-        parts = (ElectraForMaskedLM, "generator"), (ElectraForPreTraining, "discriminator")
-        return cls(*(kind.from_pretrained(Path(folder) / name) for kind, name in parts))
+        generator = load_model(Path(folder) / "generator", "ElectraForMaskedLM")
+        return cls(generator, load_model(Path(folder) / "discriminator", "ElectraForPreTraining"))
 
     def save_pretrained(self, folder: str | Path, **options: Any) -> None:
         """Write ``generator`` and ``discriminator``, which ``from_pretrained`` of their classes reads."""

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import nn
 
 from ..core.errors import InputError
+from .loading import unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+OTHERS = "give a BERT, RoBERTa, ELECTRA or DeBERTa"
 
 
 def find_layers(layers: Sequence[int | str], total: int, option: str, owner: object) -> list[int]:
@@ -32,19 +37,20 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
     """A copy of a model of ``transformers`` with only these layers of its encoder, in increasing order; 0 is the first.
 
     Everything else is kept, heads included. Raises InputError for layers that the model does not have, and for a model
-    whose layers are not in ``base_model.encoder.layer``, as those of BERT, RoBERTa, ELECTRA and DeBERTa are, or differ
-    in a setting.
+    whose layers are not in ``base_model.encoder.layer``, as those of BERT, RoBERTa, ELECTRA and DeBERTa are, or that
+    could not be loaded again: one with a part that depends on the number of layers, or with adapters.
     """
+    model = unwrapped(model)
     kind = type(model).__name__
     if isinstance(layers, str):
         raise InputError(f"layers {layers!r}: must be a list of numbers, such as [0, 3]")
     if not isinstance(_layers(model), nn.ModuleList):
-        raise InputError(f"{kind}: has no base_model.encoder.layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
+        raise InputError(f"{kind}: has no base_model.encoder.layer; {OTHERS}")
     total = len(_layers(model))
     for name, value in model.config.to_dict().items():
         is_list = isinstance(value, (list, tuple)) and name != "pos_att_type"  # of DeBERTa: kinds of attention
         if is_list and len(value) == total > 1:  # such as Longformer's attention_window
-            raise InputError(f"{kind}: has {name} for each layer; give a BERT, RoBERTa, ELECTRA or DeBERTa")
+            raise InputError(f"{kind}: has {name} for each layer; {OTHERS}")
     kept = find_layers(layers, total, "layers", kind)
     smaller = deepcopy(model)
     smaller.base_model.encoder.layer = nn.ModuleList(_layers(smaller)[layer] for layer in kept)
@@ -53,6 +59,11 @@ def keep_layers(model: "PreTrainedModel", layers: Sequence[int]) -> "PreTrainedM
         for module in layer.modules():
             if hasattr(module, "layer_idx"):  # the layer's place in a cache of keys and values
                 module.layer_idx = number
+    with torch.device("meta"):
+        loaded = type(model)(smaller.config).state_dict()
+    for name, tensor in smaller.state_dict().items():
+        if name not in loaded or loaded[name].shape != tensor.shape:
+            raise InputError(f"{kind}: could not be loaded again with these layers, because of {name}; {OTHERS}")
     return smaller
 
 

@@ -13,13 +13,23 @@ if TYPE_CHECKING:
 _HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
 
 
-def without_adapters(model: Any) -> Any:
-    """The model inside of what PEFT wraps around it; PEFT puts the adapters into its layers."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
+def unwrapped(model: Any) -> Any:
+    """The model inside of what PEFT, torch.compile, parallel training and averages of weights wrap around it.
+
+    PEFT puts the adapters into the model's layers.
+    """
+    while True:
+        parts = getattr(model, "_modules", {})
+        if hasattr(model, "get_base_model"):
+            model = model.get_base_model()
+        elif "module" in parts or "_orig_mod" in parts:
+            model = parts.get("module", parts.get("_orig_mod"))
+        else:
+            return model
 
 
 def masked_lm(model: Any) -> Any:
-    """A masked language model of ``transformers``, without what PEFT wraps around it.
+    """A masked language model of ``transformers``, ``unwrapped``.
 
     Raises InputError for a model without a head over the vocabulary at each position, and for one that predicts the
     next word.
@@ -29,7 +39,7 @@ def masked_lm(model: Any) -> Any:
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
 
-    core = without_adapters(model)
+    core = unwrapped(model)
     names = {kind.__name__ for kind in type(core).__mro__}
     is_masked = bool(names & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()))
     is_causal = bool(names & set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()))
@@ -51,9 +61,26 @@ def load_tokenizer(name: str | Path) -> "PreTrainedTokenizerBase":
     return _load("AutoTokenizer", name, "tokenizer")
 
 
-def load_model(name: str | Path, kind: str = "AutoModel", **options: Any) -> Any:
-    """A model of ``transformers``, from its folder or by its name, as ``load_tokenizer``; ``AutoModel`` has no head."""
-    return _load(kind, name, "model", **options)
+def load_model(name: str | Path, kind: str = "AutoModel") -> Any:
+    """A model of ``transformers``, from its folder or by its name, as ``load_tokenizer``; ``AutoModel`` has no head.
+
+    Raises InputError for a folder that lacks some of the weights, other than those of a pooler, or has more of its
+    layers or embeddings, other shapes, or values that are NaN or infinite.
+    """
+    model, info = _load(kind, name, "model", output_loading_info=True, ignore_mismatched_sizes=True)
+    more = r"(^|\.)(layers?|embeddings)\.(?!position_ids)"
+    faults = {
+        "lacks": {key for key in info["missing_keys"] if "pooler." not in key},
+        "also has": {key for key in info["unexpected_keys"] if re.search(more, key)},
+        "config.json does not have the shape of": {key for key, *_ in info["mismatched_keys"]},
+        "has NaN or infinite values in": {key for key, value in model.named_parameters() if not value.isfinite().all()},
+    }
+    for problem, keys in faults.items():
+        if keys:
+            raise InputError(
+                f"{name}: {problem} {min(keys)}; give a {model.__class__.__name__} that save_pretrained wrote"
+            )
+    return model
 
 
 def _load(auto_class: str, name: str | Path, kind: str, **options: Any) -> Any:

@@ -20,6 +20,7 @@ from .masked_logits import has_token_types, masked_logits, max_positions
 from .vocabulary_files import check_tokenizer, read_data_bin
 
 TOKENS_PER_SAMPLE = 128  # as in data for an imported model
+UNLIMITED = 1 << 20  # tokens
 
 
 class MaskedLM(BaseFairseqModel):
@@ -49,7 +50,7 @@ class MaskedLM(BaseFairseqModel):
         return nn.Embedding.from_pretrained(self.core.get_input_embeddings().weight.detach()[self.input_ids])
 
     def max_positions(self) -> int:
-        return max_positions(self.core) or TOKENS_PER_SAMPLE
+        return max_positions(self.core) or UNLIMITED
 
 
 def find_folders(patterns: Sequence[str], dictionary: Dictionary, data_bin: Path) -> list[Checkpoint]:
@@ -88,9 +89,7 @@ def _updates(state: Path) -> int | None:
 def load_folder(folder: Path, data_bin: Path) -> Loaded:
     """Load the model, on a GPU if there is one; raises InputError if it is damaged or has no masked-LM head."""
     dictionary, tokenizer = read_data_bin(data_bin)
-    core, info = load_model(folder, "AutoModelForMaskedLM", output_loading_info=True)
-    if info["missing_keys"]:
-        raise InputError(f"{folder}: lacks {min(info['missing_keys'])}; save the model with save_pretrained")
+    core = load_model(folder, "AutoModelForMaskedLM")
     token_ids = torch.from_numpy(tokenizer.token_ids(dictionary))
     token_ids[token_ids >= core.get_input_embeddings().num_embeddings] = -1
     model = MaskedLM(core, token_ids, dictionary.unk(), dictionary.pad())

@@ -27,12 +27,14 @@ def has_token_types(core: Any) -> bool:
 
 
 def max_positions(core: Any) -> int | None:
-    """The longest text that the model reads, in tokens; None if it has no limit."""
-    if not getattr(core.config, "position_biased_input", True):  # only relative positions, as in DeBERTa
-        return None
-    positions = getattr(core.config, "max_position_embeddings", None)
+    """The longest text that the model reads, in tokens: the size of its position embeddings; None if it has none."""
+    limits = []
     for name, module in core.named_modules():
-        # those of RoBERTa start after the padding
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            positions -= module.padding_idx + 1
-    return positions
+        if name.endswith(("position_embeddings", "embed_positions")):
+            positions = getattr(core.get_submodule(name.rpartition(".")[0]), "position_ids", None)
+            # Nystromformer has more embeddings than positions, and I-BERT embeddings of its own kind
+            sizes = [getattr(module, "num_embeddings", None), None if positions is None else positions.size(-1)]
+            # those of RoBERTa start after the padding
+            first = 0 if getattr(module, "padding_idx", None) is None else module.padding_idx + 1
+            limits += [size - first for size in sizes if size is not None]
+    return min(limits, default=None)

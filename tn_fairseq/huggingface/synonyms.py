@@ -21,7 +21,7 @@ from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
 from ..synonyms.neighbors import Vectors
 from ..synonyms.sources import ENGLISH, TableOptions
-from .loading import load_model
+from .loading import load_model, unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -85,7 +85,8 @@ class TokenizerSymbols(PlainSymbols):
                 return read_embeddings(model, dictionary, words)
             name, loaded = str(model), load_model(model)
         else:
-            name, loaded = model.name_or_path or type(model).__name__, model
+            loaded = unwrapped(model)
+            name = loaded.name_or_path or type(loaded).__name__
         embeddings = loaded.get_input_embeddings().get_parameter("weight").detach().float().cpu()
         self.check_size(len(embeddings), name)
         digest = hashlib.sha256(embeddings.numpy().tobytes()).hexdigest()

@@ -1,11 +1,13 @@
 """The objectives in a ``Trainer`` of ``transformers``."""
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer, TrainerCallback
 from transformers.trainer_utils import EvalLoopOutput
@@ -17,12 +19,12 @@ from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
-from .loading import load_model, load_tokenizer, masked_lm, without_adapters
+from .loading import load_model, load_tokenizer, masked_lm, unwrapped
 from .masked_logits import has_token_types, masked_logits, max_positions
 from .synonyms import SynonymTable
 
 IGNORED = -100  # the label of a token that is not masked
-OTHER_VOCABULARY = "has another vocabulary than the model; give a model with the same tokenizer"
+DRAWS = ("draw_words", "draw_counts")  # of a teacher that has read the batch
 
 
 class TrueNegativeTrainer(Trainer):
@@ -46,6 +48,14 @@ class TrueNegativeTrainer(Trainer):
         self.processing_class = self._find_tokenizer()
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad and parameter.dtype.itemsize < 4:
+                dtype = str(parameter.dtype).removeprefix("torch.")
+                raise InputError(
+                    f"{type(model).__name__}: {name} is {dtype}, in which small updates are lost; load the model with "
+                    "dtype=torch.float32, or call model.float(), and for mixed precision give TrainingArguments "
+                    "fp16=True or bf16=True"
+                )
         with naming(f"objective {kind.name}:"), naming_arguments():
             self.objective = build_objective(
                 kind, objective_kwargs or {}, model, self.processing_class, synonyms, self.accelerator.autocast
@@ -63,6 +73,10 @@ class TrueNegativeTrainer(Trainer):
             raise InputError(f"objective {kind.name}: does not work with DeepSpeed, which hides the gradients; omit it")
         if self.compute_metrics is not None and isinstance(model, JointElectra):
             raise InputError("compute_metrics needs the logits of all positions, which JointElectra omits; omit it")
+        # what the model, a teacher or a judge reads, and what the model does not
+        readers = (*getattr(self.objective, "teacher", ()), *(getattr(self.objective, "judge", None) or ()))
+        self._read = _inputs(model, *(reader.core for reader in readers if reader is not None))
+        self._for_readers = self._read - _inputs(model) - {"attention_mask"}
         # of the batches of an update: masked tokens and sample sizes, (2) each, and losses
         self._sizes: list[Tensor] = []
         self._losses: list[Tensor] = []
@@ -79,6 +93,11 @@ class TrueNegativeTrainer(Trainer):
             raise InputError("the data collator masks nothing; give DataCollatorForLanguageModeling(tokenizer)")
         return tokenizer
 
+    def _set_signature_columns_if_needed(self) -> None:
+        """Also keep the columns that a teacher or judge reads, or a model that is wrapped."""
+        super()._set_signature_columns_if_needed()
+        self._signature_columns += sorted({*self._read, *DRAWS} - {*self._signature_columns})
+
     def compute_loss(
         self,
         model: nn.Module,
@@ -88,7 +107,7 @@ class TrueNegativeTrainer(Trainer):
     ) -> Any:
         """The loss of a batch, divided by the masked tokens of all accumulated batches in training."""
         core = self.accelerator.unwrap_model(model, keep_torch_compile=False)
-        encoder = Encoder(core, model, self.accelerator.autocast)
+        encoder = Encoder(core, model, self.accelerator.autocast, self._for_readers)
         loss, sample_size, logs = self.objective(encoder, self._sample(inputs))
         self._add_up("train" if core.training else "eval", logs)
         if core.training:
@@ -139,17 +158,27 @@ class TrueNegativeTrainer(Trainer):
                 "DataCollatorForLanguageModeling(tokenizer)"
             )
         labels = inputs["labels"]
+        masked_tokens = labels.ne(IGNORED)
         if not self._checked_labels:
-            if not labels.eq(IGNORED).any():
+            if masked_tokens.all():
                 raise InputError(
                     f"no label is {IGNORED}, so every token would be masked; give a data collator that masks, such as "
                     "DataCollatorForLanguageModeling(tokenizer)"
                 )
             self._checked_labels = True
-        others = {name: value for name, value in inputs.items() if name not in ("input_ids", "labels")}
+        others = {name: value for name, value in inputs.items() if name not in ("input_ids", "labels", *DRAWS)}
+        attention = others.get("attention_mask")
+        draws = {}
+        if "draw_counts" in inputs:
+            words, counts = (inputs[name] for name in DRAWS)
+            is_drawn = counts.sum(dim=2) > 0
+            draws["draws"] = words[is_drawn], counts[is_drawn]
         return {
+            **draws,
             "net_input": {"src_tokens": inputs["input_ids"], **others},
-            "target": labels.masked_fill(labels == IGNORED, self.objective.padding),
+            "target": labels.where(masked_tokens, self.objective.padding),
+            "masked_tokens": masked_tokens,
+            "is_token": torch.ones_like(masked_tokens) if attention is None else attention.bool(),
             "ntokens": labels.numel(),
             "nsentences": len(labels),
         }
@@ -267,13 +296,17 @@ class Encoder(nn.Module):
         core: Any,
         wrapped: nn.Module | None = None,
         autocast: Callable[[], AbstractContextManager] = nullcontext,
+        others: Collection[str] = (),
     ) -> None:
-        """``wrapped`` is the model in what trains it (DistributedDataParallel), which enters ``autocast`` itself."""
+        """``wrapped`` is the model in what trains it (DistributedDataParallel), which enters ``autocast`` itself.
+
+        The model does not get the inputs ``others``.
+        """
         super().__init__()
-        self.core = without_adapters(core)
+        self.core = unwrapped(core)
         self.training = core.training
         self._wrapped = [core if wrapped is None else wrapped]  # a list, so that it is not registered as a submodule
-        self._autocast = autocast
+        self._autocast, self._others = autocast, others
         self.logits: Tensor | None = None  # of all positions, (B, T, V)
         if isinstance(core, ElectraForPreTraining):
             self.discriminator_head = core.discriminator_predictions
@@ -291,6 +324,7 @@ class Encoder(nn.Module):
         **inputs: Tensor,
     ) -> tuple[Tensor, None] | ElectraOutput:
         """The logits at the masked positions, or with ``features_only`` the last hidden states, (B, T, H)."""
+        inputs = {name: value for name, value in inputs.items() if name not in self._others}
         if features_only:
             core = getattr(self.core, encoder) if isinstance(self.core, JointElectra) else self.core
             with self._autocast():
@@ -331,15 +365,24 @@ class Judge(Encoder):
         super().__init__(core)
         self.max_positions = max_positions(core)
 
-    def forward(self, src_tokens: Tensor, *args: Any, **inputs: Any) -> Any:
+    def forward(  # type: ignore[override]
+        self, src_tokens: Tensor, *, features_only: bool, encoder: str, **inputs: Any
+    ) -> Any:
         """As ``Encoder``; raises InputError for a text that is too long."""
         _check_length("correction_judge", self.max_positions, src_tokens)
-        return super().forward(src_tokens, *args, **_known(self.core, inputs))
+        inputs = _known(self.core, inputs)
+        return super().forward(src_tokens, features_only=features_only, encoder=encoder, **inputs)
+
+
+def _inputs(*cores: Any) -> set[str]:
+    """The names of what models read."""
+    return {name for core in cores for name in inspect.signature(unwrapped(core).forward).parameters}
 
 
 def _known(core: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs without token types, if the model has only one type; those of the student may be more."""
-    return {name: value for name, value in inputs.items() if has_token_types(core) or name != "token_type_ids"}
+    """The inputs that the model reads; without token types, if it has only one type."""
+    names = _inputs(core) - set(() if has_token_types(core) else ("token_type_ids",))
+    return {name: value for name, value in inputs.items() if name in names}
 
 
 def _too_small(model: Any, tokenizer: PreTrainedTokenizerBase) -> str | None:
@@ -348,6 +391,12 @@ def _too_small(model: Any, tokenizer: PreTrainedTokenizerBase) -> str | None:
     if 0 < size < len(tokenizer):  # 0 if DeepSpeed has divided the parameters
         return f"has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
     return None
+
+
+def check_vocabulary(name: str | Path, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raises InputError if the model in a folder, or of a name, has another vocabulary."""
+    if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
+        raise InputError(f"{name}: has another vocabulary than the model; give a model with the same tokenizer")
 
 
 def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
@@ -364,8 +413,7 @@ def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
     with naming("--correction-judge"):
         if not isinstance(name, (str, Path)):
             raise InputError(f"{type(name).__name__}: must be the folder or name of a model, not a model")
-        if load_tokenizer(name).get_vocab() != tokenizer.get_vocab():
-            raise InputError(f"{name}: {OTHER_VOCABULARY}")
+        check_vocabulary(name, tokenizer)
         judge = load_model(name)
         if "ElectraForPreTraining" in (judge.config.architectures or ()):
             judge = load_model(name, "ElectraForPreTraining")
@@ -375,9 +423,16 @@ def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
 class Teacher(nn.Module):
     """A masked language model of ``transformers``, called as objectives do, that scores only the masked positions."""
 
-    def __init__(self, core: Any, autocast: Callable[[], AbstractContextManager] = nullcontext) -> None:
+    def __init__(
+        self,
+        core: Any,
+        tokens: int = 0,
+        rows: int = 0,
+        autocast: Callable[[], AbstractContextManager] = nullcontext,
+    ) -> None:
+        """It scores as many ``rows`` as the student; those after the tokenizer's ``tokens`` only pad the vocabulary."""
         super().__init__()
-        self.core, self._autocast = core, autocast
+        self.core, self.tokens, self.rows, self._autocast = core, tokens, rows, autocast
         self.max_positions = max_positions(core)
 
     def forward(self, src_tokens: Tensor, masked_tokens: Tensor, **inputs: Any) -> tuple[Tensor, None]:
@@ -387,7 +442,10 @@ class Teacher(nn.Module):
         if self.core.training:  # in a Trainer of its own
             self.core.eval()
         with self._autocast():
-            return masked_logits(self.core, masked_tokens, input_ids=src_tokens, **_known(self.core, inputs)), None
+            logits = masked_logits(self.core, masked_tokens, input_ids=src_tokens, **_known(self.core, inputs))
+        if self.rows and not self.rows == self.tokens == logits.size(1):  # 0 if DeepSpeed has divided the parameters
+            logits = F.pad(logits[:, : self.tokens], (0, self.rows - self.tokens), value=-torch.inf)
+        return logits, None
 
 
 def load_teacher(
@@ -401,15 +459,18 @@ def load_teacher(
         if isinstance(teacher, (str, Path)):
             if teacher == EMA:
                 raise InputError("ema: works only with fairseq; give a model or a folder")
-            if load_tokenizer(teacher).get_vocab() != tokenizer.get_vocab():
-                raise InputError(f"{teacher}: {OTHER_VOCABULARY}")
-            name = teacher
-            teacher, loading = load_model(name, "AutoModelForMaskedLM", output_loading_info=True)
-            if missing := sorted(loading["missing_keys"]):
-                raise InputError(f"{name}: lacks {missing[0]}; give a masked language model, with its head")
+            check_vocabulary(teacher, tokenizer)
+            teacher = load_model(teacher, "AutoModelForMaskedLM")
         core = masked_lm(teacher)
-        if core is student:
-            raise InputError(f"{type(core).__name__}: is the model itself, which would learn nothing; give another one")
+        own = {parameter.untyped_storage().data_ptr() for parameter in student.parameters()} - {0}
+        for name, parameter in core.named_parameters():
+            if parameter.untyped_storage().data_ptr() in own:
+                raise InputError(
+                    f"{type(core).__name__}: shares {name} with the model, which trains it; give a model of its own, "
+                    "such as copy.deepcopy(teacher)"
+                )
         if fault := _too_small(core, tokenizer):
             raise InputError(f"{type(core).__name__} {fault}; give a teacher with the same vocabulary")
-        return Teacher(core, autocast)
+        head = getattr(student, "generator", student).get_output_embeddings()
+        tokens = max(tokenizer.get_vocab().values()) + 1
+        return Teacher(core, tokens, len(head.weight), autocast)

@@ -210,7 +210,8 @@ class Objective(nn.Module):
         """The summed loss of a batch, the sample size that divides it, and what to log.
 
         The batch is fairseq's: ``net_input`` with ``src_tokens``, (B, T), ``target``, (B, T), with the gold tokens at
-        the masked positions and padding elsewhere, and the numbers ``ntokens`` and ``nsentences``.
+        the masked positions and padding elsewhere, and the numbers ``ntokens`` and ``nsentences``. A batch in which
+        padding can be a token of the text also has ``masked_tokens`` and ``is_token``, (B, T) boolean.
         """
         output, masked = self.run(model, sample)
         nll: Any = None if self.computes_nll else functional.masked_lm(masked.logits, masked.targets)
@@ -227,7 +228,7 @@ class Objective(nn.Module):
         self._check_effect(output, loss)
         masked_count = len(masked.targets)  # a sum of masked_tokens would make fairseq wait for a GPU
         if isinstance(output, ElectraOutput):
-            detection, more_logs = self.detect(output, masked, sample["net_input"]["src_tokens"].ne(self.padding))
+            detection, more_logs = self.detect(output, masked, masked.is_token)
             logs = {**logs, **more_logs}
             loss = self.weigh(loss, sample_size, detection, masked_count)
             sample_size = masked_count
@@ -247,7 +248,9 @@ class Objective(nn.Module):
     def run(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Any, MaskedPredictions]:
         """The model's output for a batch, and its predictions."""
         src_tokens, target_tokens = sample["net_input"]["src_tokens"], sample["target"]
-        masked_tokens = target_tokens.ne(self.padding)
+        masked_tokens, is_token = sample.get("masked_tokens"), sample.get("is_token")
+        if masked_tokens is None or is_token is None:
+            masked_tokens, is_token = target_tokens.ne(self.padding), src_tokens.ne(self.padding)
         # batches from fairseq's own tasks have neither
         masked_indices, uniform_draws = sample.get("masked_indices"), sample.get("uniform_draws")
         output = model(
@@ -263,6 +266,7 @@ class Objective(nn.Module):
         predictions = self.predict(output, uniform_draws)
         texts = src_tokens, target_tokens, masked_tokens
         masked = masked_predictions(*texts, output[0], predictions, self.padding, self.continues_word, masked_indices)
+        masked = masked._replace(is_token=is_token)
         if self.synonyms is not None:
             masked = masked._replace(false_negative=self.find_false_negatives(sample, output, masked))
         return output, masked

@@ -1,5 +1,6 @@
 """Distillation, ``--criterion mlm_distillation``: a teacher says how well each word fits (Hinton et al. 2015)."""
 
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -12,9 +13,12 @@ from ..core.errors import InputError
 from ..core.masked_prediction import MaskedPredictions
 from ..modules.cross_entropy import log_probabilities
 from . import functional
-from .base import PERCENT, Metric, Objective, ObjectiveConfig
+from .base import BITS, PERCENT, Metric, Objective, ObjectiveConfig
+
+logger = logging.getLogger(__name__)
 
 EMA = "ema"
+FIRST = 10  # batches, after which the losses of teacher and student are compared
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Distillation(Objective):
         self.is_plain = cfg.distillation_weight == 0
         self.computes_nll = not self.is_plain
         self.teacher: list[Optional[nn.Module]] = [None]
+        self.first: list[Tensor] = []  # summed losses of the model and the teacher, and the number of positions
         if self.is_plain:
             return
         if cfg.distillation_teacher is None:
@@ -133,12 +138,26 @@ class Distillation(Objective):
             target, weight = self.target(sample, masked, logits)
             losses, log_sums, target_sums = functional.distillation(own, targets, target, weight, temperature)
             if target is logits and temperature == 1:
-                likely = (logits.gather(1, both).float() - target_sums.unsqueeze(1)).exp()
+                lprobs = logits.gather(1, both).float() - target_sums.unsqueeze(1)
             else:
-                likely = log_probabilities(logits, both).exp()
+                lprobs = log_probabilities(logits, both)
+            likely = lprobs.exp()
         nll = log_sums - own.detach().gather(1, targets.unsqueeze(1)).squeeze(1).float()
+        if self.teacher[0] is not None and torch.is_grad_enabled() and len(self.first) < FIRST:
+            self.first.append(torch.stack([nll.sum(), -lprobs[:, 0].sum(), nll.new_tensor(len(nll))]))
+            if len(self.first) == FIRST:
+                self.compare(*torch.stack(self.first).sum(dim=0).tolist())
         gold, prediction = likely.sum(dim=0)
         return losses, {"nll": nll.sum(), "teacher_gold": gold, "teacher_prediction": prediction}
+
+    def compare(self, nll: float, teacher_nll: float, count: float) -> None:
+        """Warn of a teacher that is not better than the student, by their summed losses at ``count`` positions."""
+        if count and teacher_nll >= nll:
+            own, theirs = (f"{BITS * loss / count:.2f} bits" for loss in (nll, teacher_nll))
+            logger.warning(
+                f"the teacher's loss on the first {FIRST} batches is {theirs}, not below the model's, {own}; only a "
+                "better teacher helps, so check its vocabulary, its weights, and how its text was masked"
+            )
 
     @torch.no_grad()
     def read(self, teacher: nn.Module, sample: dict[str, Any], masked: MaskedPredictions) -> Tensor:

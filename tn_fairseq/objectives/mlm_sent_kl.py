@@ -56,7 +56,7 @@ class SentenceKL(Objective):
                 "ELECTRA give --sent-kl-encoder discriminator"
             )
 
-        positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else src_tokens.ne(self.padding)
+        positions = masked.masked_tokens if self.cfg.sent_kl_positions == "masked" else masked.is_token
         divergence = functional.sentence_kl(predicted_hidden, original_hidden, self.cfg.sent_kl_temperature)
         mean = (divergence * positions).sum() / positions.sum().clamp(min=1)
         # the caller divides by the number of masked positions

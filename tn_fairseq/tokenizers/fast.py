@@ -1,5 +1,6 @@
 """Tokenizers of the ``tokenizers`` library: its ``tokenizer.json``, and GPT-2's files."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -115,6 +116,11 @@ def read_tokenizer_json(path: Path, content: bytes, files: dict[str, bytes]) -> 
     names = _special_names(path.parent, set(pieces.values()))
     special_ids = find_special_ids(pieces, names, path)
     symbols = find_symbols(pieces, special_ids, path)
+    settings = json.loads(backend.to_str())
+    for token in settings["added_tokens"]:
+        # a user's own special token in a text is that token, as in transformers; a literal "[MASK]" is text
+        token["special"] &= token["id"] in special_ids.values()
+    backend = tokenizers.Tokenizer.from_str(json.dumps(settings))
     description = f"{type(backend.model).__name__} of {path.name}, {describe_size(pieces)}"
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"

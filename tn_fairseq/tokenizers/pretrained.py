@@ -6,6 +6,7 @@ that ``vocab.txt`` lacks. What ``binarize`` copies to a data-bin is one complete
 """
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from . import load_tokenizer
 from .base import REMEDY, TOKEN_FIELDS, Tokenizer
 from .fast import FastTokenizer, read_tokenizer_json
 
-_CONFIG, _ADDED = "tokenizer_config.json", "added_tokens.json"
+# AutoTokenizer needs one of these
+_CONFIG, _ADDED, _MODEL = "tokenizer_config.json", "added_tokens.json", "config.json"
 # the classes that our own readers know; None is a file that names none
 _CLASSES = {None, "BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "RobertaTokenizer", "PreTrainedTokenizer"}
 _PARTS = ("model", "normalizer", "pre_tokenizer")  # of a tokenizer.json: what decides the ids of a text
@@ -34,7 +36,7 @@ def load_pretrained(path: str | Path) -> Tokenizer:
     does.
     """
     folder = Path(path)
-    if not folder.is_dir() or not ((folder / _CONFIG).exists() or (folder / _ADDED).exists()):
+    if not folder.is_dir() or not any((folder / name).exists() for name in (_CONFIG, _ADDED, _MODEL)):
         return load_tokenizer(path)
     ours: Any  # the tokenizer, or an InputError
     try:
@@ -47,7 +49,12 @@ def load_pretrained(path: str | Path) -> Tokenizer:
         if reason := _difference(folder, ours):
             raise InputError(f"{folder}: {reason}; pip install 'tn_fairseq[transformers]', which reads such folders")
         return ours
-    loaded = _load(folder, ours)
+    try:
+        loaded = _load(folder, ours)
+    except InputError:
+        if isinstance(ours, InputError) or (folder / _CONFIG).exists() or (folder / _ADDED).exists():
+            raise
+        return ours  # the folder of a model that transformers does not know
     theirs = loaded.backend_tokenizer
     if isinstance(ours, FastTokenizer) and _same(ours.backend, theirs):
         return _with_names_of(loaded, ours, folder)
@@ -61,6 +68,10 @@ def load_pretrained(path: str | Path) -> Tokenizer:
     if is_sentencepiece and ours.encode_chunk(PROBE)[0].tolist() == adopted.encode_chunk(PROBE)[0].tolist():
         return ours  # SentencePiece itself, from which transformers differs in rare cases
     adopted.description += ", as AutoTokenizer reads the folder"
+    if getattr(adopted.backend.normalizer, "lowercase", False):
+        ordinary = (adopted.pieces[index] for index in adopted.symbols)
+        if capital := next((piece for piece in ordinary if re.search(r"^\w*[A-Z]", piece)), None):
+            adopted.description += f", which lowercases text although the vocabulary has {capital!r}"
     return _with_names_of(loaded, adopted, folder)
 
 

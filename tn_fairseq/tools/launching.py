@@ -47,6 +47,7 @@ class Launcher:
         self.stopped = False
         self.gpus = visible_gpus()
         self.running: dict[subprocess.Popen, str | None] = {}  # with their GPUs
+        self.ending: set[subprocess.Popen] = set()
         self.guard = threading.RLock()  # reentrant, because a signal can arrive in the main thread while it has it
         self._starting = False  # in the main thread, the only one that is interrupted
 
@@ -97,7 +98,9 @@ class Launcher:
         """End all commands, without waiting; no more are started."""
         with self.guard:
             self.stopped = True
-            for process in self.running:
+            # once, because a command that is ending may have no handler any more
+            for process in self.running.keys() - self.ending:
+                self.ending.add(process)
                 with suppress(ProcessLookupError):  # it has just ended
                     os.killpg(process.pid, signal.SIGTERM)
 

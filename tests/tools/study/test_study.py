@@ -441,7 +441,7 @@ def test_a_study_that_is_stopped_ends_its_commands_and_unlocks_its_folder(tmp_pa
     command = ["tn-fairseq", "study", write(plan, tmp_path / "plan.yaml"), "--output", tmp_path / "a"]
     with open(tmp_path / "output", "w+") as output:
         process = start_command(*command, stdout=output, stderr=output)
-        wait_until((tmp_path / "a" / "logs").exists, seconds=120)
+        wait_until((tmp_path / "a" / "logs").exists)
         monkeypatch.setattr(launching, "PATIENCE", 0)
         error = refused(main, [*map(str, command[2:])])
         assert f"{tmp_path / 'a'}: another study, or a run that it started, is still working there; wait for" in error
@@ -544,11 +544,7 @@ def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
     for name, content, message in (
         ("some_objectives", None, "some_objectives: cannot be imported (FileNotFoundError: "),
         ("other_name", "", "user_dir: its folder is other_name, so the source must also have this name"),
-        (
-            "some_objectives",
-            "import",
-            "some_objectives: cannot be imported (SyntaxError: invalid syntax (__init__.py, ",
-        ),
+        ("some_objectives", "import", "some_objectives: cannot be imported (SyntaxError: "),
     ):
         plan.sources.some_objectives = name
         if content is not None:

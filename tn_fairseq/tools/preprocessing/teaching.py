@@ -116,7 +116,7 @@ def teach(options: TeachOptions) -> str:
 
 def check_space(folder: Path, positions: float, header: dict[str, Any]) -> None:
     """Raises InputError if the disk is probably too small."""
-    needed = positions * WORDS_PER_DRAW * header["draws"] * DrawnFolder(folder, header).bytes_of_word
+    needed = positions * WORDS_PER_DRAW * header["draws"] * (3 if header["symbols"] <= 1 << 16 else 5)
     free = shutil.disk_usage(next(place for place in (folder, *folder.absolute().parents) if place.exists())).free
     if needed > free:
         raise InputError(

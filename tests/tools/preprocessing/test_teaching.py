@@ -1,0 +1,261 @@
+"""Draws of a teacher: their folder, and training with them."""
+
+import json
+import logging
+import random
+import shutil
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from files import refused
+from fork_server import start
+from helpers import FAMILIES, MASKED_LM_ONLY, refused_training, train_here, write_data_bin
+
+from tn_fairseq.__main__ import main
+from tn_fairseq.core.draws import Draws, draw
+from tn_fairseq.data import drawn_folder
+from tn_fairseq.data.drawn_folder import DrawnFolder
+from tn_fairseq.objectives import functional
+
+LENGTH = ["--tokens-per-sample", "32"]
+CRITERION = ["--criterion", "mlm_distillation"]
+BERT = [*FAMILIES["bert"].replace("masked_lm", "electra").split(), "--dropout", 0, "--attention-dropout", 0]
+
+
+def teach(data, teacher, output, *flags: object) -> DrawnFolder:
+    main(["data", "teach", str(data), "--teacher", str(teacher), "--output", str(output), *LENGTH, *map(str, flags)])
+    logging.disable(logging.NOTSET)
+    return DrawnFolder.read(output)
+
+
+@pytest.fixture(scope="module")
+def drawn(data_bin, teacher, tmp_path_factory):
+    return teach(data_bin, teacher, tmp_path_factory.mktemp("teach") / "draws", "--versions", 2)
+
+
+def files(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
+
+
+def test_a_certain_teacher_gives_plain_masked_lm():
+    logits = torch.randn(5, 30, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    targets = torch.tensor([3, 1, 29, 3, 0])
+    words = torch.stack([targets, torch.zeros_like(targets)], dim=1)
+    losses, _ = functional.distillation_from_draws(logits, targets, words, torch.tensor([[1.0, 0.0]] * 5), 0.7)
+    torch.testing.assert_close(losses, functional.masked_lm(logits, targets))
+    ours, theirs = (
+        torch.autograd.grad(loss.sum(), logits, retain_graph=True)[0]
+        for loss in (losses, functional.masked_lm(logits, targets))
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_a_table_of_all_probabilities_is_the_complete_teacher():
+    logits, theirs = (torch.randn(4, 30, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    targets, weight = torch.tensor([3, 1, 29, 0]), 0.6
+    every = torch.arange(30).expand(4, -1)
+    found = []
+    for name in ("draws", "teacher"):
+        inputs = logits.clone().requires_grad_()
+        if name == "draws":
+            losses, sums = functional.distillation_from_draws(inputs, targets, every, theirs.softmax(dim=1), weight)
+        else:
+            losses, sums, _ = functional.distillation(inputs, targets, theirs, weight)
+        losses.sum().backward()
+        found.append((losses.detach(), sums, inputs.grad))
+    for ours, expected in zip(*found):
+        torch.testing.assert_close(ours, expected)
+
+
+def test_the_mean_gradient_is_that_of_the_teacher():
+    """Over many sets of draws, within five standard errors."""
+    logits, theirs = (2 * torch.randn(6, 40, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    targets, sets = torch.tensor([3, 1, 29, 0, 7, 7]), 200
+
+    def gradient(losses) -> torch.Tensor:
+        return torch.autograd.grad(losses.sum(), logits)[0]
+
+    logits.requires_grad_()
+    expected = gradient(functional.distillation(logits, targets, theirs, 0.8).losses)
+    found = torch.zeros_like(expected)
+    for seed in range(sets):
+        uniform = torch.rand(6, 50, generator=torch.Generator().manual_seed(seed))
+        words, counts = draw(theirs, uniform).padded(50)
+        found += gradient(functional.distillation_from_draws(logits, targets, words, counts / 50, 0.8)[0]) / sets
+    q = theirs.softmax(dim=1)
+    error = 0.8 * (q * (1 - q) / (50 * sets)).sqrt()
+    assert ((found - expected).abs() <= 5 * error + 1e-6).all()
+
+
+def test_masks_are_those_of_a_run_and_draws_those_of_its_teacher(build, drawn):
+    flags = ["--task", "electra", *CRITERION]
+    task, _, _ = build("bert", *flags, "--distillation-draws", drawn.path)
+    assert task.draws == str(drawn.path)
+    task.load_dataset("train")
+    plain, _, with_teacher = build("bert", *flags)
+    plain.load_dataset("train")
+    for epoch, version in ((1, 1), (2, 2), (3, 1)):
+        task.dataset("train").set_epoch(epoch)
+        plain.dataset("train").set_epoch(version)
+        ours, theirs = (data.dataset("train").collater([5, 0, 9]) for data in (task, plain))
+        assert torch.equal(ours["net_input"]["src_tokens"], theirs["net_input"]["src_tokens"])
+        words, counts = ours["draws"]
+        assert (counts.sum(dim=1) == 50).all() and len(words) == len(ours["masked_indices"])
+        (teacher,) = with_teacher.objective.teacher
+        probabilities = teacher(**theirs["net_input"], masked_tokens=theirs["target"].ne(1))[0].softmax(dim=1)
+        likely = (probabilities.gather(1, words) * (counts > 0)).sum(dim=1)
+        assert likely.mean() > 0.8  # the draws cover most of the probability
+
+
+def training_losses(data, folder, drawn, *flags) -> list[str]:
+    records = train_here(data, folder, *BERT, *CRITERION, "--distillation-draws", drawn.path, *flags)
+    return [(one["loss"], one["nll_loss"]) for one in records["train_inner"]]
+
+
+def test_a_run_resumes_on_draws_as_if_it_had_not_stopped(data_bin, drawn, tmp_path):
+    whole = training_losses(data_bin, tmp_path / "whole", drawn, "--max-update", 6)
+    begun = training_losses(data_bin, tmp_path / "begun", drawn, "--max-update", 3)
+    rest = training_losses(data_bin, tmp_path / "begun", drawn, "--max-update", 6)
+    assert begun + rest == whole
+
+
+def test_batches_of_other_sizes_have_the_same_loss(build, drawn):
+    flags = ["--task", "electra", *CRITERION, "--distillation-draws", drawn.path]
+    task, model, criterion = build("bert", *flags)
+    task.load_dataset("train")
+    data = task.dataset("train")
+    losses = [
+        criterion(model.eval(), data.collater(list(some)))[0].item() for some in (range(8), range(3), range(3, 8))
+    ]
+    assert losses[0] == pytest.approx(losses[1] + losses[2], rel=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_trains_on_draws_and_validates_without(family, data_bin, drawn, tmp_path):
+    flags = [*FAMILIES[family].replace("masked_lm", "electra").split(), *MASKED_LM_ONLY[family], *CRITERION]
+    records = train_here(data_bin, tmp_path, *flags, "--distillation-draws", drawn.path, "--max-update", 3)
+    assert all("teacher_gold_probability" in one for one in records["train_inner"])
+    (valid,) = records["valid"]
+    assert valid["valid_loss"] == valid["valid_nll_loss"] or family == "electra"
+
+
+def test_shards_write_what_one_process_writes(data_bin, teacher, drawn, tmp_path, monkeypatch, keep_logging):
+    monkeypatch.setattr(drawn_folder, "SMALLEST", 20)
+    monkeypatch.setattr(drawn_folder, "PARTS", 5)
+    whole = teach(data_bin, teacher, tmp_path / "whole")
+    assert len(whole.parts()) > 3
+    words = ["data", "teach", str(data_bin), "--teacher", str(teacher), "--output", str(tmp_path / "parts"), *LENGTH]
+    main([*words, "--shard", "2/3"])
+    assert "not complete" in refused(DrawnFolder.read, tmp_path / "parts")
+    for part in ("1/3", "3/3"):
+        main([*words, "--shard", part])
+    assert files(tmp_path / "parts") == files(tmp_path / "whole")
+    # the draws do not depend on the size of the files
+    for block in (0, 30, 100):
+        one, other = (folder.of(1, np.array([block])) for folder in (whole, drawn))
+        assert np.array_equal(one.words, other.words) and np.array_equal(one.counts, other.counts)
+
+
+@pytest.mark.slow
+def test_killed_at_random_it_continues_to_the_same_bytes(data_bin, teacher, tmp_path):
+    expected = files(teach(data_bin, teacher, tmp_path / "whole", "--versions", 3).path)
+    rng, folder = random.Random(1), tmp_path / "killed"
+    command = ["tn-fairseq", "data", "teach", data_bin, "--teacher", teacher, "--output", folder, *LENGTH]
+    for kill in range(11):
+        process = start(*map(str, command), "--versions", "3", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen = len(list(folder.glob("*.npy")))
+        while kill < 10 and process.poll() is None:
+            if len(list(folder.glob("*"))) > seen + rng.choice([0, 1]):
+                process.send_signal(signal.SIGKILL)
+                break
+        process.wait()
+        if kill < 10 and process.returncode:
+            assert (
+                not folder.exists() or "not complete" in refused(DrawnFolder.read, folder) or files(folder) == expected
+            )
+    assert files(folder) == expected
+
+
+def test_the_size_is_that_of_the_words(drawn):
+    masked = sum(len(drawn.of(version, np.arange(100)).padded(50)[0]) for version in (1, 2))
+    words = sum(len(drawn.of(version, np.arange(100)).words) for version in (1, 2))
+    assert drawn.bytes_of_word == 3 and masked and words
+    total = sum(path.stat().st_size for path in drawn.path.glob("*.npy"))
+    blocks = sum(drawn.header["blocks"])
+    every = sum(len(drawn.of(v, np.arange(n)).words) for v, n in zip((1, 2), drawn.header["blocks"]))
+    assert total <= 3 * every + 8 * (blocks + 2) + 2 * 128
+
+
+def test_two_folders_of_data_take_turns(data_bin, teacher, tmp_path, keep_logging):
+    other = write_data_bin(tmp_path / "other", sentences=200)
+    both = f"{data_bin}:{other}"
+    command = ["data", "teach", both, "--teacher", str(teacher), "--output", str(tmp_path / "draws"), *LENGTH]
+    assert "--versions 1: an epoch reads one of 2 folders" in refused(main, command)
+    main([*command, "--versions", "2"])
+    assert len(set(DrawnFolder.read(tmp_path / "draws").header["blocks"])) == 2
+    flags = [*BERT, *CRITERION, "--distillation-draws", tmp_path / "draws", "--max-epoch", 2]
+    assert train_here(both, tmp_path / "run", *flags)["train_inner"]
+
+
+# flags of training -> what the error must name
+REFUSED = {
+    "other blocks": (["--tokens-per-sample", 16], "--tokens-per-sample 32, not 16"),
+    "another share": (["--mask-prob", 0.2], "--mask-prob 0.15, not 0.2"),
+    "complete words": (["--mask-whole-words"], "omit --mask-whole-words"),
+    "another seed": (["--seed", 2], "--mask-seed 1, not 2"),
+    "a share that changes": (["--final-mask-prob", 0.3, "--max-update", 2], "omit --final-mask-prob"),
+    "two teachers": (["--distillation-teacher", "teacher.pt"], "--distillation-draws exclude each other"),
+    "a temperature": (["--distillation-temperature", 2], "--distillation-temperature needs --distillation-teacher"),
+    "fairseq's task": (["--task", "masked_lm"], "with --task electra"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_training_with_other_masks_is_refused(case, data_bin, drawn, tmp_path):
+    flags, message = REFUSED[case]
+    command = [*BERT, *CRITERION, "--distillation-draws", drawn.path, *LENGTH, *flags]
+    assert message in refused_training(data_bin, tmp_path, *command)
+
+
+def test_other_text_and_damaged_folders_are_refused(data_bin, drawn, teacher, tmp_path):
+    def error(data=data_bin, folder=drawn.path) -> str:
+        return refused_training(data, tmp_path / "run", *BERT, *CRITERION, "--distillation-draws", folder)
+
+    assert "was made with another text" in error(write_data_bin(tmp_path / "data", sentences=399))
+    assert "was made with another dictionary" in error(write_data_bin(tmp_path / "words", words=["a", "b", "c"]))
+    assert "draws.json: No such file" in error(folder=tmp_path)
+    copy = shutil.copytree(drawn.path, tmp_path / "copy")
+    (copy / "1-000.npy").write_bytes((copy / "1-000.npy").read_bytes()[:-9])
+    assert "1-000.npy: damaged" in error(folder=copy)
+    (copy / "2-000.npy").unlink()
+    assert f"{copy}: not complete (50%)" in error(folder=copy)
+    (copy / "draws.json").write_text(json.dumps({"draws": 5}))
+    assert "draws.json: has no valid 'symbols'" in error(folder=copy) or "has no valid" in error(folder=copy)
+
+
+def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkeypatch, capsys, keep_logging):
+    def error(*flags: object, output=tmp_path / "new") -> str:
+        words = ["data", "teach", data_bin, "--teacher", teacher, "--output", output, *LENGTH, *flags]
+        return refused(main, list(map(str, words)))
+
+    assert "was begun with another draws" in error("--draws", 9, "--versions", 2, output=drawn.path)
+    assert "was begun with another options" in error("--mask-prob", 0.3, "--versions", 2, output=drawn.path)
+    for flags, message in ((["--draws", "256"], "must be at most 255"), (["--shard", "9/8"], "must be such as 1/8")):
+        with pytest.raises(SystemExit):
+            teach(data_bin, teacher, tmp_path / "new", *flags)
+        assert message in capsys.readouterr().err
+    assert "--mask-prob must be above 0" in error("--mask-prob", 0)
+    assert "positions, but --tokens-per-sample" in error("--tokens-per-sample", 4000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(9, 9, 9))
+    assert "needs about 0.0 GB" in error()
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_word_above_16_bits_takes_more_bytes(tmp_path):
+    header = {"draws": 4, "blocks": [2], "symbols": 1 << 17, "size": 2}
+    folder = DrawnFolder.begin(tmp_path / "draws", header)
+    folder.write(1, 0, np.array([1, 1]), Draws(np.array([99_999, 3, 70_000]), np.array([3, 1, 4])))
+    assert folder.of(1, np.array([1, 0])).words.tolist() == [70_000, 99_999, 3]
