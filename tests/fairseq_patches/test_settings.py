@@ -256,3 +256,11 @@ def test_an_objective_needs_a_task_that_masks_words():
     assert message.startswith(
         "the criterion mlm does not work with the task language_modeling, because that masks no w"
     )
+
+
+@pytest.mark.parametrize("task, multiple", [("electra", 1), ("squad", 1), ("masked_lm", 8)])
+def test_our_tasks_do_not_round_the_batch_size(task, multiple):
+    flags = ["data", "--arch", "bert_tiny", "--task", task, "--batch-size", 12]
+    assert training_config(flags).dataset.required_batch_size_multiple == multiple
+    flags += ["--required-batch-size-multiple", 4]
+    assert training_config(flags).dataset.required_batch_size_multiple == 4
