@@ -100,8 +100,8 @@ def first_units(folder: Path, tokenizer: "Tokenizer") -> list[str]:
 
     from ..core.dictionary import load_dictionary
 
-    if (folder / "train").exists():  # of --text-only
-        with open(folder / "train", encoding="utf-8") as file:
+    if (folder / "train.txt").exists():  # of --text-only
+        with open(folder / "train.txt", encoding="utf-8") as file:
             units = list(islice(filter(None, map(str.strip, file)), 2))
     else:
         dictionary = load_dictionary(folder / "dict.txt")

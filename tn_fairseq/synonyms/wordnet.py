@@ -35,9 +35,11 @@ def find_wordnet(language: str = "eng") -> WordNetCorpusReader | None:
 
     Raises InputError for files that NLTK finds but cannot read.
     """
-    reader = nltk.corpus.wordnet
-    if not (_loads("wordnet", reader.ensure_loaded) and _loads("wordnet", partial(check_synsets, reader))):
+    # a lambda, because NLTK loads it as soon as an attribute is looked up
+    if not _loads("wordnet", lambda: nltk.corpus.wordnet.ensure_loaded()):
         return None
+    reader = nltk.corpus.wordnet
+    _loads("wordnet", partial(check_synsets, reader))
     return reader if language == "eng" or _finds_languages(reader) and language in reader.langs() else None
 
 
