@@ -771,6 +771,8 @@ def test_rows_of_no_token_are_not_scored(bert, tokenizer, tmp_path):
     for other in (teacher, larger):
         distilled = distill(deepcopy(padded), tokenizer, tmp_path, other, max_steps=1)
         assert losses(distilled) == pytest.approx(expected, rel=1e-4)
+    taught = teach(Sentences(tokenizer, 4), larger, tokenizer)
+    assert all((row["draw_words"] < len(tokenizer)).all() for row in taught)
 
 
 def test_the_model_says_how_long_a_text_may_be(tokenizer):
@@ -846,11 +848,25 @@ REFUSED = {
         lambda bert, tokenizer, folder: train(copy_of(bert).half(), tokenizer, folder),
         "is float16, .* dtype=torch.float32",
     ),
+    "weights after an evaluation in bfloat16": (
+        lambda bert, tokenizer, folder: evaluated_in_half(bert, tokenizer, folder).train(),
+        "is bfloat16, .* dtype=torch.float32",
+    ),
+    "a teacher of rows that is too small": (
+        lambda bert, tokenizer, folder: teach(Sentences(tokenizer, 2), make_bert(6), tokenizer),
+        "BertForMaskedLM has 6 embeddings",
+    ),
     "some weights in bfloat16": (
         lambda bert, tokenizer, folder: train(with_bfloat16(copy_of(bert)), tokenizer, folder),
         "is bfloat16, .* dtype=torch.float32",
     ),
 }
+
+
+def evaluated_in_half(bert, tokenizer, folder):
+    trainer = train(copy_of(bert), tokenizer, folder, max_steps=1, bf16_full_eval=True)
+    trainer.evaluate()
+    return trainer
 
 
 def with_bfloat16(model):
@@ -927,7 +943,7 @@ def test_wrong_options_are_refused_before_training(objective, kwargs, message, b
 
 
 def test_wrong_models_tokenizers_and_tables_are_refused(bert, tokenizer, synonyms, tmp_path):
-    with pytest.raises(InputError, match="BertForMaskedLM: has 6 embeddings, but the tokenizer [0-9]+ tokens"):
+    with pytest.raises(InputError, match="BertForMaskedLM has 6 embeddings, but the tokenizer [0-9]+ tokens"):
         train(make_bert(6), tokenizer, tmp_path)
     with pytest.raises(InputError, match="synonyms: must be a SynonymTable, not a str"):
         train(bert, tokenizer, tmp_path, synonyms="table.safetensors")

@@ -1,7 +1,6 @@
 """A teacher reads a tokenized text once, for a ``Trainer`` that needs no teacher."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from ..core.corruption import block_keys, mask
 from ..core.draws import MOST, draw, uniform_for_draws
 from ..core.errors import InputError
-from .loading import load_model, masked_lm
-from .trainer import IGNORED, Teacher, check_vocabulary
+from .trainer import IGNORED, Teacher, open_teacher
 
 Row = dict[str, np.ndarray]
 
@@ -45,11 +43,8 @@ def teach(
     shares = {"leave_unmasked_prob": leave_unmasked_prob, "random_token_prob": random_token_prob}
     if not 0 < mask_prob < 1 or min(shares.values()) < 0 or sum(shares.values()) > 1:
         raise InputError("mask_prob must be above 0 and below 1, and the other shares add up to at most 1")
-    if isinstance(teacher, (str, Path)):
-        check_vocabulary(teacher, tokenizer)
-        teacher = load_model(teacher, "AutoModelForMaskedLM")
-    core = masked_lm(teacher).eval()
-    reader, device = Teacher(core, len(tokenizer)), next(core.parameters()).device
+    core, size = open_teacher(teacher, tokenizer)
+    reader, device = Teacher(core.eval(), size, size), next(core.parameters()).device
     special = np.array(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
     corruption = {**shares, "mask_index": tokenizer.mask_token_id, "random_token_range": (0, len(tokenizer))}
     taught: list[Row] = []

@@ -48,14 +48,6 @@ class TrueNegativeTrainer(Trainer):
         self.processing_class = self._find_tokenizer()
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad and parameter.dtype.itemsize < 4:
-                dtype = str(parameter.dtype).removeprefix("torch.")
-                raise InputError(
-                    f"{type(model).__name__}: {name} is {dtype}, in which small updates are lost; load the model with "
-                    "dtype=torch.float32, or call model.float(), and for mixed precision give TrainingArguments "
-                    "fp16=True or bf16=True"
-                )
         with naming(f"objective {kind.name}:"), naming_arguments():
             self.objective = build_objective(
                 kind, objective_kwargs or {}, model, self.processing_class, synonyms, self.accelerator.autocast
@@ -82,6 +74,18 @@ class TrueNegativeTrainer(Trainer):
         self._losses: list[Tensor] = []
         self._checked_labels = False
         self.add_callback(_ForgetsInterruptedUpdate(self))
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        """As in every ``Trainer``; raises InputError for weights in half precision, as ``bf16_full_eval`` leaves."""
+        for name, parameter in self.model.named_parameters():
+            # DeepSpeed keeps the weights in float32 too
+            if parameter.requires_grad and parameter.dtype.itemsize < 4 and not self.is_deepspeed_enabled:
+                raise InputError(
+                    f"{name} is {str(parameter.dtype)[6:]}, in which small updates are lost; load the model with "
+                    "dtype=torch.float32, or call model.float(), and for mixed precision give TrainingArguments "
+                    "fp16=True or bf16=True, without fp16_full_eval or bf16_full_eval"
+                )
+        return super().train(*args, **kwargs)
 
     def _find_tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = self.processing_class or getattr(self.data_collator, "tokenizer", None)
@@ -232,11 +236,7 @@ def build_objective(
         model = masked_lm(model)
     if kind.needs_discriminator and not is_electra:
         raise InputError(f"{type(model).__name__} has no discriminator; give JointElectra")
-    if fault := _too_small(model, tokenizer):
-        raise InputError(
-            f"{type(model).__name__}: {fault}; give the model's tokenizer, or call "
-            "model.resize_token_embeddings(len(tokenizer))"
-        )
+    _check_size(model, tokenizer, "the model's tokenizer, or call model.resize_token_embeddings(len(tokenizer))")
     cfg = _configure(kind, options)
     tables: tuple[Tensor | None, Tensor | None] = None, None
     if synonyms is not None:
@@ -385,12 +385,12 @@ def _known(core: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if name in names}
 
 
-def _too_small(model: Any, tokenizer: PreTrainedTokenizerBase) -> str | None:
-    """That a model has fewer embeddings than the tokenizer has tokens; None if it does not."""
+def _check_size(model: Any, tokenizer: PreTrainedTokenizerBase, remedy: str) -> None:
+    """Raises InputError if a model has fewer embeddings than the tokenizer has tokens."""
     size = len(model.get_input_embeddings().weight)
     if 0 < size < len(tokenizer):  # 0 if DeepSpeed has divided the parameters
-        return f"has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
-    return None
+        has = f"has {size:,} embeddings, but the tokenizer {len(tokenizer):,} tokens"
+        raise InputError(f"{type(model).__name__} {has}; give {remedy}")
 
 
 def check_vocabulary(name: str | Path, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -448,6 +448,16 @@ class Teacher(nn.Module):
         return logits, None
 
 
+def open_teacher(teacher: Any, tokenizer: PreTrainedTokenizerBase) -> tuple[Any, int]:
+    """A masked language model, or that of a folder or name, and its rows that are tokens; raises InputError."""
+    if isinstance(teacher, (str, Path)):
+        check_vocabulary(teacher, tokenizer)
+        teacher = load_model(teacher, "AutoModelForMaskedLM")
+    core = masked_lm(teacher)
+    _check_size(core, tokenizer, "a teacher with the same vocabulary")
+    return core, max(tokenizer.get_vocab().values()) + 1
+
+
 def load_teacher(
     teacher: Any,
     student: Any,
@@ -456,12 +466,9 @@ def load_teacher(
 ) -> Teacher:
     """A teacher with the same vocabulary: another model, or its folder or name; raises InputError."""
     with naming("--distillation-teacher"):
-        if isinstance(teacher, (str, Path)):
-            if teacher == EMA:
-                raise InputError("ema: works only with fairseq; give a model or a folder")
-            check_vocabulary(teacher, tokenizer)
-            teacher = load_model(teacher, "AutoModelForMaskedLM")
-        core = masked_lm(teacher)
+        if teacher == EMA:
+            raise InputError("ema: works only with fairseq; give a model or a folder")
+        core, tokens = open_teacher(teacher, tokenizer)
         own = {parameter.untyped_storage().data_ptr() for parameter in student.parameters()} - {0}
         for name, parameter in core.named_parameters():
             if parameter.untyped_storage().data_ptr() in own:
@@ -469,8 +476,5 @@ def load_teacher(
                     f"{type(core).__name__}: shares {name} with the model, which trains it; give a model of its own, "
                     "such as copy.deepcopy(teacher)"
                 )
-        if fault := _too_small(core, tokenizer):
-            raise InputError(f"{type(core).__name__} {fault}; give a teacher with the same vocabulary")
         head = getattr(student, "generator", student).get_output_embeddings()
-        tokens = max(tokenizer.get_vocab().values()) + 1
         return Teacher(core, tokens, len(head.weight), autocast)
