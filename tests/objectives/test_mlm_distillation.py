@@ -2,6 +2,7 @@
 
 import logging
 import math
+from copy import deepcopy
 
 import pytest
 import torch
@@ -204,6 +205,18 @@ def test_the_teacher_is_not_trained_saved_or_in_training_mode(build, teacher):
     criterion(model.train(), first_batch(task))[0].backward()
     (loaded,) = criterion.objective.teacher
     assert not loaded.training and all(parameter.grad is None for parameter in loaded.parameters())
+
+
+def test_a_teacher_that_is_no_better_is_said_once(build, caplog):
+    task, model, criterion = build("bert", *CRITERION)
+    worse = deepcopy(model)
+    with torch.no_grad():
+        for parameter in worse.parameters():
+            parameter.mul_(30)  # certain, and wrong
+    criterion.objective.teacher = [worse]
+    for _ in range(25):
+        criterion(model, first_batch(task))
+    assert sum("not below the model's" in message for message in caplog.messages) == 1
 
 
 def test_one_more_tensor_of_logits_is_saved(build):
