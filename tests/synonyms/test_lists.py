@@ -110,12 +110,16 @@ MYTHES = "ISO8859-2\nbig|2\n(adj)|large|vast and wide|big (rzad.)\n-|huge (simil
         ("tsv", "word\tsynonym\nBIG\tLarge\necole\tbig\nÉCOLE\tbig\n", {"big": ["large"], "école": ["big"]}),
         ("groups", "# a\n\nbig, large,huge\n", GROUP),
         ("groups", "big, so big => large, huge\nhuge=>big\n", {"big": ["large", "huge"], "huge": ["big"]}),
-        ("groups", "big\\, large, huge, small, \\:)\n", {"huge": ["small"], "small": ["huge"]}),
+        ("groups", "big\\, large, huge, small, \\:), a\\=>a,\n", {"huge": ["small"], "small": ["huge"]}),
         ("mythes", MYTHES.encode(), {"big": ["large", "huge"]}),
         ("mythes", "ISO8859-1\nécole|1\n-|big|size (generic term)\n".encode("latin-1"), {"école": ["big"]}),
         ("mythes", "microsoft-cp1252\nécole|1\n-|big\n\n".encode("cp1252"), {"école": ["big"]}),
         ("json", '{\n "big": ["large"],\n "huge": []\n}\n', {"big": ["large"], "huge": []}),
-        ("json", '{"big": ["large"], "huge": ["big"]}\n\n{"big": ["huge"]}', {"big": ["large", "huge"], "huge": ["big"]}),
+        (
+            "json",
+            '{"big": ["large"], "huge": ["big"]}\n\n{"big": ["huge"]}',
+            {"big": ["large", "huge"], "huge": ["big"]},
+        ),
     ],
 )
 def test_the_lines_of_each_format(write, format, content, expected):
@@ -223,10 +227,10 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
     ("format", "content", "reason"),
     [
         # tables
-        ("tsv", "big\tlarge\n", "line 1: no column 'word' (column 1 is 'big'); name the columns with --columns"),
+        ("tsv", "big\tlarge\n", "line 1: no column 'word' (column 1 is 'big', column 2 is 'large'); --columns"),
         ("tsv", "word,synonym\nbig,large\n", "line 1: no column 'word' (column 1 is 'word,synonym')"),
-        ("tsv", CONCEPTNET, "line 1: no column 'word' (column 1 is '/a/[/r/Synonym/]')"),
-        ("csv", "word,synonyms\nbig,large\n", "line 1: no column 'synonym'"),
+        ("tsv", CONCEPTNET, "line 1: no column 'word' (column 1 is '/a/[/r/Synonym/]', column 2 is '/r/"),
+        ("csv", "word,synonyms\nbig,large\n", "line 1: no column 'synonym' (column 1 is 'word', column 2 is 'synonyms')"),
         ("csv", "word,synonym,word\nbig,large,huge\n", "line 1: 2 columns 'word'"),
         ("csv", "word,synonym\nbig,large\nbig,large,huge\n", "line 3: 3 columns, not 2"),
         ("csv", "word,synonym\nbig\n", "line 2: 1 columns, not 2"),
@@ -240,7 +244,8 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("groups", "# a\nbig\n", "line 2: neither a, b nor a, b => c: 'big'"),
         ("groups", "big, large\nbig =>\n", "line 2: neither a, b"),
         ("groups", "big => large => huge\n", "line 1: neither a, b"),
-        ("groups", "big, , large\n", "line 1: neither a, b"),
+        ("groups", "big,\n", "line 1: neither a, b"),
+        ("groups", "word,synonym\nbig,large\n", "line 1: names of columns, as in --format csv"),
         ("groups", "word\tsynonym\nbig\tlarge\n", "line 1: character 5: '\\t' in a word"),
         ("groups", "big: large, huge\n", "line 1: character 4: ':' in a word"),
         ("groups", "big <=> large\n", "line 1: character 5: '<' in a word"),
@@ -272,6 +277,7 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("json", '{"big": ["large", 5]}', "line 1: 'big' has no list of words"),
         ("json", RECORDS, "line 2: the names of the object before, so they are not words: 'word, synonyms'"),
         ("json", '{"big": ["large"],\n"big": ["huge"]}', "line 1: the name 'big' occurs twice"),
+        ("json", b"big\n\xff", "line 1: column 1: not valid JSON"),
         ("json", "", "line 1: column 1: not valid JSON"),
         # all of them
         ("csv", b"word,synonym\nbig,large\n\xe9cole,big\n", "line 3, byte 1: not UTF-8"),

@@ -86,8 +86,8 @@ def _table(lines: Lines, delimiter: str) -> Iterator[Entry]:
     for name in (*wanted.values(), *lines.where):
         if names.count(name) != 1:
             count = f"{names.count(name)} columns" if name in names else "no column"
-            first = f"column 1 is {shown(names[0])}" if names else "the line is empty"
-            raise ValueError(f"{count} {name!r} ({first}); name the columns with --columns word=NAME,synonym=NAME")
+            columns = ", ".join(f"column {place} is {shown(name)}" for place, name in enumerate(names[:5], start=1))
+            raise ValueError(f"{count} {name!r} ({columns or 'the line is empty'}); --columns gives columns other names")
     if others := [name for name in names if name not in (*wanted.values(), *lines.where)]:
         lines.notes.append(f"{len(others)} columns left out: {shown(', '.join(others))}")
     word, synonym = names.index(wanted["word"]), names.index(wanted["synonym"])
@@ -120,10 +120,12 @@ def _groups(lines: Lines) -> Iterator[Entry]:
         if not line.strip() or line.startswith("#"):
             continue
         if sign := _OF_OTHER_FORMATS.search(line.rstrip()):
-            raise ValueError(f"character {sign.start() + 1}: {sign[0]!r} in a word; if it belongs there, put \\ before it")
-        sides = [re.split(r"(?<!\\),", side) for side in line.split("=>")]
-        sides = [[re.sub(r"\\(.)", r"\1", term.strip()) for term in side] for side in sides]
-        if not all(map(all, sides)) or len(sides) > 2 or len(sides) == 1 and len(sides[0]) < 2:
+            raise ValueError(
+                f"character {sign.start() + 1}: {sign[0]!r} in a word; if it belongs there, put \\ before it"
+            )
+        sides = [re.split(r"(?<!\\),", side) for side in re.split(r"(?<!\\)=>", line)]
+        sides = [[re.sub(r"\\(.)", r"\1", term.strip()) for term in side if term.strip()] for side in sides]
+        if not all(sides) or len(sides) > 2 or len(sides) == 1 and len(sides[0]) < 2:
             raise ValueError(f"neither a, b nor a, b => c: {shown(line.strip())}")
         if {"word", "synonym"} <= set(sides[0]):
             raise ValueError(f"names of columns, as in --format csv: {shown(line.strip())}")
@@ -174,7 +176,10 @@ def _json(lines: Lines) -> Iterator[Entry]:
         text, names = next(lines, ""), None
         try:
             value = json.loads(text, object_pairs_hook=_object)
-        except json.JSONDecodeError:  # an object of several lines
+        except json.JSONDecodeError as error:
+            if error.pos < len(text.rstrip()):
+                raise
+            # an object of several lines
             text += "".join(lines)
             lines.number = 1
             value = json.loads(text, object_pairs_hook=_object)

@@ -55,7 +55,9 @@ class SynonymList:
                     self._add_all(_shown_first(FORMATS[format](lines), first), symmetric, min_score)
                 except UnicodeDecodeError as error:
                     place = f"line {lines.count}, byte {error.start + 1}: not {lines.encoding.upper()}"
-                    remedy = "give an uncompressed file in this encoding, such as iconv -t utf-8 writes, with --synonyms"
+                    remedy = (
+                        "give an uncompressed file in this encoding, such as iconv -t utf-8 writes, with --synonyms"
+                    )
                     raise InputError(f"{path}, {place}; {remedy}") from None
                 except ValueError as error:
                     raise InputError(f"{path}, line {lines.number or 1}: {error}; {CONVERT}") from None
@@ -124,5 +126,7 @@ def _shown_first(entries: Iterable[Entry], first: dict[str, dict[str, None]]) ->
     """The entries; adds the synonyms of the first words to ``first``."""
     for words, synonyms, score in entries:
         if len(first) < _EXAMPLES or words[0] in first:
-            first.setdefault(words[0], {}).update(dict.fromkeys(term for term in synonyms if term != words[0] and "(" not in term))
+            first.setdefault(words[0], {}).update(
+                dict.fromkeys(term for term in synonyms if term != words[0] and "(" not in term)
+            )
         yield words, synonyms, score
