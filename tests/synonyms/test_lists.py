@@ -114,7 +114,7 @@ MYTHES = "ISO8859-2\nbig|2\n(adj)|large|vast and wide|big (rzad.)\n-|huge (simil
         ("mythes", MYTHES.encode(), {"big": ["large", "huge"]}),
         ("mythes", "ISO8859-1\nécole|1\n-|big|size (generic term)\n".encode("latin-1"), {"école": ["big"]}),
         ("mythes", "microsoft-cp1252\nécole|1\n-|big\n\n".encode("cp1252"), {"école": ["big"]}),
-        ("json", '{\n "big": ["large"],\n "huge": []\n}\n', {"big": ["large"], "huge": []}),
+        ("json", '\n{\n "big": ["large"],\n "huge": []\n}\n', {"big": ["large"], "huge": []}),
         (
             "json",
             '{"big": ["large"], "huge": ["big"]}\n\n{"big": ["huge"]}',

@@ -156,7 +156,7 @@ class SynonymTable:
 
     @classmethod
     def from_list(cls, tokenizer: "PreTrainedTokenizerBase", synonyms: str | Path, format: str, **options: Any) -> Self:
-        """The synonyms in a file in a ``format``: tsv, csv, groups, mythes, ppdb or json.
+        """The synonyms in a file in one of the formats of ``synonyms build --format``, such as tsv.
 
         Takes the ``options`` of ``build``, such as ``columns``, ``where``, ``symmetric``, ``min_score`` and ``top_k``.
         """

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -116,8 +117,8 @@ def _score(text: str, place: str) -> float:
 
 def _groups(lines: Lines) -> Iterator[Entry]:
     """Synonyms of each other, separated by commas; in ``a, b => c``, only c is a synonym, of a and of b."""
-    for line in lines:
-        if not line.strip() or line.startswith("#"):
+    for line in filter(str.strip, lines):
+        if line.startswith("#"):
             continue
         if sign := _OF_OTHER_FORMATS.search(line.rstrip()):
             raise ValueError(
@@ -145,9 +146,7 @@ def _mythes(lines: Lines) -> Iterator[Entry]:
     except (LookupError, ValueError):
         raise ValueError(f"{shown(encoding)} is not an encoding that Python knows, as in MyThes' first line") from None
     lines.encoding = encoding.removeprefix("microsoft-")
-    for line in lines:
-        if not line.strip():
-            continue
+    for line in filter(str.strip, lines):
         word, _, count = line.strip().rpartition("|")
         if not count.isdecimal():
             raise ValueError(f"not a word, | and the number of its meanings: {shown(line.strip())}")
@@ -162,7 +161,7 @@ def _mythes(lines: Lines) -> Iterator[Entry]:
 
 def _ppdb(lines: Lines) -> Iterator[Entry]:
     """``[X] ||| word ||| synonym ||| name=value name=value ||| alignment ||| entailment``, of PPDB 2.0."""
-    for line in lines:
+    for line in filter(str.strip, lines):
         cells = [cell.strip() for cell in line.split("|||")]
         if len(cells) != 6 or not re.fullmatch(r"\[.+\]", cells[0]):
             raise ValueError(f"not the 6 columns of PPDB 2.0, [X] ||| word ||| ...: {shown(line.strip())}")
@@ -173,7 +172,9 @@ def _ppdb(lines: Lines) -> Iterator[Entry]:
 def _json(lines: Lines) -> Iterator[Entry]:
     """One object with words and the lists of their synonyms, or one in each line."""
     try:
-        text, names = next(lines, ""), None
+        texts, names = filter(str.strip, lines), None
+        text = next(texts, "")
+        first = lines.number
         try:
             value = json.loads(text, object_pairs_hook=_object)
         except json.JSONDecodeError as error:
@@ -181,7 +182,7 @@ def _json(lines: Lines) -> Iterator[Entry]:
                 raise
             # an object of several lines
             text += "".join(lines)
-            lines.number = 1
+            lines.number = first
             value = json.loads(text, object_pairs_hook=_object)
         while True:
             if not isinstance(value, dict):
@@ -195,8 +196,7 @@ def _json(lines: Lines) -> Iterator[Entry]:
                     raise ValueError(f"{shown(word)} has no list of words, but {shown(synonyms)}")
                 yield [word], synonyms, None
             names = value.keys()
-            text = next(filter(str.strip, lines), "")
-            if not text:
+            if not (text := next(texts, "")):
                 return
             value = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
@@ -209,8 +209,8 @@ def _json(lines: Lines) -> Iterator[Entry]:
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {shown(next(name for name in names if names.count(name) > 1))} occurs twice")
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the name {shown(name)} occurs twice")
     return content
 
 
