@@ -62,6 +62,7 @@ FLAGS = {"float32": [], "float16": ["--fp16", "--fp16-no-flatten-grads"], "bfloa
 # of a CPU that matter for matrix products
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 TRAINER_INTERVAL = 5  # updates between two log lines of fairseq-train
+WORDS_DRAWN = 25
 MATRIX_SIZES = {"cpu": 2048, "cuda": 8192}
 BATCH_ROWS, BATCH_LENGTHS, BATCH_TOKENS = 128, (128, 512), 1_000_000  # of the batches that one process makes
 START = "spawn"  # of processes; a fork would have this process's memory and ignore the variables of its environment
@@ -192,9 +193,12 @@ def ours(common: dict[str, Any], compiled: bool = False) -> Steps:
     return Steps(make_our_step(common, "electra", ["--compile-model"] if compiled else []), common)
 
 
-def student(common: dict[str, Any], teacher: str | None = None) -> Steps:
-    """The step of a BERT with plain masked LM, or with a teacher of ``TEACHERS``."""
+def student(common: dict[str, Any], teacher: str | None = None, draws: bool = False) -> Steps:
+    """The step of a BERT with plain masked LM, with a teacher of ``TEACHERS``, or on draws of the first one."""
     flags = [*STUDENT, "--encoder-layers", STUDENT_LAYERS]
+    if draws:
+        flags += ["--distillation-draws", "in the batches"]
+        return Steps(make_our_step(common, "mlm_distillation", flags, drawn=True), common)
     if teacher is None:
         return Steps(make_our_step(common, "mlm", flags), common)
     flags += ["--distillation-teacher", common["data_bin"] / f"{TEACHERS[teacher]} layers.pt"]
@@ -279,9 +283,11 @@ def peer_bert(common: dict[str, Any], compile_model: Callable) -> tuple[list[tor
     return parameters, loss_of
 
 
-def make_our_step(common: dict[str, Any], criterion: str, flags: Sequence[object] = (), documents: int = 0) -> Step:
+def make_our_step(
+    common: dict[str, Any], criterion: str, flags: Sequence[object] = (), documents: int = 0, drawn: bool = False
+) -> Step:
     """The step of fairseq-train without its trainer: criterion, gradients, clipping, optimizer."""
-    batches = endless_batches(common, documents)
+    batches = endless_batches(common, documents, drawn)
     model, loss_of = our_parts(common, criterion, flags)
     mixed = autocast(common) if common["device"] == "cuda" else nullcontext()
     parameters = list(model.parameters())
@@ -315,14 +321,22 @@ def make_generator_passes(common: dict[str, Any]) -> Step:
     return step
 
 
-def endless_batches(common: dict[str, Any], documents: int = 0) -> Iterator[dict]:
-    """The same few batches on the device, repeated without end; with a number of documents in each sequence."""
+def endless_batches(common: dict[str, Any], documents: int = 0, drawn: bool = False) -> Iterator[dict]:
+    """The same few batches on the device, repeated without end.
+
+    With a number of documents in each sequence; and if ``drawn``, with as many different words at each masked position
+    as 50 draws of a small BERT have.
+    """
     batches = torch.load(common["data_bin"] / "batches.pt", map_location=common["device"], weights_only=True)
     for batch in batches if documents else []:
         tokens = batch["net_input"]["src_tokens"]
         numbers = torch.arange(tokens.size(1), device=tokens.device) * documents // tokens.size(1)
         batch["net_input"]["documents"] = numbers.expand_as(tokens)
         batch["net_input"].pop("layout", None)  # which says that a row is one document
+    for batch in batches if drawn else []:
+        shape = len(batch["masked_indices"]), WORDS_DRAWN
+        words = torch.randint(5, VOCABULARY_SIZE - 1, shape, device=common["device"])
+        batch["draws"] = words, torch.full(shape, 50 // WORDS_DRAWN, dtype=torch.int32, device=common["device"])
     return itertools.cycle(batches)
 
 
@@ -573,6 +587,7 @@ def compare_teachers(common: dict[str, Any]) -> dict[str, Any]:
         flags = [*STUDENT, "--encoder-layers", layers]
         write_teacher(common["data_bin"] / f"{layers} layers.pt", BERT, common["length"], flags)
     subjects = {"mlm": Subject(common, student)}
+    subjects["draws of a teacher"] = Subject(common, student, draws=True)
     subjects |= {f"a teacher {size}": Subject(common, student, teacher=size) for size in TEACHERS}
     with made(subjects):
         rounds = [

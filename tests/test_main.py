@@ -13,14 +13,6 @@ from helpers import PLUGIN, run_command
 from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands import GROUPS
 
-EARLIER = {
-    "preprocessing binarize --train text": "tn-fairseq data",
-    "analysis data-bin": "tn-fairseq look analysis",
-    "evaluation glue": "tn-fairseq evaluate",
-    "huggingface export": "tn-fairseq exchange",
-    "synonyms.fetch_wordnet": "tn-fairseq synonyms fetch-wordnet",
-}
-
 
 def help_of(capsys, *words: str) -> str:
     with pytest.raises(SystemExit, match="0"):
@@ -130,10 +122,3 @@ def test_other_commands_import_the_complete_plugin_and_need_no_tensorboard(monke
     run = run_command("tn-fairseq", "evaluate", "glue", fresh=True)
     assert run.code == 2 and "tn_fairseq.criterions" in run.stderr
     assert "tensorboardX" in run.stderr and "Please install" not in run.stderr
-
-
-@pytest.mark.parametrize("words", EARLIER)
-def test_the_modules_of_earlier_versions_name_the_new_command(words):
-    module, *more = words.split()
-    run = run_command(sys.executable, "-m", f"tn_fairseq.{module}", *more, fresh=True)
-    assert run.code == 1 and EARLIER[words] in run.error()

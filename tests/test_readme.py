@@ -294,6 +294,8 @@ def test_distill_a_larger_model(corpus):
     run_all(words[len(before) + 1 :], corpus)
     student = transformers.AutoModelForMaskedLM.from_pretrained(corpus / "my-student")
     assert student.config.num_hidden_layers == 2
+    run = run_all(commands("docs/objectives.md", "A teacher that has read the text"), corpus)
+    assert "num_updates 2" in run.output and "50 draws of a teacher" in run.output
 
 
 def test_hold_out_documents(tmp_path):
@@ -548,6 +550,7 @@ def test_no_command_is_left_untried():
         "docs/objectives.md": {
             "Objectives",
             "Distill a larger model",
+            "A teacher that has read the text",
             "A judge of corrections",
             "Add your own objective",
         },

@@ -23,23 +23,9 @@ def register() -> None:
         fairseq_patches.settings.check_recipe()
 
 
-def _module_to_run() -> str | None:
-    """The module of ``python -m``, while Python imports its parent packages, or ours if the program is tn-fairseq."""
-    if sys.argv[:1] == ["-m"]:  # as long as Python does so
-        return sys.orig_argv[-len(sys.argv)]
-    return __name__ if sys.argv and Path(sys.argv[0]).name == "tn-fairseq" else None
-
-
-_module = _module_to_run()
-if _module is not None and _module.startswith(f"{__name__}."):
-    from .core.earlier_names import renamed
-
-    _word = sys.argv[1:2]
-    if _now := renamed(_module.removeprefix(f"{__name__}."), *_word):
-        _earlier = " ".join(["python -m", _module, *_word])
-        raise SystemExit(f"error: {_earlier} is now {_now}; tn-fairseq --help lists the commands")
-# the command registers the plugin when it knows that it needs it, because that takes seconds
-if _module != __name__:
+# the command registers the plugin when it knows that it needs it, because that takes seconds; sys.argv begins with -m
+# while Python imports this package for python -m tn_fairseq
+if not sys.argv or sys.argv[0] != "-m" and Path(sys.argv[0]).name != "tn-fairseq":
     register()
 
 

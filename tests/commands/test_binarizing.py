@@ -255,3 +255,13 @@ def test_a_vocabulary_for_another_language_gets_a_warning(tmp_path, capsys):
     binarize([f"--train={cat}", f"--valid={kot}", f"--tokenizer={vocabulary}", f"--destdir={tmp_path}/out"])
     (warning,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning:")]
     assert warning.startswith("warning: 33% (valid) of the tokens are unknown to this vocabulary")
+
+
+@pytest.mark.parametrize("more", [[], ["--text-only"], ["--shards", "1"]])
+def test_the_first_sentences_are_shown_as_they_will_be_trained_on(flags, capsys, keep_logging, more):
+    """Control characters are nothing, and the dog is unknown."""
+    binarize([*flags["binarize"], *more])
+    printed = capsys.readouterr().out.splitlines()
+    first = printed.index("train begins with these lines, as they will be trained on:") + 1
+    unknown = "<unk>" if more == ["--text-only"] else "[UNK]"
+    assert printed[first : first + 2] == ["  the cat", f"  the {unknown} sat"]

@@ -44,7 +44,12 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     assert criteria["ratio"]["electra"] == 1 and criteria["ratio"]["mlm_sent_kl"] > 0
     assert criteria["sentence KL by count"] > 1
     teachers = results["bfloat16"]["teachers"]
-    assert list(teachers["ratio"]) == ["mlm", "a teacher of the same size", "a teacher of twice the size"]
+    assert list(teachers["ratio"]) == [
+        "mlm",
+        "draws of a teacher",
+        "a teacher of the same size",
+        "a teacher of twice the size",
+    ]
     assert teachers["ratio"]["mlm"] == teachers["memory ratio"]["mlm"] == 1
     assert all(times[name] > 0 for times in teachers["seconds a step"] for name in teachers["ratio"])
     ways = results["threads"]

@@ -33,10 +33,8 @@ def test_another_precision_is_refused(train, tmp_path, first, second):
     how = "with" if first else "without"
     with pytest.raises(SystemExit, match=f"^error: the checkpoint was trained {how} --bf16; resume {how} it, or "):
         train("run", *second, "--max-update", 2)
-    if first:
-        train("new", *second, "--max-update", 1, "--finetune-from-model", tmp_path / "run" / "checkpoint_last.pt")
-    else:
-        train("run", *second, "--max-update", 1, "--reset-optimizer", "--reset-meters")
+    start = ["--finetune-from-model"] if first else ["--reset-optimizer", "--reset-meters", "--restore-file"]
+    train("new", *second, "--max-update", 1, *start, tmp_path / "run" / "checkpoint_last.pt")
 
 
 def test_only_the_model_runs_under_autocast_and_its_copy_has_a_forward_of_its_own(build):

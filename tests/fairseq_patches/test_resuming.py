@@ -4,12 +4,15 @@ import json
 import logging
 from argparse import Namespace
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
-from helpers import FAMILIES, prepare_training, refused_training
+import torch
+from files import contents
+from helpers import FAMILIES, PLUGIN, prepare_training, refused_training, run_command
 from interruption import assert_equal
 
-from tn_fairseq.core.checkpoints import load_checkpoint
+from tn_fairseq.core.checkpoints import load_checkpoint, updates_of
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.fairseq_patches.resuming import start_generator, starts
 
@@ -26,12 +29,22 @@ def test_a_run_is_new_until_it_has_a_checkpoint(tmp_path):
     assert not starts(run(tmp_path), trainer) and starts(run(tmp_path), shard)
 
 
-@pytest.mark.parametrize("flag", ["--finetune-from-model", "--continue-once"])
-def test_a_start_that_is_no_file_is_refused(data_bin, tmp_path, flag):
-    flags = [*FAMILIES["electra"].split(), "--criterion", "electra", "--freeze-generator", flag]
-    for path in (tmp_path, tmp_path / "typo.pt"):
+@pytest.mark.parametrize("flag", ["--finetune-from-model", "--continue-once", "--restore-file"])
+def test_a_start_that_is_no_checkpoint_is_refused(data_bin, tmp_path, flag):
+    flags = [*FAMILIES["bert"].split(), "--criterion", "mlm", flag]
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", tmp_path / "typo.pt"):
         message = refused_training(data_bin, tmp_path / "save", *flags, path)
         assert f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train" in message
+    (tmp_path / "config.json").write_text("{}")
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        torch.save({"weight": torch.ones(1)}, tmp_path / name)
+        assert (
+            "; first tn-fairseq exchange import its folder of transformers, with --data DATA_BIN"
+            in refused_training(data_bin, tmp_path / "save", *flags, tmp_path / name)
+        )
+    message = refused_training(data_bin, tmp_path / "save", *flags, tmp_path)
+    assert "is a folder; first tn-fairseq exchange import this folder of transformers, with --data DATA_BIN" in message
 
 
 def test_other_attention_heads_are_refused_though_all_tensors_fit(data_bin, tmp_path):
@@ -42,13 +55,6 @@ def test_other_attention_heads_are_refused_though_all_tensors_fit(data_bin, tmp_
     for folder, start in ((tmp_path / "first", []), (tmp_path / "second", ["--finetune-from-model", last])):
         message = refused_training(data_bin, folder, *flags, *heads, *start)
         assert f"{last}: has other sizes; give --encoder-attention-heads 2" in message
-
-
-def test_a_folder_of_transformers_must_be_imported_first(data_bin, tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    flags = [*FAMILIES["bert"].split(), "--criterion", "mlm", "--finetune-from-model", tmp_path]
-    message = refused_training(data_bin, tmp_path / "save", *flags)
-    assert "is a folder; first tn-fairseq exchange import this folder of transformers, with --data DATA_BIN" in message
 
 
 @pytest.mark.parametrize(
@@ -131,3 +137,108 @@ def test_a_moving_average_begins_with_the_weights_of_a_checkpoint_that_has_none(
     assert_equal({name: value for name, value in state["extra_state"]["ema"].items() if name in weights}, weights)
     name = "masked_lm_head.bias"
     assert not state["model"][name].equal(weights[name])
+
+
+# Commands that are repeated
+
+BERT = ["--task", "electra", "--arch", "bert_tiny", "--criterion", "mlm", "--tokens-per-sample", 32]
+STILL = ["--lr", 0, "--validate-interval-updates", 1, "--save-interval-updates", 1]  # no score is better than the first
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory, data_bin) -> Path:
+    """The checkpoint of a run of four updates."""
+    folder = tmp_path_factory.mktemp("begun")
+    prepare_training(data_bin, folder, *BERT, "--max-update", 4)()
+    return folder / "checkpoint_last.pt"
+
+
+@pytest.mark.parametrize(
+    "first, again, named",
+    [
+        *(
+            ([], [f"--reset-{part}"], f"--reset-{part}")
+            for part in ("optimizer", "lr-scheduler", "meters", "dataloader")
+        ),
+        (["--restore-file", "BEGUN", "--reset-optimizer"],) * 2 + ("--restore-file",),
+        ([], ["--restore-file", "BEGUN"], "--restore-file"),
+        (["--no-save-optimizer-state"], [], "--no-save-optimizer-state"),
+        (["--no-save-optimizer-state"], ["--no-save-optimizer-state"], "--no-save-optimizer-state"),
+        (["--no-last-checkpoints"], ["--no-last-checkpoints"], "--no-last-checkpoints"),
+    ],
+)
+def test_a_command_that_would_start_a_run_again_is_refused(data_bin, begun, tmp_path, first, again, named):
+    first, again = ([str(begun) if word == "BEGUN" else word for word in words] for words in (first, again))
+    prepare_training(data_bin, tmp_path, *BERT, "--max-update", 2, *first)()
+    before = contents(tmp_path)
+    message = refused_training(data_bin, tmp_path, *BERT, "--max-update", 3, *again)
+    assert named in message and "another --save-dir" in message and contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "flags, named",
+    [
+        (["--stop-min-lr", 1e-5], "--stop-min-lr 1e-05, because the learning rate is 0"),
+        (["--max-epoch", -1], "--max-epoch -1"),
+        (["--best-checkpoint-metric", "mlm_accuracy"], "higher is better; add --maximize-best-checkpoint-metric"),
+        (["--maximize-best-checkpoint-metric"], "loss: lower is better; omit --maximize-best-checkpoint-metric"),
+        (["--best-checkpoint-metric", "ppl", "--maximize-best-checkpoint-metric"], "ppl: lower is better; omit"),
+    ],
+)
+def test_a_run_that_would_train_nothing_or_keep_the_worst_is_refused(data_bin, tmp_path, flags, named):
+    assert named in refused_training(data_bin, tmp_path, *BERT, *flags) and not list(tmp_path.rglob("*.pt"))
+
+
+@pytest.mark.parametrize(
+    "flags, named",
+    [
+        (["--max-update", 2], "--max-update 2"),
+        (["--max-update", 2, "--no-save-optimizer-state"], "--max-update 2"),
+        (["--max-update", 0, "--max-epoch", 1], "--max-epoch 1"),
+        (["--stop-time-hours", 1e-9], "--stop-time-hours"),
+        ([*STILL, "--patience", 2], "--patience 2"),
+    ],
+)
+def test_a_finished_run_changes_nothing(data_bin, tmp_path, flags, named, caplog):
+    caplog.set_level(logging.INFO)
+    prepare_training(data_bin, tmp_path, *BERT, *flags)()
+    before = contents(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        prepare_training(data_bin, tmp_path, *BERT, *flags)()
+    assert ended.value.code == 0 and f"to train on, raise {named}" in caplog.text and contents(tmp_path) == before
+
+
+def test_an_interrupted_run_stops_where_an_uninterrupted_one_does(data_bin, tmp_path):
+    flags = [*BERT, *STILL, "--patience", 3]
+    prepare_training(data_bin, tmp_path / "whole", *flags)()
+    prepare_training(data_bin, tmp_path / "two", *flags, "--max-update", 2)()
+    prepare_training(data_bin, tmp_path / "two", *flags)()
+    for folder in ("whole", "two"):  # the first validation has the best score
+        assert updates_of(load_checkpoint(tmp_path / folder / "checkpoint_last.pt")) == 4
+
+
+@pytest.mark.parametrize(
+    "other, is_kept",
+    [([], True), (["--mask-prob", 0.9], False), (["--best-checkpoint-metric", "nll_loss"], False)],
+)
+def test_the_best_score_counts_only_for_the_same_text_and_metric(data_bin, begun, tmp_path, other, is_kept):
+    state = torch.load(begun, weights_only=False)
+    state["extra_state"]["best"] = 0.0
+    torch.save(state, tmp_path / "best.pt")
+    flags = [*BERT, *other, "--restore-file", tmp_path / "best.pt", "--max-update", 5]
+    prepare_training(data_bin, tmp_path / "save", *flags)()
+    assert (tmp_path / "save" / "checkpoint_best.pt").exists() != is_kept
+
+
+def test_interval_checkpoints_are_also_written_at_the_end_of_an_epoch(data_bin, tmp_path):
+    flags = [*BERT, "--max-epoch", 3, "--max-update", 0, "--batch-size", 1000, "--save-interval-updates", 1]
+    prepare_training(data_bin, tmp_path, *flags, "--keep-interval-updates", 2)()
+    assert {path.name for path in tmp_path.glob("checkpoint_?_*")} == {"checkpoint_2_2.pt", "checkpoint_3_3.pt"}
+
+
+def test_fairseq_validate_refuses_a_criterion_that_it_would_not_use(data_bin, begun):
+    command = ["fairseq-validate", data_bin, "--user-dir", PLUGIN, "--path", begun, "--batch-size", 8, "--cpu"]
+    for flags, named in (("--task masked_lm", "--task electra"), ("--task electra --criterion mlm_soft_reg", "mlm")):
+        assert f"give {named}" in run_command(*command, *flags.split()).error().replace("give --criterion", "give")
+    run = run_command(*command, "--task", "electra", "--criterion", "electra", "--log-format", "json")
+    assert run.code == 0, run.output

@@ -60,6 +60,11 @@ def test_the_objective_of_a_user_is_checked_as_ours(monkeypatch):
         ({"optimization": {"update_freq": [0]}}, "--update-freq 0: must be positive"),
         ({"common": {"seed": -1}}, "--seed -1: must be non-negative and below 2**31"),
         ({"common": {"seed": 1 << 31}}, "--seed 2147483648: must be non-negative"),
+        (
+            {"dataset": {"batch_size": 12}},
+            "--batch-size 12: fairseq would round it to a multiple of 8; give --required",
+        ),
+        ({"dataset": {"batch_size_valid": 20}}, "--batch-size-valid 20: fairseq would round it to a multiple of 8"),
         ({"dataset": {"valid_subset": "valid,train"}}, "--valid-subset valid,train has the training data"),
         (
             {"criterion": {"_name": "masked_lm"}, "model": {"_name": "electra_tiny"}},
@@ -251,3 +256,11 @@ def test_an_objective_needs_a_task_that_masks_words():
     assert message.startswith(
         "the criterion mlm does not work with the task language_modeling, because that masks no w"
     )
+
+
+@pytest.mark.parametrize("task, multiple", [("electra", 1), ("squad", 1), ("masked_lm", 8)])
+def test_our_tasks_do_not_round_the_batch_size(task, multiple):
+    flags = ["data", "--arch", "bert_tiny", "--task", task, "--batch-size", 12]
+    assert training_config(flags).dataset.required_batch_size_multiple == multiple
+    flags += ["--required-batch-size-multiple", 4]
+    assert training_config(flags).dataset.required_batch_size_multiple == 4

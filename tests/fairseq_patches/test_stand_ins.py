@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock, Mock, patch
 
@@ -73,6 +74,19 @@ def resume(function: Callable, folder) -> object:
                 state, iterator = function(kind(settings), trainer)
                 found.append((state, iterator is trainer.get_train_iterator.return_value))
     return found
+
+
+def save_run(function: Callable, folder) -> object:
+    """Settings of another program, at the end of an epoch, and trainers that are mocks."""
+    cfg = {"save_dir": str(folder), "no_epoch_checkpoints": True, "save_interval": 1, "save_interval_updates": 3}
+    cfg |= {"no_save": False, "no_last_checkpoints": False, "keep_best_checkpoints": 0, "keep_last_epochs": 0}
+    cfg |= {"maximize_best_checkpoint_metric": False, "keep_interval_updates": 0}
+    cfg["write_checkpoints_asynchronously"] = True
+    trainer = MagicMock(checkpoint_suffix="", data_parallel_rank=0)
+    trainer.get_num_updates.return_value = 3
+    epochs = MagicMock(epoch=1)
+    function(argparse.Namespace(**cfg), trainer, epoch_itr=epochs, val_loss=None)
+    return [Path(call.args[0]).name for call in trainer.save_checkpoint.call_args_list]
 
 
 class Parser(argparse.ArgumentParser):
@@ -224,6 +238,7 @@ CASES = {
     "load_checkpoint_to_cpu": load,
     "verify_checkpoint_directory": verify,
     "load_checkpoint": resume,
+    "save_checkpoint": save_run,
     "parse_args_and_arch": parse,
     "call_main": start,
     "_broadcast_object_slow": broadcast,

@@ -38,3 +38,9 @@ def test_yaml_recipes_also_get_one_line(data_bin, tmp_path, quickstart_recipe):
     command += [f"common.user_dir={PLUGIN}", "criterion.synonym_table=nowhere.safetensors"]
     assert "nowhere.safetensors" in run_command(*command, f"task.data={data_bin}", cwd=tmp_path).error()
     assert "task.data" in run_command(*command, cwd=tmp_path).error()
+    (tmp_path / "dated.yaml").write_text(quickstart_recipe.read_text().partition("hydra:")[0])
+    command[1:5] = ["--config-dir", tmp_path, "--config-name", "dated"]
+    assert (
+        "checkpoint.save_dir=checkpoints is in a new folder of each run, outputs/"
+        in run_command(*command, f"task.data={data_bin}", cwd=tmp_path).error()
+    )

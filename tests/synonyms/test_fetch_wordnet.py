@@ -13,16 +13,6 @@ from tn_fairseq.synonyms import fetch_wordnet
 from tn_fairseq.synonyms.wordnet import wordnet_version
 
 
-def contents(reader, name):
-    """A file of WordNet, but of an index only the words near "primary", because NLTK keeps all words in memory."""
-    text = reader.open(name).read()
-    if not name.startswith("index"):
-        return text
-    related = [one for synset in reader.synsets("primary") for one in (synset, *synset.similar_tos())]
-    words = {lemma for one in related for lemma in one.lemma_names()} | {""}  # the license has spaces in front
-    return "".join(line for line in text.splitlines(keepends=True) if line.split(" ")[0].split("%")[0] in words)
-
-
 @pytest.fixture
 def debian(monkeypatch, tmp_path):
     """A function that writes files as Debian's packages install them, without lexnames, and returns their folder."""
@@ -32,7 +22,7 @@ def debian(monkeypatch, tmp_path):
         folder.mkdir()
         for name in WordNetCorpusReader._FILES:
             if name != "lexnames":
-                (folder / name).write_text(contents(reader, name) if reader else name, encoding="utf-8")
+                (folder / name).write_text(reader.open(name).read() if reader else name, encoding="utf-8")
         return folder
 
     return install

@@ -73,6 +73,11 @@ def test_text_files(file_of, lines, ending):
     assert_expected(file_of(lines, ending))
 
 
+def test_words_with_their_language_are_refused(file_of):
+    message = refused(read_vectors, file_of(["2 2", "/c/en/big 1 0", "/c/en/small 0 1"]), WANTED)
+    assert "line 2: /c/en/big is a word with its language" in message and "s|^/c/en/||p" in message
+
+
 def test_words_that_are_not_utf8_are_counted_and_skipped(file_of):
     path = file_of([*LINES, b"\x96 1 0\n"])
     assert_expected(path)

@@ -1,10 +1,13 @@
 import io
 import subprocess
 import urllib.request
+from pathlib import Path
 from xml.etree import ElementTree
 
 import nltk
 import pytest
+from files import refused
+from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk_folders import make_folder, without_languages, write_lexicon
 
 from tn_fairseq.core.errors import InputError
@@ -12,6 +15,7 @@ from tn_fairseq.synonyms import wordnet
 from tn_fairseq.synonyms.wordnet import (
     DownloadFailed,
     ensure_wordnet,
+    find_wordnet,
     inflected_synonyms,
     language_notes,
     wordnet_synonyms,
@@ -185,3 +189,37 @@ def test_a_damaged_download_is_reported(languages):
     archive.write_bytes(b"PK, but no archive")
     archive.chmod(0o644)
     assert str(refusal("fra")).startswith(f"{archive}: not a complete omw-2.0")
+
+
+# what damages a copy of WordNet -> what the error must name
+DAMAGE = {
+    "a bar in a gloss": (lambda folder: change(folder / "data.adj", b"; ", b"| "), "data.adj, line "),
+    "a file cut after a line": (lambda folder: cut(folder / "data.verb"), "data.verb and index.verb have other"),
+    "a cut index": (lambda folder: cut(folder / "index.adv"), "data.adv and index.adv have other synsets"),
+    "a missing file": (lambda folder: (folder / "data.adj").unlink(), "data.adj"),
+}
+
+
+def change(path, old: bytes, new: bytes) -> None:
+    head, _, body = path.read_bytes().partition(b"\n0")
+    path.write_bytes(head + b"\n0" + body.replace(old, new, 1))
+
+
+def cut(path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: content.rindex(b"\n", 0, -9) + 1])
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_wordnet_is_one_line(damage, reader, tmp_path, monkeypatch):
+    folder = make_folder(tmp_path / "corpora" / "wordnet", tmp_path)
+    for path in Path(reader.root).iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+        (folder / path.name).chmod(0o644)
+    do, message = DAMAGE[damage]
+    do(folder)
+    copy = nltk.corpus.LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.setattr(nltk.corpus, "wordnet", copy)
+    error = refused(find_wordnet)
+    assert message in error and f"{folder}: not a complete wordnet" in error

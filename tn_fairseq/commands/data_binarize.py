@@ -26,6 +26,8 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import one_line_errors
@@ -34,10 +36,12 @@ from .arguments import positive
 from .binarizing import add_reading_options, binarizing_parser, cells, percentage, reading, start
 
 if TYPE_CHECKING:
+    from ..tokenizers.base import Tokenizer
     from ..tools.preprocessing.binarization import SplitCounts
 
 # joins the lines of each paragraph; paragraphs are separated by blank lines
 JOIN = "tr -d '\\r' < FILE | awk -v RS= '{gsub(/\\n/, \" \"); print}'"
+WIDTH = 110  # characters of a unit that are shown
 _MOST_UNKNOWN = 0.02  # share of the tokens; a vocabulary for the text has far fewer
 
 
@@ -73,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
+    print("train begins with these lines, as they will be trained on:", *first_units(folders[0], tokenizer), sep="\n  ")
     _warn(counts)
     if args.skip_bad_records:
         print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
@@ -87,6 +92,26 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"with dict.txt, {names} and tokenizer/; fairseq-train reads one per epoch:"
     )
     print(*folders, sep=os.pathsep)
+
+
+def first_units(folder: Path, tokenizer: "Tokenizer") -> list[str]:
+    """The pieces of the first two sentences that were written, cut to a line each."""
+    from fairseq.data.indexed_dataset import MMapIndexedDataset
+
+    from ..core.dictionary import load_dictionary
+
+    if (folder / "train.txt").exists():  # of --text-only
+        with open(folder / "train.txt", encoding="utf-8") as file:
+            units = list(islice(filter(None, map(str.strip, file)), 2))
+    else:
+        dictionary = load_dictionary(folder / "dict.txt")
+        sentences, ids = MMapIndexedDataset(str(folder / "train")), tokenizer.token_ids(dictionary)
+        filled = (sentences[number][:-1].tolist() for number in range(len(sentences)) if sentences.sizes[number] > 1)
+        units = [
+            " ".join(tokenizer.pieces[ids[index]] if ids[index] < len(tokenizer.pieces) else "?" for index in unit)
+            for unit in islice(filled, 2)
+        ]
+    return [unit if len(unit) <= WIDTH else f"{unit[: WIDTH - 1]}…" for unit in units]
 
 
 def _warn(counts: dict[str, "SplitCounts"]) -> None:

@@ -59,10 +59,18 @@ def harmless_objects() -> Iterator[None]:
 
 
 def import_first(path: str | Path) -> str | None:
-    """The advice for a folder of ``transformers`` in place of a checkpoint; None for another path."""
-    if not Path(path, "config.json").is_file():
+    """The advice for a folder of ``transformers``, or its weights, in place of a checkpoint; None for another path."""
+    path = Path(path)
+    is_weights = path.suffix in (".safetensors", ".bin") and path.is_file()
+    if not is_weights and not (path / "config.json").is_file():
         return None
-    return "first tn-fairseq exchange import this folder of transformers, with --data DATA_BIN --output FILE.pt"
+    which = "its" if is_weights else "this"
+    return f"first tn-fairseq exchange import {which} folder of transformers, with --data DATA_BIN --output FILE.pt"
+
+
+def remedy(path: str | Path) -> str:
+    """What to do about a file that is no checkpoint of fairseq-train."""
+    return import_first(path) or "name a checkpoint of fairseq-train"
 
 
 def load_checkpoint(path: str | Path) -> dict[str, Any]:
@@ -80,8 +88,7 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         with harmless_objects():
             state = torch.load(path, map_location="cpu", weights_only=not trusted, mmap=zipfile.is_zipfile(path))
     except OSError as error:
-        remedy = import_first(path) or "name a checkpoint of fairseq-train"
-        raise CannotRead(f"{path}: {error.strerror or error}; {remedy}") from None
+        raise CannotRead(f"{path}: {error.strerror or error}; {remedy(path)}") from None
     except Exception as error:  # a damaged file can raise almost anything in torch or zipfile
         if isinstance(error, MemoryError) or "Cannot allocate memory" in str(error):
             raise CannotRead(f"{path}: there is too little memory to read it; free some") from None
@@ -92,7 +99,7 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
             ) from None
         refused = re.search(r"GLOBAL (\S+) (?:was not an allowed|whose module)", str(error))
         if not refused or not isinstance(error, pickle.UnpicklingError) or archive_damage(path) is not None:
-            raise InputError(f"{path}: damaged, or not a checkpoint; name a checkpoint of fairseq-train") from None
+            raise InputError(f"{path}: damaged, or not a checkpoint; {remedy(path)}") from None
         raise RefusedObjects(
             f"{path}: holds Python objects that torch's safe loader refuses ({refused[1]}); if you trust the file, set "
             f"{_TRUST}=1, which lets the file run any code"
@@ -110,7 +117,7 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
                 "fairseq that wrote it, and save it again"
             ) from None
     if not isinstance(state, dict) or not state.get("cfg") or not isinstance(state.get("model"), dict):
-        raise NoModel(f"{path}: holds no model with a configuration; name a checkpoint of fairseq-train")
+        raise NoModel(f"{path}: holds no model with a configuration; {remedy(path)}")
     return state
 
 

@@ -22,8 +22,6 @@ from .replacing import replaces
 
 logger = logging.getLogger(__name__)
 
-SAVED = "bf16 on a CPU"  # in a checkpoint's extra_state
-
 
 def forget_the_tpu(cfg: Any) -> None:
     """Undo that ``--bf16`` implies ``--tpu``, if torch_xla is not installed."""
@@ -68,12 +66,3 @@ def run_under_autocast(model: BaseFairseqModel) -> None:
 def has_fast_bf16() -> bool:
     """Whether this CPU multiplies matrices faster in bfloat16 than in float32."""
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-
-
-@replaces(Trainer, "state_dict")
-def state_dict(original: Callable, trainer: Trainer) -> dict[str, Any]:
-    """The content of a checkpoint, which records autocast."""
-    state = original(trainer)
-    if is_built(trainer) and trainer.autocast:
-        state["cfg"]["common"]["bf16"] = state["extra_state"][SAVED] = True
-    return state

@@ -26,9 +26,10 @@ from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.masked_lm import MaskedLMTask
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from torch.multiprocessing import ProcessExitedException
 
+from ..core.checkpoints import load_checkpoint, registered_name
 from ..core.errors import InputError, one_line_errors
 from ..core.flags import explain
 from ..criterions import MaskedLMCriterion
@@ -110,11 +111,30 @@ def call_main(original: Callable, cfg: Any, main: Callable, **kwargs: Any) -> No
         path = cfg.common_eval.path
         if path is None or not Path(path.partition(":")[0]).is_file():
             raise InputError(f"--path {path or 'is missing'}: name a checkpoint of fairseq-train")
+        if kwargs.get("override_args"):
+            _check_overrides(path, vars(kwargs["override_args"]))
     forget_the_tpu(cfg)
     try:
         original(cfg, main, **kwargs)
     except ProcessExitedException as error:  # a worker of several that fairseq started has printed its error
         sys.exit(error.exit_code if error.exit_code > 0 else f"error: {error}")
+
+
+def _check_overrides(path: str, given: dict[str, Any]) -> None:
+    """Raises InputError for a task or criterion that fairseq-validate would not use, because it uses the checkpoint's.
+
+    With ``--mask-prob``, the share does not change over the run.
+    """
+    for part, registry in (("task", TASK_REGISTRY), ("criterion", CRITERION_REGISTRY)):
+        name = given.get(part)
+        saved = registered_name(load_checkpoint(path)["cfg"][part], part) if name else None
+        kinds = [registry.get(name), registry.get(saved)]
+        if any(map(is_ours, kinds)) and len({getattr(kind, "__name__", None) for kind in kinds}) > 1:  # not an alias
+            raise InputError(
+                f"--{part} {name}: fairseq-validate uses the checkpoint's, which is {saved}; give --{part} {saved}"
+            )
+    if "mask_prob" in given:
+        given.setdefault("final_mask_prob", None)
 
 
 def _is_complete(cfg: Any) -> bool:
@@ -139,6 +159,12 @@ def check_recipe() -> None:
             warnings.simplefilter("ignore")
             recipe = compose(job.job.config_name, overrides=list(job.overrides.task))
         check_settings(recipe, _in_yaml)
+        save_dir, folder = recipe.checkpoint.save_dir, OmegaConf.to_container(job.run, resolve=False)["dir"]
+        if _has_ours(recipe) and "${now:" in folder and job.job.chdir is not False and not Path(save_dir).is_absolute():
+            raise InputError(
+                f"checkpoint.save_dir={save_dir} is in a new folder of each run, {job.run.dir}, so no run would "
+                "resume; give its absolute path, or hydra.run.dir=FOLDER"
+            )
 
 
 def _as_flag(group: str, name: str, value: Any = True) -> str:
@@ -238,3 +264,11 @@ def _check_batch_size(cfg: Any, say: Callable[..., str]) -> None:
     if _has_ours(cfg) and cfg.dataset.batch_size is None and cfg.dataset.max_tokens is None:
         sequences, tokens = (say("dataset", name, "N") for name in ("batch_size", "max_tokens"))
         raise InputError(f"no batch size; give {sequences} (sequences) or {tokens}")
+    multiple = cfg.dataset.required_batch_size_multiple
+    for name in ("batch_size", "batch_size_valid"):
+        size = cfg.dataset[name] or 0
+        if _has_ours(cfg) and size > multiple and size % multiple:
+            one = say("dataset", "required_batch_size_multiple", 1)
+            raise InputError(
+                f"{say('dataset', name, size)}: fairseq would round it to a multiple of {multiple}; give {one}"
+            )

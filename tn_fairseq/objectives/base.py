@@ -33,12 +33,16 @@ BITS, PERCENT = 1 / math.log(2), 100.0
 
 
 class Metric(NamedTuple):
-    """A displayed metric: ``factor`` times the sum of one logged key, divided by the sum of another."""
+    """A displayed metric: ``factor`` times the sum of one logged key, divided by the sum of another.
+
+    ``higher_is_better`` is None if neither is.
+    """
 
     name: str
     numerator: str
     denominator: str
     factor: float = 1.0
+    higher_is_better: Optional[bool] = None
 
     def of(self, sums: Mapping[str, float]) -> float:
         """The value, rounded to three decimals; 0 if it would be divided by 0."""
@@ -47,17 +51,17 @@ class Metric(NamedTuple):
 
 
 _METRICS = (
-    Metric("loss", "loss", "sample_size", BITS),
-    Metric("nll_loss", "nll", "masked", BITS),
-    Metric("mlm_accuracy", "correct", "masked", PERCENT),
+    Metric("loss", "loss", "sample_size", BITS, False),
+    Metric("nll_loss", "nll", "masked", BITS, False),
+    Metric("mlm_accuracy", "correct", "masked", PERCENT, True),
     Metric("false_negative_rate", "false_negatives", "mismatched", PERCENT),
     Metric("false_negative_sequences", "false_negative_sequences", "nsentences", PERCENT),
 )
 _DETECTION_METRICS = (
-    Metric("rtd_loss", "rtd_loss", "rtd_tokens", BITS),
-    Metric("rtd_accuracy", "rtd_correct", "rtd_tokens", PERCENT),
-    Metric("rtd_precision", "rtd_hits", "rtd_said", PERCENT),
-    Metric("rtd_recall", "rtd_hits", "rtd_replaced", PERCENT),
+    Metric("rtd_loss", "rtd_loss", "rtd_tokens", BITS, False),
+    Metric("rtd_accuracy", "rtd_correct", "rtd_tokens", PERCENT, True),
+    Metric("rtd_precision", "rtd_hits", "rtd_said", PERCENT, True),
+    Metric("rtd_recall", "rtd_hits", "rtd_replaced", PERCENT, True),
     Metric("replaced_rate", "rtd_replaced", "rtd_tokens", PERCENT),
 )
 

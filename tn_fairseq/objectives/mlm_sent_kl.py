@@ -35,7 +35,7 @@ class SentenceKL(Objective):
     name = "mlm_sent_kl"
     config = SentenceKLConfig
     description = "masked language modeling with a sentence-level KL divergence"
-    metrics = (Metric("sent_kl", "sent_kl", "masked", BITS),)
+    metrics = (Metric("sent_kl", "sent_kl", "masked", BITS, False),)
     weights = ("sent_kl_weight",)
     temperatures = ("sent_kl_temperature",)
     discriminator_options = ("sent_kl_encoder",)

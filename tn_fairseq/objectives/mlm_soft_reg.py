@@ -29,7 +29,7 @@ class SoftRegularization(Objective):
     name = "mlm_soft_reg"
     config = SoftRegularizationConfig
     description = "masked language modeling with soft regularization"
-    metrics = (Metric("soft_reg", "soft_reg", "masked"),)
+    metrics = (Metric("soft_reg", "soft_reg", "masked", higher_is_better=False),)
     weights = ("soft_reg_weight",)
 
     @classmethod

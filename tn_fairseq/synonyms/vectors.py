@@ -93,6 +93,11 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
                 if dimension < 1 or not _numbers_at_end(line):
                     raise InputError(f"{place}: not a word followed by numbers; {_TEXT}")
             count += 1
+            if count == 1 and line.startswith(b"/c/"):
+                raise InputError(
+                    f"{place}: {fields[0].decode(errors='replace')} is a word with its language, as in ConceptNet; "
+                    f"keep the words of one, such as with sed -n 's|^/c/en/||p' {path.name}"
+                )
             size = len(fields) - dimension  # of the word
             if size < 0 or size == 0 and not line[:1].isspace():
                 numbers = max(len(fields) - 1, 0)

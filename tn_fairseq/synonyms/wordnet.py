@@ -9,7 +9,7 @@ import urllib.request
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import nltk
@@ -35,10 +35,30 @@ def find_wordnet(language: str = "eng") -> WordNetCorpusReader | None:
 
     Raises InputError for files that NLTK finds but cannot read.
     """
+    # a lambda, because NLTK loads it as soon as an attribute is looked up
     if not _loads("wordnet", lambda: nltk.corpus.wordnet.ensure_loaded()):
         return None
     reader = nltk.corpus.wordnet
+    _loads("wordnet", partial(check_synsets, reader))
     return reader if language == "eng" or _finds_languages(reader) and language in reader.langs() else None
+
+
+def check_synsets(reader: WordNetCorpusReader) -> None:
+    """Raises ValueError if the files of synsets are damaged, which NLTK reads only when it needs a synset."""
+    for part_of_speech, name in {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}.items():
+        offsets, place = set(), 0
+        with open(reader.abspath(f"data.{name}"), "rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.startswith(b"  "):  # the license
+                    fields, bar, gloss = line.partition(b"|")
+                    words = fields.split()
+                    if not (bar and line.endswith(b"\n") and words and words[0] == b"%08d" % place) or b"|" in gloss:
+                        raise ValueError(f"data.{name}, line {number}")
+                    offsets.add(place)
+                place += len(line)
+        known = reader._lemma_pos_offset_map.values()
+        if offsets != {offset for found in known for offset in found.get(part_of_speech, ())}:
+            raise ValueError(f"data.{name} and index.{name} have other synsets")
 
 
 def ensure_wordnet(language: str = "eng") -> WordNetCorpusReader:

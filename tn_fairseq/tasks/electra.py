@@ -4,9 +4,10 @@ import hashlib
 import logging
 import os
 import re
+from argparse import ArgumentParser
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, List, Optional  # fairseq does not know list[int]
 
 from fairseq import utils
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
@@ -23,6 +24,7 @@ from ..core.dictionary import MASK, fingerprint, load_dictionary
 from ..core.errors import InputError, one_line_errors
 from ..core.files import sha256
 from ..core.vocabulary import WordStarts
+from ..data.block_iterator import BlockIterator
 from ..data.blocks import BlockDataset, ContiguousBlocks
 from ..data.documents import DocumentStartsDataset
 from ..data.drawn_folder import DrawnFolder, check_same
@@ -64,6 +66,7 @@ class ElectraTaskConfig(FairseqDataclass):
     seed: int = II("common.seed")
     train_subset: str = II("dataset.train_subset")
     max_update: int = II("optimization.max_update")
+    update_freq: List[int] = II("optimization.update_freq")
 
 
 # the options that decide blocks and masks
@@ -80,6 +83,11 @@ class ElectraTask(MaskedLMTask):
     cfg: ElectraTaskConfig
     uses_ema = True  # with --store-ema, fairseq passes the moving average to the steps below
     draws: Optional[str] = None  # --distillation-draws, which is an option of the criterion
+
+    @classmethod
+    def add_args(cls, parser: ArgumentParser) -> None:
+        super().add_args(parser)
+        parser.set_defaults(required_batch_size_multiple=1)  # fairseq's 8 rounds --batch-size down
 
     @classmethod
     @one_line_errors()
@@ -231,6 +239,7 @@ class ElectraTask(MaskedLMTask):
         dataset: FairseqDataset,
         max_tokens: Optional[int] = None,
         max_sentences: Optional[int] = None,
+        required_batch_size_multiple: int = 1,
         num_workers: int = 0,
         **options: Any,
     ) -> EpochBatchIterator:
@@ -244,8 +253,11 @@ class ElectraTask(MaskedLMTask):
                 f"--max-tokens (or --max-tokens-valid) {max_tokens} is less than a block of {longest} tokens; raise "
                 "it, or lower --tokens-per-sample"
             )
-        sizes = {"max_tokens": max_tokens, "max_sentences": max_sentences, "num_workers": num_workers}
-        iterator = super().get_batch_iterator(dataset, **sizes, **options)
+        multiple = {"required_batch_size_multiple": required_batch_size_multiple}
+        sizes = {"max_tokens": max_tokens, "max_sentences": max_sentences, **multiple}
+        iterator = super().get_batch_iterator(dataset, **sizes, num_workers=num_workers, **options)
+        iterator.__class__ = BlockIterator  # fairseq's method makes its own class
+        iterator.set_batching(sizes, self.cfg.get("update_freq", [1]))
         iterator.reuse_dataloader = False  # loader processes would keep the masks of the first epoch
         return iterator
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from argparse import ArgumentParser
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,11 @@ class SquadTask(FairseqTask):
     def __init__(self, cfg: SquadTaskConfig, dictionary: Dictionary):
         super().__init__(cfg)
         self.dictionary = dictionary
+
+    @classmethod
+    def add_args(cls, parser: ArgumentParser) -> None:
+        super().add_args(parser)
+        parser.set_defaults(required_batch_size_multiple=1)  # fairseq's 8 rounds --batch-size down
 
     @classmethod
     @one_line_errors()

@@ -1,15 +1,13 @@
 """Check an installation, and whether data, a checkpoint and a synonym table fit together: one line for each check.
 
-Nothing is imported before its check, so that this also runs if
-torch or fairseq is missing or damaged.
+Nothing is imported before its check, so that this also runs if torch or fairseq is missing or damaged. What is not ours
+(Python, torch, GPUs, versions of packages) is printed by ``python -m torch.utils.collect_env``.
 """
 
-import os
 import shutil
 import sys
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from functools import partial
 from importlib import import_module
@@ -24,20 +22,7 @@ from ..core.packages import version_of
 REINSTALL = "install this package again: pip install '.[fairseq]' in a clone of its repository"
 FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")  # all of them install the package fairseq
 FILES = ("data", "checkpoint", "synonym table", "together")
-NEEDS = {"fairseq": "torch", "tn_fairseq": "fairseq", "torchaudio": "torch", "cores": "tn_fairseq"}
-# extra -> the distribution that it adds, and what for
-EXTRAS = {
-    "dask": ("distributed", "--dask, to prepare text on a cluster"),
-    "docs": ("mkdocs", "make docs"),
-    "hub": ("datasets", "GLUE and SQuAD from the hub, and data sets as text"),
-    "parquet": ("pyarrow", "Parquet files"),
-    "plot": ("matplotlib", "plots"),
-    "sentences": ("sentencex", "--split-sentences"),
-    "tensorboard": ("tensorboardX", "fairseq's --tensorboard-logdir"),
-    "test": ("pytest", "make test"),
-    "transformers": ("transformers", "the tokenizers and models of transformers"),
-    "zstd": ("backports.zstd", "text compressed with zstd"),
-}
+NEEDS = {"tn_fairseq": "fairseq", **dict.fromkeys(FILES, "tn_fairseq")}
 
 
 class Dictionary(NamedTuple):
@@ -52,12 +37,18 @@ class Dictionary(NamedTuple):
 
 def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | None) -> bool:
     """Print all checks, and return whether all succeeded."""
+    checks = {"fairseq": _fairseq, "tn_fairseq": _plugin, "WordNet": _wordnet, "fairseq-train": _command}
+    dictionaries: dict[Path, Dictionary] = {}
+    for name, path, read in zip(FILES, (data, checkpoint, synonym_table), (_data, _checkpoint, _table)):
+        if path is not None:
+            checks[name] = partial(_read, path, read, dictionaries)
+    if len(checks) > 5:  # several files
+        checks["together"] = partial(_together, dictionaries)
     failed: set[str] = set()
-    for name, check in checks(data, checkpoint, synonym_table):
+    for name, check in checks.items():
         try:
-            needed = NEEDS.get(name, "tn_fairseq" if name in FILES else name)
-            if needed in failed:
-                raise InputError(f"not checked, because it needs {needed}")
+            if NEEDS.get(name) in failed:
+                raise InputError(f"not checked, because it needs {NEEDS[name]}")
             with warnings.catch_warnings(), redirect_stderr(StringIO()):
                 warnings.simplefilter("ignore")
                 mark, text = "ok", check()
@@ -68,35 +59,8 @@ def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | No
         if mark == "FAILED":
             failed.add(name)
         print(f"{mark:7} {name:14} {text}", flush=True)
-    for extra, (distribution, purpose) in EXTRAS.items():
-        if distribution == "backports.zstd" and sys.version_info >= (3, 14):
-            continue  # it is in the standard library
-        version = version_of(distribution)
-        how = version or f"pip install 'tn_fairseq[{extra}]'"
-        print(f"{'ok' if version else '-':7} {distribution:14} {how}, for {purpose}", flush=True)
+    print("python -m torch.utils.collect_env prints the rest: Python, torch, GPUs and versions of packages")
     return not failed
-
-
-def checks(*paths: Path | None) -> Iterator[tuple[str, Callable[[], str]]]:
-    """The name of each essential check, and a function that returns what it found, or raises InputError.
-
-    ``paths`` are those of FILES.
-    """
-    yield "Python", _python
-    yield "torch", _torch
-    yield "fairseq", _fairseq
-    yield "tn_fairseq", _plugin
-    yield "torchaudio", _torchaudio
-    yield "WordNet", _wordnet
-    yield "fairseq-train", _command
-    yield "output", _output
-    yield "cores", _cores
-    dictionaries: dict[Path, Dictionary] = {}
-    for name, path, read in zip(FILES, paths, (_data, _checkpoint, _table)):
-        if path is not None:
-            yield name, partial(_read, path, read, dictionaries)
-    if sum(path is not None for path in paths) > 1:
-        yield "together", lambda: _together(dictionaries)
 
 
 def _import(name: str, remedy: str) -> None:
@@ -107,22 +71,8 @@ def _import(name: str, remedy: str) -> None:
         raise InputError(f"cannot be imported ({type(error).__name__}: {first_line(error)}); {remedy}") from None
 
 
-def _python() -> str:
-    version = ".".join(map(str, sys.version_info[:3]))
-    if not (3, 11) <= sys.version_info < (3, 14):
-        raise InputError(f"{version}: fairseq needs 3.11 to 3.13; make the environment again with one of them")
-    return f"{version} in {sys.prefix}"
-
-
-def _torch() -> str:
-    _import("torch", "pip install --force-reinstall torch")
-    import torch
-
-    devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-    return f"{torch.__version__}, on {', '.join(devices) or 'the CPU'}"
-
-
 def _fairseq() -> str:
+    _import("torch", "pip install --force-reinstall torch")
     installed = [name for name in FAIRSEQS if version_of(name)]
     again = (
         f"pip uninstall --yes {' '.join(installed)}; pip install --no-deps ve-fairseq==0.12.3"
@@ -147,13 +97,6 @@ def _plugin() -> str:
     return f"{version}, replaces {len(REPLACED)} functions of fairseq; --user-dir {PLUGIN}"
 
 
-def _torchaudio() -> str:
-    if not version_of("torchaudio"):
-        return "not installed, and not needed"
-    _import("torchaudio", "pip uninstall torchaudio, because transformers cannot import its models with it")
-    return f"{version_of('torchaudio')}, not needed"
-
-
 def _wordnet() -> str:
     from ..synonyms.wordnet import FETCH, find_wordnet, wordnet_version
 
@@ -170,24 +113,6 @@ def _command() -> str:
         where = f"is {executable}, of another environment" if executable else "is not on PATH"
         raise InputError(f"{where}; activate this one: source {here / 'activate'}")
     return executable
-
-
-def _output() -> str:
-    try:
-        tempfile.TemporaryFile(dir=".").close()
-    except OSError as error:
-        raise InputError(f"{Path.cwd()}: {error.strerror}; work in a folder that you can write to") from None
-    return f"{Path.cwd()} can be written to, {shutil.disk_usage('.').free / 1e9:,.0f} GB free"
-
-
-def _cores() -> str:
-    import torch
-
-    from ..fairseq_patches.bf16 import has_fast_bf16
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    bf16 = "on this CPU, --cpu --bf16 is faster" if has_fast_bf16() else "--bf16 is slower on this CPU"
-    return f"{cores}, torch uses {torch.get_num_threads()} threads; {bf16}"
 
 
 def _read(path: Path, read: Callable[[Path], tuple[Dictionary, str]], dictionaries: dict[Path, Dictionary]) -> str:

@@ -63,17 +63,11 @@ class Reading:
         return self.text_field or "text"
 
     def check_effect(self, files: Iterable[TextFile]) -> None:
-        """Raises InputError if an option has no effect on any of the files."""
-        contents = [file.content for file in files]
-        if self.text_field is not None and all(content.kind in (PLAIN, WIKI) for content in contents):
+        """Raises InputError if no file has fields, but one was asked for."""
+        if self.text_field is not None and all(file.content.kind in (PLAIN, WIKI) for file in files):
             raise InputError(
                 f"--text-field {self.text_field}: has no effect, because no input has fields, and the first line of "
                 "none is a header with this column; remove it, or give JSON Lines, CSV, TSV, Parquet or Arrow"
-            )
-        is_plain = all(content.kind == PLAIN and not content.compression for content in contents)
-        if self.skip_bad_records and is_plain:
-            raise InputError(
-                "--skip-bad-records: has no effect, because all inputs are plain text without compression; remove it"
             )
 
 
