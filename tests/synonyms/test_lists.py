@@ -230,7 +230,11 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("tsv", "big\tlarge\n", "line 1: no column 'word' (column 1 is 'big', column 2 is 'large'); --columns"),
         ("tsv", "word,synonym\nbig,large\n", "line 1: no column 'word' (column 1 is 'word,synonym')"),
         ("tsv", CONCEPTNET, "line 1: no column 'word' (column 1 is '/a/[/r/Synonym/]', column 2 is '/r/"),
-        ("csv", "word,synonyms\nbig,large\n", "line 1: no column 'synonym' (column 1 is 'word', column 2 is 'synonyms')"),
+        (
+            "csv",
+            "word,synonyms\nbig,large\n",
+            "line 1: no column 'synonym' (column 1 is 'word', column 2 is 'synonyms')",
+        ),
         ("csv", "word,synonym,word\nbig,large,huge\n", "line 1: 2 columns 'word'"),
         ("csv", "word,synonym\nbig,large\nbig,large,huge\n", "line 3: 3 columns, not 2"),
         ("csv", "word,synonym\nbig\n", "line 2: 1 columns, not 2"),

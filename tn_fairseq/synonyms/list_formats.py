@@ -88,7 +88,9 @@ def _table(lines: Lines, delimiter: str) -> Iterator[Entry]:
         if names.count(name) != 1:
             count = f"{names.count(name)} columns" if name in names else "no column"
             columns = ", ".join(f"column {place} is {shown(name)}" for place, name in enumerate(names[:5], start=1))
-            raise ValueError(f"{count} {name!r} ({columns or 'the line is empty'}); --columns gives columns other names")
+            raise ValueError(
+                f"{count} {name!r} ({columns or 'the line is empty'}); --columns gives columns other names"
+            )
     if others := [name for name in names if name not in (*wanted.values(), *lines.where)]:
         lines.notes.append(f"{len(others)} columns left out: {shown(', '.join(others))}")
     word, synonym = names.index(wanted["word"]), names.index(wanted["synonym"])
