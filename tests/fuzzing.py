@@ -7,6 +7,7 @@ import resource
 import signal
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,14 +136,17 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
     pairs = list(zip(WORDS, WORDS[1:]))
     for name, text in {
-        "pairs": "".join(f"{word},{other},{n}.5\n" for n, (word, other) in enumerate(pairs)),
-        "groups": "".join(f"{word}\t{other}\ta phrase\n" for word, other in pairs),
+        "csv": "word,synonym,score\n" + "".join(f"{word},{other},{n}.5\n" for n, (word, other) in enumerate(pairs)),
+        "groups": "".join(f"{word}, {other}, a phrase\n" for word, other in pairs),
         "mythes": "UTF-8\n" + "".join(f"{word}|1\n-|{other}|a phrase\n" for word, other in pairs),
-        "ppdb": "".join(f"[X] ||| {word} ||| {other} ||| PPDB2.0Score=1.5\n" for word, other in pairs),
+        "ppdb": "".join(
+            f"[X] ||| {word} ||| {other} ||| PPDB2.0Score=1.5 ||| 0-0 ||| Equivalence\n" for word, other in pairs
+        ),
+        "json": json.dumps({word: [other, "a phrase"] for word, other in pairs}, indent=0),
     }.items():
         path = make(name) / "synonyms.txt"
         path.write_text(text)
-        add(name, path, lambda path: SynonymList(path, WORDS))
+        add(name, path, partial(SynonymList, words=WORDS, format=name))
 
     add("vocab.txt", bert_folder(folder / "bert") / "vocab.txt", use_tokenizer)
     bert_folder(folder / "configured", do_lower_case=True, strip_accents=False)

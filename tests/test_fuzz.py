@@ -10,8 +10,19 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 NAMES = ["dict.txt", "synonym table", "vectors", "vector matrix", "vocab.txt", "tokenizer_config.json"]
-NAMES += ["encoder.json", "vocab.bpe", "SentencePiece", "tokenizer.json", "GLUE", "SQuAD", "pairs", "groups", "mythes"]
-NAMES += ["ppdb", "swords.json.gz", "word pairs", "BLiMP", "checkpoint", "a.jsonl.zst", "a.xz", "a.parquet", "a.arrow"]
+NAMES += ["encoder.json", "vocab.bpe", "SentencePiece", "tokenizer.json", "GLUE", "SQuAD", "csv", "groups", "mythes"]
+NAMES += [
+    "ppdb",
+    "json",
+    "swords.json.gz",
+    "word pairs",
+    "BLiMP",
+    "checkpoint",
+    "a.jsonl.zst",
+    "a.xz",
+    "a.parquet",
+    "a.arrow",
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,9 @@
 """The pages keep their word: commands run, options and links exist, and no option of the plugin is missing."""
 
+import csv
 import json
 import re
+import subprocess
 import sys
 from dataclasses import fields
 from importlib import import_module
@@ -28,6 +30,7 @@ import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands.data_binarize import JOIN
 from tn_fairseq.objectives.base import ObjectiveConfig
+from tn_fairseq.synonyms.lists import SynonymList
 from tn_fairseq.tools.analysis.rates_report import FILES
 from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
 from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES as ROBUSTNESS_FILES
@@ -342,9 +345,42 @@ def test_choose_a_synonym_table(corpus, trained, tmp_path, monkeypatch):
     assert "acceptable substitutes in the table" in run.stdout
 
 
-def test_the_page_shows_every_table_of_the_comparison():
-    rows = re.findall(r"^\| `(.*?)` \| [\d,]+ \|", PAGES["docs/synonyms.md"], flags=re.MULTILINE)
-    assert tuple(rows) == load_script("examples/synonym_tables.py").TABLES
+def test_conversions_of_other_lists(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    page = section(PAGES["docs/synonyms.md"], "Convert other formats")
+    Path("cells.csv").write_text("word,pos,synonyms\nbig,adj,large|huge\nnull,noun,none|zero\n")
+    rows = [("/r/Synonym", "/c/en/big/a", "/c/en/large/a/wn"), ("/r/Antonym", "/c/en/big", "/c/en/small")]
+    rows += [("/r/Synonym", "/c/en/big", "/c/fr/grand"), ("/r/Synonym", "/c/en/null", "/c/en/none")]
+    Path("assertions.csv").write_text("".join("\t".join(["/a/", *row, '{"weight": 1.0}\n']) for row in rows))
+    senses = [{"glosses": ["large"], "synonyms": [{"word": "large"}, {"word": "huge"}]}, {"glosses": ["adult"]}]
+    records = [{"word": "big", "lang": "English", "senses": senses}, {"word": "gros", "senses": [{}]}]
+    Path("kaikki.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    expected = [
+        {"big": ["large", "huge"], "null": ["none", "zero"]},
+        {"big": ["large"], "null": ["none"]},
+        {"big": ["large", "huge"]},
+    ]
+    snippets = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict[str, object] = {}
+    for snippet, synonyms in zip(snippets, expected, strict=True):
+        exec(snippet, names)
+        words = ["big", "large", "huge", "small", "grand", "null", "none", "zero"]
+        assert SynonymList("synonyms.csv", words, "csv").synonyms == synonyms
+    Path("mthesaur.txt").write_text("big,large,huge\n")
+    (command,) = re.findall(r"`(sed .*?)`", page)
+    subprocess.run(["bash", "-c", command], check=True)
+    assert SynonymList("groups.txt", words, "groups").synonyms == {"big": ["large", "huge"]}
+
+
+def test_the_page_shows_tables_of_the_comparison():
+    with open(ROOT / "examples" / "synonym_tables.csv", newline="") as file:
+        columns, *rows = csv.reader(file)
+    script = load_script("examples/synonym_tables.py")
+    assert tuple(columns) == script.COLUMNS and tuple(row[0] for row in rows) == script.TABLES
+    shown = re.findall(r"^\| `(.*?)` \| ([\d,]+ \|.*) \|$", PAGES["docs/synonyms.md"], flags=re.MULTILINE)
+    assert len(shown) == 8
+    assert all([options, *cells.replace(",", "").split(" | ")] in rows for options, cells in shown)
 
 
 @pytest.fixture

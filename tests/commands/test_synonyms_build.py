@@ -284,7 +284,7 @@ def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, re
 def test_a_file_that_is_no_table_is_not_replaced(dict_txt, tmp_path):
     path = tmp_path / "synonyms.csv"
     path.write_text("big,large\n")
-    flags = ["--dict", str(dict_txt), "--source", "list", "--synonyms", str(path), "--output"]
+    flags = ["--dict", str(dict_txt), "--source", "list", "--synonyms", str(path), "--format", "groups", "--output"]
     for output in (path, dict_txt):
         expected = f"--output {output}: exists and is no synonym table; give another file"
         assert expected in refused(main, [*flags, str(output)])
@@ -303,13 +303,18 @@ def test_a_file_that_is_no_table_is_not_replaced(dict_txt, tmp_path):
         "--source wordnet --filter model=0.3 --vectors v.txt --output x",
         "--source wordnet --filter vectors --vectors v.txt --output x",
         "--source wordnet --filter vectors=1.1 --vectors v.txt --output x",
-        "--source wordnet --format pairs --output x",
+        "--source wordnet --format tsv --output x",
         "--source wordnet --min-score 0 --output x",
         "--source wordnet --symmetric --output x",
         "--source wordnet --synonyms x --output x",
-        "--source list --synonyms x --min-score nan --output x",
+        "--source list --synonyms x --output x",
+        "--source list --synonyms x --format groups --columns word=a --output x",
+        "--source list --synonyms x --format groups --where a=b --output x",
+        "--source list --synonyms x --format csv --columns gloss=a --output x",
+        "--source list --synonyms x --format csv --where a --output x",
+        "--source list --synonyms x --format tsv --min-score nan --output x",
         "--source wordnet --top-k 5 --output x",
-        "--source list --synonyms x --min-similarity 0.5 --output x",
+        "--source list --synonyms x --format tsv --min-similarity 0.5 --output x",
         "--source wordnet --lang fra --no-contrasts --output x",
     ],
 )

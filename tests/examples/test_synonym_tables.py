@@ -1,5 +1,6 @@
 """The comparison of synonym tables: its rows are those of synonyms build --swords."""
 
+import csv
 import re
 
 import pytest
@@ -25,24 +26,24 @@ def inputs(tmp_path):
     digest = torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
     model = {"embeddings.word_embeddings.weight": embeddings, "dictionary_fingerprint": digest}
     torch.save({"cfg": {"model": None}, "model": model}, tmp_path / "model.pt")
-    (tmp_path / "synonyms.csv").write_text("large,big,1\nelections,polls,1\nelections,election,1\n")
+    (tmp_path / "synonyms.txt").write_text("large => big\nelections => polls, election\n")
     sentences = [("a large house", "large", {"big": 9, "huge": 3, "small": 0}), ("elections", "elections", {"poll": 7})]
     content = swords_content([*sentences, ("old elections", "elections", {"election": 9, "small": 0})])
     for target, part_of_speech in (("t:0", "ADJ"), ("t:1", "NOUN"), ("t:2", "NOUN")):
         content["targets"][target]["pos"] = part_of_speech
     write_swords(tmp_path / "swords.json", content)
-    names = {"--dict": "dict.txt", "--vectors": "vectors.txt", "--path": "model.pt", "--synonyms": "synonyms.csv"}
+    names = {"--dict": "dict.txt", "--vectors": "vectors.txt", "--path": "model.pt", "--synonyms": "synonyms.txt"}
     names["--swords"] = "swords.json"
-    return [word for flag, name in names.items() for word in (flag, str(tmp_path / name))]
+    paths = [word for flag, name in names.items() for word in (flag, str(tmp_path / name))]
+    return [*paths[:8], "--format", "groups", *paths[8:]]
 
 
 def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys):
     synonym_tables.main(inputs)
-    head, line, *rows = capsys.readouterr().out.splitlines()
-    assert head.count("|") == line.count("|") == 9 and len(rows) == len(synonym_tables.TABLES)
-    cells = {row.split("`")[1]: [cell.strip() for cell in row.split("|")[2:-1]] for row in rows}
-    assert list(cells) == list(synonym_tables.TABLES)
-    files = {"wordnet": [], "vectors": inputs[2:4], "vectors --same-inflection": inputs[2:4], "list": inputs[6:8]}
+    head, *rows = csv.reader(capsys.readouterr().out.splitlines())
+    cells = {row[0]: row[1:] for row in rows}
+    assert tuple(head) == synonym_tables.COLUMNS and list(cells) == list(synonym_tables.TABLES)
+    files = {"wordnet": [], "vectors": inputs[2:4], "vectors --same-inflection": inputs[2:4], "list": inputs[6:10]}
     for options, source in files.items():
         flags = inputs[:2] + source + inputs[-2:]
         build_synonym_table([*flags, "--source", *options.split(), "--output", str(tmp_path / "table.safetensors")])
@@ -57,8 +58,8 @@ def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys):
 
 def test_without_a_list_its_tables_are_left_out(inputs, monkeypatch, capsys):
     monkeypatch.setattr(synonym_tables, "TABLES", ("list", "vectors"))
-    synonym_tables.main(inputs[:6] + inputs[8:])
-    assert len(capsys.readouterr().out.splitlines()) == 3  # two lines of heading
+    synonym_tables.main(inputs[:6] + inputs[10:])
+    assert len(capsys.readouterr().out.splitlines()) == 2  # the heading and a row
 
 
 def test_a_missing_file_is_one_line(inputs, tmp_path):

@@ -65,10 +65,12 @@ def test_the_example_shows_the_most_likely_synonym_of_each_word(corpus, tmp_path
         model=model,
         args=transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[]),
         data_collator=transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.9, seed=1),
-        synonyms=SynonymTable.from_list(tokenizer, path),
+        synonyms=SynonymTable.from_list(tokenizer, path, "groups"),
     )
     rows = [tokenizer("the main road leads to the city.")] * 8
-    ((probability, context, gold, synonym),) = example.punished(trainer, rows, SynonymTable.from_list(tokenizer, path))
+    ((probability, context, gold, synonym),) = example.punished(
+        trainer, rows, SynonymTable.from_list(tokenizer, path, "groups")
+    )
     assert (round(probability, 3), gold, synonym) == (1, "main", "primary")
     assert context == "… the [main] road leads to the city. …"
 

@@ -154,14 +154,15 @@ def test_options_are_those_of_the_command(tokenizer, vectors, tmp_path):
     (tmp_path / "words.txt").write_text("main\n")
     stopped = SynonymTable.from_wordnet(tokenizer, stop_words=tmp_path / "words.txt")
     assert stopped.to_rows()["primary"] == ["chief"]
-    (tmp_path / "list.tsv").write_text("primary\tmain\t0.9\nprimary\tlarge\t0.2\n")
-    one_way = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", min_score=0.5)
+    (tmp_path / "list.tsv").write_text("word\tsynonym\tscore\nprimary\tmain\t0.9\nprimary\tlarge\t0.2\n")
+    one_way = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", "tsv", min_score=0.5)
     assert one_way.to_rows() == {"primary": ["main"]}
-    both_ways = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", symmetric=True)
+    both_ways = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", "tsv", symmetric=True)
     assert both_ways.to_rows() == {"primary": ["main", "large"], "main": ["primary"], "large": ["primary"]}
-    union = SynonymTable.build(
-        tokenizer, ["wordnet", "list"], combine="union", synonyms=tmp_path / "list.tsv", no_contrasts=True
-    )
+    options = {"synonyms": tmp_path / "list.tsv", "format": "tsv"}
+    where = SynonymTable.build(tokenizer, ["list"], **options, columns={"score": "score"}, where={"score": "0.2"})
+    assert where.to_rows() == {"primary": ["large"]}
+    union = SynonymTable.build(tokenizer, ["wordnet", "list"], combine="union", **options, no_contrasts=True)
     assert set(union.to_rows()["primary"]) == {"main", "chief", "large"}
 
 
@@ -340,7 +341,8 @@ def test_damaged_and_missing_files_are_refused(tokenizer, tmp_path):
         (["wordnet", "vectors"], {"vectors": "v.txt"}, "combine must be used together"),
         (["vectors"], {}, "must be used together with vectors"),
         (["wordnet"], {"filter": {"list": 0.5}}, "list: give one of vectors, model"),
-        (["list"], {"synonyms": "s.txt", "format": "xml"}, "xml: give one of pairs"),
+        (["list"], {"synonyms": "s.txt", "format": "xml"}, "xml: give one of tsv"),
+        (["list"], {"synonyms": "s.txt"}, "source list and format must be used together; give one of tsv"),
         (["vectors"], {"vectors": "v.txt", "top_k": 0}, "positive integer, not 0"),
         (["vectors"], {"vectors": "v.txt", "min_similarity": float("nan")}, "at most 1, not nan"),
         (["vectors"], {"vectors": "missing.txt"}, "missing.txt: No such file"),

@@ -67,7 +67,7 @@ def tokenizer(tmp_path_factory):
 def synonyms(tokenizer, tmp_path_factory):
     path = tmp_path_factory.mktemp("table") / "groups.txt"
     path.write_text(GROUPS)
-    return SynonymTable.from_list(tokenizer, path)
+    return SynonymTable.from_list(tokenizer, path, "groups")
 
 
 @pytest.fixture(scope="module")
@@ -223,8 +223,8 @@ def test_every_objective_trains_and_is_logged(name, bert, tokenizer, synonyms, t
 def test_without_false_negatives_it_is_the_plain_trainer_bitwise(bert, tokenizer, tmp_path):
     plain = train(copy_of(bert), tokenizer, tmp_path, kind=transformers.Trainer)
     empty = tmp_path / "empty.tsv"
-    empty.write_text("nothing\tnowhere\nnoun1\tnoun2\n")
-    table = SynonymTable.from_list(tokenizer, empty)
+    empty.write_text("word\tsynonym\nnothing\tnowhere\nnoun1\tnoun2\n")
+    table = SynonymTable.from_list(tokenizer, empty, "tsv")
     table.synonyms.fill_(-1)
     table._table.fill_(-1)
     expected = plain.evaluate()["eval_loss"]

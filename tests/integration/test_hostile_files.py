@@ -129,7 +129,7 @@ PLACES = [
     "a.safetensors data-bin --synonym-table a.safetensors",
     "a.safetensors synonyms show a.safetensors noun1 --dict data-bin/dict.txt",
     f"glove.txt {BUILD} out --source vectors --vectors glove.txt",
-    f"list.txt {BUILD} out --source list --synonyms list.txt",
+    f"list.txt {BUILD} out --source list --synonyms list.txt --format groups",
     f"dict.txt {BUILD} out --dict dict.txt --source vectors --vectors vectors",
     f"encoder.json {BUILD} out --dict numbers.txt --encoder-json encoder.json --source vectors --vectors vectors",
     # folders of save_pretrained

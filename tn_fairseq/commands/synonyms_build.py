@@ -6,7 +6,7 @@
         --combine union --vectors glove.6B.300d.txt --path checkpoint_last.pt --filter model=0.3 --same-inflection \\
         --no-contrasts --output synonyms.safetensors
     tn-fairseq synonyms build --dict DATA_BIN/dict.txt --source list \\
-        --synonyms th_en_US_v2.dat --output synonyms.safetensors
+        --synonyms th_en_US_v2.dat --format mythes --output synonyms.safetensors
     tn-fairseq synonyms build --tokenizer MODEL --source model --path MODEL \\
         --output synonyms.safetensors
 
@@ -149,7 +149,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--top-k", type=int, metavar="N", help=text)
     text = f"minimum cosine of a neighbor (default: none for vectors, {MODEL_MIN_SIMILARITY} for a model)"
     add("--min-similarity", type=float, metavar="X", help=text)
-    add("--format", choices=FORMATS, help="the format of --synonyms (default: recognized)")
+    add("--format", choices=FORMATS, help="the format of --synonyms; required with --source list")
+    text = "names of the columns in a TSV or CSV file (default: word, synonym and, if it is there, score)"
+    add("--columns", type=parse_columns, default={}, metavar="word=NAME,synonym=NAME,score=NAME", help=text)
+    text = "keep only rows of a TSV or CSV file whose column has this value, or one of several values of a column"
+    add("--where", nargs="+", action="extend", type=parse_value, default=[], metavar="COLUMN=VALUE", help=text)
     text = "only print how --synonyms is read, with examples, and write nothing"
     add("--dry-run", action="store_true", help=text)
     add("--symmetric", action="store_true", help="read each pair of --synonyms in both directions")
@@ -174,7 +178,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error("give --source and --output; tn-fairseq synonyms show prints rows of a table")
     if len(dict(args.filter)) < len(args.filter):
         parser.error("--filter names a source twice")
-    given = vars(args) | {"filter": dict(args.filter)}
+    where: dict[str, list[str]] = {}
+    for name, value in args.where:
+        where.setdefault(name, []).append(value)
+    given = vars(args) | {"filter": dict(args.filter), "where": where}
     try:
         args.options = TableOptions(**{name: given[name] for name in TableOptions.__annotations__ if name in given})
     except InputError as error:
@@ -188,3 +195,16 @@ def parse_filter(text: str) -> tuple[str, float]:
     with suppress(ValueError):
         return name, float(floor)
     raise argparse.ArgumentTypeError(f"must be {' or '.join(f'{name}=X' for name in FILTERS)}, not {text}")
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Names of columns, as in ``word=headword,synonym=gloss``; raises argparse.ArgumentTypeError for another form."""
+    return dict(map(parse_value, text.split(",")))
+
+
+def parse_value(text: str) -> tuple[str, str]:
+    """A name and a value, as in ``relation=synonym``; raises argparse.ArgumentTypeError for another form."""
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, not {text}")
+    return name, value

@@ -155,12 +155,12 @@ class SynonymTable:
         return cls.build(tokenizer, ["model"], path=model, **options)
 
     @classmethod
-    def from_list(cls, tokenizer: "PreTrainedTokenizerBase", synonyms: str | Path, **options: Any) -> Self:
-        """The synonyms in a file: pairs or groups of words, a thesaurus in MyThes format, PPDB, or JSON.
+    def from_list(cls, tokenizer: "PreTrainedTokenizerBase", synonyms: str | Path, format: str, **options: Any) -> Self:
+        """The synonyms in a file in one of the formats of ``synonyms build --format``, such as tsv.
 
-        Takes the ``options`` of ``build``, such as ``format``, ``symmetric``, ``min_score`` and ``top_k``.
+        Takes the ``options`` of ``build``, such as ``columns``, ``where``, ``symmetric``, ``min_score`` and ``top_k``.
         """
-        return cls.build(tokenizer, ["list"], synonyms=synonyms, **options)
+        return cls.build(tokenizer, ["list"], synonyms=synonyms, format=format, **options)
 
     @classmethod
     def build(cls, tokenizer: "PreTrainedTokenizerBase", source: Sequence[str], **options: Any) -> Self:
@@ -168,8 +168,9 @@ class SynonymTable:
 
         The options are those of ``synonyms build``, which its ``--help`` explains: ``combine``, ``lang``,
         ``vectors``, ``path`` (of the model, or the model itself), ``synonyms``, ``top_k``, ``min_similarity``,
-        ``format``, ``symmetric``, ``min_score``, ``filter`` (such as ``{"model": 0.3}``), ``same_inflection``,
-        ``no_contrasts`` and ``stop_words`` (a file). Raises InputError for invalid options, and for a source that is
+        ``format``, ``columns`` (such as ``{"word": "headword"}``), ``where`` (such as ``{"relation": "synonym"}``),
+        ``symmetric``, ``min_score``, ``filter`` (such as ``{"model": 0.3}``), ``same_inflection``, ``no_contrasts`` and
+        ``stop_words`` (a file). Raises InputError for invalid options, and for a source that is
         missing, damaged, or does not fit the tokenizer.
         """
         symbols = TokenizerSymbols(tokenizer)

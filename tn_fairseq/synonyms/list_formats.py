@@ -1,129 +1,227 @@
-"""The formats of lists of synonyms: each is a function that turns lines into entries, and reports what it misreads."""
+"""The formats of lists of synonyms: each is a function that turns lines into entries, and refuses what does not fit."""
 
-import sys
-from collections.abc import Callable, Iterator
+import csv
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from .columns import parse_score, split_line
-from .json_lists import json_entries
-from .list_lines import ARROW, HEADING, OTHER, SHOWN_WIDTH, Entry, Lines, is_word_of_mythes
-from .terms import is_other_relation, is_synonymy, split_cell
+from .vectors import progress
+
+SHOWN_WIDTH = 60
+# signs that separate or enclose words in other formats
+_OF_OTHER_FORMATS = re.compile(r'(?<!\\)([\t"<{}\[\]|:;]|=(?!>)|(?<!=)>)')
+_LARGEST_GROUP = 100  # each word of a group is a synonym of every other one
+
+Entry = tuple[Sequence[str], Sequence[str], float | None]  # words, the synonyms of each of them, and a score
 
 
-def _pairs(lines: Lines) -> Iterator[Entry]:
-    """A word, its synonyms, and optionally a score and a relation, in the columns that were recognized."""
-    columns = lines.columns
-    assert columns is not None
-    delimiter, roles = columns.delimiter, columns.roles
-    word = roles.index("word")
-    synonyms = [place for place, role in enumerate(roles) if role == "synonym"]
-    score = roles.index("score") if "score" in roles else sys.maxsize  # not a cell of a row that is too long
-    relation = roles.index("relation") if "relation" in roles else None
-    has_more = synonyms[-1] == len(roles) - 1 and (columns.is_named or len(synonyms) > 1)
-    one = synonyms[0] if len(synonyms) == 1 else None
-    last, most = max(word, synonyms[0]), len(roles)
-    lines.skip(columns.headings)
-    for line in lines:
-        fields = split_line(line, delimiter)
-        size = len(fields)
-        if size <= last or not fields[word].strip() or not fields[synonyms[0]].strip():
-            lines.misread("no second column", line)
-            continue
-        if size > most and not has_more and any(field.strip() for field in fields[most:]):
-            lines.misread(f"{size} columns, not {most}", line)
-            continue
-        if relation is not None and relation < size and not is_synonymy(fields[relation]):
-            lines.counts[OTHER] += 1
-            lines.examples.setdefault(OTHER, line[:SHOWN_WIDTH])
-            continue
-        rank = None
-        if score < size and (text := fields[score]):
-            try:
-                rank = parse_score(text)
-            except ValueError as error:
-                lines.misread(str(error), line)
-                continue
-        if one is not None and size <= most:
-            yield (fields[word],), (fields[one],), rank
-        else:
-            cells = [fields[place] for place in synonyms if place < size]
-            yield (fields[word],), [cell for cell in cells + fields[most:] if cell.strip()], rank
+@dataclass
+class Lines:
+    """An iterator over the lines of a file that counts and hashes them.
+
+    ``columns`` are the names of the columns ``word``, ``synonym`` and ``score`` of a table, if they have others, and
+    ``where`` the values of columns whose rows are kept. ``number`` is the line that an error names, ``left_out`` counts
+    the rows with other values than ``where``, and ``notes`` say what else was left out.
+    """
+
+    path: Path
+    file: BinaryIO
+    columns: Mapping[str, str]
+    where: Mapping[str, Collection[str]]
+    encoding: str = "utf-8"
+    count: int = 0
+    number: int = 0
+    left_out: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self._iterator = self._read()
+
+    def __iter__(self) -> Iterator[str]:
+        return self._iterator
+
+    def __next__(self) -> str:
+        return next(self._iterator)
+
+    def _read(self) -> Iterator[str]:
+        with progress(self.path) as read:
+            for line in self.file:
+                self.count += 1
+                self.number = self.count
+                self.digest.update(line)
+                read.update(len(line))
+                text = line.decode(self.encoding)
+                yield text.removeprefix("\ufeff") if self.number == 1 else text
+
+
+def shown(value: object) -> str:
+    """A value of a file in an error message."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_WIDTH else f"{text[:SHOWN_WIDTH]}..."
+
+
+def _table(lines: Lines, delimiter: str) -> Iterator[Entry]:
+    """The columns ``word``, ``synonym`` and optionally ``score`` of a table whose first line names its columns."""
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+
+    def cells() -> list[str] | None:
+        start = lines.number + 1  # of a row of several lines
+        try:
+            return next(rows, None)
+        except csv.Error as error:
+            lines.number = start
+            raise ValueError(f"not a valid row, such as of quotes that are not closed ({error})") from None
+
+    names = [name.strip() for name in cells() or ()]
+    wanted = {"word": "word", "synonym": "synonym", "score": "score"} | dict(lines.columns)
+    if "score" not in lines.columns and "score" not in names:
+        del wanted["score"]
+    for name in (*wanted.values(), *lines.where):
+        if names.count(name) != 1:
+            count = f"{names.count(name)} columns" if name in names else "no column"
+            columns = ", ".join(f"column {place} is {shown(name)}" for place, name in enumerate(names[:5], start=1))
+            raise ValueError(
+                f"{count} {name!r} ({columns or 'the line is empty'}); --columns gives columns other names"
+            )
+    if others := [name for name in names if name not in (*wanted.values(), *lines.where)]:
+        lines.notes.append(f"{len(others)} columns left out: {shown(', '.join(others))}")
+    word, synonym = names.index(wanted["word"]), names.index(wanted["synonym"])
+    score = names.index(wanted["score"]) if "score" in wanted else None
+    where = {names.index(name): values for name, values in lines.where.items()}
+    while (row := cells()) is not None:
+        if len(row) == len(names):
+            if all(row[place] in values for place, values in where.items()):
+                rank = None if score is None or not row[score] else _score(row[score], f"column {score + 1}")
+                yield [row[word]], [row[synonym]], rank
+            else:
+                lines.left_out += 1
+        elif row:
+            raise ValueError(f"{len(row)} columns, not {len(names)} as in the first line: {shown(delimiter.join(row))}")
+
+
+def _score(text: str, place: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise ValueError(f"{place}: {shown(text)} is not a number, such as 0.9")
+    return score
 
 
 def _groups(lines: Lines) -> Iterator[Entry]:
-    """Synonyms of each other; in ``a, b => c``, only c is a synonym, of a and of b."""
-    columns = lines.columns
-    assert columns is not None
-    left_out = [place for place, role in enumerate(columns.roles) if role == "other"]
-    lines.skip(columns.headings)
-    for line in lines:
-        left, arrow, right = line.partition(ARROW)
-        left = left.rstrip("= ")  # of ==>
-        if arrow and left and right.strip():
-            words, synonyms = (_members(side, columns.delimiter) for side in (left.removesuffix("<"), right))
-            if left.endswith("<"):  # of <=>
-                words = synonyms = words + synonyms
-            yield words, synonyms, None
+    """Synonyms of each other, separated by commas; in ``a, b => c``, only c is a synonym, of a and of b."""
+    for line in filter(str.strip, lines):
+        if line.startswith("#"):
             continue
-        cells = split_line(line, columns.delimiter)
-        members = [cell for place, cell in enumerate(cells) if cell.strip() and place not in left_out]
-        if len(members) < 2 and len(split_cell(line)) < 2 or arrow:
-            lines.misread("no second column", line)
-        else:
-            yield members, members, None
-
-
-def _members(text: str, delimiter: str | None) -> list[str]:
-    return [member for member in split_line(text, delimiter) if member.strip()]
+        if sign := _OF_OTHER_FORMATS.search(line.rstrip()):
+            raise ValueError(
+                f"character {sign.start() + 1}: {sign[0]!r} in a word; if it belongs there, put \\ before it"
+            )
+        sides = [re.split(r"(?<!\\),", side) for side in re.split(r"(?<!\\)=>", line)]
+        sides = [[re.sub(r"\\(.)", r"\1", term.strip()) for term in side if term.strip()] for side in sides]
+        if not all(sides) or len(sides) > 2 or len(sides) == 1 and len(sides[0]) < 2:
+            raise ValueError(f"neither a, b nor a, b => c: {shown(line.strip())}")
+        if {"word", "synonym"} <= set(sides[0]):
+            raise ValueError(f"names of columns, as in --format csv: {shown(line.strip())}")
+        if len(sides) == 1 and len(sides[0]) > _LARGEST_GROUP:
+            raise ValueError(
+                f"{len(sides[0])} words that are all synonyms of each other, of at most {_LARGEST_GROUP}; if they are "
+                "synonyms of the first word only, put => after it"
+            )
+        yield sides[0], sides[-1], None
 
 
 def _mythes(lines: Lines) -> Iterator[Entry]:
-    """The encoding if it is there, and for each word ``word|2`` and its meanings: two lines ``(noun)|synonym``."""
-    word, expected, line = "", 0, next(lines, None)
-    if line is not None and "|" not in line:  # the encoding
-        lines.counts[HEADING] += 1
-        line = next(lines, None)
-    while line is not None:
-        if expected and not is_word_of_mythes(line):
-            expected -= 1
-            label, *synonyms = line.split("|")
-            if not any(synonym.strip() for synonym in synonyms):
-                lines.misread(f"no synonym after a | in a meaning of {word!r}", line)
-            elif is_other_relation(label):
-                lines.counts[OTHER] += 1
-                lines.examples.setdefault(OTHER, line[:SHOWN_WIDTH])
-            else:
-                yield (word,), [synonym for synonym in synonyms if synonym], None
-        elif is_word_of_mythes(line):
-            if expected:
-                lines.misread(f"{expected} meanings of {word!r} are missing", line)
-            word, _, count = line.rpartition("|")
-            expected = int(count)
-            lines.counts[HEADING] += 1
-        else:
-            lines.misread("not a word and its number of meanings, separated by |", line)
-        line = next(lines, None)
-    if expected:
-        lines.misread(f"{expected} meanings of {word!r} are missing at the end", "")
+    """The encoding, and for each word ``word|2`` and its meanings: two lines ``(noun)|synonym|synonym``."""
+    encoding = next(lines, "").strip()
+    try:
+        "".encode(encoding.removeprefix("microsoft-"))
+    except (LookupError, ValueError):
+        raise ValueError(f"{shown(encoding)} is not an encoding that Python knows, as in MyThes' first line") from None
+    lines.encoding = encoding.removeprefix("microsoft-")
+    for line in filter(str.strip, lines):
+        word, _, count = line.strip().rpartition("|")
+        if not count.isdecimal():
+            raise ValueError(f"not a word, | and the number of its meanings: {shown(line.strip())}")
+        for _ in range(int(count)):
+            meaning = next(lines, None)
+            if meaning is None:
+                raise ValueError(f"a meaning of {shown(word)} is missing after the last line")
+            # the only remark of LibreOffice's thesauri after which a word is surely a synonym
+            terms = [term.strip().removesuffix(" (similar term)") for term in meaning.split("|")[1:]]
+            yield [word], [term for term in terms if term], None
 
 
 def _ppdb(lines: Lines) -> Iterator[Entry]:
-    """``LHS ||| phrase ||| paraphrase ||| name=value name=value ...``, with the score PPDB2.0Score."""
-    for line in lines:
-        fields = line.split(" ||| ")
-        if len(fields) < 4:
-            lines.misread(f"{len(fields)} columns separated by |||, not at least 4 as in PPDB", line)
-            continue
-        _, name, rest = fields[3].partition("PPDB2.0Score=")
+    """``[X] ||| word ||| synonym ||| name=value name=value ||| alignment ||| entailment``, of PPDB 2.0."""
+    for line in filter(str.strip, lines):
+        cells = [cell.strip() for cell in line.split("|||")]
+        if len(cells) != 6 or not re.fullmatch(r"\[.+\]", cells[0]):
+            raise ValueError(f"not the 6 columns of PPDB 2.0, [X] ||| word ||| ...: {shown(line.strip())}")
+        features = dict(feature.partition("=")[::2] for feature in cells[3].split())
+        yield [cells[1]], [cells[2]], _score(features.get("PPDB2.0Score", ""), "column 4: PPDB2.0Score")
+
+
+def _json(lines: Lines) -> Iterator[Entry]:
+    """One object with words and the lists of their synonyms, or one in each line."""
+    try:
+        texts, names = filter(str.strip, lines), None
+        text = next(texts, "")
+        first = lines.number
         try:
-            yield (fields[1],), (fields[2],), parse_score(rest.split(" ", 1)[0]) if name else None
-        except ValueError as error:
-            lines.misread(str(error), line)
+            value = json.loads(text, object_pairs_hook=_object)
+        except json.JSONDecodeError as error:
+            if error.pos < len(text.rstrip()):
+                raise
+            # an object of several lines
+            text += "".join(lines)
+            lines.number = first
+            value = json.loads(text, object_pairs_hook=_object)
+        while True:
+            if not isinstance(value, dict):
+                raise ValueError(f"not an object with words and lists of their synonyms: {shown(value)}")
+            if len(value) > 1 and value.keys() == names:
+                raise ValueError(f"the names of the object before, so they are not words: {shown(', '.join(value))}")
+            for word, synonyms in value.items():
+                if not isinstance(synonyms, list) or not all(isinstance(synonym, str) for synonym in synonyms):
+                    name = re.search(rf"{re.escape(json.dumps(word, ensure_ascii=False))}\s*:", text)
+                    lines.number += text.count("\n", 0, name.start()) if name else 0
+                    raise ValueError(f"{shown(word)} has no list of words, but {shown(synonyms)}")
+                yield [word], synonyms, None
+            names = value.keys()
+            if not (text := next(texts, "")):
+                return
+            value = json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        lines.number += error.lineno - 1
+        raise ValueError(f"column {error.colno}: not valid JSON ({error.msg})") from None
+    except RecursionError:
+        raise ValueError("not valid JSON (too many brackets)") from None
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the name {shown(name)} occurs twice")
+    return content
 
 
 FORMATS: dict[str, Callable[[Lines], Iterator[Entry]]] = {
-    "pairs": _pairs,
+    "tsv": partial(_table, delimiter="\t"),
+    "csv": partial(_table, delimiter=","),
     "groups": _groups,
     "mythes": _mythes,
     "ppdb": _ppdb,
-    "json": json_entries,
+    "json": _json,
 }
+TABLES = ("tsv", "csv")  # whose columns have names

@@ -1,7 +1,7 @@
 """The sources of synonyms, each a row of ``SOURCES``, and the options of a table."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from ..core.dictionary import Symbols
 from ..core.errors import InputError
 from ..core.vocabulary import match_case
 from .embeddings import read_embeddings
-from .list_formats import FORMATS
+from .list_formats import FORMATS, TABLES
 from .lists import SynonymList
 from .neighbors import Vectors, nearest_neighbors
 from .rows import COMBINATIONS
@@ -42,6 +42,8 @@ class TableOptions:
     top_k: int | None = None
     min_similarity: float | None = None
     format: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str | Collection[str]] = field(default_factory=dict)
     symmetric: bool = False
     min_score: float | None = None
     filter: Mapping[str, float] = field(default_factory=dict)
@@ -54,7 +56,8 @@ class TableOptions:
         for flag, names, known in (
             ("--source", self.source, SOURCES),
             ("--combine", [self.combine or "union"], COMBINATIONS),
-            ("--format", [self.format or "pairs"], FORMATS),
+            ("--format", [self.format or "tsv"], FORMATS),
+            ("--columns", self.columns, ("word", "synonym", "score")),
             ("--filter", self.filter, FILTERS),
         ):
             if unknown := [name for name in names if name not in known]:
@@ -67,8 +70,12 @@ class TableOptions:
             is_given = source.flag is not None and getattr(self, source.flag.lstrip("-")) is not None
             if source.flag and (name in self.source or name in self.filter) != is_given:
                 raise InputError(f"--source {name} or --filter {name}=X must be used together with {source.flag}")
-        if "list" not in self.source and (self.format or self.symmetric or self.min_score is not None):
-            raise InputError("--format, --symmetric and --min-score need --source list")
+        if ("list" in self.source) != (self.format is not None):
+            raise InputError(f"--source list and --format must be used together; give one of {', '.join(FORMATS)}")
+        if "list" not in self.source and (self.symmetric or self.min_score is not None):
+            raise InputError("--symmetric and --min-score need --source list")
+        if self.format not in TABLES and (self.columns or self.where):
+            raise InputError(f"--columns and --where need --format {' or '.join(TABLES)}")
         for flag, value, sources in (
             ("--top-k", self.top_k, ("vectors", "model", "list")),
             ("--min-similarity", self.min_similarity, ("vectors", "model")),
@@ -169,10 +176,16 @@ def _neighbors(
 
 def _list(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:
     """The synonyms in the file of --synonyms."""
-    assert options.synonyms is not None  # TableOptions has checked it
-    synonym_list = SynonymList(options.synonyms, words.values(), options.format, options.symmetric, options.min_score)
+    assert options.synonyms is not None and options.format is not None  # TableOptions has checked it
+    where = {name: [values] if isinstance(values, str) else sorted(values) for name, values in options.where.items()}
+    synonym_list = SynonymList(
+        *(options.synonyms, words.values(), options.format, options.symmetric, options.min_score),
+        columns=options.columns,
+        where=where,
+    )
     notes = [f"{options.synonyms}: {synonym_list.notes[0]}", *synonym_list.notes[1:]]
-    used = {name: getattr(options, name) for name in ("symmetric", "top_k", "min_score")}
+    used = {name: getattr(options, name) for name in ("format", "symmetric", "top_k", "min_score")}
+    used |= {name: value for name, value in (("columns", dict(options.columns)), ("where", where)) if value}
 
     def candidates() -> Iterator[Sequence[str] | None]:
         known = set(words.values())
@@ -183,7 +196,7 @@ def _list(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) 
                 synonyms = list(islice((other for other in spelled if other in known and other != word), options.top_k))
             yield synonyms
 
-    return Offer(synonym_list.version, {"format": synonym_list.format, **used}, candidates(), notes=notes)
+    return Offer(synonym_list.version, used, candidates(), notes=notes)
 
 
 SOURCES = {
@@ -207,7 +220,7 @@ SOURCES = {
         _list,
         ("in the list", None, "with a synonym in the dictionary"),
         flag="--synonyms",
-        help="pairs or groups of words (.tsv, .csv, .txt), a thesaurus in MyThes format (.dat), PPDB, or JSON",
+        help="a list of synonyms in the --format that you name",
     ),
 }
 FILTERS = ("vectors", "model")  # their vectors can also filter the pairs of other sources
