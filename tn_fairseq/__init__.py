@@ -23,9 +23,10 @@ def register() -> None:
         fairseq_patches.settings.check_recipe()
 
 
-# the command registers the plugin when it knows that it needs it, because that takes seconds; sys.argv begins with -m
-# while Python imports this package for python -m tn_fairseq
-if not sys.argv or sys.argv[0] != "-m" and Path(sys.argv[0]).name != "tn-fairseq":
+# sys.argv begins with -m while Python imports the package of python -m
+_program = sys.orig_argv[-len(sys.argv)] if sys.argv[:1] == ["-m"] else Path(*sys.argv[:1]).name
+# the command registers the plugin when it knows that it needs it, because that takes seconds
+if _program not in ("tn-fairseq", __name__):
     register()
 
 
