@@ -340,7 +340,7 @@ def test_only_the_sources_that_the_starts_use_are_needed(tmp_path):
         run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
 
     # a file of a source is missing, which is only read if the output is missing, too
-    start.prepare[0].command = "sh -c 'xz -dc sources/text/b/a.txt.xz'"
+    start.prepare[0].command = f"sh -c 'xz -dc sources/text/b/a.txt.xz # {'long ' * 99}'"
     with pytest.raises(ValueError, match=f"^{tmp_path}/b/a.txt.xz: is missing; to get it: xz a.txt$"):
         run_study.link_sources(both, Path("plan.yaml"), tmp_path, [start])
     (tmp_path / "a").touch()

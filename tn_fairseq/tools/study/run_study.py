@@ -171,8 +171,8 @@ def link_sources(plan: Plan, path: Path, folder: Path, starts: Sequence[Start]) 
     commands = [step.command for start in starts for step in start.steps() if not is_prepared(folder, step)]
     commands += [measure.flags for start in starts for measure in start.measures.values()]
     words = (word for command in commands for word in shlex.split(command))
-    # a word that is a file may have spaces
-    for file in _FILE.findall(" ".join(word for word in words if not (folder / word).exists())):
+    # A word that is a file may have spaces. os.path.exists, because a whole command is too long for the name of a file.
+    for file in _FILE.findall(" ".join(word for word in words if not os.path.exists(folder / word))):
         if not ("*" in file or "?" in file or (folder / file).exists()):
             name = file.removeprefix("sources/")
             raise InputError(f"{(folder / file).resolve()}: is missing{hint(plan, name)}")
