@@ -165,6 +165,7 @@ def begun(tmp_path_factory, data_bin) -> Path:
         (["--no-save-optimizer-state"], [], "--no-save-optimizer-state"),
         (["--no-save-optimizer-state"], ["--no-save-optimizer-state"], "--no-save-optimizer-state"),
         (["--no-last-checkpoints"], ["--no-last-checkpoints"], "--no-last-checkpoints"),
+        (["--restore-file", "BEGUN", "--reset-optimizer", "--no-last-checkpoints"],) * 2 + ("--no-last-checkpoints",),
     ],
 )
 def test_a_command_that_would_start_a_run_again_is_refused(data_bin, begun, tmp_path, first, again, named):

@@ -196,6 +196,9 @@ DAMAGE = {
     "a bar in a gloss": (lambda folder: change(folder / "data.adj", b"; ", b"| "), "data.adj, line "),
     "a file cut after a line": (lambda folder: cut(folder / "data.verb"), "data.verb and index.verb have other"),
     "a cut index": (lambda folder: cut(folder / "index.adv"), "data.adv and index.adv have other synsets"),
+    "a count of lemmas": (lambda folder: change(folder / "data.noun", b" 03 n 01 ", b" 03 n 02 "), "data.noun, line "),
+    "a count of pointers": (lambda folder: change(folder / "data.adv", b" 001 \\ ", b" 002 \\ "), "data.adv, line "),
+    "cut exceptions": (lambda folder: (folder / "verb.exc").write_bytes(b"abode abide\nabou"), "verb.exc is cut"),
     "a missing file": (lambda folder: (folder / "data.adj").unlink(), "data.adj"),
 }
 

@@ -177,10 +177,11 @@ def check_start(cfg: Any, trainer: Trainer, restored: str) -> None:
             "give --restore-file FILE and another --save-dir"
         )
     others = sorted(own.parent.glob(f"checkpoint*{trainer.checkpoint_suffix}.pt"))
-    if cfg.no_last_checkpoints and others and cfg.restore_file == DEFAULT and not own.exists():
+    resumes = cfg.restore_file != DEFAULT and Path(restored).resolve().parent == own.parent.resolve()
+    if cfg.no_last_checkpoints and others and not resumes and not own.exists():
         raise InputError(
             f"{others[0]}: the run has begun, but --no-last-checkpoints keeps no checkpoint_last.pt to resume; give "
-            "--restore-file FILE, or another --save-dir"
+            "--restore-file with the newest one there, or another --save-dir"
         )
 
 

@@ -23,6 +23,12 @@ _PARTS_OF_SPEECH = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"
 _OTHER_WORDNET = 0.25  # the share of lemmas without a synset that shows that the offsets are of another WordNet
 # plus signs between parts of Chinese words; vowel points of Hebrew and Arabic, and Arabic's lengthening
 _MARKS = re.compile(r"(?<=\w)\+(?=\w)|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]")
+# a line of a file of synsets; see the manual page wndb(5WN)
+_SYNSET = re.compile(
+    rb"(?P<offset>\d{8}) [0-4]\d [nvasr] (?P<lemma_count>[\da-f]{2}) (?P<lemmas>(?:\S+ [\da-f] )+)"
+    rb"(?P<pointer_count>\d{3}) (?P<pointers>(?:\S+ \d{8} [nvasr] [\da-f]{4} )*)"
+    rb"(?:\d\d (?:\+ \d\d [\da-f]{2} )+)?\| [^|]*\n"
+)
 FETCH = "tn-fairseq synonyms fetch-wordnet"
 
 
@@ -46,13 +52,19 @@ def find_wordnet(language: str = "eng") -> WordNetCorpusReader | None:
 def check_synsets(reader: WordNetCorpusReader) -> None:
     """Raises ValueError if the files of synsets are damaged, which NLTK reads only when it needs a synset."""
     for part_of_speech, name in {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}.items():
+        if not Path(reader.abspath(f"{name}.exc")).read_bytes().endswith(b"\n"):
+            raise ValueError(f"{name}.exc is cut")
         offsets, place = set(), 0
         with open(reader.abspath(f"data.{name}"), "rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.startswith(b"  "):  # the license
-                    fields, bar, gloss = line.partition(b"|")
-                    words = fields.split()
-                    if not (bar and line.endswith(b"\n") and words and words[0] == b"%08d" % place) or b"|" in gloss:
+                    synset = _SYNSET.fullmatch(line)
+                    if (
+                        synset is None
+                        or int(synset["offset"]) != place
+                        or synset["lemmas"].count(b" ") != 2 * int(synset["lemma_count"], 16)
+                        or synset["pointers"].count(b" ") != 4 * int(synset["pointer_count"])
+                    ):
                         raise ValueError(f"data.{name}, line {number}")
                     offsets.add(place)
                 place += len(line)
