@@ -3,10 +3,10 @@
 
     python examples/quickstart/quickstart.py --output demo
 
-The objectives are plain masked LM, hard correction, and distillation with the complete small BERT as the teacher. There
-are five stages: the corpus, binarized data, the synonym table and the checkpoints, training, and the analysis of the
-false negatives. With each of three seeds, the objectives have the same data, order and masks. A stage is skipped if
-its output already exists. Interrupted training resumes. The commands of the stages and what they print are in demo.log.
+The objectives are plain masked LM, hard correction, and distillation with the complete small BERT as the teacher, which
+reads the text once before the training. There are six stages: the corpus, binarized data, the synonym table and the
+checkpoints, the teacher's reading, training, and the analysis of the false negatives. With each of three seeds, the
+objectives have the same data, order and masks. A stage is skipped if its output already exists. Interrupted training resumes. The commands of the stages and what they print are in demo.log.
 At the end it prints a report, and the path of a page with all results.
 
 With --from-scratch, it trains a tokenizer and an ELECTRA from nothing instead. That shows every step of pre-training,
@@ -42,16 +42,18 @@ PAGE = Path("false-negatives", "cases.html")
 
 LOG_INTERVAL = 20
 LAYERS = "0,3"  # of the small BERT's four, with which the students start
-SEEDS = (1, 2, 3)  # with the same seed, the objectives see the same sequences and masks
+SEEDS = (1, 2, 3)  # with the same seed, the objectives see the same sequences
+SHARE = 8  # the training text is every eighth document, so that the teacher reads it in seconds
 CONTINUED = """
     --task electra --arch bert_tiny --encoder-layers 2 --encoder-embed-dim 256 --encoder-attention-heads 4
     --max-positions 256 --dropout 0 --attention-dropout 0
     --optimizer electra_adamw --adam-bias-correction --lr 5e-4 --clip-norm 1.0
-    --lr-scheduler polynomial_decay
-    --sample-break-mode none --tokens-per-sample 128 --batch-size 8 --cpu
+    --lr-scheduler polynomial_decay --batch-size 8 --cpu
     --save-interval-updates 250 --no-epoch-checkpoints
 """
+MASKS = "--sample-break-mode none --tokens-per-sample 128 --mask-seed 1"  # also those that the teacher reads
 CRITERIA = {"plain": "mlm", "corrected": "mlm_hard_correction", "taught": "mlm_distillation"}
+READ = "draws.done"  # says how many seconds the teacher has read
 
 VOCABULARY_SIZE = 8192
 # After such short training the most likely word is nearly always a function word, which has no synonyms. So the model
@@ -120,17 +122,17 @@ def opens(page: Path) -> bool:
 def continued(stages: "Stages", updates: int) -> None:
     folder = stages.folder
     data_bin, table = folder / "data-bin", folder / "synonyms.safetensors"
-    start, teacher = folder / "half.pt", folder / "teacher.pt"
-    corpus = write_corpus(stages)
+    start, teacher, draws = folder / "half.pt", folder / "teacher.pt", folder / "draws"
+    corpus = write_corpus(stages, "--share", SHARE)
     stages.run(
-        "2/5 data: the corpus in fairseq's format",
+        "2/6 data: the corpus in fairseq's format",
         {data_bin / "dict.txt": binarize(corpus, SMALL_MODEL, data_bin)},
     )
     # WordNet counts mother and father as synonyms, because both can mean to beget; --no-contrasts removes such pairs
     filters = ["--same-inflection", "--no-contrasts"]
     imported = ["tn-fairseq", "exchange", "import", SMALL_MODEL, "--data", data_bin]
     stages.run(
-        "3/5 start: the synonym table, the small BERT as a teacher, and half of it",
+        "3/6 start: the synonym table, the small BERT as a teacher, and half of it",
         {
             table: build_table(data_bin, table, *filters),
             teacher: [*imported, "--output", teacher],
@@ -138,27 +140,31 @@ def continued(stages: "Stages", updates: int) -> None:
         },
     )
     precision = ["--bf16"] if has_fast_bf16() else []
+    reading = ["tn-fairseq", "data", "teach", data_bin, "--teacher", teacher, "--output", draws, *MASKS.split()]
+    seconds = stages.run("4/6 reading: the teacher reads the text once", {folder / READ: [*reading, *precision]})
+    if seconds is not None:
+        (folder / READ).write_text(f"{seconds:.0f}")
     # the longest first, so that all cores have work until the end
     runs = [(arm, seed) for arm in reversed(CRITERIA) for seed in SEEDS]
     stages.train(
-        f"4/5 training: plain masked LM, hard correction, and a teacher, {len(SEEDS)} times each",
+        f"5/6 training: plain masked LM, hard correction, and a teacher, {len(SEEDS)} times each",
         {
             folder / f"seed{seed}" / arm: ["fairseq-train", data_bin, "--user-dir", PLUGIN, *CONTINUED.split()]
-            + ["--warmup-updates", min(30, updates // 2)]
+            + [*MASKS.split(), "--warmup-updates", min(30, updates // 2)]
             + [*precision, "--seed", seed, "--finetune-from-model", start, "--synonym-table", table]
-            + ["--criterion", CRITERIA[arm], *(["--distillation-teacher", teacher] if arm == "taught" else [])]
+            + ["--criterion", CRITERIA[arm], *(["--distillation-draws", draws] if arm == "taught" else [])]
             for arm, seed in runs
         },
         updates,
     )
     of_first = [folder / f"seed{SEEDS[0]}" / arm for arm in CRITERIA]
-    analyze("5/5", stages, of_first, "--teacher", teacher, "--mask-seeds", 1)
+    analyze("6/6", stages, of_first, "--teacher", teacher, "--mask-seeds", 1)
 
 
 def from_scratch(stages: "Stages", updates: int) -> None:
     folder = stages.folder
     tokenizer, data_bin, table = folder / "tokenizer", folder / "data-bin", folder / "synonyms.safetensors"
-    corpus = write_corpus(stages, 6)
+    corpus = write_corpus(stages)
     words = ["tn-fairseq", "data", "train-tokenizer", "--input", corpus / "train.txt", "--type", "wordpiece"]
     stages.run(
         "2/6 tokenizer: WordPiece, trained on the corpus",
@@ -180,11 +186,11 @@ def from_scratch(stages: "Stages", updates: int) -> None:
     analyze("6/6", stages, [folder / "pretraining"], "--prediction-mode", "sample")
 
 
-def write_corpus(stages: "Stages", count: int = 5) -> Path:
+def write_corpus(stages: "Stages", *flags: object) -> Path:
     corpus = stages.folder / "corpus"
     stages.run(
-        f"1/{count} corpus: the glosses and examples of WordNet",
-        {corpus / "valid.txt": ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus]},
+        "1/6 corpus: the glosses and examples of WordNet",
+        {corpus / "valid.txt": ["python", HERE / "wordnet_corpus.py", "--output-dir", corpus, *flags]},
     )
     return corpus
 
@@ -256,8 +262,8 @@ class Stages:
         self.folder, self.launcher = folder, launcher
         self._log = folder / "demo.log"
 
-    def run(self, title: str, commands: Mapping[Path, Words], newer_than: Sequence[Path] = ()) -> None:
-        """Run the commands of one stage at the same time.
+    def run(self, title: str, commands: Mapping[Path, Words], newer_than: Sequence[Path] = ()) -> float | None:
+        """Run the commands of one stage at the same time, and return how many seconds they took, or None if none ran.
 
         A command is left out if the file that it writes last, its key, already exists and is newer than its input.
         """
@@ -269,7 +275,8 @@ class Stages:
         with stage(title) as result:
             if not left:
                 result.append("already there")
-                return
+                return None
+            start = time.monotonic()
             with TemporaryDirectory() as folder:
                 logs = [Path(folder, str(number)) for number in range(len(left))]
                 started = [self.launcher.start(command, log) for command, log in zip(left.values(), logs)]
@@ -281,6 +288,7 @@ class Stages:
             for code, reason in zip(codes, last):
                 if code:
                     raise InputError(f"{title.partition(':')[0]}: {reason} (all output: {self._log})")
+            return time.monotonic() - start
 
     def train(self, title: str, commands: Mapping[Path, Words], max_update: int) -> None:
         """Run the fairseq-train of each folder of checkpoints, one on each core, with a log beside each folder."""

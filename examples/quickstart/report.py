@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from quickstart import CRITERIA, SEEDS
+from quickstart import CRITERIA, READ, SEEDS
 
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import read_json
@@ -24,9 +24,10 @@ EXAMPLES = 3
 CONTEXT = 45  # characters on either side of the masked word
 # in the logs of fairseq-train -> label, digits
 COMPARED = {
-    "nll_loss": ("masked-LM loss, in bits", 3),
-    "mlm_accuracy": ("masked words predicted, in %", 2),
-    "false_negative_rate": ("wrong words that are synonyms, in %", 2),
+    "valid_nll_loss": ("masked-LM loss, in bits", 3),
+    "valid_mlm_accuracy": ("masked words predicted, in %", 2),
+    "valid_false_negative_rate": ("wrong words that are synonyms, in %", 2),
+    "train_train_wall": ("seconds of training on one core", 0),
 }
 
 
@@ -74,19 +75,23 @@ def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
 
 def comparison(folder: Path) -> Iterator[str]:
     """The objectives on held-out text, where those with the same seed have the same masks."""
-    last = {
-        arm: [read_records(folder / f"seed{seed}" / f"{arm}.log", "valid")[-1] for seed in SEEDS] for arm in CRITERIA
-    }
+    last = {arm: [last_records(folder / f"seed{seed}" / f"{arm}.log") for seed in SEEDS] for arm in CRITERIA}
     yield f"held-out text: means of {len(SEEDS)} seeds, and differences from plain with 95% intervals over the seeds"
     lines = [["", *CRITERIA]]
     for name, (label, digits) in COMPARED.items():
-        plain, *others = ([float(record[f"valid_{name}"]) for record in records] for records in last.values())
+        plain, *others = ([float(record[name]) for record in records] for records in last.values())
         cells = [f"{fmean(plain):.{digits}f}"]
         for values in others:
             differences = [ours - theirs for ours, theirs in zip(values, plain)]
             cells.append(cell(fmean(differences), f"+z.{digits}f", *mean_interval(differences)))
         lines.append([f"  {label}", *cells])
     yield from align(lines)
+    yield f"  Before, the teacher read the text once for all seeds, in {(folder / READ).read_text()} seconds."
+
+
+def last_records(log: Path) -> dict[str, Any]:
+    """The values of the last epoch of training, and of the last validation."""
+    return read_records(log, "train")[-1] | read_records(log, "valid")[-1]
 
 
 def discriminator(log: Path) -> Iterator[str]:

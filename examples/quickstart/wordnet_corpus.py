@@ -17,6 +17,7 @@ from typing import Iterable, Iterator, Optional, Sequence
 from nltk.corpus.reader.wordnet import Synset
 from tqdm import tqdm
 
+from tn_fairseq.commands.arguments import positive
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import write_atomically
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
@@ -35,7 +36,9 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser.add_argument(
         "--output-dir", required=True, type=Path, metavar="DIR", help="folder for train.txt and valid.txt"
     )
-    folder = parser.parse_args(argv).output_dir
+    parser.add_argument("--share", type=positive, default=1, metavar="N", help="write every Nth document of train.txt")
+    args = parser.parse_args(argv)
+    folder = args.output_dir
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,7 +49,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     texts = [[line_of(synset) for synset in document] for document in documents(synsets)]
     held_out = VALID_EVERY // 2
     splits = {
-        "train": [text for number, text in enumerate(texts) if number % VALID_EVERY != held_out],
+        "train": [text for number, text in enumerate(texts) if number % VALID_EVERY != held_out][:: args.share],
         "valid": [text for number, text in enumerate(texts) if number % VALID_EVERY == held_out],
     }
     for split, split_texts in splits.items():

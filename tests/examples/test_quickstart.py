@@ -54,12 +54,12 @@ def test_the_demo_compares_three_objectives(folder, monkeypatch):
     report = (folder / "report.txt").read_text(encoding="utf-8")
     page = folder / "false-negatives" / "cases.html"
     # as long as with `make demo`, which also prints up to seven lines of its installation
-    assert len(first.stdout.splitlines()) == 21 + 1
+    assert len(first.stdout.splitlines()) == 24 + 1
     assert report in first.stdout and f"all results on one page: {page} (" in first.stdout
     assert f"opened {page.as_uri()}" in first.stdout.splitlines()
     assert report.count("     teacher: ") == 3
     log = (folder / "demo.log").read_text(encoding="utf-8")
-    assert log.count("$ tn-fairseq ") == 5 and log.count("$ fairseq-train ") == 9 and "known to WordNet" in log
+    assert log.count("$ tn-fairseq ") == 6 and log.count("$ fairseq-train ") == 9 and "known to WordNet" in log
     text = page.read_text(encoding="utf-8")
     assert all(f'"name":"{arm}","points":[[2,' in text for arm in ("plain", "corrected", "taught"))
     for name in ("data-bin", "synonyms.safetensors", "seed3/corrected/checkpoint_last.pt", "seed3/plain.log") + (
@@ -76,7 +76,7 @@ def test_the_demo_compares_three_objectives(folder, monkeypatch):
 
     again = run_command(*command)
     assert again.code == 0, again.output
-    assert again.stdout.count("already there") == 5 and report in again.stdout
+    assert again.stdout.count("already there") == 6 and report in again.stdout
     assert (folder / "demo.log").read_text(encoding="utf-8") == log
 
     with nullcontext() if BROWSER else pytest.raises(SystemExit, match="no browser found"):
@@ -186,10 +186,10 @@ def test_no_browser_and_a_stage_that_fails_get_one_line(monkeypatch, tmp_path):
 
     def fails(stages, updates):
         code = "import sys; print('started'); sys.exit('error: no corpus; give one')"
-        stages.run("1/5 corpus: a text", {tmp_path / "corpus": ["python", "-c", code]})
+        stages.run("1/6 corpus: a text", {tmp_path / "corpus": ["python", "-c", code]})
 
     monkeypatch.setattr(quickstart, "continued", fails)
-    with pytest.raises(SystemExit, match=f"^error: 1/5 corpus: no corpus; give one .all output: {tmp_path}/demo.log.$"):
+    with pytest.raises(SystemExit, match=f"^error: 1/6 corpus: no corpus; give one .all output: {tmp_path}/demo.log.$"):
         quickstart.main(["--output", str(tmp_path)])
     assert "started\nerror: no corpus" in (tmp_path / "demo.log").read_text()
     (tmp_path / "file").touch()
@@ -199,16 +199,20 @@ def test_no_browser_and_a_stage_that_fails_get_one_line(monkeypatch, tmp_path):
 
 def test_the_report_has_intervals_over_the_seeds(tmp_path):
     report = load_script("examples/quickstart/report.py")
+    (tmp_path / "draws.done").write_text("14")
     accuracies = {"plain": (40, 41, 42), "corrected": (40, 41, 42), "taught": (41, 42.5, 44)}
     for arm, values in accuracies.items():
         for seed, accuracy in enumerate(values, start=1):
             (tmp_path / f"seed{seed}").mkdir(exist_ok=True)
             names = {"nll_loss": 4, "mlm_accuracy": accuracy, "false_negative_rate": 0.1}
             valid = json.dumps({"valid_num_updates": "9", **{f"valid_{name}": str(of) for name, of in names.items()}})
-            (tmp_path / f"seed{seed}" / f"{arm}.log").write_text(f"x | INFO | valid | {valid}\n")
-    heading, columns, loss, accuracy, rate = (" ".join(line.split()) for line in report.comparison(tmp_path))
+            train = json.dumps({"train_num_updates": "9", "train_train_wall": f"{40 + 2 * (arm == 'taught')}"})
+            lines = f"x | INFO | train | {train}\nx | INFO | valid | {valid}\n"
+            (tmp_path / f"seed{seed}" / f"{arm}.log").write_text(lines)
+    heading, columns, loss, accuracy, rate, time, before = (" ".join(line.split()) for line in report.comparison(tmp_path))
     assert "means of 3 seeds" in heading and columns == "plain corrected taught"
     assert loss.endswith(" 4.000 +0.000 ± 0.000 +0.000 ± 0.000") and rate.endswith(" 0.10 +0.00 ± 0.00 +0.00 ± 0.00")
+    assert time.endswith(" 40 +0 ± 0 +2 ± 0") and before.endswith(" in 14 seconds.")
     # the differences are 1, 1.5 and 2: a standard error of 0.5 / sqrt(3), times Student's 4.303
     assert accuracy.endswith(" 41.00 +0.00 ± 0.00 +1.50 ± 1.24")
 

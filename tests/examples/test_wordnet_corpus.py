@@ -1,6 +1,7 @@
 import sys
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from files import refused
@@ -120,3 +121,15 @@ def test_examples_become_sentences():
 def test_a_folder_that_cannot_be_created_gets_one_line(tmp_path):
     (tmp_path / "file").touch()
     assert "--output-dir" in refused(main, ["--output-dir", str(tmp_path / "file" / "corpus")])
+
+
+def test_a_share_of_the_training_text_has_the_same_held_out_text(reader, monkeypatch, tmp_path):
+    adverbs = SimpleNamespace(all_synsets=lambda: reader.all_synsets("r"))
+    monkeypatch.setattr("wordnet_corpus.ensure_wordnet", lambda: adverbs)
+    texts = []
+    for flags in ([], ["--share", "4"]):
+        main(["--output-dir", str(tmp_path), *flags])
+        texts.append({split: (tmp_path / f"{split}.txt").read_text() for split in ("train", "valid")})
+    complete, part = texts
+    assert part["valid"] == complete["valid"]
+    assert part["train"] == "\n\n".join(complete["train"].split("\n\n")[::4]).rstrip("\n") + "\n"
