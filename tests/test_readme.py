@@ -285,17 +285,22 @@ def test_objectives(corpus, trained):
 def test_distill_a_larger_model(corpus):
     transformers = pytest.importorskip("transformers")
     words = commands("docs/objectives.md", "Distill a larger model")
-    train = next(command for command in words if command[0] == "fairseq-train")
-    before = words[: words.index(train)]
-    flags = re.search(r"--arch .*--attention-dropout \S+ --finetune-from-model half.pt", run_all(before, corpus).stdout)
+    *imports, teach, train, export = words
+    flags = re.search(
+        r"--arch .*--attention-dropout \S+ --finetune-from-model half.pt", run_all(imports, corpus).stdout
+    )
     assert flags and flags[0] in " ".join(train)  # what import prints is what the page shows
-    run = run_all([train], corpus)
-    assert "num_updates 2" in run.output and "teacher_gold_probability" in run.output
-    run_all(words[len(before) + 1 :], corpus)
+    run = run_all([teach, train], corpus)
+    assert "num_updates 2" in run.output and "50 draws of a teacher" in run.output
+    run_all([export], corpus)
     student = transformers.AutoModelForMaskedLM.from_pretrained(corpus / "my-student")
     assert student.config.num_hidden_layers == 2
-    run = run_all(commands("docs/objectives.md", "A teacher that has read the text"), corpus)
-    assert "num_updates 2" in run.output and "50 draws of a teacher" in run.output
+    old, new = re.findall(
+        r"`(--distillation-.*?)`", section(PAGES["docs/objectives.md"], "A teacher that has read the text")
+    )[:2]
+    other = " ".join(train).replace(" ".join(old.split()), new).replace("--save-dir student", "--save-dir other")
+    run = run_all([other.split()], corpus)
+    assert "num_updates 2" in run.output and "teacher_gold_probability" in run.output
 
 
 def test_hold_out_documents(tmp_path):
