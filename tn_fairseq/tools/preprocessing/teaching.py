@@ -3,6 +3,7 @@
 import math
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ class Reading(NamedTuple):
     masked: np.ndarray  # (B), the masked positions of each block
     bits: float  # of all of them together
     right: int
+    seconds: float  # of the teacher's forward pass
 
 
 def teach(options: TeachOptions) -> str:
@@ -83,7 +85,8 @@ def teach(options: TeachOptions) -> str:
     left = [key for key in drawn.parts()[part - 1 :: parts] if not drawn.file(*key).exists()]
     tokens = sum(int(datasets[version - 1].sizes[drawn.blocks_of(version, number)].sum()) for version, number in left)
     masked = words = right = 0
-    bits = 0.0
+    bits = forward = 0.0
+    start = time.monotonic()
     with tqdm(total=tokens, unit=" tokens", unit_scale=True, desc="Reading", disable=None) as bar:
         for version, number in left:
             blocks, dataset = drawn.blocks_of(version, number), datasets[version - 1]
@@ -98,14 +101,17 @@ def teach(options: TeachOptions) -> str:
             for batch in loader:
                 readings.append(read(model, batch, drawn, version, device, options.bf16))
                 bar.update(batch["ntokens"])
-            draws, positions, some_bits, some_right = zip(*readings)
+            draws, positions, some_bits, some_right, some_seconds = zip(*readings)
             drawn.write(version, number, np.concatenate(positions), Draws(*map(np.concatenate, zip(*draws))))
             words += sum(len(some.words) for some in draws)
             masked += sum(int(some.sum()) for some in positions)
-            bits, right = bits + sum(some_bits), right + sum(some_right)
+            bits, right, forward = bits + sum(some_bits), right + sum(some_right), forward + sum(some_seconds)
+    seconds = time.monotonic() - start
     lines = []
     if masked:
         lines = [
+            f"{tokens:,} tokens in {seconds:.0f} s ({tokens / seconds:,.0f} a second); "
+            f"the teacher's forward pass took {forward / seconds:.0%} of the time",
             f"the teacher predicts {right / masked:.2%} of {masked:,} masked tokens; loss: {bits / masked:.3f} bits",
             f"{words / masked:.1f} different words a position, {words / masked * drawn.bytes_of_word:.0f} bytes",
         ]
@@ -135,10 +141,16 @@ def read(
     masked_tokens = torch.zeros(shape, dtype=torch.bool)
     masked_tokens.view(-1)[indices] = True
     inputs = {**batch["net_input"], "masked_tokens": masked_tokens, "masked_indices": indices}
+    start = time.monotonic()
     with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
         logits = model(**utils.apply_to_sample(lambda tensor: tensor.to(device), inputs))[0]
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    seconds = time.monotonic() - start
     rows, columns = np.divmod(indices.numpy(), shape[1])
     seed = drawn.header["options"]["mask_seed"]
     draws = draw(logits, uniform_for_draws(seed, version, batch["id"].numpy()[rows], columns, drawn.draws))
     bits = -log_probabilities(logits, gold.unsqueeze(1)).sum().item() / math.log(2)
-    return Reading(draws, np.bincount(rows, minlength=shape[0]), bits, int(logits.argmax(dim=1).eq(gold).sum()))
+    return Reading(
+        draws, np.bincount(rows, minlength=shape[0]), bits, int(logits.argmax(dim=1).eq(gold).sum()), seconds
+    )
