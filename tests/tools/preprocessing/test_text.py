@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import random
 import re
 import sys
@@ -194,11 +195,22 @@ def test_progress_ends_at_the_size_of_the_files(tmp_path, monkeypatch):
         assert positions == sorted(positions) and bars[-1].n == bars[-1].total > 0, kind
 
 
-@pytest.mark.parametrize("kind", ["a.txt", "a.txt.zst", "a.jsonl.gz", "a.parquet", "a.arrow"])
+@pytest.mark.parametrize(("format", "content"), [(None, b"the cat\n"), ("json", b'{"text": "the cat"}\n')])
+def test_a_pipe(format, content):
+    end, start = os.pipe()
+    os.write(start, content)
+    os.close(start)
+    (chunk,) = read_chunks(find_files([f"/dev/fd/{end}"], format), "", Reading())
+    assert chunk.plain(Reading()).data == b"the cat\n"
+
+
+@pytest.mark.parametrize("kind", ["a.txt", "a.txt.zst", "a.jsonl.gz", "a.csv", "a.parquet", "a.arrow"])
 def test_only_a_small_part_of_a_file_is_in_memory(tmp_path, kind):
     path, texts = tmp_path / kind, [f"{number} " * 2000 for number in range(2000)]  # 20 MB
     if kind == "a.parquet":
         parquet.write_table(table(texts), path, compression="NONE", use_dictionary=False)
+    elif kind == "a.csv":
+        write_columns(path, texts)
     elif kind == "a.arrow":
         with ipc.new_stream(path, table(texts).schema) as stream:
             stream.write_table(table(texts), max_chunksize=50)

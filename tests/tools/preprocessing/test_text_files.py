@@ -35,6 +35,15 @@ def test_a_name_says_what_a_file_is_unless_the_user_does(path, format, compressi
     assert (named.format, named.compression) == (TSV, compression)
 
 
+def test_hidden_files_are_left_out_but_not_the_folder_that_is_given(tmp_path, monkeypatch):
+    for name in ("a.txt", "b/c.txt", "b/_SUCCESS", ".git/d.txt", "b/_temporary/e.txt"):
+        write(tmp_path / "_here" / name, "the cat")
+    monkeypatch.chdir(tmp_path / "_here")
+    for given in (".", tmp_path / "_here", "**/*", tmp_path / "_here" / "**" / "*.txt", f"file://{tmp_path}/_here"):
+        found = [file.path.removeprefix(f"{tmp_path}/_here/") for file in find_files([given])]
+        assert found == ["a.txt", "b/c.txt"], given
+
+
 def test_what_is_refused(tmp_path, monkeypatch):
     write(tmp_path / "mixed" / "a.txt", "the")
     write(tmp_path / "mixed" / "b.jsonl", b"{}")

@@ -115,7 +115,7 @@ def refusal(place: str, error: Exception, remedy: str) -> InputError:
     """The error of a library or a file system as an InputError; each of them has errors of its own."""
     if isinstance(error, InputError):
         return error
-    reason = getattr(error, "strerror", None) or first_line(error)
+    reason = getattr(error, "strerror", None) or first_line(error).rstrip(" .")
     if isinstance(error, FileNotFoundError):  # the message of some file systems is only the path
         reason = "No such file or directory"
     if isinstance(error, ImportError):
