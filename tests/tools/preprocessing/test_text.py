@@ -69,11 +69,11 @@ def write_arrow_file(path: Path, texts: list) -> Path:
 
 
 def write_columns(path: Path, texts: list, **dialect: str) -> Path:
-    """A table as Python's csv writes it."""
-    with open(path, "w", encoding="utf-8", newline="") as file:
+    """A table as Python's csv writes it, with the byte order mark of Excel."""
+    with open(path, "w", encoding="utf-8-sig", newline="") as file:
         rows = csv.writer(file, **dialect)
-        rows.writerow(["id", "text"])
-        rows.writerows(enumerate(texts))
+        rows.writerow(["text", "id"])
+        rows.writerows(zip(texts, range(len(texts))))
     return path
 
 
