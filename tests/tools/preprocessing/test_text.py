@@ -27,7 +27,7 @@ from tn_fairseq.commands import data_train_tokenizer
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.preprocessing import text as text_module
 from tn_fairseq.tools.preprocessing.binarization import binarize
-from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
+from tn_fairseq.tools.preprocessing.text import Reading, Records, read_chunks
 from tn_fairseq.tools.preprocessing.text_files import find_files
 
 SKIP = Reading(skip_bad_records=True)
@@ -273,8 +273,14 @@ def test_a_bad_line_of_json_is_refused_or_skipped(tmp_path, bert, line, reason, 
         assert (counts.documents, counts.bad) == (2, 1)
 
 
+def test_records_without_text_leave_nothing():
+    assert Records("", 0, [b"", b"the cat", b"\n \n", b"the mat"]).plain(Reading()).data == b"the cat\n\nthe mat\n"
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 1 << 18])
 @pytest.mark.parametrize("value", [None, b"\xff"])
-def test_a_bad_row_of_a_table_is_refused_or_skipped(tmp_path, bert, value):
+def test_a_bad_row_of_a_table_is_refused_or_skipped(tmp_path, bert, value, chunk_bytes, monkeypatch):
+    monkeypatch.setattr(text_module, "CHUNK_BYTES", chunk_bytes)
     column = pa.array([b"the cat", b"the mat", value, b"cat"], pa.binary())
     column = pa.StringArray.from_buffers(len(column), column.buffers()[1], column.buffers()[2], column.buffers()[0])
     parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet")
