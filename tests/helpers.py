@@ -29,7 +29,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 import tn_fairseq
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.synonym_table import PADDING, save_synonym_table
-from tn_fairseq.tools.preprocessing.compression import ZSTD_MODULE
+from tn_fairseq.tools.preprocessing.text_files import ZSTD_MODULE
 
 zstd = importlib.import_module(ZSTD_MODULE)
 

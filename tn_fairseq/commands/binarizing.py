@@ -8,6 +8,7 @@ from pathlib import Path
 from ..tokenizers.base import Tokenizer
 from ..tokenizers.pretrained import load_pretrained
 from ..tools.preprocessing.text import Reading
+from ..tools.preprocessing.text_files import FORMATS
 from ..tools.reporting.layout import percent
 from .arguments import command_parser
 
@@ -25,17 +26,19 @@ def binarizing_parser(command: str, description: str | None, destdir: str) -> ar
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading text, which ``reading`` collects."""
     options = parser.add_argument_group("reading")
-    text = "the field or column with the text of a record (default: text)"
-    options.add_argument("--text-field", metavar="NAME", help=text)
+    text = "what the files are (default: what their suffixes say below those of compressions, such as .gz, else text)"
+    options.add_argument("--format", choices=FORMATS, help=text)
+    text = "the field or column with the text of a record (default: %(default)s)"
+    options.add_argument("--text-field", default="text", metavar="NAME", help=text)
     text = "split each line into sentences, by the rules of a language, such as de (default: en)"
     options.add_argument("--split-sentences", nargs="?", const="en", metavar="LANGUAGE", help=text)
-    text = "skip and count records that are damaged or lack the field, and the rest of damaged files"
+    text = "skip and count records that are not valid JSON, or lack the field"
     options.add_argument("--skip-bad-records", action="store_true", help=text)
 
 
 def reading(args: argparse.Namespace) -> Reading:
     """How the options say to read text."""
-    return Reading(args.text_field, args.split_sentences, args.skip_bad_records)
+    return Reading(args.text_field, args.split_sentences, args.skip_bad_records, args.format)
 
 
 def start(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[argparse.Namespace, Tokenizer, float]:

@@ -1,10 +1,9 @@
 """Convert text into the files that fairseq reads: dict.txt, train.bin, train.idx, valid.bin ...
 
 The text is UTF-8, one sentence (or paragraph) per line, with blank lines between documents; or JSON Lines, CSV, TSV,
-Parquet or Arrow, where each record is one document. It may be compressed: gzip, xz, bzip2 or Zstandard. The content of
-a file decides how it is read, not its name. FILE can also be a folder, a pattern such as 'corpus/*.jsonl.zst', a data
-set that the library datasets has saved, or an address such as s3://bucket/corpus or
-hf://datasets/NAME/train.parquet.
+Parquet or Arrow, where each record is one document. The suffix of a file, or --format, says what it is; .gz, .xz, .bz2
+and .zst are decompressed. FILE can also be a folder, a pattern such as 'corpus/*.jsonl.zst', or an address such as
+s3://bucket/corpus or hf://datasets/NAME/train.parquet.
 
 The tokenizer is a folder saved by train-tokenizer or Hugging Face, a BERT vocab.txt, a SentencePiece .model, or GPT-2's
 encoder.json with its vocab.bpe in the same folder. Its files are copied to DATA_BIN/tokenizer.

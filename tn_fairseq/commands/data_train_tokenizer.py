@@ -69,8 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise InputError(f"{given}: must be between {SENTENCEPIECE_COVERAGE} and 1 for sentencepiece")
     start = time.perf_counter()
     how = reading(args)
-    inputs = find_files(args.input, how.text_field, no_pipes="the text is read twice")
-    how.check_effect(inputs)
+    inputs = find_files(args.input, how.format, no_pipes="the text is read twice")
     texts = [Path(file.path).resolve() for file in inputs if file.system is None]
     for name in FILES:
         if (args.output / name).resolve() in texts:

@@ -1,4 +1,4 @@
-"""Which files are found, and what says why one is refused. That their text is read is tested in test_text.py."""
+"""Which files are found, what their names say, and why one is refused. That they are read is tested in test_text.py."""
 
 import sys
 
@@ -6,38 +6,68 @@ import pytest
 from files import refused, write
 from helpers import zstd
 
-from tn_fairseq.tools.preprocessing.compression import ZSTD_MODULE
-from tn_fairseq.tools.preprocessing.text_files import TextFile, find_files
+from tn_fairseq.tools.preprocessing.text_files import ARROW, JSON, PARQUET, TEXT, TSV, ZSTD_MODULE, TextFile, find_files
+
+
+@pytest.mark.parametrize(
+    ("path", "format", "compression"),
+    [
+        ("a.txt", TEXT, None),
+        ("json", TEXT, None),
+        ("a.json.backup", TEXT, None),
+        ("a.b/c", TEXT, None),
+        ("wiki.gz", TEXT, ".gz"),
+        ("A.JSONL.GZ", JSON, ".gz"),
+        ("a.ndjson.bz2", JSON, ".bz2"),
+        ("a.json.xz", JSON, ".xz"),
+        ("a.tsv.zst", TSV, ".zst"),
+        ("a.parquet", PARQUET, None),
+        ("a.feather", ARROW, None),
+        ("https://host/a.jsonl.gz?download=true&x=1", JSON, ".gz"),
+        ("https://host/get?file=a.jsonl", TEXT, None),
+        ("what?.jsonl", JSON, None),
+    ],
+)
+def test_a_name_says_what_a_file_is_unless_the_user_does(path, format, compression):
+    file = TextFile("", path, 0)
+    assert (file.format, file.compression) == (format, compression)
+    named = TextFile("", path, 0, named_format=TSV)
+    assert (named.format, named.compression) == (TSV, compression)
+
+
+def test_hidden_files_are_left_out_but_not_the_folder_that_is_given(tmp_path, monkeypatch):
+    for name in ("a.txt", "b/c.txt", "b/_SUCCESS", ".git/d.txt", "b/_temporary/e.txt"):
+        write(tmp_path / "_here" / name, "the cat")
+    monkeypatch.chdir(tmp_path / "_here")
+    for given in (".", tmp_path / "_here", "**/*", tmp_path / "_here" / "**" / "*.txt", f"file://{tmp_path}/_here"):
+        found = [file.path.removeprefix(f"{tmp_path}/_here/") for file in find_files([given])]
+        assert found == ["a.txt", "b/c.txt"], given
 
 
 def test_what_is_refused(tmp_path, monkeypatch):
     write(tmp_path / "mixed" / "a.txt", "the")
     write(tmp_path / "mixed" / "b.jsonl", b"{}")
-    write(tmp_path / "splits" / "dataset_dict.json", {"splits": ["train"]})
-    write(tmp_path / "splits" / "train" / "state.json", {})
-    write(tmp_path / "linked" / "a.txt", "the")
-    (tmp_path / "linked" / "more").symlink_to(tmp_path / "mixed")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "a.txt").symlink_to(tmp_path / "nothing")
+    for folder, target in (("linked", "mixed"), ("broken", "nothing")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "link").symlink_to(tmp_path / target)
     write(tmp_path / "a.zst", zstd.compress(b"the cat"))
     write(tmp_path / "a.parquet", b"PAR1")
     for given, message in (
         ("nothing[1].txt", "nothing[1].txt: no file there"),
         ("nothing.txt", "nothing.txt: No such file or directory; give a text file"),
         ("*.json", "*.json: no file there"),
-        ("mixed", "mixed: a folder with plain text (a.txt) and JSON Lines (b.jsonl); give the files, or a pattern"),
-        ("splits", "splits: contains the splits train; give the folder of one split"),
-        ("linked", "linked/more: a link to a folder, which is not followed; give the folder that it leads to"),
-        ("broken", "broken/a.txt: a link to a file that does not exist; repair it, or delete it"),
+        ("mixed", "mixed: has text (a.txt) and json (b.jsonl); give --format, or a pattern such as '*.jsonl'"),
+        ("linked", "linked/link: a link that does not lead to a file; delete it, or give the folder"),
+        ("broken/*", "broken/link: a link that does not lead to a file; delete it"),
     ):
         assert message in refused(find_files, [tmp_path / given])
+    assert [file.format for file in find_files([tmp_path / "mixed"], JSON)] == [JSON, JSON]
     for address, reason in (
         ("memory://nothing/*.txt", "no file there"),
-        ("memory://nothing.txt", "No such file or directory"),
+        ("memory://nothing.txt", "No such file or directory; check the address and the network"),
         ("carrier://pigeon/a.txt", "Protocol not known: carrier"),
     ):
-        message = refused(find_files, [address])
-        assert message.startswith(f"{address}: {reason}")
+        assert refused(find_files, [address]).startswith(f"{address}: {reason}")
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "fsspec.implementations.http", None)
         assert refused(find_files, ["https://host/a.txt"]).endswith("; install what is missing with pip")
@@ -45,10 +75,3 @@ def test_what_is_refused(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
             assert f"pip install 'tn_fairseq[{extra}]'" in refused(find_files, [tmp_path / given])
-
-
-@pytest.mark.parametrize("query", ["", "?download=true", "?path=a.txt"])
-def test_a_query_says_nothing_about_the_format(query):
-    assert TextFile("", f"https://host/A.JSONL.GZ{query}", 0).address == "https://host/a.jsonl.gz"
-    for other in ("what?.jsonl", "https://host/get?file=a.jsonl"):
-        assert TextFile("", other, 0).address == other

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +24,8 @@ from ...core.errors import InputError
 from ...core.files import discard, publish, sync, write_folder
 from ...tokenizers.base import Tokenizer
 from .engines import open_engine
-from .recognition import Content
 from .text import Chunk, Reading, Records, read_chunks
-from .text_files import TextFile, find_files
+from .text_files import TEXT, TextFile, find_files
 from .writers import BinaryWriter, TextWriter, Vocabulary
 
 
@@ -148,8 +146,7 @@ def binarize(
     files = {}
     for split, inputs in splits.items():
         no_pipes = "--shards needs the file size" if shards is not None and split == "train" else None
-        files[split] = find_files(inputs, reading.text_field, no_pipes)
-    reading.check_effect(chain.from_iterable(files.values()))
+        files[split] = find_files(inputs, reading.format, no_pipes)
     vocabulary = Vocabulary(tokenizer, dict_path)
     encode = partial(encode_chunk, vocabulary, reading)
     kind = TextWriter if text_only else BinaryWriter
@@ -182,7 +179,7 @@ def shard_names(shards: int | None) -> list[str]:
 
 def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int | str) -> int:
     """The size of the text; unless this is the size of the files, they are read once more."""
-    are_plain = all(file.content == Content() and file.size for file in files)
+    are_plain = all(file.format == TEXT and file.compression is None and file.size for file in files)
     if are_plain and reading.split_sentences is None:
         return sum(file.size for file in files)
     with open_engine(partial(_plain_size, reading), workers) as measure_all:

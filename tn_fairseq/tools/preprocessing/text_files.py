@@ -1,12 +1,19 @@
-"""Find the files with text: in folders, by patterns, and on any file system of fsspec."""
+"""Find the files with text in folders, by patterns and on any file system of fsspec, and open them.
 
-import io
+A file is what its name says: the last suffix is its compression, and the suffix below that its format.
+"""
+
+import bz2
+import gzip
 import logging
+import lzma
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,131 +21,112 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from ...core.errors import InputError, first_line
-from .recognition import HEAD, NAMES, NEED_SEEKING, Content, recognize
+from ...core.packages import require
+
+TEXT, JSON, CSV, TSV, PARQUET, ARROW = FORMATS = ("text", "json", "csv", "tsv", "parquet", "arrow")
+_SUFFIXES = {".jsonl": JSON, ".ndjson": JSON, ".feather": ARROW, **{f".{name}": name for name in FORMATS[1:]}}
+ZSTD_MODULE = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+CONVERT = "repair it, give its --format, or convert it as in docs/prepare-data.md#text-in-other-formats"
+
+
+def _open_zstd(packed: IO[bytes]) -> IO[bytes]:
+    # not with zstandard, which ends silently after the first frame and where the file was truncated
+    zstd = import_module(ZSTD_MODULE)
+    return zstd.open(packed, options={zstd.DecompressionParameter.window_log_max: 31})  # files of zstd --long
+
+
+_DECOMPRESS: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+    ".zst": _open_zstd,
+}
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file with text; ``size`` is its size in bytes, or 0 if that is unknown."""
+    """A file with text; ``size`` is its size in bytes, or 0 if that is unknown.
+
+    Raises InputError if a library that reads it is missing.
+    """
 
     name: str  # in messages
     path: str
     size: int
     system: Any = None  # of fsspec; None for a file that Python opens
-    content: Content = Content()  # noqa: RUF009, is immutable
-    pipe: IO[bytes] | None = None  # kept open, because it can be read only once
+    named_format: str | None = None  # by the user
+
+    def __post_init__(self) -> None:
+        if self.compression == ".zst":
+            require(ZSTD_MODULE, self.name, "zstd")
+        if self.format in (PARQUET, ARROW):
+            require("pyarrow", self.name, "parquet")
 
     @property
-    def address(self) -> str:
-        """The path in lower case; of a web address without its query, if what is before it names a format."""
-        path = self.path.lower()
-        before = path.partition("?")[0]
-        return before if path.startswith(("http://", "https://")) and before.endswith(NAMES) else path
+    def compression(self) -> str | None:
+        """The suffix of the name if it is that of a compression."""
+        suffix = self._split()[1]
+        return suffix if suffix in _DECOMPRESS else None
 
-    def open(self) -> IO[bytes]:
-        """Open the file to read its bytes."""
-        if self.pipe is not None:
-            return self.pipe
-        return open(self.path, "rb") if self.system is None else self.system.open(self.path, "rb")
+    @property
+    def format(self) -> str:
+        """The format that the user or else the name says."""
+        stem, suffix = self._split()
+        return self.named_format or _SUFFIXES.get(os.path.splitext(stem)[1] if self.compression else suffix, TEXT)
 
-    def recognized(self, text_field: str | None) -> "TextFile":
-        """The same file with its content; raises InputError as ``recognize`` does, and for a pipe that must not be."""
-        if self.system is not None or os.path.isfile(self.path):
-            # the block size, because many file systems read megabytes ahead
-            opened = self.open() if self.system is None else self.system.open(self.path, "rb", block_size=HEAD)
-            with opened as stream:
-                return replace(self, content=recognize(self.name, self.address, stream, text_field))
-        pipe = _Pipe(self.path)
-        stream = io.BufferedReader(pipe)
-        content = recognize(self.name, self.address, stream, text_field)
-        if content.kind in NEED_SEEKING:
-            raise InputError(
-                f"{self.name}: not a regular file, but {content.kind} is read in parts; write it to a file"
-            )
-        stream.detach()
-        pipe.rewind()
-        return replace(self, content=content, pipe=io.BufferedReader(pipe))
+    @contextmanager
+    def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Open the file to read its content, and its bytes, which are the same unless it is compressed."""
+        with open(self.path, "rb") if self.system is None else self.system.open(self.path, "rb") as packed:
+            yield packed if self.compression is None else _DECOMPRESS[self.compression](packed), packed
 
-
-class _Pipe(io.RawIOBase):
-    """A pipe whose first bytes can be read twice: what was read before ``rewind``."""
-
-    def __init__(self, path: str):
-        self._stream = open(path, "rb")  # noqa: SIM115, closed with the process
-        self._first, self._keeps, self._position = io.BytesIO(), True, 0
-
-    def rewind(self) -> None:
-        self._first.seek(0)
-        self._keeps, self._position = False, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        data = b"" if self._keeps else self._first.read(len(buffer))
-        data = data or self._stream.read1(len(buffer))
-        if self._keeps:
-            self._first.write(data)
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+    def _split(self) -> tuple[str, str]:
+        # without the query of a web address
+        return os.path.splitext(re.sub(r"^(https?://[^?]*)\?.*", r"\1", self.path.lower()))
 
 
 def find_files(
-    inputs: Iterable[str | Path], text_field: str | None = None, no_pipes: str | None = None
+    inputs: Iterable[str | Path], named_format: str | None = None, no_pipes: str | None = None
 ) -> list[TextFile]:
-    """The files of all inputs, in order: files, folders, patterns and addresses, with their content.
+    """The files of all inputs, in order: files, folders, patterns and addresses.
 
-    ``text_field`` is the column or field that was asked for, and ``no_pipes`` the reason why the files must be regular.
-    Raises InputError if there is no such file, if a file of a folder is of another kind, and as ``recognized`` does.
+    ``no_pipes`` is the reason why the files must be regular. Raises InputError if there is no such file, if a folder
+    has files of several formats, and as ``TextFile`` does.
     """
     text_files: list[TextFile] = []
     for name in map(str, inputs):
-        with _one_line(name):
-            files, is_folder = _find(name)
+        try:
+            files = _find(name, named_format)
+        except Exception as error:
+            raise refusal(name, error, "give a text file") from None
+        if not files:
+            raise InputError(f"{name}: no file there; give text files")
         for file in files:
             if no_pipes and file.system is None and not os.path.isfile(file.path):
                 raise InputError(f"{file.name}: not a regular file, but {no_pipes}; write the text to a file")
-            with _one_line(file.name):
-                text_files.append(file.recognized(text_field))
-        if is_folder:
-            _check_kinds(name, text_files[-len(files) :])
+            if file.format != files[0].format:
+                mixed = " and ".join(f"{one.format} ({os.path.basename(one.path)})" for one in (files[0], file))
+                raise InputError(f"{name}: has {mixed}; give --format, or a pattern such as '*.jsonl'")
+        text_files += files
     return text_files
 
 
-def _check_kinds(name: str, files: Sequence[TextFile]) -> None:
-    for file in files:
-        if file.content.kind != files[0].content.kind:
-            mixed = " and ".join(f"{one.content.kind} ({os.path.basename(one.path)})" for one in (files[0], file))
-            raise InputError(f"{name}: a folder with {mixed}; give the files, or a pattern such as '{name}/*.jsonl'")
-
-
-@contextmanager
-def _one_line(name: str) -> Iterator[None]:
-    """Turn the errors of file systems into InputError; each file system has errors of its own."""
-    try:
-        yield
-    except InputError:
-        raise
-    except ImportError as error:
-        raise InputError(f"{name}: {reason_of(error)}; install what is missing with pip") from None
-    except Exception as error:
-        remedy = "check the address and the network" if "://" in name else "give a text file"
-        raise InputError(f"{name}: {reason_of(error)}; {remedy}") from None
-
-
-def reason_of(error: BaseException) -> str:
-    """What an error of a file system says, in one line."""
+def refusal(place: str, error: Exception, remedy: str) -> InputError:
+    """The error of a library or a file system as an InputError; each of them has errors of its own."""
+    if isinstance(error, InputError):
+        return error
+    reason = getattr(error, "strerror", None) or first_line(error).rstrip(" .")
     if isinstance(error, FileNotFoundError):  # the message of some file systems is only the path
-        return "No such file or directory"
-    return getattr(error, "strerror", None) or first_line(error)
+        reason = "No such file or directory"
+    if isinstance(error, ImportError):
+        remedy = "install what is missing with pip"
+    elif "://" in place:
+        remedy = f"check the address and the network, or {remedy}"
+    return InputError(f"{place}: {reason}; {remedy}")
 
 
-def _find(name: str) -> tuple[list[TextFile], bool]:
-    """The files of an input, and whether it is a folder."""
+def _find(name: str, named_format: str | None) -> list[TextFile]:
+    """The files of an input, without those whose names, or whose folders, say that they are not data."""
     system, path = None, name
     if "://" in name and not os.path.exists(name):
         logging.root.setLevel(logging.WARNING)  # fairseq sets it to DEBUG, and file systems log each request
@@ -147,58 +135,22 @@ def _find(name: str) -> tuple[list[TextFile], bool]:
     there = system or LocalFileSystem()
     exists, is_folder = (os.path.exists, os.path.isdir) if system is None else (system.exists, system.isdir)
     if is_folder(path):
-        return _in_folder(name, there.find(path, detail=True), there._strip_protocol(path), system), True
-    if any(sign in path for sign in "*?[") and not exists(path):
-        fixed = re.split(r"[*?[]", path, maxsplit=1)[0].rpartition("/")[0]
-        shows_hidden = _is_hidden(path[len(fixed) :])
-        root = there._strip_protocol(fixed) if fixed else os.getcwd() if system is None else ""
-        infos = {
-            match: about
-            for match, about in there.glob(path, detail=True).items()
-            if shows_hidden or not _is_hidden(match.removeprefix(root))
-        }
-    elif system is None:
-        return [TextFile(name, path, os.stat(path).st_size)], False
+        root, infos = path, there.find(path, detail=True)
+    elif any(sign in path for sign in "*?[") and not exists(path):
+        root = re.split(r"[*?[]", path, maxsplit=1)[0].rpartition("/")[0]
+        infos = there.glob(path, detail=True)
     else:
-        infos = {path: system.info(path)}
-    return _files(name, infos, system), False
-
-
-def _files(name: str, infos: dict[str, dict], system: Any) -> list[TextFile]:
-    for path in infos:
-        if system is None and os.path.islink(path) and not os.path.exists(path):
-            raise InputError(f"{path}: a link to a file that does not exist; repair it, or delete it")
-    files = [
-        TextFile(system.unstrip_protocol(path) if system else path, path, infos[path]["size"] or 0, system)
-        for path in sorted(infos)
-        # fsspec gives a local link the type "other"
-        if infos[path]["type"] == "file" or (system is None and os.path.isfile(path))
-    ]
-    if not files:
-        raise InputError(f"{name}: no file there; give text files")
+        size = os.stat(path).st_size if system is None else system.info(path)["size"] or 0
+        return [TextFile(name, path, size, system, named_format)]
+    root = there._strip_protocol(root) if root or system is None else ""
+    files = []
+    for found in sorted(infos):
+        if re.search(r"(^|/)[._]", found.removeprefix(root)):  # such as .git and _SUCCESS
+            continue
+        is_file = infos[found]["type"] == "file" if system else os.path.isfile(found)
+        if system is None and os.path.islink(found) and not is_file:
+            raise InputError(f"{found}: a link that does not lead to a file; delete it, or give the folder it leads to")
+        if is_file:
+            address = system.unstrip_protocol(found) if system else found
+            files.append(TextFile(address, found, infos[found]["size"] or 0, system, named_format))
     return files
-
-
-def _is_hidden(path: str) -> bool:
-    """Whether the name of the file or of a folder says that it is not data, as in .git and _SUCCESS."""
-    return any(part.startswith((".", "_")) for part in path.split("/"))
-
-
-def _in_folder(name: str, infos: dict[str, dict], root: str, system: Any) -> list[TextFile]:
-    """All files of a folder except hidden ones; of a saved data set, those with the data."""
-    inside = {path: path[len(root) :].strip("/") for path in infos}
-    if "dataset_dict.json" in inside.values():
-        splits = sorted({inner.partition("/")[0] for inner in inside.values() if "/" in inner})
-        raise InputError(f"{name}: contains the splits {', '.join(splits)}; give the folder of one split")
-    is_saved = "state.json" in inside.values()  # by save_to_disk of the library datasets
-    kept = {
-        path: infos[path]
-        for path, inner in inside.items()
-        if not _is_hidden(inner)
-        # the library keeps the results of map and filter there, too
-        and (not is_saved or (inner.endswith(".arrow") and not inner.startswith("cache-")))
-    }
-    for path in kept:
-        if system is None and os.path.isdir(path):
-            raise InputError(f"{path}: a link to a folder, which is not followed; give the folder that it leads to")
-    return _files(name, kept, system)
