@@ -6,8 +6,9 @@
 The objectives are plain masked LM, hard correction, and distillation with the complete small BERT as the teacher, which
 reads the text once before the training. There are six stages: the corpus, binarized data, the synonym table and the
 checkpoints, the teacher's reading, training, and the analysis of the false negatives. With each of three seeds, the
-objectives have the same data, order and masks. A stage is skipped if its output already exists. Interrupted training resumes. The commands of the stages and what they print are in demo.log.
-At the end it prints a report, and the path of a page with all results.
+objectives have the same data, order and masks. A stage is skipped if its output already exists. Interrupted training
+resumes. The commands of the stages and what they print are in demo.log. At the end it prints a report, and the path of
+a page with all results.
 
 With --from-scratch, it trains a tokenizer and an ELECTRA from nothing instead. That shows every step of pre-training,
 but a few minutes are too short for a model that is confident in synonyms.

@@ -209,7 +209,9 @@ def test_the_report_has_intervals_over_the_seeds(tmp_path):
             train = json.dumps({"train_num_updates": "9", "train_train_wall": f"{40 + 2 * (arm == 'taught')}"})
             lines = f"x | INFO | train | {train}\nx | INFO | valid | {valid}\n"
             (tmp_path / f"seed{seed}" / f"{arm}.log").write_text(lines)
-    heading, columns, loss, accuracy, rate, time, before = (" ".join(line.split()) for line in report.comparison(tmp_path))
+    heading, columns, loss, accuracy, rate, time, before = (
+        " ".join(line.split()) for line in report.comparison(tmp_path)
+    )
     assert "means of 3 seeds" in heading and columns == "plain corrected taught"
     assert loss.endswith(" 4.000 +0.000 ± 0.000 +0.000 ± 0.000") and rate.endswith(" 0.10 +0.00 ± 0.00 +0.00 ± 0.00")
     assert time.endswith(" 40 +0 ± 0 +2 ± 0") and before.endswith(" in 14 seconds.")
