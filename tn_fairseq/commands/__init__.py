@@ -24,10 +24,9 @@ GROUPS = {
         "squad": "fine-tune on SQuAD with several seeds, and compare",
         "squad-score": "exact match and F1 of a file of predictions",
         "lexical": "measure substitutes, word similarities and minimal pairs, without training",
-        "judge": "compare --correction-judge with people",
-        "swap-synonyms": "attack SQuAD or GLUE: swap words for synonyms",
+        "swap-synonyms": "attack SQuAD: swap words for synonyms",
         "add-distractors": "attack SQuAD: add a sentence that looks like the answer",
-        "robustness": "score fine-tuned checkpoints on attacked data",
+        "robustness": "score checkpoints fine-tuned on SQuAD on attacked questions",
     },
     "exchange": {
         "import": "turn a model of transformers into a checkpoint for fairseq-train",
