@@ -8,7 +8,6 @@ GROUPS = {
         "glue": "turn GLUE into what --task sentence_prediction reads",
         "squad": "turn SQuAD 1.1 into what --task squad reads",
         "teach": "let a teacher read the text once, for --distillation-draws",
-        "twins": "give words exact synonyms, to measure what false negatives cost",
     },
     "synonyms": {
         "build": "build a synonym table for a dictionary or a tokenizer",
