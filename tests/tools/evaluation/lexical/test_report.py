@@ -121,10 +121,11 @@ def test_only_tables(run):
 
 
 def test_a_judge_of_the_tables(run, checkpoints):
-    printed, folder = run(without=("word-pairs", "blimp"), judge=checkpoints["electra"])
-    lines = [line.split() for line in (folder / TEXT).read_text().splitlines()]
+    _, folder = run(without=("word-pairs", "blimp"), judge=checkpoints["electra"])
+    text = (folder / TEXT).read_text().splitlines()
+    lines = [line.split() for line in text]
     assert ["judge,", "mine"] in lines and "none 3 100.0 66.7 0.0 33.3 50.0".split() in lines
-    assert all(len(line) <= 120 for line in printed.splitlines())
+    assert all(len(line) <= 120 for line in text)
 
 
 def test_seeds_are_averaged(run, world, tmp_path):
