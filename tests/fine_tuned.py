@@ -1,7 +1,4 @@
-"""Finished fine-tuning runs without the training: random models in the folders of the commands glue and squad.
-
-Also the data before and after attacks.
-"""
+"""Finished runs on SQuAD without the training: random models in folders of the command; and attacked questions."""
 
 import json
 import random
@@ -10,13 +7,9 @@ from pathlib import Path
 from helpers import WORDS, save_random_model
 
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.tools.evaluation import glue, squad
+from tn_fairseq.tools.evaluation import squad
 from tn_fairseq.tools.evaluation.finetuning import SETTINGS, FineTuningOptions, Pretrained, Run
-from tn_fairseq.tools.formats.glue import TASKS
 from tn_fairseq.tools.formats.squad import SquadExample, squad_json
-
-LABELS = {"SST-2": ("1", "0"), "MNLI": ("neutral", "contradiction", "entailment")}
-COLUMNS = {"SST-2": ("sentence", "label"), "MNLI": ("sentence1", "sentence2", "gold_label")}
 
 
 def random_questions(count: int, seed: int) -> list[SquadExample]:
@@ -32,17 +25,14 @@ def random_questions(count: int, seed: int) -> list[SquadExample]:
     return found
 
 
-def write_run(output: Path, data: Path, name: str, task: str = "SQuAD", seed: int = 1) -> Run:
+def write_run(output: Path, data: Path, name: str, seed: int = 1) -> Run:
     """Write a finished run with its checkpoint, and the scores and predictions of the data's splits."""
     options = FineTuningOptions(["model.pt"], data, output, seeds=[seed], max_update=8)
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
-    if task == "SQuAD":
-        (run,), score = squad.squad_runs(options, [model]), squad.score
-    else:
-        (run,), score = glue.glue_runs(options, [model], TASKS[task]), glue.score
+    (run,) = squad.squad_runs(options, [model])
     save_random_model(run.checkpoint, training_config(run.flags), random.Random(f"{name} {seed}").randrange(1 << 30))
     run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
-    run.finish(score(run), keep_checkpoints=True)
+    run.finish(squad.score(run), keep_checkpoints=True)
     return run
 
 
@@ -57,24 +47,3 @@ def with_distractors(examples: list[SquadExample]) -> list[SquadExample]:
         SquadExample(one.id, one.question, f"{one.context} {one.question.rstrip(' ?')}", one.answers)
         for one in examples
     ]
-
-
-def write_glue(folder: Path, rows: dict[str, list[list[str]]]) -> Path:
-    """Write files such as SST-2/dev.tsv, with the sentences and the label of each row."""
-    for file, lines in rows.items():
-        path = folder / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        header = COLUMNS[path.parent.name]
-        path.write_text("".join("\t".join(line) + "\n" for line in (header, *lines)))
-    return folder
-
-
-def attack_glue(folder: Path, rows: dict[str, list[list[str]]], changed: dict[str, list[int]]) -> Path:
-    """Add a word to the first sentence of each changed row."""
-    for file, numbers in changed.items():
-        rows = {**rows, file: [list(row) for row in rows[file]]}
-        for number in numbers:
-            rows[file][number][0] += " noun7"
-    write_glue(folder, rows)
-    (folder / "attack.json").write_text(json.dumps({"attack": {"seed": 3}, "changed": changed}))
-    return folder

@@ -237,7 +237,8 @@ def test_synonym_tables(corpus, trained):
     page = "docs/synonyms.md"
     run = run_all(commands(page, "Build a table"), corpus)
     assert "primary: " in run.output
-    run_all(commands(page, "Exact synonyms"), corpus)
+    (words,) = commands(page, "Exact synonyms")
+    run_all([[str(ROOT / word) if word.startswith("examples/") else word for word in words]], corpus)
     assert (corpus / "twin-bin" / "synonyms.safetensors").exists()
 
 
@@ -486,7 +487,7 @@ def test_glue_and_squad(corpus, trained):
         write_squad(corpus / name, [(text, "Which road?", text[:8]) for text in filter(None, sentences)])
     run_all(commands("docs/prepare-data.md", "GLUE and SQuAD"), corpus)
     page = section(PAGES["docs/evaluate.md"], "GLUE and SQuAD")
-    scoring, robustness = commands_in(page)[:-2], commands_in(section(page, "Robustness"))
+    scoring, robustness = commands_in(page)[:-1], commands_in(section(page, "Robustness"))
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
     table = (corpus / "scores" / "glue.txt").read_text()
@@ -496,14 +497,7 @@ def test_glue_and_squad(corpus, trained):
     for name in ("swap.json", "distractors.json"):
         attacked = (corpus / "dev-v1.1.json").read_text().replace("leads to", "goes to")
         (corpus / name).write_text(attacked)
-    rows = (corpus / "glue" / "MRPC" / "dev.tsv").read_text().splitlines()
-    (corpus / "glue-swapped" / "MRPC").mkdir(parents=True)
-    (corpus / "glue-swapped" / "MRPC" / "dev.tsv").write_text("\n".join([*rows[:-1], f"{rows[-1]} big"]) + "\n")
-    changed = {"attack": {}, "changed": {"MRPC/dev.tsv": [len(rows) - 2]}}
-    (corpus / "glue-swapped" / "attack.json").write_text(json.dumps(changed))
-    (corpus / "advglue-dev.json").write_text('{"sst2": [{"idx": 0, "label": 1, "sentence": "A good road"}]}')
-    run = run_all(robustness, corpus)
-    assert "MRPC under glue-swapped: accuracy drop (%)" in run.stdout and "from the baseline, plain" in run.stdout
+    run_all(robustness, corpus)
     table = (corpus / "robust" / "robustness.txt").read_text()
     assert "from the baseline, plain" in table and "from the paper (not ours)" in table
     assert "SQuAD under distractors: EM drop (%)" in table
@@ -524,11 +518,9 @@ def test_add_distractors(tmp_path):
 def test_swap_synonyms(tmp_path):
     context = "The sailors purchased a car. Later the car stopped near the village."
     write_squad(tmp_path / "dev-v1.1.json", [(context, "Who?", "The sailors")])
-    write_tsv(tmp_path / "glue" / "SST-2" / "dev.tsv", [("sentence", "label"), ("the car stopped", 1)])
     write_swords(tmp_path / "swords-v1.1_dev.json.gz", swords_content([(context, "car", {"auto": 9})]))
     run_all(commands("docs/evaluate.md", "Swap synonyms"), tmp_path)
     assert "The sailors" in (tmp_path / "dev-swapped.json").read_text()
-    assert json.loads((tmp_path / "glue-swapped" / "attack.json").read_text())["changed"] == {"SST-2/dev.tsv": [0]}
 
 
 def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):

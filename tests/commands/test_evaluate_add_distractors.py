@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from files import contents, refused, write
 from helpers import run_command
 
 from tn_fairseq.commands.evaluate_add_distractors import main
-from tn_fairseq.tools.attacks.distractors import NO_STATEMENT, POSITIONS
 from tn_fairseq.tools.formats.squad import read_squad
 
 PEOPLE = ["Ada King", "Max Planck", "Marie Curie", "Alan Turing", "Isaac Newton", "James Watt"]
@@ -35,25 +35,20 @@ def attack(squad: Path, *flags: str) -> Path:
     return output
 
 
-@pytest.mark.parametrize("position", POSITIONS)
-def test_the_output_is_squad_with_the_distractor_in_the_context(squad, position, capsys):
+def test_the_output_is_squad_with_the_distractor_at_the_end_of_the_context(squad, capsys):
     before = {example.id: example for example in read_squad(squad)}
-    output = attack(squad, "--position", position)
+    output = attack(squad)
     content = json.loads(output.read_text())
-    assert (content["attack"]["name"], content["attack"]["position"]) == ("add-distractors", position)
+    assert content["attack"]["name"] == "add-distractors"
     entries = {qa["id"]: qa for article in content["data"] for p in article["paragraphs"] for qa in p["qas"]}
     examples = read_squad(output)
     assert [example.id for example in examples] == [name for name in before if name.endswith("-0")] == list(entries)
     for example in examples:
         old, sentence = before[example.id], entries[example.id]["distractor"]
-        assert example.context.count(sentence) == 1 and sentence not in old.context
-        assert example.context.replace(sentence, "").split() == old.context.split()
-        assert (example.question, example.title) == (old.question, old.title)
-        assert [text for text, _ in example.answers] == [text for text, _ in old.answers]
-        assert all(example.context.startswith(text, start) for text, start in example.answers)
+        assert example == replace(old, context=f"{old.context} {sentence}")
     printed = capsys.readouterr().out
     assert "questions: 12, attacked: 6, left out: 6" in printed
-    assert f"left out because {NO_STATEMENT}: 6" in printed
+    assert "left out because no rule makes a statement of them: 6" in printed
 
 
 def test_the_same_seed_gives_the_same_bytes(squad, capsys):

@@ -94,32 +94,6 @@ def test_another_hash_seed_of_python_gives_the_same_bytes(squad, tmp_path):
     assert (tmp_path / "there.json").read_bytes() == (tmp_path / "here.json").read_bytes()
 
 
-def write_glue(folder):
-    for task, header, row in (
-        ("SST-2", "sentence\tlabel", "the car stopped\t1"),
-        ("RTE", "index\tsentence1\tsentence2\tlabel", "0\tIt is me.\tThe car stopped.\tentailment"),
-    ):
-        unchanged = row.replace("the car stopped", "it is me").replace("The car stopped.", "I am it.")
-        write(folder / task / "dev.tsv", "\n".join([header, unchanged, row]) + "\n")
-    return folder
-
-
-def test_glue(tmp_path, capsys):
-    glue, output = write_glue(tmp_path / "glue"), tmp_path / "swapped"
-    options = ["--glue-dir", str(glue), "--output", str(output), "--share", "1", "--senses", "first"]
-    main(options)
-    content = json.loads((output / "attack.json").read_text())
-    assert content["changed"] == {"SST-2/dev.tsv": [1], "RTE/dev.tsv": [1]}
-    assert content["attack"]["senses"] == "first" and set(content["attack"]["sha256"]) == set(content["changed"])
-    for name in content["changed"]:
-        old, new = (folder.joinpath(name).read_text().split("\n") for folder in (glue, output))
-        assert old[:2] == new[:2] and old[2] != new[2] and old[3:] == new[3:] == [""]
-        assert len(old[2].split("\t")) == len(new[2].split("\t"))
-    assert "SST-2/dev.tsv: 2 examples, 1 attacked" in capsys.readouterr().out
-    main([*options, "--tasks", "RTE"])  # replaces the output of the first run
-    assert {path.name for path in output.iterdir()} == {"RTE", "attack.json"}
-
-
 def test_judgments(squad, tmp_path, capsys):
     judged = {"auto": 9, "automobile": 2, "gondola": 0}
     write_swords(tmp_path / "swords.json.gz", swords_content([("The car stopped.", "car", judged)]))
@@ -135,19 +109,10 @@ def test_judgments(squad, tmp_path, capsys):
         (["--squad", "missing.json"], "missing.json: No such file"),
         (["--squad", "dev.json", "--output", "dev.json"], "is the input"),
         (["--squad", "dev.json", "--swords", "dev.json"], "dev.json: contexts: must be an object"),
-        (["--squad", "dev.json", "--tasks", "RTE"], "--tasks RTE: only for GLUE"),
-        (["--glue-dir", "glue", "--in", "context"], "--in context: only for SQuAD"),
-        (["--glue-dir", "missing"], "--glue-dir missing: contains none of SST-2"),
-        (["--glue-dir", "glue", "--tasks", "CoLA"], "not one of the possible tasks"),
-        (["--glue-dir", "glue", "--output", "glue"], "is the input"),
-        (["--glue-dir", "glue", "--output", "dev.json"], "was not written by an attack"),
-        (["--glue-dir", "half"], "half/RTE/dev.tsv: No such file"),
     ],
 )
 def test_wrong_input_is_one_line_and_writes_nothing(squad, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    write_glue(tmp_path / "glue")
-    (tmp_path / "half" / "RTE").mkdir(parents=True)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert message in refused(main, ["--output", "new", *options])
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
@@ -155,7 +120,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(squad, tmp_path, monkeypatch
 
 @pytest.mark.parametrize(
     "options",
-    ["--seed x", "--share 0", "--share 2", "--share nan", "--most 0", "--in title", "--workers 0", "--glue-dir g"],
+    ["--seed x", "--share 0", "--share 2", "--share nan", "--most 0", "--in title", "--workers 0"],
 )
 def test_wrong_options(squad, tmp_path, capsys, options):
     with pytest.raises(SystemExit) as caught:

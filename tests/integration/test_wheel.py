@@ -107,7 +107,6 @@ def preprocessed(installation) -> Installation:
         "data train-tokenizer --input text --type wordpiece --vocab-size 60 --output tokenizer",
         "data binarize --train text --valid text --tokenizer vocab.txt --destdir data-bin",
         "synonyms build --dict data-bin/dict.txt --source vectors --vectors vectors --output synonyms.safetensors",
-        "data twins --data data-bin --share 0.2 --min-count 1 --destdir twin-bin",
         "data glue --glue-dir glue --task SST-2 --tokenizer vocab.txt --destdir glue-bin",
         "data squad --train squad.json --valid squad.json --tokenizer vocab.txt --destdir squad-bin",
         "evaluate swap-synonyms --squad dev.json --output swapped.json",

@@ -8,7 +8,6 @@ GROUPS = {
         "glue": "turn GLUE into what --task sentence_prediction reads",
         "squad": "turn SQuAD 1.1 into what --task squad reads",
         "teach": "let a teacher read the text once, for --distillation-draws",
-        "twins": "give words exact synonyms, to measure what false negatives cost",
     },
     "synonyms": {
         "build": "build a synonym table for a dictionary or a tokenizer",
@@ -24,10 +23,9 @@ GROUPS = {
         "squad": "fine-tune on SQuAD with several seeds, and compare",
         "squad-score": "exact match and F1 of a file of predictions",
         "lexical": "measure substitutes, word similarities and minimal pairs, without training",
-        "judge": "compare --correction-judge with people",
-        "swap-synonyms": "attack SQuAD or GLUE: swap words for synonyms",
+        "swap-synonyms": "attack SQuAD: swap words for synonyms",
         "add-distractors": "attack SQuAD: add a sentence that looks like the answer",
-        "robustness": "score fine-tuned checkpoints on attacked data",
+        "robustness": "score checkpoints fine-tuned on SQuAD on attacked questions",
     },
     "exchange": {
         "import": "turn a model of transformers into a checkpoint for fairseq-train",

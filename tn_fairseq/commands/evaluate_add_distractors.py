@@ -4,9 +4,8 @@
 
 This is the attack AddSentenceDiverse of the paper's section "Robustness Evaluation". A distractor is the statement of
 the altered question with a fake answer: *What city did Tesla move to in 1880?* gives *The city that Edison moved to in
-1882 was Geneva.* It looks like the answer, but does not answer the question. Names, numbers, and words with antonyms
-are altered; if there are none of these, up to two nouns or adjectives. Fake answers are the answers of other articles
-of the file.
+1882 was Geneva.* It looks like the answer, but does not answer the question. It is appended to the context. Names,
+numbers, and words with antonyms are altered. Fake answers are the answers of other articles of the file.
 
 The output has one paragraph for each question, and each question has its "distractor". Questions that get none are left
 out and counted. The same seed gives the same output with any number of workers.
@@ -15,15 +14,18 @@ out and counted. The same seed gives the same output with any number of workers.
 import argparse
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from ..core.errors import InputError, one_line_errors
 from ..core.files import sha256
 from ..synonyms.inflection import VERSION as LEMMINFLECT
 from ..synonyms.wordnet import ensure_wordnet, wordnet_version
-from ..tools.attacks.distractors import POSITIONS, Distractors, Draw, Question, articles, read_question, with_sentence
+from ..tools.attacks.distractors import Distractors, Question, read_question
 from ..tools.attacks.squad_file import Attacked, check_output, summary, write_attacked
+from ..tools.attacks.synonym_swaps import drawn
 from ..tools.attacks.tagging import VERSION as TAGGER
 from ..tools.formats.squad import read_squad
 from ..tools.preprocessing.engines import map_chunks
@@ -35,9 +37,6 @@ def get_parser() -> argparse.ArgumentParser:
     parser = command_parser("evaluate add-distractors", __doc__)
     parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
-    text = "where in the context: before-answer is before the sentence with the answer, random is between any two "
-    text += "sentences, or at an end (default: %(default)s)"
-    parser.add_argument("--position", choices=POSITIONS, default="end", help=text)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N random distractors")
@@ -52,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     check_output(args.squad, args.output)
     attack = {
         "name": "add-distractors",
-        "position": args.position,
+        "position": "end",
         "seed": args.seed,
         "wordnet": wordnet_version(ensure_wordnet()),
         "lemminflect": LEMMINFLECT,
@@ -61,13 +60,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         "sha256": sha256(args.squad),
     }
     skipped = {example.id: "they have no answers" for example in examples if not example.answers}
-    pairs = [pair for pair in zip(examples, articles(examples)) if pair[0].answers]
-    if not pairs:
+    answered = [example for example in examples if example.answers]
+    if not answered:
         raise InputError(f"{args.squad}: no question has an answer; give a labeled file")
-    questions: list[Question] = map_chunks(read_question, pairs, args.workers, "read", "questions")
+    questions: list[Question] = map_chunks(read_question, answered, args.workers, "read", "questions")
     distractors = Distractors(questions)
     attacked: list[Attacked] = []
-    attack_one = partial(_attack, distractors, args.seed, args.position)
+    attack_one = partial(_attack, distractors, args.seed)
     outcomes = map_chunks(attack_one, questions, args.workers, "attack", "questions")
     for question, (result, reason) in zip(questions, outcomes):
         if result is None:
@@ -82,9 +81,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"wrote {args.output}")
 
 
-def _attack(distractors: Distractors, seed: int, position: str, question: Question) -> tuple[Attacked | None, str]:
-    sentence, reason = distractors.sentence(question, seed)
+def _attack(distractors: Distractors, seed: int, question: Question) -> tuple[Attacked | None, str]:
+    example, draws = question.example, count(1)
+    sentence, reason = distractors.sentence(
+        question, lambda items: items[drawn(seed, example.id, next(draws)) % len(items)]
+    )
     if sentence is None:
         return None, reason
-    example = with_sentence(question.example, sentence, position, Draw(seed, f"{question.example.id} position"))
-    return Attacked(example, {"distractor": sentence}), ""
+    attacked = replace(example, context=f"{example.context} {sentence}")
+    return Attacked(attacked, {"distractor": sentence}), ""

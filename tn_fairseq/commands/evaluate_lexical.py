@@ -26,6 +26,8 @@ def get_parser() -> argparse.ArgumentParser:
     add("--swords", type=Path, metavar="FILE", help="substitutes that people judged: a file of SWORDS")
     text = "output of tn-fairseq synonyms build, to compare with --swords"
     add("--synonym-table", nargs="+", type=Path, default=[], metavar="TABLE", help=text)
+    text = "a file for --correction-judge: what would it accept of the tables' synonyms in SWORDS?"
+    add("--judge", type=Path, metavar="CKPT", help=text)
     text = "pairs with similarities, such as SimLex-999.txt"
     add("--word-pairs", nargs="+", type=Path, default=[], metavar="FILE", help=text)
     add("--blimp", type=Path, metavar="FILE", help="pairs of sentences: BLiMP.zip")

@@ -1,8 +1,8 @@
-"""Score fine-tuned checkpoints on attacked data, and on the same data before the attack.
+"""Score checkpoints fine-tuned on SQuAD on attacked questions, and on the same questions before the attack.
 
-    tn-fairseq evaluate robustness SCORES --original DATA --attacked DATA [DATA ...] --output DIR
+    tn-fairseq evaluate robustness SCORES --original FILE --attacked FILE [FILE ...] --output DIR
 
-SCORES is the --output of tn-fairseq evaluate glue or squad, with --keep-checkpoints.
+SCORES is the --output of tn-fairseq evaluate squad, with --keep-checkpoints.
 """
 
 import argparse
@@ -18,11 +18,11 @@ def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = command_parser("evaluate robustness", __doc__)
     add = parser.add_argument
-    add("runs", nargs="+", metavar="SCORES", help="--output of glue or squad, or [NAME=]CHECKPOINT.pt of one run")
-    text = "what was attacked: a file in the format of SQuAD 1.1, or a GLUE folder"
-    add("--original", type=Path, metavar="DATA", help=text)
-    text = "attacked files or folders, or AdvGLUE's dev.json, which needs no --original"
-    add("--attacked", nargs="+", type=Path, required=True, metavar="DATA", help=text)
+    add("runs", nargs="+", metavar="SCORES", help="--output of squad, or [NAME=]CHECKPOINT.pt of one run")
+    text = "what was attacked, in SQuAD 1.1's format"
+    add("--original", type=Path, required=True, metavar="FILE", help=text)
+    text = "output of swap-synonyms or add-distractors"
+    add("--attacked", nargs="+", type=Path, required=True, metavar="FILE", help=text)
     add_comparison_options(parser, paper=True)
     return parser
 

@@ -1,20 +1,14 @@
-"""Swap words for WordNet synonyms in SQuAD or GLUE, to test how robust a fine-tuned model is.
+"""Swap words for WordNet synonyms in SQuAD, to test how robust a fine-tuned model is.
 
     tn-fairseq evaluate swap-synonyms --squad dev-v1.1.json --output dev-swapped.json
-    tn-fairseq evaluate swap-synonyms --glue-dir glue_data --output glue-swapped
 
 This is the attack SwapSynWordNet of the paper's section "Robustness Evaluation". In every text, int(share x words)
 words, at least one and at most --most, become a synonym of the same part of speech. Names, numbers, stop words, words
-of more than 15 senses, and words in phrases of WordNet stay.
+of more than 15 senses, words in phrases of WordNet, and every occurrence of an answer stay.
 
-In SQuAD, every occurrence of an answer stays, too. The output has one paragraph for each question, because answers
-differ. Each question has its "swaps", and the file has the settings as "attack". Questions that cannot be attacked are
-left out and counted.
-
-In GLUE, the sentences of dev.tsv are swapped: both sentences of a pair. All rows, other columns and labels stay.
-attack.json has the settings and the numbers of the changed examples, from 0. CoLA and STS-B cannot be attacked.
-
-The same seed gives the same output with any number of workers.
+The output has one paragraph for each question, because answers differ. Each question has its "swaps", and the file has
+the settings as "attack". Questions that cannot be attacked are left out and counted. The same seed gives the same
+output with any number of workers.
 """
 
 import argparse
@@ -24,19 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, one_line_errors
+from ..core.errors import one_line_errors
 from ..core.files import sha256
 from ..synonyms.inflection import VERSION as LEMMINFLECT
 from ..synonyms.swords import VERDICTS, Target, read_swords
 from ..synonyms.wordnet import ensure_wordnet, wordnet_version
-from ..tools.attacks.glue_files import (
-    ATTACKED,
-    check_folder,
-    choose_tasks,
-    read_dev_files,
-    replace_sentences,
-    write_attacked_glue,
-)
 from ..tools.attacks.squad_file import Attacked, check_output, summary, write_attacked
 from ..tools.attacks.synonym_swaps import (
     INFLECTIONS,
@@ -64,12 +50,10 @@ PLACES = ("context", "question")
 def get_parser() -> argparse.ArgumentParser:
     """The command's options."""
     parser = command_parser("evaluate swap-synonyms", __doc__)
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--squad", type=Path, metavar="FILE", help="questions in SQuAD 1.1's format")
-    source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
-    parser.add_argument("--output", type=Path, required=True, metavar="PATH", help="file, or folder for GLUE")
-    parser.add_argument("--in", dest="place", choices=PLACES, help="what to swap in SQuAD (default: context)")
-    parser.add_argument("--tasks", metavar="NAMES", help=f"some of {','.join(ATTACKED)} (default: all in --glue-dir)")
+    parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
+    text = "what to swap (default: %(default)s)"
+    parser.add_argument("--in", dest="place", choices=PLACES, default="context", help=text)
     text = "share of the words to swap (default: %(default)s)"
     parser.add_argument("--share", type=share, metavar="X", help=text)
     text = "at most N words (default: %(default)s)"
@@ -89,27 +73,18 @@ def get_parser() -> argparse.ArgumentParser:
 
 @one_line_errors()
 def main(argv: Sequence[str] | None = None) -> None:
-    """Attack SQuAD or GLUE, and print what was swapped."""
+    """Swap, and print what was swapped."""
     args = get_parser().parse_args(argv)
-    for flag, value, source in (("--in", args.place, args.squad), ("--tasks", args.tasks, args.glue_dir)):
-        if value and not source:
-            raise InputError(f"{flag} {value}: only for {'SQuAD' if args.glue_dir else 'GLUE'}; omit it")
+    place: str = args.place
     targets = read_swords(args.swords) if args.swords else None
     swapping = Swapping(args.share, args.most, args.inflection, args.senses, args.seed)
-    attack = {"name": "swap-synonyms", **asdict(swapping), "lemminflect": LEMMINFLECT, "tagger": TAGGER}
-    if args.glue_dir:
-        _swap_glue(args, swapping, attack)
-    else:
-        _swap_squad(args, args.place or "context", swapping, attack)
-    print(f"wrote {args.output}")
-    if targets is not None:
-        print(*_judgments(targets), sep="\n")
-
-
-def _swap_squad(args: argparse.Namespace, place: str, swapping: Swapping, attack: dict[str, Any]) -> None:
     examples = read_squad(args.squad)
     check_output(args.squad, args.output)
-    attack |= {
+    attack = {
+        "name": "swap-synonyms",
+        **asdict(swapping),
+        "lemminflect": LEMMINFLECT,
+        "tagger": TAGGER,
         "in": place,
         "wordnet": wordnet_version(ensure_wordnet()),
         "input": args.squad.name,
@@ -130,8 +105,11 @@ def _swap_squad(args: argparse.Namespace, place: str, swapping: Swapping, attack
         record = [[swap.old, swap.new] for swap in text_swaps if not swap.is_article]
         questions.append(Attacked(replace(example, **changes), {"swaps": record}))
     print(*summary(len(questions), skipped), sep="\n")
-    _report(texts, swaps, swapping, args.show)
+    _report(texts, swaps, args.seed, args.show)
     write_attacked(args.output, questions, attack)
+    print(f"wrote {args.output}")
+    if targets is not None:
+        print(*_judgments(targets), sep="\n")
 
 
 def _protected_text(example: SquadExample, place: str) -> Text:
@@ -142,41 +120,12 @@ def _protected_text(example: SquadExample, place: str) -> Text:
     return Text(example.id, text, tuple(sorted(protected)))
 
 
-def _swap_glue(args: argparse.Namespace, swapping: Swapping, attack: dict[str, Any]) -> None:
-    files = [
-        file
-        for task in choose_tasks(args.tasks or "all", args.glue_dir)
-        for file in read_dev_files(args.glue_dir, task)
-    ]
-    check_folder(args.glue_dir, args.output)
-    attack |= {
-        "wordnet": wordnet_version(ensure_wordnet()),
-        "sha256": {file.name: sha256(args.glue_dir / file.name) for file in files},
-    }
-    texts = [
-        Text(f"{file.name} {row} {column}", sentence)
-        for file in files
-        for row, sentences in enumerate(file.sentences)
-        for column, sentence in enumerate(sentences)
-    ]
-    swaps = map_chunks(partial(choose_swaps, swapping), texts, args.workers, "swap", "texts")
-    swapped = iter([apply_swaps(text.text, text_swaps) for text, text_swaps in zip(texts, swaps)])
-    contents, changed = {}, {}
-    for file in files:
-        sentences = [[next(swapped) for _ in old] for old in file.sentences]
-        contents[file.name] = replace_sentences(file, sentences)
-        changed[file.name] = [row for row, (old, new) in enumerate(zip(file.sentences, sentences)) if old != new]
-        print(f"{file.name}: {len(sentences):,} examples, {len(changed[file.name]):,} attacked")
-    _report(texts, swaps, swapping, args.show)
-    write_attacked_glue(args.output, contents, attack, changed)
-
-
-def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], swapping: Swapping, show: int) -> None:
+def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], seed: int, show: int) -> None:
     """Print how many words were swapped, and some texts before and after."""
     attacked = [(text, text_swaps) for text, text_swaps in zip(texts, swaps) if text_swaps]
     words = sum(not swap.is_article for _, text_swaps in attacked for swap in text_swaps)
     print(f"swapped words: {words:,}, {words / max(len(attacked), 1):.1f} in an attacked text")
-    attacked.sort(key=lambda pair: drawn(swapping.seed, pair[0].name, "sample"))
+    attacked.sort(key=lambda pair: drawn(seed, pair[0].name, "sample"))
     for text, text_swaps in attacked[:show]:
         print(f"\n{text.name}")
         for old, new in changed_sentences(text.text, text_swaps):

@@ -37,7 +37,7 @@ def fine_tuning_parser(command: str, description: str | None) -> argparse.Argume
     text = "peak learning rate (default: 3e-4 for small models, 1e-4 base, 5e-5 large)"
     add("--lr", type=_rate, metavar="X", help=text)
     add("--parallel", type=positive, default=1, metavar="N", help="runs at the same time (default: %(default)s)")
-    add("--keep-checkpoints", action="store_true", help="keep the last one of each run, for robustness")
+    add("--keep-checkpoints", action="store_true", help="keep the last one of each run, such as for robustness")
     return parser
 
 

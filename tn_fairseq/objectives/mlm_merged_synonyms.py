@@ -1,8 +1,8 @@
 """Merged synonyms, ``--criterion mlm_merged_synonyms``: a word and its synonyms are one word, for comparison.
 
-It needs a table of groups, such as that of exact synonyms that ``twins`` writes. With merged targets, there are no
-false negatives; with merged inputs as well, the model trains as if the text had no synonyms. Both are upper bounds on
-what an objective can gain.
+It needs a table of groups, such as that of exact synonyms that examples/study/twins.py writes. With merged targets,
+there are no false negatives; with merged inputs as well, the model trains as if the text had no synonyms. Both are
+upper bounds on what an objective can gain.
 """
 
 from dataclasses import dataclass, field
@@ -53,5 +53,7 @@ def first_of_group(synonyms: Tensor) -> Tensor:
     group = torch.cat([own, torch.where(synonyms < 0, own, synonyms)], dim=1)
     first = group.min(dim=1).values
     if not first[group].eq(first.unsqueeze(1)).all():
-        raise InputError("--criterion mlm_merged_synonyms needs a table of groups; make one with tn-fairseq data twins")
+        raise InputError(
+            "--criterion mlm_merged_synonyms needs a table of groups, such as that of examples/study/twins.py"
+        )
     return first

@@ -13,7 +13,6 @@ from functools import partial
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
 
 from ..core import PLUGIN
 from ..core.errors import InputError, first_line
@@ -21,80 +20,58 @@ from ..core.packages import version_of
 
 REINSTALL = "install this package again: pip install '.[fairseq]' in a clone of its repository"
 FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")  # all of them install the package fairseq
-FILES = ("data", "checkpoint", "synonym table", "together")
-NEEDS = {"tn_fairseq": "fairseq", **dict.fromkeys(FILES, "tn_fairseq")}
-
-
-class Dictionary(NamedTuple):
-    """The dictionary that a file belongs to; the fingerprint is None if the file does not record it."""
-
-    size: int
-    fingerprint: str | None
-
-    def __str__(self) -> str:
-        return f"dictionary of {self.size:,} symbols, fingerprint {self.fingerprint[:12] if self.fingerprint else '-'}"
+REMEDIES = {
+    "torch": "pip install --force-reinstall torch",
+    "fairseq": f"pip uninstall --yes {' '.join(FAIRSEQS)}; pip install --no-deps ve-fairseq==0.12.3",
+}
+Read = tuple[int, str | None, str]  # the size and the fingerprint, if it is known, of a file's dictionary; details
 
 
 def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | None) -> bool:
-    """Print all checks, and return whether all succeeded."""
-    checks = {"fairseq": _fairseq, "tn_fairseq": _plugin, "WordNet": _wordnet, "fairseq-train": _command}
-    dictionaries: dict[Path, Dictionary] = {}
-    for name, path, read in zip(FILES, (data, checkpoint, synonym_table), (_data, _checkpoint, _table)):
-        if path is not None:
-            checks[name] = partial(_read, path, read, dictionaries)
+    """Print all checks up to a failed one that the others need, and return whether all succeeded."""
+    checks = {"WordNet": _wordnet, "fairseq-train": _command, "fairseq": _fairseq, "tn_fairseq": _plugin}
+    read: dict[Path, Read] = {}
+    files = {"data": (data, _data), "checkpoint": (checkpoint, _checkpoint), "synonym table": (synonym_table, _table)}
+    checks |= {name: partial(_file, path, reader, read) for name, (path, reader) in files.items() if path is not None}
     if len(checks) > 5:  # several files
-        checks["together"] = partial(_together, dictionaries)
-    failed: set[str] = set()
+        checks["together"] = partial(_together, read)
+    all_succeeded = True
     for name, check in checks.items():
         try:
-            if NEEDS.get(name) in failed:
-                raise InputError(f"not checked, because it needs {NEEDS[name]}")
             with warnings.catch_warnings(), redirect_stderr(StringIO()):
                 warnings.simplefilter("ignore")
                 mark, text = "ok", check()
-        except InputError as error:
-            mark, text = "FAILED", str(error)
         except Exception as error:  # a broken installation can raise anything
-            mark, text = "FAILED", f"{type(error).__name__}: {first_line(error)}; {REINSTALL}"
-        if mark == "FAILED":
-            failed.add(name)
+            reinstall = "" if isinstance(error, InputError) else f"; {REINSTALL}"
+            mark, text, all_succeeded = "FAILED", f"{first_line(error)}{reinstall}", False
         print(f"{mark:7} {name:14} {text}", flush=True)
+        if mark == "FAILED" and name in ("fairseq", "tn_fairseq"):
+            break
     print("python -m torch.utils.collect_env prints the rest: Python, torch, GPUs and versions of packages")
-    return not failed
-
-
-def _import(name: str, remedy: str) -> None:
-    """Import a module; raises InputError with the remedy if that fails, however it fails."""
-    try:
-        import_module(name)
-    except Exception as error:
-        raise InputError(f"cannot be imported ({type(error).__name__}: {first_line(error)}); {remedy}") from None
+    return all_succeeded
 
 
 def _fairseq() -> str:
-    _import("torch", "pip install --force-reinstall torch")
+    for name, remedy in REMEDIES.items():
+        try:
+            import_module(name)
+        except Exception as error:
+            raise InputError(f"{name} cannot be imported ({first_line(error)}); {remedy}") from None
     installed = [name for name in FAIRSEQS if version_of(name)]
-    again = (
-        f"pip uninstall --yes {' '.join(installed)}; pip install --no-deps ve-fairseq==0.12.3"
-        if installed
-        else REINSTALL
-    )
-    _import("fairseq", again)
     if len(installed) > 1:
-        raise InputError(f"{' and '.join(installed)} are installed into the same folder; {again}")
+        raise InputError(f"{' and '.join(installed)} are installed into the same folder; {REMEDIES['fairseq']}")
     return ", ".join(f"{version_of(name)} ({name})" for name in installed) or "not installed by pip"
 
 
 def _plugin() -> str:
     for part in ("fairseq_patches", "criterions", "models", "optim", "tasks"):
-        _import(f"tn_fairseq.{part}", REINSTALL)
+        import_module(f"tn_fairseq.{part}")
     from ..fairseq_patches.replacing import REPLACED
 
     other = [f"{owner.__name__}.{name}" for owner, name, ours in REPLACED if getattr(owner, name) is not ours]
     if other:
         raise InputError(f"another package replaces {', '.join(other)} of fairseq; use this package without it")
-    version = version_of("tn_fairseq") or "not installed by pip"
-    return f"{version}, replaces {len(REPLACED)} functions of fairseq; --user-dir {PLUGIN}"
+    return f"{version_of('tn_fairseq') or 'not installed by pip'}; --user-dir {PLUGIN}"
 
 
 def _wordnet() -> str:
@@ -107,66 +84,57 @@ def _wordnet() -> str:
 
 
 def _command() -> str:
-    executable = shutil.which("fairseq-train")
-    here = Path(sys.executable).parent
+    executable, here = shutil.which("fairseq-train"), Path(sys.executable).parent
     if executable is None or Path(executable).parent.resolve() != here.resolve():
         where = f"is {executable}, of another environment" if executable else "is not on PATH"
         raise InputError(f"{where}; activate this one: source {here / 'activate'}")
     return executable
 
 
-def _read(path: Path, read: Callable[[Path], tuple[Dictionary, str]], dictionaries: dict[Path, Dictionary]) -> str:
-    dictionary, details = read(path)
-    dictionaries[path] = dictionary
-    return f"{path}: {dictionary}; {details}"
+def _file(path: Path, reader: Callable[[Path], Read], read: dict[Path, Read]) -> str:
+    size, fingerprint, details = read[path] = reader(path)
+    return f"{path}: dictionary of {size:,} symbols, fingerprint {(fingerprint or '-')[:12]}; {details}"
 
 
-def _data(path: Path) -> tuple[Dictionary, str]:
+def _data(path: Path) -> Read:
     from ..core.configuration import check_data_folder
     from ..core.dictionary import fingerprint, load_dictionary
 
-    if not path.is_dir():
-        raise InputError(f"{path}: not a folder; name one that tn-fairseq data binarize wrote")
     check_data_folder(path)
-    dictionary = load_dictionary(path / "dict.txt")
-    splits = sorted(file.stem for file in path.glob("*.idx"))
+    dictionary, splits = load_dictionary(path / "dict.txt"), sorted(file.stem for file in path.glob("*.idx"))
     if not splits:
         raise InputError(f"{path}: has no text; run tn-fairseq data binarize again")
-    return Dictionary(len(dictionary), fingerprint(dictionary)), ", ".join(splits)
+    return len(dictionary), fingerprint(dictionary), ", ".join(splits)
 
 
-def _checkpoint(path: Path) -> tuple[Dictionary, str]:
+def _checkpoint(path: Path) -> Read:
     from ..core.checkpoints import load_checkpoint, registered_name, updates_of, word_embeddings
 
     state = load_checkpoint(path)
     embeddings, fingerprint = word_embeddings(state), state["model"].get("dictionary_fingerprint")
     if embeddings is None:
         raise InputError(f"{path}: not a model of this package, nor RoBERTa; name another checkpoint")
-    updates = updates_of(state)
-    known = "unknown" if updates is None else updates
-    details = f"{registered_name(state['cfg']['model'], 'arch')}, {known} updates"
-    recorded = None if fingerprint is None else bytes(fingerprint.tolist()).hex()
-    return Dictionary(len(embeddings), recorded), details
+    details = f"{registered_name(state['cfg']['model'], 'arch')}, updates: {updates_of(state)}"
+    return len(embeddings), None if fingerprint is None else bytes(fingerprint.tolist()).hex(), details
 
 
-def _table(path: Path) -> tuple[Dictionary, str]:
+def _table(path: Path) -> Read:
     from ..core.synonym_table import read_description
 
-    description = read_description(path)
-    size, fingerprint = int(description["dictionary_size"]), description["dictionary_fingerprint"]
-    return Dictionary(size, fingerprint), description.get("source", "source unknown")
+    known = read_description(path)
+    return int(known["dictionary_size"]), known["dictionary_fingerprint"], known.get("source", "source unknown")
 
 
-def _together(dictionaries: dict[Path, Dictionary]) -> str:
+def _together(read: dict[Path, Read]) -> str:
     """Compare the dictionaries of all files with the first."""
-    if len(dictionaries) < 2:
+    if len(read) < 2:
         raise InputError("not compared, because a file above cannot be read")
-    first, *others = dictionaries
+    first, *others = read
     for other in others:
-        known = {dictionaries[path].fingerprint for path in (first, other)} - {None}
-        if dictionaries[first].size != dictionaries[other].size or len(known) > 1:
+        known = {read[path][1] for path in (first, other)} - {None}
+        if read[first][0] != read[other][0] or len(known) > 1:
             raise InputError(
                 f"{first} and {other} have different dictionaries; make data with the tokenizer of the checkpoint, and "
                 "the table from the dict.txt of the data"
             )
-    return f"{' and '.join(map(str, dictionaries))} have the same dictionary"
+    return f"{' and '.join(map(str, read))} have the same dictionary"

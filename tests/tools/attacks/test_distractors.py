@@ -1,44 +1,35 @@
-"""Distractors: fake statements, and where they are in the context."""
+"""Distractors: altered statements, and fake answers of the form of the question's own."""
 
-from dataclasses import replace
+import pickle
 
 import pytest
 
 from tn_fairseq.core.errors import InputError
+from tn_fairseq.tools.attacks.declarative import tokens
 from tn_fairseq.tools.attacks.distractors import (
-    NO_ALTERATION,
-    NO_FAKE_ANSWER,
-    NO_STATEMENT,
-    POSITIONS,
     Distractors,
-    Draw,
-    articles,
+    answer_form,
+    antonyms,
+    name_kind,
+    near_numbers,
     read_question,
-    with_sentence,
 )
+from tn_fairseq.tools.attacks.tagging import tag
 from tn_fairseq.tools.formats.squad import SquadExample
 
 # words that occur twice in the data may replace others
-WORDS = "Are private old small women nitrogen losers private old small women nitrogen losers lost lost known?"
+WORDS = "Are private old small women losers private old small women losers lost lost known?"
+NAMES = "Did Italy and Spain and Italy and Spain see France and France?"
 
 
-def read(question: str, answer: str, others: list[tuple[str, str]], context: str = "It is said that") -> list:
-    """A question of one article, and questions of another article."""
+def attack(question: str, answer: str, *others: tuple[str, str], context: str = "It is said that"):
+    """The distractor of a question, and the reason if there is none, if always the first candidate is chosen."""
     own = SquadExample("own", question, f"{context} {answer}.", ((answer, len(context) + 1),), "Own")
-    rows = [*others, (WORDS, "yes it is")]
+    rows = [*others, (WORDS, "yes it is"), (NAMES, "no it is not")]
     other = [SquadExample(str(n), text, fake, ((fake, 0),), "Other") for n, (text, fake) in enumerate(rows)]
-    return [read_question((example, example.title)) for example in (own, *other)]
-
-
-def attack(question: str, answer: str, *others: tuple[str, str], **options) -> tuple[str | None, str]:
-    questions = read(question, answer, list(others), **options)
-    return Distractors(questions).sentence(questions[0], seed=1)
-
-
-@pytest.fixture
-def first(monkeypatch):
-    """Draw always the first candidate."""
-    monkeypatch.setattr(Draw, "choice", lambda self, items: items[0])
+    questions = list(map(read_question, (own, *other)))
+    made = pickle.loads(pickle.dumps(Distractors(questions)))  # processes get a copy
+    return made.sentence(questions[0], lambda items: items[0])
 
 
 @pytest.mark.parametrize(
@@ -46,86 +37,91 @@ def first(monkeypatch):
     [
         ("What city won in 1880?", "Prague", "What city?", "Chicago", "The city that won in 1876 was Chicago."),
         ("Who won in 1563?", "John", "Who ran?", "Ada King", "Ada King won in 1559."),
+        ("Who left France?", "John", "Who ran?", "Ada King", "Ada King left Italy."),
         ("When did the public museum open?", "1999", "When?", "1850", "The private museum opened in 1850."),
         ("When was the new law made?", "May 3", "When?", "6 June 1850", "The old law was made on 6 June 1850."),
-        ("Where is the large library?", "Rome", "Where is he?", "Paris", "The small library is in Paris."),
         ("Where did the 12 women go?", "Rome", "Where is he?", "Paris", "The 10 women went in Paris."),
         ("How many men died?", "100", "How many?", "38", "The number of women that died was 38."),
         ("How much did the 3 clubs pay?", "$4 million", "How much?", "$7", "What the 2 clubs paid was $7."),
         ("Why did the men leave?", "the rain", "Why?", "the war", "The women left because of the war."),
-        ("How did the 4 men go?", "taking a bus", "How?", "using a car", "The 2 women went by using a car."),
-        ("What causes oxygen?", "the heat", "What?", "the winter", "The winter causes nitrogen."),
-        ("The ship of 1963 sank when?", "1999", "When?", "1950", "The ship of 1959 sank in 1950."),
-        ("What was the name of the 1st ship?", "Tiber", "What?", "Rhine", "The name of the 2nd ship was Rhine."),
+        ("How did the 40 men go?", "a bus", "How?", "a car", "The 36 women went through a car."),
+        ("What was the name of the 10 men?", "a ship", "What?", "the cat", "The name of the 11 women was the cat."),
+        ("In what year did an old ship sink?", "1999", "When?", "1950", "A small ship sank in 1950."),
     ],
 )
-def test_distractors(first, question, answer, other, fake, expected):
+def test_distractors(question, answer, other, fake, expected, monkeypatch):
+    from tn_fairseq.tools.attacks import distractors
+
+    if "an old ship" in question:
+        monkeypatch.setattr(distractors, "antonyms", lambda word, penn: ["small"] if word == "old" else [])
     assert attack(question, answer, (other, fake)) == (expected, "")
 
 
 def test_the_reasons_for_no_distractor():
-    assert attack("Was it good?", "yes", ("Who?", "John")) == (None, NO_STATEMENT)
-    assert attack("Who is he?", "John", ("Who?", "Ada")) == (None, NO_ALTERATION)
-    assert attack("Who won in 1990?", "John", ("How many?", "3")) == (None, NO_FAKE_ANSWER)
+    assert attack("Was it good?", "yes", ("Who?", "John")) == (None, "no rule makes a statement of them")
+    assert attack("Who is he?", "John", ("Who?", "Ada")) == (None, "no word of their statement can be altered")
+    no_fake = (None, "no answer of another article has the form of theirs")
+    assert attack("Who won in 1990?", "John", ("How many?", "3")) == no_fake
+    # neither in the context nor like an answer, and with a meaning of its own
+    for other, context in (("Ann Smith", "He is"), ("Ada King", "Ada King is not"), ("She Ada", "He is")):
+        assert attack("Who won in 1990?", "John Smith", ("Who?", other), context=context) == no_fake
 
 
-def test_a_fake_answer_is_neither_in_the_context_nor_like_an_answer():
-    question = ("Who won in 1990?", "John Smith")
-    assert attack(*question, ("Who?", "Ann Smith"), context="He is") == (None, NO_FAKE_ANSWER)
-    assert attack(*question, ("Who?", "Ada King"), context="Ada King is not") == (None, NO_FAKE_ANSWER)
-    sentence, _ = attack(*question, ("Who?", "Ann Smith"), ("Who?", "Ada King"), ("Who?", "Ida Lee"), context="Ida Lee")
-    assert sentence.startswith("Ada King won in ") and "1990" not in sentence
-
-
-def test_new_words_are_not_in_the_context():
-    numbers = {n for n in range(1980, 2000) if n not in (1990, 1987)}
-    context = " ".join(map(str, sorted(numbers)))
-    assert attack("Who won in 1990?", "John", ("Who?", "Ada"), context=context) == ("Ada won in 1987.", "")
-
-
-def test_draws_depend_on_the_seed_and_the_question_only():
-    first = {key: Draw(*key).choice(range(1000)) for key in ((1, "a"), (2, "a"), (1, "b"))}
-    assert first[1, "a"] == 714 and len(set(first.values())) == 3  # on any machine
-    draw = Draw(1, "a")
-    assert len({draw.choice(range(1000)) for _ in range(5)}) == 5
-
-
-CONTEXT = "Cats sleep. Dogs ran to St. Ives. Birds fly."
-EXAMPLE = SquadExample("1", "Who?", CONTEXT, (("Dogs", 12), ("Ives. Birds", 28), ("Cats", 0)), "Pets")
-QUOTED = SquadExample("1", "Who?", 'Read & Co. (which ran) won. "Cats sleep."', (("Cats", 29),))
-
-
-@pytest.mark.parametrize(
-    ("example", "position", "expected"),
-    [
-        (EXAMPLE, "end", f"{CONTEXT} Mice ran."),
-        (EXAMPLE, "start", f"Mice ran. {CONTEXT}"),
-        (EXAMPLE, "before-answer", "Cats sleep. Mice ran. Dogs ran to St. Ives. Birds fly."),
-        (replace(EXAMPLE, answers=(("Cats", 0),)), "before-answer", f"Mice ran. {CONTEXT}"),
-        (QUOTED, "before-answer", 'Read & Co. (which ran) won. Mice ran. "Cats sleep."'),
-        (replace(EXAMPLE, context="", answers=()), "end", "Mice ran."),
-    ],
-)
-def test_positions(example, position, expected):
-    moved = with_sentence(example, "Mice ran.", position, Draw(1, "1"))
-    assert moved.context == expected
-    assert all(moved.context.startswith(text, start) for text, start in moved.answers)
-    assert replace(moved, context=example.context, answers=example.answers) == example
-    assert [text for text, _ in moved.answers] == [text for text, _ in example.answers]
-
-
-def test_random_positions_are_between_sentences_and_outside_of_answers():
-    found = {with_sentence(EXAMPLE, "Mice ran.", "random", Draw(seed, "1")).context for seed in range(50)}
-    assert found == {with_sentence(EXAMPLE, "Mice ran.", position, Draw(1, "1")).context for position in POSITIONS[:3]}
-
-
-def test_articles_are_known_by_title_or_else_by_context():
-    one, other = replace(EXAMPLE, title=""), replace(EXAMPLE, title="", context="Cats.")
-    assert articles([one, other]) == [CONTEXT, "Cats."]
-    assert articles([EXAMPLE, replace(other, title="Cats")]) == ["Pets", "Cats"]
+def test_no_new_word_is_in_the_context_and_the_kind_of_question_decides():
+    numbers = " ".join(str(n) for n in range(1980, 2000) if n not in (1990, 1987))
+    assert attack("Who won in 1990?", "John", ("Who?", "Ada"), context=numbers) == ("Ada won in 1987.", "")
+    others = [("What city?", "Chicago"), ("Who ran?", "Ida"), ("What city is it?", "Bonn")]
+    assert attack("Who won in 1990?", "John", *others)[0].startswith("Ida won ")
+    assert attack("What king won in 1990?", "John", *others)[0].endswith(" was Bonn.")
 
 
 def test_fake_answers_need_two_articles():
-    questions = read("Who won in 1990?", "John", [])
-    with pytest.raises(InputError, match="at least 2 articles"):
-        Distractors(questions[:1])
+    example = SquadExample("1", "Who won in 1990?", "John", (("John", 0),), "Own")
+    with pytest.raises(InputError, match="give a file with at least 2 articles"):
+        Distractors([read_question(example)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("number", "near"),
+    [
+        ("1880", "1876 1877 1878 1879 1881 1882 1883 1884"),
+        ("4", "2 3 5 6 7 8"),
+        ("100", "110 120 130 140"),
+        ("four", "two three five six seven eight"),
+        ("May", "January February March April June July August September"),
+        *((text, "") for text in ("CO2", "1980s", "1,234", "x", "may", "first")),
+        pytest.param("1" * 5000, "", id="long"),
+    ],
+)
+def test_near_numbers(number, near):
+    # 4 months or numbers before and after
+    assert [one for one in near_numbers(number) if one in near.split()] == near_numbers(number) != [number]
+    assert bool(near_numbers(number)) == bool(near)
+
+
+def test_antonyms_have_the_form_of_the_word():
+    pairs = {("larger", "JJR"): "smaller", ("women", "NNS"): "men", ("public", "JJ"): "private"}
+    assert {pair: antonyms(*pair) for pair in pairs} == {pair: [word] for pair, word in pairs.items()}
+
+
+def test_kinds_of_names():
+    kinds = {"France": "noun.location", "the Rhine": "noun.object", "Albert Einstein": "noun.person"}
+    assert {name: name_kind(name) for name in kinds} == kinds and name_kind("Xyzzy Plughs") == "2 words"
+
+
+@pytest.mark.parametrize(
+    ("form", "texts"),
+    {
+        "year": ["1850"],
+        "date": ["May 3, 1999", "6 June 1850", "May 1850"],
+        "percent": ["26.7%", "60 percent"],
+        "money": ["$4 million", "£15"],
+        "number": ["14,000", "three", "2 million"],
+        "name": ["Denver Broncos", "Chicago", "University of Chicago", "John and Mary"],
+        "noun": ["a private member", "the red book of the king"],
+        "nouns": ["the red books of the king", "red books"],
+        "other": ["", "he won", "slowly", "by taking a bus"],
+    }.items(),
+)
+def test_forms(form, texts):
+    assert {text: answer_form(tokens(text, tag(text))) for text in texts} == dict.fromkeys(texts, form)

@@ -305,10 +305,10 @@ def test_runs_of_another_machine_are_reported_and_not_repeated(finished, tmp_pat
 def test_a_study_of_text_with_exact_synonyms(tmp_path):
     """The report says what each arm recovers of the oracle's gain, and how similar the embeddings of synonyms are."""
     plan = small_plan()
-    plan["sources"] = {}
+    plan["sources"] = {"twins": str(FOLDER / "twins.py")}
     start = plan["starts"]["scratch"]
-    command = "tn-fairseq data twins --data data-bin --destdir twins --share 0.5 --min-count 1"
-    start["prepare"][2:] = [{"output": "twins/dict.txt", "command": command}]
+    command = "python sources/twins --data data-bin --destdir twins --share 0.5 --min-count 1"
+    start["prepare"][2:] = [{"output": "twins/twins.json", "command": command}]
     start["train"] = start["train"].replace("tables/wordnet", "twins/synonyms")
     start |= {"data": "twins", "oracle": "oracle", "updates": 12, "save_every": 12}
     criteria = {"plain": "mlm", "oracle": "mlm_merged_synonyms", "tying": "mlm_synonym_tying"}

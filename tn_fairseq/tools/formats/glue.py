@@ -97,20 +97,18 @@ class Examples:
     broken_rows: int = 0
 
 
-def choose_tasks(
-    names: Sequence[str], there: Container[str], place: str, remedy: str, allowed: Sequence[str] = tuple(TASKS)
-) -> list[GlueTask]:
+def choose_tasks(names: Sequence[str], there: Container[str], place: str, remedy: str) -> list[GlueTask]:
     """The named tasks, each once, or all that are ``there`` if "all" is named.
 
-    Raises InputError, with the ``place`` and the ``remedy``, if one is not ``allowed``, or if one or all are missing.
+    Raises InputError, with the ``place`` and the ``remedy``, if one is not a task, or if one or all are missing.
     """
     if "all" in names:
-        names = [name for name in allowed if name in there]
+        names = [name for name in TASKS if name in there]
         if not names:
-            raise InputError(f"{place}: contains none of {', '.join(allowed)}; {remedy}")
+            raise InputError(f"{place}: contains none of {', '.join(TASKS)}; {remedy}")
     for name in names:
-        if name not in allowed:
-            raise InputError(f"--tasks {name}: not one of the possible tasks; give some of {', '.join(allowed)}")
+        if name not in TASKS:
+            raise InputError(f"--tasks {name}: not one of the possible tasks; give some of {', '.join(TASKS)}")
         if name not in there:
             raise InputError(f"{place}: has no {name}; omit it, or {remedy}")
     return [TASKS[name] for name in dict.fromkeys(names)]

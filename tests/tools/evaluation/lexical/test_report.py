@@ -120,6 +120,14 @@ def test_only_tables(run):
     assert ["by", "spelling", "2", "50.0", "0.0", "50.0", "25.0"] in lines
 
 
+def test_a_judge_of_the_tables(run, checkpoints):
+    _, folder = run(without=("word-pairs", "blimp"), judge=checkpoints["electra"])
+    text = (folder / TEXT).read_text().splitlines()
+    lines = [line.split() for line in text]
+    assert ["judge,", "mine"] in lines and "none 3 100.0 66.7 0.0 33.3 50.0".split() in lines
+    assert all(len(line) <= 120 for line in text)
+
+
 def test_seeds_are_averaged(run, world, tmp_path):
     without = ("synonym-table", "blimp")
     seeds = [world["seeds"] / f"seed{seed}" / "model.pt" for seed in (1, 2, 3)]
@@ -177,6 +185,7 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     # nothing to measure
     assert "nothing to measure; give checkpoints" in refusal(without=("synonym-table",))
     assert "--synonym-table needs --swords" in refusal(without=("swords",))
+    assert "--judge needs --synonym-table" in refusal(bert, judge=bert, without=("synonym-table",))
     without = ("swords", "word-pairs", "blimp", "synonym-table")
     assert "give --swords, --word-pairs or --blimp" in refusal(bert, without=without)
     assert "--word-pairs and --blimp measure checkpoints" in refusal()
@@ -209,6 +218,9 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     # tables and checkpoints
     assert "the table of another dictionary" in refusal(bert, synonym_table=table)
     assert "the model of another dictionary" in refusal(foreign)
+    assert "the model of another dictionary" in refusal(bert, judge=foreign)
+    empty = write_table(tmp_path / "e.safetensors", load_dictionary(world["data"] / "dict.txt"), {"dog": ["cat"]})
+    assert "people have judged no synonym of e" in refusal(bert, judge=bert, synonym_table=empty)
     assert "no such checkpoint" in refusal(tmp_path / "none*.pt")
     assert "list.pt: holds no model" in refusal(tmp_path / "list.pt")
     assert "two checkpoints are named a" in refusal(f"a={bert}", f"a={bert}")

@@ -21,16 +21,17 @@ def run(tmp_path, monkeypatch, capsys):
     """Run the command; return what it printed, the rows by data, checkpoint and measure, and what it read."""
     monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
-    draw, predict_chunk = comparison.draw_comparisons, attacked_predictions.predict_chunk
+    draw, predict_answers = comparison.draw_comparisons, attacked_predictions.predict_answers
 
     def run(*words: object, plots: bool = False, output: str = "report", **options: object):
         predicted: list[str] = []
 
-        def counted(run, predictor, texts, folder):
-            predicted.extend(f"{run}: {' | '.join(one)}" for one in texts)
-            return predict_chunk(run, predictor, texts, folder)
+        def counted(predictor, folder, split, examples):
+            weights = sum(one.sum().item() for one in predictor.model.parameters())  # those of one run
+            predicted.extend(f"{weights}: {one.question} | {one.context}" for one in examples)
+            return predict_answers(predictor, folder, split, examples)
 
-        monkeypatch.setattr(attacked_predictions, "predict_chunk", counted)
+        monkeypatch.setattr(attacked_predictions, "predict_answers", counted)
         # plots take seconds
         monkeypatch.setattr(comparison, "draw_comparisons", draw if plots else lambda rows, *paths: None)
         flags = ["--output", tmp_path / output]
@@ -97,12 +98,12 @@ def test_only_what_is_missing_is_predicted(squad, run_squad):
 def test_an_interrupted_command_resumes(run_squad, tmp_path, monkeypatch):
     _, whole, predicted = run_squad("distractors.json", output="whole")
     monkeypatch.setattr(attacked_predictions, "CHUNK", 14)
-    predict_chunk, done = attacked_predictions.Predictor.predict, []
+    predict_some, done = attacked_predictions.Predictor.predict, []
 
     def interrupted(self, *words):
         if len(done) == 6:
             raise KeyboardInterrupt
-        done.append(predict_chunk(self, *words))
+        done.append(predict_some(self, *words))
         return done[-1]
 
     with (
@@ -152,48 +153,3 @@ def test_files_agree_and_differences_are_those_of_the_values(squad, run_squad, t
     assert [one["settings"] for one in attacks] == [{"placement": "end"}, None]
     assert [(one["examples"], one["total"]) for one in attacks] == [(30, 30), (15, 30)]
     assert len({one["sha256"] for one in attacks}) == 2 and attacks[1]["file"] == str(squad / "half.json")
-
-
-def test_glue_is_scored_on_the_changed_rows(glue, run):
-    printed, rows, predicted = run(
-        glue / "scores", original=glue / "original", attacked=[glue / "swapped"], baseline="plain"
-    )
-    assert {key[0] for key in rows} == {"SST-2 under swapped", "MNLI mismatched under swapped"}
-    assert {key[2] for key in rows} == {"accuracy original", "accuracy attacked", "accuracy drop"}
-    assert len(predicted) == 2 * (2 * 4 + 3)
-    assert (
-        "SST-2 under swapped: 4 of 20 examples" in printed.out
-        and "MNLI mismatched under swapped: 3 of 16 examples" in printed.out
-    )
-    for (data, name, measure), row in rows.items():
-        is_sst = data == "SST-2 under swapped"
-        task, changed, file = ("SST-2", [0, 3, 4, 17], "valid") if is_sst else ("MNLI", [1, 2, 15], "valid1")
-        tsv = {"valid": "dev.tsv", "valid1": "dev_mismatched.tsv"}[file]
-        written = (glue / "scores" / name / task / "seed1" / f"{file}.tsv").read_text().splitlines()[1:]
-        gold = (glue / "original" / task / tsv).read_text().splitlines()[1:]
-        right = [written[number].split("\t")[1] == gold[number].split("\t")[-1] for number in changed]
-        if measure == "accuracy original":
-            assert row["value"] == pytest.approx(100 * sum(right) / len(right))
-        assert (row["baseline"] is None) == (not is_sst or name != "corrected")
-
-
-def test_advglue_is_scored_alone(glue, glue_rows, run, tmp_path):
-    """With the dev data as AdvGLUE's file, the accuracies are those of fine-tuning; its numbers are the Hub's."""
-    number = {"entailment": 0, "neutral": 1, "contradiction": 2, "0": 0, "1": 1}
-    content = {
-        "sst2": [{"idx": n, "label": number[y], "sentence": a} for n, (a, y) in enumerate(glue_rows["SST-2/dev.tsv"])],
-        "rte": [{"sentence1": "noun1", "sentence2": "noun2", "label": 0}],
-    }
-    for key, file in {"mnli": "MNLI/dev_matched.tsv", "mnli-mm": "MNLI/dev_mismatched.tsv"}.items():
-        content[key] = [{"premise": a, "hypothesis": b, "label": number[y]} for a, b, y in glue_rows[file]]
-    (tmp_path / "dev.json").write_text(json.dumps(content))
-    printed, rows, _ = run(glue / "scores", attacked=[tmp_path / "dev.json"], baseline="plain")
-    assert "MNLI under dev: 16 examples" in printed.out and "accuracy drop" not in printed.out
-    assert "RTE under dev: left out, because no run is on RTE" in printed.out
-    assert {key[0] for key in rows} == {f"{data} under dev" for data in ("SST-2", "MNLI", "MNLI mismatched")}
-    for (data, name, measure), row in rows.items():
-        split = "valid1" if data.startswith("MNLI mismatched") else "valid"
-        path = glue / "scores" / name / data.split()[0] / "seed1" / "result.json"
-        assert row["value"] == pytest.approx(json.loads(path.read_text())[split]["accuracy"])
-        assert measure == "accuracy attacked"
-        assert (row["difference"] is None) == ((data, name) != ("SST-2 under dev", "corrected"))

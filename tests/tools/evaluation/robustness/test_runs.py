@@ -17,35 +17,30 @@ def scores(squad, tmp_path) -> Path:
     return copytree(squad / "scores", tmp_path / "scores")
 
 
-def refusal(arguments, tasks=("SQuAD",), baseline=None) -> str:
-    return refused(find_runs, [str(argument) for argument in arguments], tasks, baseline)
+def refusal(arguments, baseline=None) -> str:
+    return refused(find_runs, [str(argument) for argument in arguments], baseline)
 
 
 def test_runs_are_sorted_with_the_baseline_first(scores, squad):
-    assert [str(run) for run in find_runs([str(scores)], ["SQuAD"])] == [
+    assert [str(run) for run in find_runs([str(scores)])] == [
         "corrected SQuAD seed 1",
         "plain SQuAD seed 1",
         "plain SQuAD seed 2",
     ]
-    runs = find_runs([str(scores)], ["RTE", "SQuAD"], "plain")
+    runs = find_runs([str(scores)], "plain")
     assert [str(run) for run in runs] == ["plain SQuAD seed 1", "plain SQuAD seed 2", "corrected SQuAD seed 1"]
-    assert {run.data.folder for run in runs} == {squad / "bin"} and len({run.path for run in runs}) == 3
+    assert {run.data for run in runs} == {squad / "bin"} and len({run.path for run in runs}) == 3
 
 
-def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores, glue):
+def test_a_single_checkpoint_has_a_name_and_the_seed_of_its_flags(scores):
     path = scores / "plain" / "SQuAD" / "seed2" / "checkpoints" / "checkpoint_last.pt"
-    (run,) = find_runs([str(path)], ["SQuAD"])
+    (run,) = find_runs([str(path)])
     assert str(run) == "checkpoints-checkpoint_last SQuAD seed 2"
-    path = glue / "scores" / "corrected" / "MNLI" / "seed1" / "checkpoints" / "checkpoint_last.pt"
-    (run,) = find_runs([f"mine={path}"], ["MNLI"])
-    assert str(run) == "mine MNLI seed 1"
-    assert (run.data.dictionary, run.data.tokenizer) == (glue / "bin/MNLI/input0/dict.txt", glue / "bin/tokenizer")
-    assert "fine-tuned on MNLI, but the attacked data is for SQuAD" in refusal([path])
 
 
 def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsys):
     rmtree(scores / "plain" / "SQuAD" / "seed1" / "checkpoints")
-    assert [run.seed for run in find_runs([str(scores)], ["SQuAD"], "plain")] == [2, 1]
+    assert [run.seed for run in find_runs([str(scores)], "plain")] == [2, 1]
     assert capsys.readouterr().err == f"without a checkpoint, and left out: {scores / 'plain/SQuAD/seed1'}\n"
     for path in scores.glob("*/*/*/checkpoints"):
         rmtree(path)
@@ -53,8 +48,7 @@ def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsy
 
 
 def test_runs_that_cannot_be_measured(scores, tmp_path, squad):
-    assert "contains no runs on SQuAD, whose data is attacked; give the --output" in refusal([scores / "plain"])
-    assert "contains no runs on RTE, QQP, whose" in refusal([scores], ["RTE", "QQP"])
+    assert "contains no runs on SQuAD; give the --output of tn-fairseq evaluate squad" in refusal([scores / "plain"])
     assert "No such file" in refusal([tmp_path / "nowhere"])
     message = "--baseline other: not among the checkpoints, which are named corrected, plain"
     assert refusal([scores], baseline="other") == message
@@ -83,6 +77,4 @@ def test_a_checkpoint_of_pre_training(tmp_path, squad):
     state = torch.load(path)
     state["cfg"]["task"] = {"_name": "electra", "data": "data-bin"}
     torch.save(state, tmp_path / "model.pt")
-    assert "trained with --task electra; give a checkpoint fine-tuned on SQuAD or GLUE" in refusal(
-        [tmp_path / "model.pt"]
-    )
+    assert "trained with --task electra; give a checkpoint fine-tuned on SQuAD" in refusal([tmp_path / "model.pt"])

@@ -7,17 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....core.configuration import check_data_folder
-from ....core.dictionary import load_dictionary
 from ....core.errors import InputError
-from ....core.synonym_table import load_synonym_table
-from ....core.vocabulary import whole_words
-from ....models.loading import Loaded, check_masked_lm, load
+from ....models.loading import Loaded
 from ....objectives.judge import judge_scores
 from ....synonyms.acceptance import judged_synonyms, table_quality
-from ....synonyms.swords import VERDICTS, Target, read_swords
+from ....synonyms.swords import VERDICTS, Target
 from ....tokenizers import load_tokenizer
-from ...reporting.layout import align, cell, percent, table_names
+from ...reporting.layout import align, cell, percent
 from .scoring import Place, batches, max_length
 from .substitution import MAX_CONTEXT, Question, find_questions
 
@@ -31,30 +27,21 @@ kept                 synonyms, judged by people at a target of SWORDS, with at l
 % of all acceptable  percentage of all acceptable one-piece substitutes that are kept"""
 
 
-def judge_report(
-    checkpoint: Path, data: Path, swords: Path, synonym_table: Sequence[Path], encoder_json: Path | None = None
+def judge_text(
+    judge: Loaded, data: Path, targets: Sequence[Target], tables: Mapping[str, Tensor], words: Mapping[int, str]
 ) -> str:
-    """For each table, how many synonyms the judge keeps at each threshold, and what people say about them, as text.
+    """For each table, int32 (V, columns), how many synonyms the judge keeps at each threshold, and what people say.
 
-    ``checkpoint`` is the judge, ``data`` a folder with dict.txt and the tokenizer, and ``encoder_json`` GPT-2's, for a
-    dictionary of numbers. Raises InputError for files that are invalid or do not fit the dictionary, and for a table
-    without synonyms that people have judged.
+    ``data`` is the folder with the tokenizer. Raises InputError for a table without synonyms that people have judged.
     """
-    check_data_folder(data)
-    dictionary = load_dictionary(data / "dict.txt")
-    words = whole_words(dictionary, encoder_json)
-    targets = read_swords(swords)
-    paths = dict(zip(table_names(synonym_table), synonym_table))
-    tables = {name: load_synonym_table(path, dictionary).synonyms for name, path in paths.items()}
     tokenizer = load_tokenizer(data / "tokenizer")
-    questions = find_questions(targets, tokenizer, tokenizer.lookup_table(dictionary), words)
-    judge = load(check_masked_lm(checkpoint, dictionary), data)
+    questions = find_questions(targets, tokenizer, tokenizer.lookup_table(judge.task.source_dictionary), words)
     lines: list[str | list[str]] = []
     for name, table in tables.items():
         scores = score_synonyms(judge, questions, table, words)
         if not scores:
-            raise InputError(f"{swords}: people have judged no synonym of {name}; give another table or data")
-        lines += [name, list(HEADINGS), *threshold_lines(scores, table, targets, words), ""]
+            raise InputError(f"--judge: people have judged no synonym of {name}; give another table or data")
+        lines += [f"judge, {name}", list(HEADINGS), *threshold_lines(scores, table, targets, words), ""]
     return "\n".join([*align(lines), *LEGEND.splitlines()])
 
 

@@ -55,6 +55,7 @@ class LexicalOptions:
     encoder_json: Path | None = None  # GPT-2's, for a dictionary of numbers
     swords: Path | None = None
     synonym_table: Sequence[Path] = ()
+    judge: Path | None = None  # the file for --correction-judge, to compare with people
     word_pairs: Sequence[Path] = ()
     blimp: Path | None = None
     blimp_pairs: int | None = None  # of each of BLiMP's files, by default BLIMP_PAIRS

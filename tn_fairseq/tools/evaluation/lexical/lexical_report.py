@@ -12,13 +12,14 @@ from ....core.dictionary import load_dictionary
 from ....core.errors import InputError
 from ....core.synonym_table import load_synonym_table
 from ....core.vocabulary import whole_words
-from ....models.loading import Checkpoint, find_checkpoints, load
+from ....models.loading import Checkpoint, check_masked_lm, find_checkpoints, load
 from ....synonyms.acceptance import crossings, table_quality
 from ....synonyms.swords import read_swords
 from ...reporting.comparison import comparison_lines, report_files, significant, write_report
 from ...reporting.layout import table_names, write_csv
 from ...reporting.report_folder import list_files, report_folder
 from ..finetuning import check_baseline, default_name, split_name
+from .judged_corrections import judge_text
 from .lexical_measures import (
     BY_PARADIGM,
     NO_TARGET,
@@ -57,12 +58,15 @@ def evaluate_lexical(options: LexicalOptions) -> str:
         raise InputError(f"{options.swords}: {NO_TARGET} of {options.data}; {OTHER_DATA}")
     parts = parts_of(options, vocabulary, tables)
     groups = find_groups(options.checkpoints, dictionary, options.baseline)
+    judge = None if options.judge is None else check_masked_lm(options.judge, dictionary)
 
     with report_folder(options.output, FILES) as folder:
         measured = [measure_group(name, group, parts, options.data) for name, group in groups.items()]
         contexts = {data: item_contexts for part in parts for data, item_contexts in part.contexts.items()}
         rows = checkpoint_rows(measured, options.baseline, contexts)
         blocks = [tables_text(synonym_table_rows)] if synonym_table_rows else []
+        if judge is not None:
+            blocks.append(judge_text(load(judge, options.data), options.data, targets, tables, vocabulary.words))
         if rows:
             shown = [row for row in rows if not row.measure.endswith(BY_PARADIGM)]
             blocks.append("\n".join(comparison_lines(shown)))
@@ -81,6 +85,8 @@ def _check(options: LexicalOptions) -> None:
         raise InputError("nothing to measure; give checkpoints, or --synonym-table with --swords")
     if options.synonym_table and options.swords is None:
         raise InputError("--synonym-table needs --swords, the judgments to compare it with")
+    if options.judge is not None and not options.synonym_table:
+        raise InputError("--judge needs --synonym-table, whose synonyms it accepts or not")
     if options.checkpoints and not (options.swords or options.word_pairs or options.blimp):
         raise InputError("nothing to measure the checkpoints with; give --swords, --word-pairs or --blimp")
     if not options.checkpoints and (options.word_pairs or options.blimp):

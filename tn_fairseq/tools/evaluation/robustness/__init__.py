@@ -1,1 +1,1 @@
-"""Robustness of fine-tuned checkpoints: scores on attacked data, and on the same data before the attack."""
+"""Robustness of checkpoints fine-tuned on SQuAD: scores on attacked questions, and on the same before the attack."""

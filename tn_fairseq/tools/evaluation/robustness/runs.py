@@ -1,7 +1,7 @@
-"""The fine-tuned checkpoints to measure: the finished runs of the commands glue and squad, and single files."""
+"""The fine-tuned checkpoints to measure: the finished runs of the command squad, and single files."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,39 +11,9 @@ from ....core.checkpoints import load_checkpoint, registered_name
 from ....core.configuration import check_data_folder
 from ....core.errors import InputError
 from ....core.files import read_json_object
-from ...formats.glue import TASKS
 from ...preprocessing.writers import LENGTHS
 from ..finetuning import CHECKPOINTS, LAST, RESULT, SETTINGS, check_baseline, name_and_path, read_settings
 from ..squad import SQUAD
-
-
-@dataclass(frozen=True)
-class Data:
-    """The folder of a task's data."""
-
-    task: str
-    folder: Path
-
-    @property
-    def dictionary(self) -> Path:
-        """The dict.txt of the data."""
-        return self.folder / ("dict.txt" if self.task == SQUAD else "input0/dict.txt")
-
-    @property
-    def tokenizer(self) -> Path:
-        """The folder of the data's tokenizer."""
-        return (self.folder if self.task == SQUAD else self.folder.parent) / "tokenizer"
-
-    def lengths(self) -> dict[str, int]:
-        """The options that decided the lengths of the data; empty, for the defaults, if it does not say."""
-        path = self.folder / LENGTHS
-        if not path.exists():
-            return {}
-        again = f"run tn-fairseq data {'squad' if self.task == SQUAD else 'glue'} again"
-        lengths = read_json_object(path, again)
-        if not all(type(value) is int for value in lengths.values()):
-            raise InputError(f"{path}: must hold numbers; {again}")
-        return lengths
 
 
 @dataclass(frozen=True)
@@ -51,33 +21,38 @@ class FineTuned:
     """A fine-tuned checkpoint: the name of the pre-trained one, its data and seed, and fairseq's configuration."""
 
     name: str
-    data: Data
+    data: Path
     seed: int
     path: Path
     cfg: DictConfig
 
-    @property
-    def task(self) -> str:
-        return self.data.task
-
     def __str__(self) -> str:
-        return f"{self.name} {self.task} seed {self.seed}"
+        return f"{self.name} {SQUAD} seed {self.seed}"
 
 
-def find_runs(arguments: Sequence[str], tasks: Collection[str], baseline: str | None = None) -> list[FineTuned]:
-    """The runs on any of ``tasks``: in folders of runs, and files ``CHECKPOINT.pt`` or ``NAME=CHECKPOINT.pt``.
+def lengths_of(data: Path) -> dict[str, int]:
+    """The options that decided the lengths of the data; empty, for the defaults, if it does not say."""
+    path, again = data / LENGTHS, "run tn-fairseq data squad again"
+    lengths = read_json_object(path, again) if path.exists() else {}
+    if not all(type(value) is int for value in lengths.values()):
+        raise InputError(f"{path}: must hold numbers; {again}")
+    return lengths
+
+
+def find_runs(arguments: Sequence[str], baseline: str | None = None) -> list[FineTuned]:
+    """The runs on SQuAD: in folders of runs, and files ``CHECKPOINT.pt`` or ``NAME=CHECKPOINT.pt``.
 
     They are sorted by name, with the ``baseline`` first, and by seed. Says on standard error which finished runs have
-    no checkpoint. Raises InputError if there is nothing to measure, a run is not finished, two have the same name, task
-    and seed, seeds differ in more than the seed, the data is missing, or the baseline is not among the names.
+    no checkpoint. Raises InputError if there is nothing to measure, a run is not finished, two have the same name and
+    seed, seeds differ in more than the seed, the data is missing, or the baseline is not among the names.
     """
     runs: list[FineTuned] = []
     for argument in arguments:
-        places = _in_folder(Path(argument), tasks) if Path(argument).is_dir() else [name_and_path(argument)]
-        runs += [_read(name, path, tasks) for name, path in places]
+        places = _in_folder(Path(argument)) if Path(argument).is_dir() else [name_and_path(argument)]
+        runs += [_read(name, path) for name, path in places]
     names = sorted({run.name for run in runs}, key=lambda name: (name != baseline, name))
     check_baseline(baseline, names)
-    runs.sort(key=lambda run: (names.index(run.name), run.task, run.seed))
+    runs.sort(key=lambda run: (names.index(run.name), run.seed))
     for one, other in zip(runs, runs[1:]):
         if str(one) == str(other):
             raise InputError(
@@ -86,14 +61,11 @@ def find_runs(arguments: Sequence[str], tasks: Collection[str], baseline: str | 
     return runs
 
 
-def _in_folder(folder: Path, tasks: Collection[str]) -> Iterator[tuple[str, Path]]:
+def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
     """The names and the checkpoints of finished runs."""
-    runs = [path.parent for path in sorted(folder.glob(f"*/*/seed*/{SETTINGS}")) if path.parent.parent.name in tasks]
+    runs = [path.parent for path in sorted(folder.glob(f"*/{SQUAD}/seed*/{SETTINGS}"))]
     if not runs:
-        raise InputError(
-            f"{folder}: contains no runs on {', '.join(tasks)}, whose data is attacked; give the --output of "
-            "tn-fairseq evaluate glue or squad"
-        )
+        raise InputError(f"{folder}: contains no runs on {SQUAD}; give the --output of tn-fairseq evaluate squad")
     without = []
     recipes: dict[Path, tuple[Path, object]] = {}
     for run in runs:
@@ -115,20 +87,13 @@ def _in_folder(folder: Path, tasks: Collection[str]) -> Iterator[tuple[str, Path
         print(f"without a checkpoint, and left out: {', '.join(without)}", file=sys.stderr)
 
 
-def _read(name: str, path: Path, tasks: Collection[str]) -> FineTuned:
+def _read(name: str, path: Path) -> FineTuned:
     cfg = OmegaConf.create(load_checkpoint(path)["cfg"], flags={"allow_objects": True})
-    kind, folder = registered_name(cfg.task, "task"), Path(cfg.task.get("data") or "")
-    task = SQUAD if kind == "squad" else folder.name
-    if kind not in ("squad", "sentence_prediction") or task not in (SQUAD, *TASKS):
-        raise InputError(f"{path}: was trained with --task {kind}; give a checkpoint fine-tuned on SQuAD or GLUE")
-    if task not in tasks:
-        raise InputError(
-            f"{path}: fine-tuned on {task}, but the attacked data is for {', '.join(tasks)}; give a checkpoint of "
-            "one of these tasks"
-        )
-    data = Data(task, folder)
-    check_data_folder(folder)
-    for needed in (data.dictionary, data.tokenizer):
+    kind, data = registered_name(cfg.task, "task"), Path(cfg.task.get("data") or "")
+    if kind != "squad":
+        raise InputError(f"{path}: was trained with --task {kind}; give a checkpoint fine-tuned on {SQUAD}")
+    check_data_folder(data)
+    for needed in (data / "dict.txt", data / "tokenizer"):
         if not needed.exists():
             raise InputError(
                 f"{needed}: no such file or folder, but {path} was fine-tuned with it; restore it, or run the command "

@@ -1,11 +1,17 @@
-"""Text with exact synonyms: some words get a twin, a new symbol that replaces the word in a part of its occurrences.
+#!/usr/bin/env python3
+"""Write a text with exact synonyms, to measure what false negatives cost and what an objective can recover.
 
-A word and its twin mean the same, and no context can tell which of them stood there. So the synonym table is exact, and
-every prediction of the other one is a false negative. The original text with the same dictionary is the oracle: a model
-that is trained on it never sees a false negative of this kind.
+    python examples/study/twins.py --data data-bin --destdir twin-bin --share 0.5
+
+Words are drawn at random. Each gets a twin: a new symbol that replaces it in half of its occurrences. No context can
+tell which of both stood there, so the synonym table is exact, and every prediction of the other one is a false
+negative. DIR gets the text with twins, the original text with the same dictionary (DIR/oracle), the table
+(DIR/synonyms.safetensors), and what was done (DIR/twins.json).
 """
 
+import argparse
 import json
+import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,13 +21,13 @@ import numpy as np
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from ...core.dictionary import MASK, load_dictionary, without_mask
-from ...core.errors import InputError
-from ...core.files import write_atomically
-from ...core.synonym_table import rows_to_table, save_synonym_table
-from ...core.vocabulary import whole_words
-from ...data.files import load_sentences
-from .writers import BinaryWriter
+from tn_fairseq.core.dictionary import MASK, load_dictionary, without_mask
+from tn_fairseq.core.errors import InputError, one_line_errors
+from tn_fairseq.core.files import write_atomically
+from tn_fairseq.core.synonym_table import rows_to_table, save_synonym_table
+from tn_fairseq.core.vocabulary import whole_words
+from tn_fairseq.data.files import load_sentences
+from tn_fairseq.tools.preprocessing.writers import BinaryWriter
 
 SENTENCES = 1 << 14  # read at a time
 SUFFIX = "~"  # of a twin's symbol; no tokenizer makes a word that ends with it
@@ -160,3 +166,33 @@ def _write_split(
     with_twins.close()
     original.close()
     return TwinCounts(tokens, int(with_twin), int(replaced))
+
+
+@one_line_errors()
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="DATA_BIN", help="output of tn-fairseq data binarize")
+    add("--destdir", type=Path, required=True, metavar="DIR", help="folder for the output")
+    text = "share of the training text's tokens that have a twin, from 0 to 1"
+    add("--share", type=float, required=True, metavar="S", help=text)
+    text = "share of the occurrences of a word that its twin replaces (default: %(default)s)"
+    add("--occurrences", type=float, default=0.5, metavar="S", help=text)
+    text = "only words that occur at least this often in the training text (default: %(default)s)"
+    add("--min-count", type=int, default=10, metavar="N", help=text)
+    add("--seed", type=int, default=1, metavar="N", help="random seed (default: %(default)s)")
+    args = parser.parse_args(argv)
+    for flag in ("share", "occurrences"):
+        if not 0 <= getattr(args, flag) <= 1:
+            raise InputError(f"--{flag} must be between 0 and 1, not {getattr(args, flag)}")
+    if args.seed < 0:
+        raise InputError(f"--seed must be non-negative, not {args.seed}")
+    logging.getLogger("fairseq.data.data_utils").setLevel(logging.WARNING)  # it names each file that it loads
+    counts = write_twins(args.data, args.destdir, args.share, args.occurrences, args.min_count, args.seed)
+    for split, n in counts.items():
+        print(f"{split}: {n.tokens:,} tokens, {n.with_twin:,} with a twin, {n.replaced:,} replaced by it")
+    print(f"wrote the text with twins to {args.destdir}, with {ORACLE}/, {TABLE} and {REPORT}")
+
+
+if __name__ == "__main__":
+    main()

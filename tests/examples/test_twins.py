@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 import torch
 from files import contents, refused
-from helpers import FAMILIES, prepare_training, write_split
+from helpers import FAMILIES, load_script, prepare_training, write_split
 from scipy.stats import binom
 
-from tn_fairseq.commands.data_twins import main
 from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.synonym_table import load_synonym_table
 from tn_fairseq.data.files import load_sentences
 from tn_fairseq.objectives.mlm_merged_synonyms import first_of_group
-from tn_fairseq.tools.preprocessing import twins
+
+twins = load_script("examples/study/twins.py")
+main = twins.main
 
 
 @pytest.fixture(scope="module")
