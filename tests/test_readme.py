@@ -548,7 +548,6 @@ def test_no_command_is_left_untried():
         "docs/objectives.md": {
             "Objectives",
             "Distill a larger model",
-            "A teacher that has read the text",
             "A judge of corrections",
             "Add your own objective",
         },
