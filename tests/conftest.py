@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import logging
 import os
 import platform
 import sys
@@ -31,6 +32,7 @@ from tn_fairseq.core.dictionary import load_dictionary
 GLIBC = platform.libc_ver()[0] == "glibc"
 # without the folder of an activated environment, so that tests do not depend on one
 os.environ["PATH"] = os.pathsep.join(path for path in os.environ["PATH"].split(os.pathsep) if Path(path) != BIN)
+logging.disable = lambda level=None: None  # commands that tests call in this process would affect later tests
 tqdm.monitor_interval = 0  # a process that is forked while tqdm's thread holds a lock would wait for it forever
 torch.set_num_threads(1)  # more threads are slower at this size, and would change the order of sums
 fairseq_dataclasses.compose = fast(fairseq_dataclasses.compose)
@@ -46,12 +48,6 @@ def return_freed_memory():
         gc.collect()
         gc.freeze()  # what is left, such as modules that the tests imported, stays
         ctypes.CDLL(None).malloc_trim(0)
-
-
-@pytest.fixture
-def keep_logging(monkeypatch) -> None:
-    """Commands that are called in this process disable logging, which would affect later tests."""
-    monkeypatch.setattr("logging.disable", lambda level: None)
 
 
 @pytest.fixture(scope="session")

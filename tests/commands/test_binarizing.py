@@ -258,7 +258,7 @@ def test_a_vocabulary_for_another_language_gets_a_warning(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("more", [[], ["--text-only"], ["--shards", "1"]])
-def test_the_first_sentences_are_shown_as_they_will_be_trained_on(flags, capsys, keep_logging, more):
+def test_the_first_sentences_are_shown_as_they_will_be_trained_on(flags, capsys, more):
     """Control characters are nothing, and the dog is unknown."""
     binarize([*flags["binarize"], *more])
     printed = capsys.readouterr().out.splitlines()

@@ -63,7 +63,6 @@ def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
     benchmark = load_script("examples/benchmark.py")
     for name, value in {"VOCABULARY_SIZE": 200, "BATCH_ROWS": 4, "BATCH_TOKENS": 20_000}.items():
         monkeypatch.setattr(benchmark, name, value)
-    monkeypatch.setattr("logging.disable", lambda level: None)
     output = str(tmp_path / "tiny")
     options = ["--only-batches", "--output", output, "--rounds", "2", "--seconds", "0.01", "--threads", "1"]
     monkeypatch.setattr(sys, "argv", ["benchmark.py", *options])
@@ -90,9 +89,7 @@ def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
         (["--output", "{}/file/name"], "file: File exists; name another folder"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_measured(
-    tmp_path, monkeypatch, capsys, keep_logging, flags, message
-):
+def test_wrong_options_are_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys, flags, message):
     benchmark = load_script("examples/benchmark.py")
     (tmp_path / "file").touch()
     words = ["--output", str(tmp_path / "x"), *(flag.format(tmp_path) for flag in flags)]

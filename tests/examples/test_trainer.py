@@ -20,7 +20,7 @@ PAGE = guide("transformers", "Train in a Trainer")
 
 
 @pytest.fixture
-def corpus(tmp_path, monkeypatch, keep_logging) -> Path:
+def corpus(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "corpus").mkdir()

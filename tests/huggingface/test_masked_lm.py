@@ -46,7 +46,7 @@ def test_predictions_are_those_of_the_imported_checkpoint(released, wordpiece_bi
     )
 
 
-def test_a_folder_is_the_same_teacher_as_the_imported_checkpoint(released, wordpiece_bin, tmp_path, keep_logging):
+def test_a_folder_is_the_same_teacher_as_the_imported_checkpoint(released, wordpiece_bin, tmp_path):
     import_model(released / "bert", wordpiece_bin, tmp_path / "bert.pt", max_positions=128)
     dictionary = read_data_bin(wordpiece_bin)[0]
     table = write_table(tmp_path / "empty.safetensors", dictionary, {})

@@ -22,7 +22,7 @@ from tn_fairseq.tools.analysis.predictions import batches_of, load_split
 from tn_fairseq.tools.analysis.rates import TEACHER
 
 # the tests share training runs
-pytestmark = [pytest.mark.xdist_group("analysis"), pytest.mark.usefixtures("keep_logging")]
+pytestmark = pytest.mark.xdist_group("analysis")
 RATES = {
     "accuracy": "valid_mlm_accuracy",
     "prediction_rate": "valid_false_negative_rate",

@@ -19,7 +19,7 @@ from tokenizers import pre_tokenizers
 from tn_fairseq.__main__ import main
 
 # the world is created once
-pytestmark = [pytest.mark.xdist_group("hostile files"), pytest.mark.usefixtures("keep_logging")]
+pytestmark = pytest.mark.xdist_group("hostile files")
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 LETTERS = {letter: number for number, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
 ASCII = "a pickle in ASCII"

@@ -32,7 +32,6 @@ from tn_fairseq.commands import (
 from tn_fairseq.tools.reporting.comparison import NAME_WIDTH
 from tn_fairseq.tools.reporting.layout import shorten
 
-pytestmark = pytest.mark.usefixtures("keep_logging")
 PLAIN = "plain"
 # a leading dash, quotes, patterns, formats, a precomposed and a combining accent, special characters of shells, YAML
 # and HTML, a newline, and trailing whitespace

@@ -1,7 +1,6 @@
 """Draws of a teacher: their folder, and training with them."""
 
 import json
-import logging
 import random
 import shutil
 import signal
@@ -26,7 +25,6 @@ BERT = [*FAMILIES["bert"].replace("masked_lm", "electra").split(), "--dropout", 
 
 def teach(data, teacher, output, *flags: object) -> DrawnFolder:
     main(["data", "teach", str(data), "--teacher", str(teacher), "--output", str(output), *LENGTH, *map(str, flags)])
-    logging.disable(logging.NOTSET)
     return DrawnFolder.read(output)
 
 
@@ -141,7 +139,7 @@ def test_every_family_trains_on_draws_and_validates_without(family, data_bin, dr
     assert valid["valid_loss"] == valid["valid_nll_loss"] or family == "electra"
 
 
-def test_shards_write_what_one_process_writes(data_bin, teacher, drawn, tmp_path, monkeypatch, keep_logging):
+def test_shards_write_what_one_process_writes(data_bin, teacher, drawn, tmp_path, monkeypatch):
     monkeypatch.setattr(drawn_folder, "SMALLEST", 20)
     monkeypatch.setattr(drawn_folder, "PARTS", 5)
     whole = teach(data_bin, teacher, tmp_path / "whole")
@@ -199,7 +197,7 @@ def test_the_size_is_that_of_the_words(drawn):
     assert total <= 3 * every + 8 * (blocks + 2) + 2 * 128
 
 
-def test_two_folders_of_data_take_turns(data_bin, teacher, tmp_path, keep_logging):
+def test_two_folders_of_data_take_turns(data_bin, teacher, tmp_path):
     other = write_data_bin(tmp_path / "other", sentences=200)
     both = f"{data_bin}:{other}"
     command = ["data", "teach", both, "--teacher", str(teacher), "--output", str(tmp_path / "draws"), *LENGTH]
@@ -246,7 +244,7 @@ def test_other_text_and_damaged_folders_are_refused(data_bin, drawn, teacher, tm
     assert "draws.json: has no valid 'symbols'" in error(folder=copy) or "has no valid" in error(folder=copy)
 
 
-def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkeypatch, capsys, keep_logging):
+def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkeypatch, capsys):
     def error(*flags: object, output=tmp_path / "new") -> str:
         words = ["data", "teach", data_bin, "--teacher", teacher, "--output", output, *LENGTH, *flags]
         return refused(main, list(map(str, words)))

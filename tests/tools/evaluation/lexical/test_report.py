@@ -48,7 +48,6 @@ def world(english, tmp_path_factory) -> dict[str, Path]:
 @pytest.fixture
 def run(world, tmp_path, monkeypatch, capsys):
     """Run the command with all data unless ``without``; return what it printed and its files."""
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
 
     draw = comparison.draw_comparisons

@@ -19,7 +19,6 @@ CSV, JSON, TEXT = (f"robustness.{suffix}" for suffix in ("csv", "json", "txt"))
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
     """Run the command; return what it printed, the rows by data, checkpoint and measure, and what it read."""
-    monkeypatch.setattr("logging.disable", lambda level: None)  # it would affect later tests
     monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
     draw, predict_answers = comparison.draw_comparisons, attacked_predictions.predict_answers
 
