@@ -113,6 +113,7 @@ def read_tokenizer_json(path: Path, content: bytes, files: dict[str, bytes]) -> 
     except Exception as error:  # the library raises plain Exception
         raise InputError(f"{path}: not a tokenizer.json ({first_line(error)}); save the tokenizer again") from None
     pieces = dict(sorted((index, piece) for piece, index in backend.get_vocab(with_added_tokens=True).items()))
+    ordered = by_id(pieces, path)  # before the library writes it, which takes 4 bytes for each id
     names = _special_names(path.parent, set(pieces.values()))
     special_ids = find_special_ids(pieces, names, path)
     symbols = find_symbols(pieces, special_ids, path)
@@ -125,7 +126,7 @@ def read_tokenizer_json(path: Path, content: bytes, files: dict[str, bytes]) -> 
     if isinstance(backend.normalizer, normalizers.BertNormalizer):
         description += ", uncased" if backend.normalizer.lowercase else ", cased"
     files = {"tokenizer.json": content, **files}
-    return FastTokenizer(description, files, by_id(pieces, path), special_ids, symbols, backend)
+    return FastTokenizer(description, files, ordered, special_ids, symbols, backend)
 
 
 def _special_names(folder: Path, pieces: set[str]) -> dict[str, str]:
