@@ -248,9 +248,8 @@ def test_exact_sums_do_not_depend_on_the_order_of_additions():
     cumulative = corruption.exact_cumsum(probabilities)
     backwards = corruption.exact_cumsum(probabilities.flip(-1))
     assert torch.equal(cumulative[:, -1], backwards[:, -1])
-    assert torch.equal(cumulative, cumulative.round()) and cumulative.max() > 2.0**39  # integers
-    in_units = torch.full_like(cumulative, 2.0**40)
-    torch.testing.assert_close(cumulative / in_units, probabilities.double().cumsum(-1), atol=1e-7, rtol=0)
+    assert cumulative.dtype == torch.int64 and cumulative.max() > 2.0**39
+    torch.testing.assert_close(cumulative / torch.tensor(2.0**40, dtype=torch.float64), probabilities.double().cumsum(-1), atol=1e-7, rtol=0)
 
 
 def test_apples_gpus_which_have_no_float64_get_their_draws_from_the_cpu():

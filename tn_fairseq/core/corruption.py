@@ -191,7 +191,7 @@ def _invert(probabilities: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
 
     (N, K), (N, 1) in [0, 1) -> 2 x (N, 1).
     """
-    cumulative = exact_cumsum(probabilities)
+    cumulative = exact_cumsum(probabilities).double()
     # the probabilities sum to 1 only up to rounding: scale to the actual sum
     thresholds = uniform * cumulative[:, -1:]
     indices = torch.searchsorted(cumulative, thresholds, right=True).clamp_(max=probabilities.size(1) - 1)
@@ -201,11 +201,11 @@ def _invert(probabilities: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def exact_cumsum(probabilities: Tensor) -> Tensor:
-    """Running sums of probabilities that do not depend on the order of additions: (N, K) -> (N, K), float64.
+    """Running sums of probabilities that do not depend on the order of additions: (N, K) -> (N, K), in units, int64.
 
     On a GPU, the order of additions varies from run to run, and so does rounding. Sums of integers are exact.
     """
-    return (probabilities * _UNITS).long().cumsum(dim=-1).double()
+    return (probabilities * _UNITS).long().cumsum(dim=-1)
 
 
 def take_masked(values: Tensor, masked_tokens: Tensor, masked_indices: Optional[Tensor] = None) -> Tensor:

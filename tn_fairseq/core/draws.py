@@ -49,7 +49,7 @@ def draw(logits: Tensor, uniform: Tensor) -> Draws:
     for some, numbers in zip(logits.detach().split(rows), uniform.to(logits.device).split(rows)):
         cumulative = exact_cumsum(torch.softmax(some.float(), dim=1))
         # the probabilities sum to 1 only up to rounding: scale to the actual sum
-        drawn.append(torch.searchsorted(cumulative, numbers * cumulative[:, -1:], right=True).cpu())
+        drawn.append(torch.searchsorted(cumulative, (numbers * cumulative[:, -1:]).long(), right=True).cpu())
     words = torch.cat(drawn).clamp_(max=logits.size(1) - 1).sort(dim=1).values.numpy()  # NaN can draw any word
     is_first = np.ones_like(words, dtype=bool)
     is_first[:, 1:] = words[:, 1:] != words[:, :-1]

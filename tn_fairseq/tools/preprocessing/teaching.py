@@ -6,6 +6,8 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,24 +90,30 @@ def teach(options: TeachOptions) -> str:
     bits = forward = 0.0
     start = time.monotonic()
     with tqdm(total=tokens, unit=" tokens", unit_scale=True, desc="Reading", disable=None) as bar:
-        for version, number in left:
-            blocks, dataset = drawn.blocks_of(version, number), datasets[version - 1]
+        for version, keys in groupby(left, key=itemgetter(0)):
+            dataset = datasets[version - 1]
             dataset.set_epoch(version)
+            batches = [
+                (number, list(blocks[i : i + size]))
+                for number, blocks in ((number, drawn.blocks_of(version, number)) for _, number in keys)
+                for i in range(0, len(blocks), size)
+            ]
             loader = DataLoader(
                 dataset,
-                batch_sampler=[list(blocks[i : i + size]) for i in range(0, len(blocks), size)],
+                batch_sampler=[blocks for _, blocks in batches],
                 collate_fn=dataset.collater,
                 num_workers=options.num_workers,
             )
-            readings = []
-            for batch in loader:
-                readings.append(read(model, batch, drawn, version, device, options.bf16))
-                bar.update(batch["ntokens"])
-            draws, positions, some_bits, some_right, some_seconds = zip(*readings)
-            drawn.write(version, number, np.concatenate(positions), Draws(*map(np.concatenate, zip(*draws))))
-            words += sum(len(some.words) for some in draws)
-            masked += sum(int(some.sum()) for some in positions)
-            bits, right, forward = bits + sum(some_bits), right + sum(some_right), forward + sum(some_seconds)
+            for number, of_part in groupby(zip(batches, loader), key=lambda pair: pair[0][0]):
+                readings = []
+                for _, batch in of_part:
+                    readings.append(read(model, batch, drawn, version, device, options.bf16))
+                    bar.update(batch["ntokens"])
+                draws, positions, some_bits, some_right, some_seconds = zip(*readings)
+                drawn.write(version, number, np.concatenate(positions), Draws(*map(np.concatenate, zip(*draws))))
+                words += sum(len(some.words) for some in draws)
+                masked += sum(int(some.sum()) for some in positions)
+                bits, right, forward = bits + sum(some_bits), right + sum(some_right), forward + sum(some_seconds)
     seconds = time.monotonic() - start
     lines = []
     if masked:
