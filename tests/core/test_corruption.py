@@ -249,7 +249,9 @@ def test_exact_sums_do_not_depend_on_the_order_of_additions():
     backwards = corruption.exact_cumsum(probabilities.flip(-1))
     assert torch.equal(cumulative[:, -1], backwards[:, -1])
     assert cumulative.dtype == torch.int64 and cumulative.max() > 2.0**39
-    torch.testing.assert_close(cumulative / torch.tensor(2.0**40, dtype=torch.float64), probabilities.double().cumsum(-1), atol=1e-7, rtol=0)
+    torch.testing.assert_close(
+        cumulative / torch.tensor(2.0**40, dtype=torch.float64), probabilities.double().cumsum(-1), atol=1e-7, rtol=0
+    )
 
 
 def test_apples_gpus_which_have_no_float64_get_their_draws_from_the_cpu():
