@@ -13,6 +13,7 @@ import pytest
 import torch
 from helpers import CRITERIA, FAMILIES, FEWER_RUNS, PAPER, RUNS, Run, run_command, training_flags, write_data_bin
 
+from tn_fairseq.__main__ import main
 from tn_fairseq.core.checkpoints import load_checkpoint
 
 pytestmark = pytest.mark.xdist_group("workers")
@@ -214,6 +215,11 @@ def test_two_workers_train_the_other_criteria(data, synonym_table, teacher, tmp_
     every = every_criterion(synonym_table, teacher, updates=2)
     runs = {f"{family}.{name}": every[f"{family}.{name}"] for family, name in FEWER_RUNS if name not in PAPER}
     assert {name.partition(".")[2] for name in runs} == {*CRITERIA} - {*PAPER}
+    words = ["data", "teach", data, "--teacher", teacher, "--output", tmp_path / "draws", "--tokens-per-sample", 32]
+    main([str(word) for word in words])
+    of_bert = [*FAMILIES["bert"].replace("masked_lm", "electra").split(), "--tokens-per-sample", 32, "--mask-seed", 1]
+    of_bert += ["--criterion", "mlm_distillation", "--distillation-draws", tmp_path / "draws", "--max-update", 2]
+    runs["draws"] = [*of_bert, "--synonym-table", synonym_table, "--dropout", 0, "--attention-dropout", 0]
     check_same(by_torchrun, 2, data, runs, tmp_path)
 
 
