@@ -97,7 +97,8 @@ def teach(options: TeachOptions) -> str:
             dataset.set_epoch(version)
             batches = [
                 (number, list(blocks[i : i + size]))
-                for number, blocks in ((number, drawn.blocks_of(version, number)) for _, number in keys)
+                for _, number in keys
+                for blocks in [drawn.blocks_of(version, number)]
                 for i in range(0, len(blocks), size)
             ]
             loader = DataLoader(
@@ -161,7 +162,7 @@ def read(
     rows, columns = np.divmod(indices.numpy(), shape[1])
     seed = drawn.header["options"]["mask_seed"]
     draws = draw(logits, uniform_for_draws(seed, version, batch["id"].numpy()[rows], columns, drawn.draws))
-    some, right_words = logits[::SCORED], gold[::SCORED]
-    bits = -log_probabilities(some, right_words.unsqueeze(1)).sum().item() / math.log(2)
-    right = int(some.argmax(dim=1).eq(right_words).sum())
-    return Reading(draws, np.bincount(rows, minlength=shape[0]), len(some), bits, right, seconds)
+    logits, gold = logits[::SCORED], gold[::SCORED]
+    bits = -log_probabilities(logits, gold.unsqueeze(1)).sum().item() / math.log(2)
+    right = int(logits.argmax(dim=1).eq(gold).sum())
+    return Reading(draws, np.bincount(rows, minlength=shape[0]), len(gold), bits, right, seconds)
