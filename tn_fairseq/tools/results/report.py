@@ -1,0 +1,87 @@
+"""The three files of every report: the table, the comparisons as CSV, and the page."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+
+from ...core.files import publish, write_folder
+from . import plot
+from .measures import GROUPS, measure_of
+from .show import Table, sentence, tables
+from .table import write_table
+
+TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
+FILES = {
+    PAGE: "the page: figures and plots",
+    COMPARISONS: "each measure with its interval and its difference from the baseline",
+    TABLE: "all values, a row for each",
+}
+
+
+@dataclass
+class Section:
+    """A part of a page: a title, paragraphs, a list, plots as SVG with their captions, and tables."""
+
+    title: str = ""
+    level: int = 2
+    paragraphs: Sequence[str] = ()
+    bullets: Sequence[str] = ()
+    plots: Mapping[str, str] = field(default_factory=dict)  # caption -> SVG
+    tables: Sequence[Table] = ()
+
+
+def sections_of(comparisons: pd.DataFrame, level: int = 2) -> Iterator[Section]:
+    """A section for each group of measures, with a plot of all that are no details, and their tables."""
+    if comparisons.empty:
+        return
+    arms = list(dict.fromkeys(comparisons["arm"]))
+    measures = comparisons["measure"].map(measure_of)
+    for group, note in GROUPS.items():
+        rows = comparisons[[measure.group == group for measure in measures]]
+        if rows.empty:
+            continue
+        drawn = plot.forest(rows[[not measure_of(name).detail for name in rows["measure"]]], arms)
+        plots = {"Lines are 95% intervals.": drawn} if drawn else {}
+        yield Section(sentence(group), level, [note], plots=plots, tables=list(tables(rows)))
+
+
+def page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
+    """A page of HTML without a network."""
+    environment = Environment(loader=PackageLoader(__package__, "."), autoescape=True, trim_blocks=True)
+    return environment.get_template("page.html.jinja").render(title=title, lead=lead, sections=sections)
+
+
+@contextmanager
+def report_folder(output: Path, files: Mapping[str, str]) -> Iterator[Path]:
+    """Yield a folder to write the files of a report to, and move them into ``output`` together at the end.
+
+    ``files`` says what each file contains, and the last one must be written. Raises InputError for an output that
+    cannot be written.
+    """
+    with write_folder(output, "--output") as folder:
+        yield folder
+        # delete the files of an earlier report, so that two reports do not mix
+        publish(folder, output, last=list(files)[-1], old=[output / name for name in files])
+
+
+def write_report(
+    folder: Path,
+    table: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    html: str,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write FILES to a folder; ``about`` is what the table was made from."""
+    write_table(table, folder / TABLE, about)
+    comparisons.to_csv(folder / COMPARISONS, index=False, float_format="%.7g", lineterminator="\n")
+    (folder / PAGE).write_text(html, encoding="utf-8")
+
+
+def list_files(output: Path, files: Mapping[str, str]) -> str:
+    """A line for each file of the report that was written."""
+    return "\n".join(f"  {output / name}  {what}" for name, what in files.items() if (output / name).exists())

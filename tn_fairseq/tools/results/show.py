@@ -1,0 +1,254 @@
+"""Comparisons as tables: for a terminal, for Markdown, and for a page. Nothing else formats a number."""
+
+import math
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup, escape
+
+from .compare import KEY, clear
+from .measures import GROUPS, Measure, measure_of
+
+WIDTH = 120  # of a terminal
+NAME_WIDTH = 30
+Row = Mapping[str, Any]
+LEGEND = {
+    "n": "seeds",
+    "items": "what was measured: examples, targets, or pairs of words or sentences",
+    "±": "half the width of the 95% interval",
+    "sd": "standard deviation over the seeds",
+    "best": "the best seed",
+    "difference": "from the baseline",
+    "p": "two-sided p value of the difference",
+    "Holm": "the same after Holm's correction for all differences of a group of measures",
+    "could see": "the smallest true difference that would have been found with a probability of 80%",
+    "seeds for 1.0": "seeds on each side for a two-sided 5% t test to find a true difference of 1.0 with power 0.8",
+}
+
+
+@dataclass
+class Table:
+    """A table of texts, with its caption and a note below it."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    note: str = ""
+
+
+def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """All comparisons for a terminal of 120 columns, with a legend, notes, and what remains after Holm's correction."""
+    shown = [heading for heading in COLUMNS if any(COLUMNS[heading](row) != "" for row in _rows(comparisons))]
+    lines: list[str | list[str]] = [["", *shown]]
+    for (title, _), rows in _by_measure(comparisons):
+        lines.append(shorten(title, WIDTH))
+        lines += [
+            [f"  {shorten(row['arm'], NAME_WIDTH)}", *(COLUMNS[one](row) or "-" for one in shown)] for row in rows
+        ]
+    legend = [[heading, LEGEND[heading]] for heading in ("±", *shown) if heading in LEGEND]
+    about = {measure.titled("", ""): measure.note for measure in _measures(comparisons) if measure.note}
+    blocks = [align(lines, width=WIDTH), align([*legend, *map(list, about.items())], left=(0, 1))]
+    blocks.append([line for note in (*notes, significant(comparisons)) for line in textwrap.wrap(note, WIDTH)])
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def tables(comparisons: pd.DataFrame) -> Iterator[Table]:
+    """A table for a page for each measure: the mean of each arm, and its difference with the interval."""
+    for (title, measure), rows in _by_measure(comparisons):
+        shown = [heading for heading in COLUMNS if any(COLUMNS[heading](row) != "" for row in rows)]
+        better = {1: ", more is better", -1: ", less is better", 0: ""}[measure.better]
+        body = [
+            [row["arm"], *(_marked(row, measure, COLUMNS[one](row), one == "difference") or "-" for one in shown)]
+            for row in rows
+        ]
+        yield Table(["", *shown], body, sentence(title) + better, measure.note)
+
+
+def wide(comparisons: pd.DataFrame, markdown: bool = False) -> Table:
+    """A row for each measure and a column for each arm: the baseline's mean, and differences with half an interval.
+
+    A difference is in bold if its interval excludes zero, and on a page green if it is better and red if it is worse.
+    """
+    arms = list(dict.fromkeys(comparisons["arm"]))
+    body = []
+    for (title, measure), rows in _by_measure(comparisons):
+        by_arm = {row["arm"]: row for row in rows}
+        body.append([title, *(short(by_arm.get(arm), measure, markdown) for arm in arms)])
+    return Table(["", *arms], body)
+
+
+def short(row: Row | None, measure: Measure, markdown: bool = False) -> str:
+    """The mean of a baseline, or the difference of another arm with half of its interval."""
+    if row is None:
+        return "-"
+    if math.isnan(row["difference"]):
+        return number(row, "value")
+    text = COLUMNS["difference"](row)
+    if markdown:
+        return f"**{text}**" if clear(row) else text
+    return _marked(row, measure, text, True)
+
+
+def markdown(table: Table) -> list[str]:
+    """A table as lines of Markdown; the numbers are on the right."""
+    head = [f"| {' | '.join(table.header)} |", "| --- " + "| ---: " * (len(table.header) - 1) + "|"]
+    return head + [f"| {' | '.join(row)} |" for row in table.rows]
+
+
+def significant(comparisons: pd.DataFrame) -> str:
+    """Which differences remain after Holm's correction; empty if nothing was tested."""
+    tested = comparisons[comparisons["holm"].notna()]
+    if tested.empty:
+        return ""
+    named = [f"{row['arm']}, {title_of(row)}" for row in _rows(tested) if row["holm"] < 0.05]
+    return (
+        f"After Holm's correction for all measures and arms of a group, {len(named)} of {len(tested)} differences are "
+        f"significant{': ' if named else ''}{'; '.join(named)}."
+    )
+
+
+def findings(comparisons: pd.DataFrame) -> Iterator[str]:
+    """In sentences: what is clear for each arm, how much of it is chance, and what the margins say."""
+    tested = comparisons[comparisons["difference_low"].notna()]
+    for arm, arm_rows in tested.groupby("arm", sort=False):
+        rows = [row for row in _rows(arm_rows) if measure_of(row["measure"]).better]
+        parts = [
+            f"{word} on {', '.join(names)}"
+            for word in ("better", "worse")
+            if (names := [title_of(row, unit=False) for row in rows if verdict(row) == word])
+        ]
+        rest = sum(not verdict(row) for row in rows)
+        if rows:
+            yield f"{arm}: {'; '.join([*parts, f'no clear difference on {rest} of {len(rows)} measures'])}."
+    if len(tested):
+        yield (
+            f"{sum(map(clear, _rows(tested)))} of {len(tested)} intervals exclude zero. If no arm had any effect, "
+            f"about {0.05 * len(tested):.1f} would, because each is a 95% interval. Many measures are related."
+        )
+    if text := significant(comparisons):
+        yield text
+    with_margin = comparisons[comparisons["equivalent"].notna()]
+    for title, rows in _by_measure(with_margin):
+        excluded = ", ".join(row["arm"] for row in rows if row["equivalent"]) or "no arm"
+        margin, arms = rows[0]["margin"], ", ".join(row["arm"] for row in rows)
+        yield (
+            f"{title[0]}: a difference larger than {margin:g} is excluded for {excluded}; tested: {arms} (two "
+            "one-sided 5% tests)."
+        )
+
+
+def verdict(row: Row) -> str:
+    """``better`` or ``worse`` if a difference is clear and the measure has a good direction, else an empty string."""
+    better = measure_of(row["measure"]).better
+    if not clear(row) or not better:
+        return ""
+    return "better" if row["difference"] * better > 0 else "worse"
+
+
+def title_of(row: Row, unit: bool = True) -> str:
+    """What a row is about."""
+    return measure_of(row["measure"]).titled(row["data"], row["part"], unit)
+
+
+def decimals(unit: str, value: float) -> int:
+    """Decimal places of a measure of about this size: updates are integers, and losses and small shares need more."""
+    if unit == "updates":
+        return 0
+    if unit == "%" and 0 < abs(value) < 0.01:
+        return 5
+    return 2 if abs(value) >= 1 and unit != "bits" else 3
+
+
+def number(row: Row, column: str, low: str = "", high: str = "", signed: bool = False) -> str:
+    """A number of a row with half the width of its interval; empty if it is unknown."""
+    if math.isnan(row[column]):
+        return ""
+    places = decimals(measure_of(row["measure"]).unit, row["value"])
+    while clear(row) and not round(row["difference"], places):  # a clear difference is not shown as zero
+        places += 1
+    zero = "z" if signed else ""  # +0.00, not -0.00
+    text = f"{row[column]:{'+' if signed else ''}{zero},.{places}f}".replace("-", "\u2212")
+    if low and not math.isnan(row[low]):
+        text += f" ± {(row[high] - row[low]) / 2:,.{places}f}"
+    return text
+
+
+def _count(column: str) -> Any:
+    return lambda row: "" if math.isnan(row[column]) else f"{int(row[column]):,}"
+
+
+def _p(column: str) -> Any:
+    return lambda row: "" if math.isnan(row[column]) else "<0.001" if row[column] < 0.001 else f"{row[column]:.3f}"
+
+
+# heading -> text of a row, empty if it has no value
+COLUMNS: dict[str, Any] = {
+    "n": _count("seeds"),
+    "items": _count("items"),
+    "value": lambda row: number(row, "value", "low", "high"),
+    "sd": lambda row: number(row, "sd"),
+    "median": lambda row: number(row, "median"),
+    "best": lambda row: number(row, "best"),
+    "difference": lambda row: number(row, "difference", "difference_low", "difference_high", signed=True),
+    "p": _p("p"),
+    "Holm": _p("holm"),
+    "could see": lambda row: number(row, "detectable"),
+    "seeds for 1.0": _count("seeds_needed"),
+}
+
+
+def _marked(row: Row, measure: Measure, text: str, is_difference: bool) -> str:
+    if not (is_difference and text and clear(row)):
+        return text
+    return Markup('<b class="{}">{}</b>').format(verdict(row), escape(text))
+
+
+def _rows(comparisons: pd.DataFrame) -> list[Row]:
+    return comparisons.to_dict("records")
+
+
+def _measures(comparisons: pd.DataFrame) -> list[Measure]:
+    return list(dict.fromkeys(map(measure_of, comparisons["measure"])))
+
+
+def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure], list[Row]]]:
+    """The title of each measure with its unit, the measure, and the rows of its arms, in the order of the groups."""
+    names = list(GROUPS)
+    order = comparisons["measure"].map(lambda name: names.index(measure_of(name).group))
+    ordered = comparisons.loc[order.sort_values(kind="stable").index]
+    for (_, data, name, part), rows in ordered.groupby(KEY, sort=False):
+        yield (measure_of(name).titled(data, part), measure_of(name)), _rows(rows)
+
+
+def sentence(text: str) -> str:
+    """The text with a capital."""
+    return text[:1].upper() + text[1:]
+
+
+def align(lines: Sequence[str | Sequence[str]], left: Collection[int] = (0,), width: int | None = None) -> list[str]:
+    """Align the columns of tables: a string is a line by itself, a list of strings has one cell for each column.
+
+    The columns in ``left`` are aligned to the left, all others to the right. If lines would be longer than ``width``,
+    the start of the cells in the first column is cut.
+    """
+    cells = [line for line in lines if not isinstance(line, str)]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    if width is not None and widths:
+        widths[0] = min(widths[0], width - sum(2 + other for other in widths[1:]))
+
+    def joined(line: Sequence[str]) -> str:
+        padded = [
+            text.ljust(size) if column in left else text.rjust(size)
+            for column, (text, size) in enumerate(zip([shorten(line[0], widths[0]), *line[1:]], widths))
+        ]
+        return "  ".join(padded).rstrip()
+
+    return [line if isinstance(line, str) else joined(line) for line in lines]
+
+
+def shorten(path: str, width: int) -> str:
+    """Cut the start of ``path`` if it is longer than ``width`` characters."""
+    return path if len(path) <= width else "…" + path[len(path) - width + 1 :]
