@@ -1,15 +1,25 @@
-"""The plan of a study: a YAML file, read with OmegaConf and checked before anything runs."""
+"""The plan of a study: a YAML file, whose interpolations OmegaConf resolves and whose settings pydantic checks."""
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
+from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
-from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import ConfigKeyError, OmegaConfBaseException, ValidationError
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 from yaml import YAMLError
 
 from ...core import PLUGIN
@@ -17,24 +27,6 @@ from ...core.errors import InputError, first_line
 from ...core.files import read_text
 
 ELSEWHERE = "elsewhere"  # the only measure that a start can have several times: elsewhere_NAME for each text
-# what the study can measure, and whether it needs flags
-MEASURES = {
-    "logs": False,
-    "rates": True,
-    ELSEWHERE: True,
-    "lexical": True,
-    "glue": True,
-    "squad": True,
-    "robustness": True,
-    "cost": False,
-}
-# settings that not all measures have
-ONLY_OF = {
-    "flags": [kind for kind, needs_flags in MEASURES.items() if needs_flags],
-    **dict.fromkeys(("seeds", "prepare"), [kind for kind in MEASURES if kind != "logs"]),
-    **dict.fromkeys(("levels", "window"), ["logs"]),
-    **dict.fromkeys(("updates", "rounds"), ["cost"]),
-}
 # flags that the study sets itself
 FIXED = {
     *("--seed", "--save-dir", "--max-update", "--total-num-update", "--user-dir", "--log-format", "--log-interval"),
@@ -42,95 +34,204 @@ FIXED = {
     *("--no-last-checkpoints", "--checkpoint-suffix", "--max-epoch", "--stop-time-hours", "--stop-min-lr"),
     *("--patience", "--reset-optimizer", "--reset-lr-scheduler", "--reset-meters", "--reset-dataloader"),
 }
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-@dataclass
-class Step:
+def _is_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name}: must consist of letters, digits, '.', '_' and '-', because folders have it")
+    return name
+
+
+def _are_words(text: str) -> str:
+    shlex.split(text)  # raises ValueError
+    return text
+
+
+def _are_flags(text: str) -> str:
+    for word in shlex.split(text):
+        if (flag := word.partition("=")[0]) in FIXED:
+            advice = "give an arm a user_dir instead" if flag == "--user-dir" else "remove it"
+            raise ValueError(f"the study sets {flag} itself; {advice}")
+    return text
+
+
+def _differ(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("must be different numbers, such as [1, 2, 3]")
+    return seeds
+
+
+Name = Annotated[str, AfterValidator(_is_name)]
+Flags = Annotated[str, AfterValidator(_are_flags)]
+Seeds = Annotated[list[NonNegativeInt], Field(min_length=1), AfterValidator(_differ)]
+
+
+class Settings(BaseModel):
+    """Settings of which no other ones exist."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Step(Settings):
     """A command that prepares data, and the file that it writes last."""
 
-    output: str = MISSING
-    command: str = MISSING
+    output: str
+    command: Annotated[str, Field(min_length=1), AfterValidator(_are_words)]
 
 
-@dataclass
-class Arm:
+class Arm(Settings):
     """One of the objectives to compare: its flags for fairseq-train.
 
     Its seeds and updates are those of the start unless it has its own. ``user_dir`` is a plugin with an objective that
-    is not ours, such as sources/NAME. ``resembles`` names the model of the paper's Table 3 with this objective.
+    is not ours, such as sources/NAME. ``resembles`` names the row of the paper's tables with this objective.
     """
 
-    about: str = MISSING
-    flags: str = MISSING
-    seeds: list[int] | None = None
-    updates: int | None = None
+    about: str
+    flags: Flags
+    seeds: Seeds | None = None
+    updates: PositiveInt | None = None
     user_dir: str | None = None
     resembles: str | None = None
 
 
-@dataclass
-class Measure:
-    """What to measure after training, for which arms and seeds (all by default), with which flags of the command."""
+class Logs(Settings):
+    """Figures of the training logs: accuracies in percent to reach, and how many updates are averaged."""
 
-    flags: str = ""
     arms: list[str] | None = None
-    seeds: list[int] | None = None
-    prepare: list[Step] = field(default_factory=list)
-    # of "logs": accuracies in percent to reach, and how many updates are averaged
-    levels: list[float] = field(default_factory=list)
-    window: int = 100
-    # of "cost"
-    updates: int = 20
-    rounds: int = 3
+    levels: list[float] = []
+    window: PositiveInt = 100
 
 
-@dataclass
-class Start:
+class Cost(Settings):
+    """The time of an update: short runs of all arms in turns."""
+
+    arms: list[str] | None = None
+    updates: PositiveInt = 20
+    rounds: PositiveInt = 3
+
+
+class Evaluation(Settings):
+    """What to measure of the runs of some arms and seeds, all by default, with the flags of our command."""
+
+    flags: Annotated[str, Field(min_length=1), AfterValidator(_are_words)]
+    arms: list[str] | None = None
+    seeds: Seeds | None = None
+    prepare: list[Step] = []
+
+
+class Measures(BaseModel):
+    """What a study measures, in this order."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Evaluation] = Field(init=False)  # elsewhere_NAME
+
+    logs: Logs | None = None
+    rates: Evaluation | None = None
+    elsewhere: Evaluation | None = None
+    glue: Evaluation | None = None
+    squad: Evaluation | None = None
+    robustness: Evaluation | None = None
+    lexical: Evaluation | None = None
+    cost: Cost | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "Measures":
+        for name in self.__pydantic_extra__:
+            _is_name(name)
+            if not name.removeprefix(f"{ELSEWHERE}_") or not name.startswith(f"{ELSEWHERE}_"):
+                known = ", ".join([*Measures.model_fields, f"{ELSEWHERE}_NAME"])
+                raise ValueError(f"{name}: not a measure; the measures are {known}")
+        if self.robustness:
+            if not self.squad or "--keep-checkpoints" not in shlex.split(self.squad.flags):
+                raise ValueError("robustness: needs squad with the flag --keep-checkpoints")
+            for what in ("arms", "seeds"):
+                ours, theirs = getattr(self.robustness, what), getattr(self.squad, what)
+                if theirs is not None and not (ours and set(ours) <= set(theirs)):
+                    raise ValueError(f"robustness.{what}: must be among those of squad, {theirs}")
+        return self
+
+    def evaluations(self) -> dict[str, Evaluation]:
+        """Those that measure a run with the flags of a command."""
+        named = {name: getattr(self, name) for name in Measures.model_fields} | self.__pydantic_extra__
+        return {name: one for name, one in named.items() if isinstance(one, Evaluation)}
+
+
+class Start(Settings):
     """Where training starts, and everything that all arms share.
 
-    The arm ``oracle`` shows what can be gained at most: the report says which share of it each arm gains.
-    ``hours`` estimates a run with its measures, if as many run at the same time as the plan says.
+    The arm ``oracle`` shows what can be gained at most: the report says which share of it each arm gains. ``margins``
+    are the largest differences that do not matter, by measure or group of measures, fixed before the runs.
     """
 
-    about: str = MISSING
-    data: str = MISSING
-    train: str = MISSING
-    updates: int = MISSING
-    save_every: int = MISSING
-    log_every: int = 10
-    hours: float | None = None
-    seeds: list[int] = MISSING
-    baseline: str = MISSING
+    about: str
+    data: str
+    train: Flags
+    updates: PositiveInt
+    save_every: PositiveInt
+    log_every: PositiveInt = 10
+    seeds: Seeds
+    baseline: str
     oracle: str | None = None
-    # measure, or group of measures -> the largest difference that does not matter, fixed before the runs
-    margins: dict[str, float] = field(default_factory=dict)
-    arms: dict[str, Arm] = MISSING
-    prepare: list[Step] = field(default_factory=list)
-    measures: dict[str, Measure] = field(default_factory=dict)
+    margins: dict[str, PositiveFloat] = {}
+    arms: dict[Name, Arm]
+    prepare: list[Step] = []
+    measures: Measures = Measures()
 
-    def steps(self) -> list[Step]:
-        """All steps of preparation, also those of the measures."""
-        return [*self.prepare, *(step for measure in self.measures.values() for step in measure.prepare)]
+    @model_validator(mode="after")
+    def _check(self) -> "Start":
+        seeds = {seed for arm in self.arms.values() for seed in arm.seeds or self.seeds}
+        arms = [("baseline", self.baseline), ("oracle", self.oracle or self.baseline)]
+        named: dict[str, Any] = self.measures.evaluations()
+        named |= {name: one for name in ("logs", "cost") if (one := getattr(self.measures, name))}
+        for name, measure in named.items():
+            arms += [(f"measures.{name}.arms", arm) for arm in measure.arms or ()]
+            if measure.arms is not None and self.baseline not in measure.arms:
+                raise ValueError(f"measures.{name}.arms: must include the baseline {self.baseline}")
+            if isinstance(measure, Evaluation) and not seeds >= {*(measure.seeds or ())}:
+                raise ValueError(f"measures.{name}.seeds: must be among those of the runs, {sorted(seeds)}")
+        for key, arm in arms:
+            if arm not in self.arms:
+                raise ValueError(f"{key}: {arm} is not one of the arms {', '.join(self.arms)}")
+        return self
+
+    def updates_of(self, arm: str) -> int:
+        """The updates of each run of an arm."""
+        return self.arms[arm].updates or self.updates
 
 
-@dataclass
-class Plan:
-    """A study: what it asks, the files that it needs, and its starts."""
+class Plan(Settings):
+    """A study: what it asks, the files that it needs, and its starts.
 
-    title: str = MISSING
-    question: str = MISSING
-    # files and folders by name: linked as sources/NAME in the study's folder; relative to the plan, None if not known
-    sources: dict[str, str | None] = field(default_factory=dict)
-    # NAME, or a pattern of files as NAME/FILE, of the sources -> how to get it
-    hints: dict[str, str] = field(default_factory=dict)
-    parallel: int = 1
-    threads: int = 1
-    starts: dict[str, Start] = MISSING
+    ``sources`` are files and folders by name, linked as sources/NAME in the study's folder; they are relative to the
+    plan, and None if they are not known. ``hints`` say how to get a source, or its files that match NAME/PATTERN.
+    ``paper`` is a CSV of published tables (table, row, column, value) to show with ours.
+    """
+
+    title: str
+    question: str
+    sources: dict[str, str | None] = {}
+    hints: dict[str, str] = {}
+    paper: str | None = None
+    parallel: PositiveInt = 1
+    threads: PositiveInt = 1
+    starts: Annotated[dict[Name, Start], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> "Plan":
+        for name, start in self.starts.items():
+            for arm, settings in start.arms.items():
+                prefix, _, source = (settings.user_dir or "").partition("/")
+                if settings.user_dir is not None and (prefix != "sources" or source not in self.sources):
+                    raise ValueError(f"starts.{name}.arms.{arm}.user_dir: must be sources/NAME of the plan's sources")
+        return self
+
+    def hint(self, name: str) -> str:
+        """How to get a source or a file of it, for the end of an error message."""
+        return next((f"; to get it: {how}" for pattern, how in self.hints.items() if fnmatch(name, pattern)), "")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One training run, in its folder below the folder of the study."""
 
     start: str
@@ -149,179 +250,43 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
     """Read a plan, with some of its ``sources`` replaced; raises InputError that names the file and the key."""
     text = read_text(path, "give a plan: tiny, cpu, gpu, or a file such as plans/tiny.yaml")
     try:
-        plan = OmegaConf.merge(OmegaConf.structured(Plan), OmegaConf.create(text))
-        unknown = sorted(sources.keys() - plan.sources.keys())
-        if unknown:
-            raise InputError(f"{path}: sources: has no {unknown[0]}, only {_listed(plan.sources)}; check --source")
-        parsed_plan: Plan = OmegaConf.to_object(plan)
+        content = OmegaConf.to_container(OmegaConf.create(text), resolve=True)
+        plan = Plan.model_validate(content)
     except OmegaConfBaseException as error:
-        raise InputError(f"{path}: {error.full_key or 'the plan'}: {_explain(error)}") from None
-    except AssertionError:  # of OmegaConf, for a single number
-        raise InputError(f"{path}: has no settings such as title and starts; compare it with plans/tiny.yaml") from None
-    except YAMLError as error:
-        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
-    for name, place in parsed_plan.sources.items():
-        place = sources.get(name, str(path.parent / place) if place else None)
-        parsed_plan.sources[name] = None if place is None else str(Path(place).absolute())
-    try:
-        _check(parsed_plan)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return parsed_plan
-
-
-def _explain(error: OmegaConfBaseException) -> str:
-    """What is wrong, in the words of a plan."""
-    if isinstance(error, ConfigKeyError) and is_dataclass(error.object_type):
-        names = [setting.name for setting in fields(error.object_type)]
-        similar = get_close_matches(str(error.key), names, 1)
-        advice = f"did you mean {similar[0]}?" if similar else f"the settings are {_listed(names)}"
-        return f"unknown; {advice}"
-    if isinstance(error, ValidationError) and "is not a ListConfig" in str(error):
-        return "must be a list, such as [1, 2]"
-    return first_line(error)
-
-
-def _check(plan: Plan) -> None:
-    for key in ("parallel", "threads"):
-        _positive(key, getattr(plan, key))
-    if not plan.starts:
-        raise InputError("starts: is empty; add a start")
-    for name, start in plan.starts.items():
-        key = f"starts.{name}"
-        _name("starts", name)
-        for what in ("updates", "save_every", "log_every"):
-            _positive(f"{key}.{what}", getattr(start, what))
-        if start.hours is not None and not start.hours > 0:
-            raise InputError(f"{key}.hours: must be positive, not {start.hours:g}")
-        _seeds(f"{key}.seeds", start.seeds)
-        _flags(f"{key}.train", start.train)
-        for what, margin in start.margins.items():
-            if not margin > 0:
-                raise InputError(f"{key}.margins.{what}: must be positive, not {margin:g}")
-        for role, arm in (("baseline", start.baseline), ("oracle", start.oracle or start.baseline)):
-            if arm not in start.arms:
-                raise InputError(f"{key}.{role}: {arm} is not one of the arms {_listed(start.arms)}")
-        for arm, settings in start.arms.items():
-            _name(f"{key}.arms", arm)
-            _flags(f"{key}.arms.{arm}.flags", settings.flags)
-            if settings.seeds is not None:
-                _seeds(f"{key}.arms.{arm}.seeds", settings.seeds)
-            prefix, _, source = (settings.user_dir or "").partition("/")
-            if settings.user_dir is not None and (prefix != "sources" or source not in plan.sources):
-                raise InputError(f"{key}.arms.{arm}.user_dir: must be sources/NAME, with a NAME of the plan's sources")
-            if settings.updates is not None:
-                _positive(f"{key}.arms.{arm}.updates", settings.updates)
-        _check_steps(f"{key}.prepare", start.prepare)
-        for kind, measure in start.measures.items():
-            _check_measure(f"{key}.measures", kind, measure, start)
-        if "robustness" in start.measures:
-            _check_robustness(f"{key}.measures", start.measures["robustness"], start.measures.get("squad", Measure()))
-
-
-def _check_measure(key: str, name: str, measure: Measure, start: Start) -> None:
-    kind = kind_of(name)
-    if kind not in MEASURES:
-        raise InputError(f"{key}.{name}: not a measure; the measures are {_listed(MEASURES)}")
-    _name(key, name)
-    key = f"{key}.{name}"
-    for arm in measure.arms or []:
-        if arm not in start.arms:
-            raise InputError(f"{key}.arms: {arm} is not one of the arms {_listed(start.arms)}")
-    if measure.arms is not None and start.baseline not in measure.arms:
-        raise InputError(f"{key}.arms: must include {start.baseline}, with which the others are compared")
-    if measure.seeds is not None:
-        _seeds(f"{key}.seeds", measure.seeds)
-        seeds = {run.seed for run in runs_of(name, start)}
-        if not set(measure.seeds) <= seeds:
-            raise InputError(f"{key}.seeds: must be among those of the runs, {_listed(map(str, sorted(seeds)))}")
-    _check_steps(f"{key}.prepare", measure.prepare)
-    for what, kinds in ONLY_OF.items():
-        if kind not in kinds and getattr(measure, what) != getattr(Measure(), what):
-            raise InputError(f"{key}.{what}: has no effect on {kind}, only on {_listed(kinds)}; delete it")
-    for what in ("window", "updates", "rounds"):
-        _positive(f"{key}.{what}", getattr(measure, what))
-    if MEASURES[kind] and not measure.flags.strip():
-        raise InputError(f"{key}.flags: is missing; give the flags of the command, such as its data")
-    _words(f"{key}.flags", measure.flags)
-
-
-def _check_robustness(key: str, robustness: Measure, squad: Measure) -> None:
-    """Raises InputError if runs are not fine-tuned on SQuAD, or their checkpoints are not kept."""
-    if "--keep-checkpoints" not in shlex.split(squad.flags):
-        raise InputError(f"{key}.squad.flags: must have --keep-checkpoints, because robustness needs it")
-    for what in ("arms", "seeds"):
-        ours, theirs = getattr(robustness, what), getattr(squad, what)
-        if theirs is not None and (ours is None or not set(ours) <= set(theirs)):
-            raise InputError(f"{key}.robustness.{what}: must be among those of squad, {_listed(map(str, theirs))}")
-
-
-def _check_steps(key: str, steps: list[Step]) -> None:
-    for number, step in enumerate(steps):
-        if not _words(f"{key}[{number}].command", step.command):
-            raise InputError(f"{key}[{number}].command: is empty; give the command that writes {step.output}")
-
-
-def _positive(key: str, value: int) -> None:
-    if value < 1:
-        raise InputError(f"{key}: must be positive, not {value}")
-
-
-def _name(key: str, name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise InputError(f"{key}.{name}: must consist of letters, digits, '.', '_' and '-', because folders have it")
-
-
-def _seeds(key: str, seeds: list[int]) -> None:
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise InputError(f"{key}: must be different numbers, such as [1, 2, 3], not {seeds}")
-
-
-def _flags(key: str, flags: str) -> None:
-    for word in _words(key, flags):
-        flag = word.partition("=")[0]
-        if flag in FIXED:
-            advice = "; give an arm a user_dir instead" if flag == "--user-dir" else "; remove it"
-            raise InputError(f"{key}: the study sets {flag} itself{advice}")
-
-
-def _words(key: str, command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise InputError(f"{key}: {error} in {command.strip()!r}") from None
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
+        raise InputError(f"{path}: {error.full_key or 'the plan'}: {first_line(error)}") from None
+    except (YAMLError, AssertionError) as error:  # an assertion of OmegaConf for a single number
+        reason = " ".join(str(error).split()) or "a number"
+        raise InputError(f"{path}: not valid YAML of a plan ({reason}); compare it with plans/tiny.yaml") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"] if part != "[key]")
+        kind = {"extra_forbidden": "unknown setting; check its name", "missing": "is missing"}
+        message = kind.get(first["type"], first["msg"].removeprefix("Value error, "))
+        raise InputError(f"{path}: {key}{': ' if key else ''}{message}") from None
+    for name in sources:
+        if name not in plan.sources:
+            raise InputError(f"{path}: sources: has no {name}, only {', '.join(plan.sources)}; check --source")
+    for name, place in plan.sources.items():
+        place = sources.get(name) or (str(path.parent / place) if place else None)
+        plan.sources[name] = place and str(Path(place).absolute())
+    plan.paper = plan.paper and str(path.parent / plan.paper)
+    return plan
 
 
 def runs_of(name: str, start: Start) -> list[Run]:
     """The runs of a start, seed by seed, so that an unfinished study has complete comparisons."""
     seeds = {arm: settings.seeds or start.seeds for arm, settings in start.arms.items()}
     most = max(map(len, seeds.values()))
-    return [
-        Run(name, arm, arm_seeds[number])
-        for number in range(most)
-        for arm, arm_seeds in seeds.items()
-        if number < len(arm_seeds)
-    ]
+    return [Run(name, arm, of[number]) for number in range(most) for arm, of in seeds.items() if number < len(of)]
 
 
-def kind_of(measure: str) -> str:
-    """What a measure is: ``elsewhere`` for elsewhere_NAME, otherwise its name."""
-    kind, _, name = measure.partition("_")
-    return ELSEWHERE if kind == ELSEWHERE and name else measure
-
-
-def updates_of_arm(start: Start, arm: str) -> int:
-    """The updates of each run of an arm."""
-    return start.arms[arm].updates or start.updates
-
-
-def hint(plan: Plan, name: str) -> str:
-    """How to get a source or a file of it, as the plan says, for the end of an error message."""
-    return next((f"; to get it: {how}" for pattern, how in plan.hints.items() if fnmatch(name, pattern)), "")
+def training_command(start: Start, run: Run) -> list[str]:
+    """The command of fairseq-train for a run, in the folder of the study."""
+    words = command_of_arm(start, run.arm, run.seed)
+    updates = str(start.updates_of(run.arm))
+    words += ["--save-dir", str(run.folder), "--total-num-update", updates, "--max-update", updates]
+    words += ["--save-interval-updates", str(start.save_every), "--no-epoch-checkpoints", "--disable-validation"]
+    return [*words, "--log-format", "json", "--log-interval", str(start.log_every)]
 
 
 def command_of_arm(start: Start, arm: str, seed: int) -> list[str]:
@@ -329,12 +294,3 @@ def command_of_arm(start: Start, arm: str, seed: int) -> list[str]:
     user_dir = start.arms[arm].user_dir or str(PLUGIN)
     words = ["fairseq-train", start.data, "--user-dir", user_dir, *shlex.split(start.train)]
     return [*words, *shlex.split(start.arms[arm].flags), "--seed", str(seed)]
-
-
-def training_command(start: Start, run: Run) -> list[str]:
-    """The command of fairseq-train for a run, in the folder of the study."""
-    words = [*command_of_arm(start, run.arm, run.seed), "--save-dir", str(run.folder)]
-    updates = str(updates_of_arm(start, run.arm))
-    words += ["--total-num-update", updates, "--max-update", updates]
-    words += ["--save-interval-updates", str(start.save_every), "--no-epoch-checkpoints", "--disable-validation"]
-    return [*words, "--log-format", "json", "--log-interval", str(start.log_every)]

@@ -6,8 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InputError
-from ...core.files import read_bytes
+from ..core.errors import InputError
+from ..core.files import read_bytes
 
 MOST_POINTS = 100  # of a curve of losses
 
