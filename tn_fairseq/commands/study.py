@@ -3,48 +3,66 @@
     tn-fairseq study cpu --output study --source data=DATA --source encoder=FOLDER
 
 The first argument is a plan: a YAML file, or in a clone the name of one in examples/study/plans. The study prepares its
-data, trains what is missing, measures it, and writes study.json, summary.md and index.html. After an interruption, run
-the same command again to go on. Finished runs are not repeated, so you can add arms, seeds and measures later.
+data, trains what is missing, measures it, and writes results.parquet, comparisons.csv and index.html. After an
+interruption, run the same command again to go on. Finished runs are not repeated, so you can add arms, seeds and
+measures later.
 """
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import one_line_errors
-from .arguments import command_parser, positive
+from ..core.options import option
+from . import evaluate_glue, evaluate_lexical, evaluate_robustness, evaluate_squad, look_analysis
+from .arguments import command_line
 
 
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = command_parser("study", __doc__)
-    add = parser.add_argument
-    add("plan", type=Path, metavar="PLAN", help="a YAML file, or one of cpu, gpu, tiny")
-    add("--output", required=True, type=Path, metavar="DIR", help="folder for all output")
-    text = "where a source of the plan is; repeat for several sources"
-    add("--source", action="append", default=[], type=_source, metavar="NAME=PATH", help=text)
-    text = "prepare, train and measure only this start; the report shows all; repeatable"
-    add("--start", action="append", metavar="NAME", help=text)
-    text = "the study.json of another folder or machine: report its runs, and do not repeat them; repeatable"
-    add("--earlier", action="append", default=[], type=Path, metavar="STUDY.json", help=text)
-    add("--parallel", type=positive, metavar="N", help="runs at the same time (default: the plan's)")
-    add("--no-training", action="store_true", help="measure and report the finished runs only")
-    add("--dry-run", action="store_true", help="print the commands that are left, and run nothing")
-    return parser
-
-
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the study."""
-    options = get_parser().parse_args(argv)
-    # imported here because torch takes seconds to import and --help does not need it
-    from ..tools.study.run_study import StudyOptions, run_study
-
-    run_study(StudyOptions(**vars(options)))
-
-
-def _source(text: str) -> tuple[str, str]:
+def source(text: str) -> tuple[str, str]:
+    """The name and the path in NAME=PATH; raises ValueError for anything else."""
     name, sign, path = text.partition("=")
     if not (name and sign and path):
-        raise argparse.ArgumentTypeError(f"must be NAME=PATH, not {text}")
+        raise ValueError("NAME=PATH")
     return name, path
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What to run of a plan, and where."""
+
+    plan: Path = option("a YAML file, or one of cpu, gpu, tiny", positional=True)
+    output: Path = option("folder for all output", metavar="DIR")
+    source: Sequence[tuple[str, str]] = option(
+        "where a source of the plan is; repeatable", default=(), parse=source, repeat=True, metavar="NAME=PATH"
+    )
+    start: Sequence[str] = option(
+        "prepare, train and measure only this start; the report shows all; repeatable",
+        default=(),
+        repeat=True,
+        metavar="NAME",
+    )
+    earlier: Sequence[Path] = option(
+        "the folder of another study: report its runs, and do not repeat them; repeatable",
+        default=(),
+        repeat=True,
+        metavar="FOLDER",
+    )
+    parallel: int | None = option("runs at the same time (default: the plan's)", default=None, at_least=1)
+    no_training: bool = option("measure and report the finished runs only", default=False)
+    dry_run: bool = option("print the commands that are left, and run nothing", default=False)
+
+
+def study(options: StudyOptions) -> None:
+    """Run the study."""
+    from ..tools.study.study import run_study
+
+    commands = {
+        "analysis": look_analysis.rows,
+        "glue": evaluate_glue.rows,
+        "squad": evaluate_squad.rows,
+        "robustness": evaluate_robustness.rows,
+        "lexical": evaluate_lexical.rows,
+    }
+    run_study(**vars(options), commands=commands)
+
+
+main = command_line("study", __doc__, study)

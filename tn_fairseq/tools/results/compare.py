@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
 
-from .measures import PEOPLE, measure_of
+from .measures import PEOPLE, measure_of, names_of
 
 KEY = ["start", "data", "measure", "part"]  # a figure; the arms are compared in it
 NUMBERS = [
@@ -43,7 +43,7 @@ def compare(
     the seeds on each side that find one of 1.0.
     """
     rows: list[Row] = []
-    for key, figure in table[table["measure"].map(lambda name: bool(measure_of(name).group))].groupby(KEY, sort=False):
+    for key, figure in table[table["measure"].isin(names_of())].groupby(KEY, sort=False):
         about = dict(zip(KEY, key, strict=True))
         measure = measure_of(about["measure"])
         title = measure.titled(about["data"], about["part"], unit=False)

@@ -182,6 +182,12 @@ _ALL = [
     Measure("hours", "", "hours", ""),
 ]
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _ALL}
+DETAILS = [measure.name for measure in _ALL if measure.detail]
+
+
+def names_of(*groups: str) -> list[str]:
+    """The names of the measures in some groups, by default of all that are compared."""
+    return [measure.name for measure in _ALL if measure.group in (groups or GROUPS)]
 
 
 def measure_of(name: str) -> Measure:

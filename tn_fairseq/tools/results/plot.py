@@ -1,24 +1,17 @@
-"""Plots of comparisons and curves as SVG."""
+"""Plots of curves as SVG."""
 
 import io
 import logging
 import re
-import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from .compare import KEY
-from .measures import measure_of
-
 # safe for color blindness (Okabe and Ito; the last two are Tol's)
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2, 3, 2)), (0, (3, 1, 1, 1, 1, 1)))
-OVER_AXIS = {"clip_on": False, "zorder": 3}  # so that values of 0 are visible
 INK = "#333333"
 WIDTH = 3.9  # inches; narrow, so that the letters are readable on a phone
 STYLE = {
@@ -81,36 +74,6 @@ def look(arms: Sequence[str], arm: str) -> dict[str, Any]:
     if place < 0:
         return {"color": INK, "linestyle": "-"}
     return {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place // len(COLORS) % len(DASHES)]}
-
-
-def forest(comparisons: pd.DataFrame, arms: Sequence[str]) -> str:
-    """A panel for each measure, with a point and an interval for each arm: differences, or means if there are none."""
-    what = "difference" if comparisons["difference_low"].notna().any() else "value"
-    low, high = ("low", "high") if what == "value" else ("difference_low", "difference_high")
-    rows = comparisons[comparisons[low].notna()]
-    if rows.empty:
-        return ""
-    figures = list(rows.groupby(KEY, sort=False))
-    height = sum(0.75 + 0.19 * len(figure) for _, figure in figures)
-    with drawing((WIDTH, height)) as canvas:
-        ratios = [len(figure) + 2 for _, figure in figures]
-        panels = canvas.subplots(len(figures), 1, squeeze=False, height_ratios=ratios)[:, 0]
-        for axis, ((_, data, name, part), figure) in zip(panels, figures):
-            if what == "difference":
-                axis.axvline(0, color=INK, linewidth=0.8)
-            for place, row in enumerate(figure.to_dict("records")):
-                color = look(arms, row["arm"])["color"]
-                axis.hlines(place, row[low], row[high], color=color, linewidth=1.4, **OVER_AXIS)
-                axis.plot([row[what]], [place], "o", color=color, markersize=4.5, **OVER_AXIS)
-            axis.set_yticks(range(len(figure)), [textwrap.shorten(arm, 30) for arm in figure["arm"]])
-            axis.set_ylim(len(figure) - 0.5, -0.5)
-            measure = measure_of(name)
-            unit = "points" if measure.unit == "%" and what == "difference" else measure.unit
-            title = measure.titled(data, part, unit=False) + (f" ({unit})" if unit else "")
-            axis.set_title(textwrap.fill(title, 44), fontsize=8.5, loc="left")
-            axis.tick_params(labelsize=8)
-            axis.locator_params(axis="x", nbins=5)
-        return svg(canvas)
 
 
 def lines(

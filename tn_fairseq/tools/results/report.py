@@ -10,8 +10,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from ...core.files import publish, write_folder
-from . import plot
-from .measures import GROUPS, measure_of
+from .measures import GROUPS, names_of
 from .show import Table, sentence, tables
 from .table import write_table
 
@@ -36,18 +35,11 @@ class Section:
 
 
 def sections_of(comparisons: pd.DataFrame, level: int = 2) -> Iterator[Section]:
-    """A section for each group of measures, with a plot of all that are no details, and their tables."""
-    if comparisons.empty:
-        return
-    arms = list(dict.fromkeys(comparisons["arm"]))
-    measures = comparisons["measure"].map(measure_of)
+    """A section for each group of measures, with their tables."""
     for group, note in GROUPS.items():
-        rows = comparisons[[measure.group == group for measure in measures]]
-        if rows.empty:
-            continue
-        drawn = plot.forest(rows[[not measure_of(name).detail for name in rows["measure"]]], arms)
-        plots = {"Lines are 95% intervals.": drawn} if drawn else {}
-        yield Section(sentence(group), level, [note], plots=plots, tables=list(tables(rows)))
+        rows = comparisons[comparisons["measure"].isin(names_of(group))]
+        if len(rows):
+            yield Section(sentence(group), level, [note], tables=list(tables(rows)))
 
 
 def page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:

@@ -56,7 +56,7 @@ def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 
 
 def tables(comparisons: pd.DataFrame) -> Iterator[Table]:
-    """A table for a page for each measure: the mean of each arm, and its difference with the interval."""
+    """A table for a page for each measure: the mean of each arm, and its difference, also as a line."""
     for (title, measure), rows in _by_measure(comparisons):
         shown = [heading for heading in COLUMNS if any(COLUMNS[heading](row) != "" for row in rows)]
         better = {1: ", more is better", -1: ", less is better", 0: ""}[measure.better]
@@ -64,7 +64,33 @@ def tables(comparisons: pd.DataFrame) -> Iterator[Table]:
             [row["arm"], *(_marked(row, measure, COLUMNS[one](row), one == "difference") or "-" for one in shown)]
             for row in rows
         ]
-        yield Table(["", *shown], body, sentence(title) + better, measure.note)
+        drawn = _intervals(rows)
+        body = [line + ([one] if drawn else []) for line, one in zip(body, drawn or body)]
+        header = ["", *shown, *(["differences" if "difference" in shown else "values"] if drawn else [])]
+        yield Table(header, body, sentence(title) + better, measure.note)
+
+
+def _intervals(rows: Sequence[Row]) -> list[Markup]:
+    """A picture for each row of its interval on a scale that all share; empty if there is none."""
+    what, low, high = ("difference", "difference_low", "difference_high")
+    if all(math.isnan(row[low]) for row in rows):
+        what, low, high = ("value", "low", "high")
+    ends = [row[end] for row in rows for end in (low, high) if not math.isnan(row[end])]
+    if not ends:
+        return []
+    least, most = min([0, *ends] if what == "difference" else ends), max([0, *ends] if what == "difference" else ends)
+
+    def x(value: float) -> str:
+        return f"{3 + 154 * (value - least) / ((most - least) or 1):.0f}"
+
+    zero = f'<path class="zero" d="M{x(0)} 0v16"/>' if what == "difference" else ""
+    pictures = []
+    for row in rows:
+        line = ""
+        if not math.isnan(row[low]):
+            line = f'<path d="M{x(row[low])} 8H{x(row[high])}"/><circle cx="{x(row[what])}" cy="8" r="3"/>'
+        pictures.append(Markup(f'<svg class="{verdict(row)}" width="160" height="16">{zero}{line}</svg>'))
+    return pictures
 
 
 def wide(comparisons: pd.DataFrame, markdown: bool = False) -> Table:

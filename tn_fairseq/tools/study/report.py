@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from markupsafe import Markup
 
 from ...core.errors import InputError
 from ...core.files import read_text
 from ..jobs import RECORD
 from ..results import plot
-from ..results.measures import FINE_TUNING, measure_of
+from ..results.measures import DETAILS, FINE_TUNING, measure_of
 from ..results.report import COMPARISONS, FILES, PAGE, TABLE, Section, list_files, page, sections_of, write_report
-from ..results.show import Table, findings, number, sentence, short, show, wide
+from ..results.show import Table, align, findings, number, sentence, short, show, wide
 from .earlier import Earlier
 from .plan import Plan, Start, runs_of
 from .rows import compare_start, curves_of, finished_runs, smoothed
@@ -41,10 +42,10 @@ GLANCE = (
 )
 HOW = (
     "All arms of a start share everything but the objective: the initial weights, the text and its order, the masks, "
-    "the schedule and the number of updates. Runs are compared seed by seed, over the seeds that both arms have. Intervals "
-    "are Student's 95% intervals of the paired differences, unless the text says otherwise. They cover the spread over "
-    "training runs. “Could see” is the smallest true difference that the study would have found with a probability of "
-    "80%."
+    "the schedule and the number of updates. Runs are compared seed by seed, over the seeds that both arms have. "
+    "Intervals are Student's 95% intervals of the paired differences, unless the text says otherwise. They cover the "
+    "spread over training runs. “Could see” is the smallest true difference that the study would have found with a "
+    "probability of 80%."
 )
 
 
@@ -56,8 +57,10 @@ def check_free(output: Path, plan: Path) -> None:
                 raise InputError(f"{place}: would be replaced; give another --output, or move it")
 
 
-def write_study(plan: Plan, path: Path, table: pd.DataFrame, earlier: Sequence[Earlier], failed: Sequence[str]) -> None:
-    """Write the report to the current folder, and print its main table."""
+def write_study(
+    plan: Plan, path: Path, output: Path, table: pd.DataFrame, earlier: Sequence[Earlier], failed: Sequence[str]
+) -> None:
+    """Write the report to the current folder, which is called ``output``, and print its main table."""
     kept = [one.comparisons for one in earlier]
     empty = pd.DataFrame(columns=["start", "measure", "data", "part", "arm"])
     before = pd.concat(kept, ignore_index=True).drop_duplicates() if kept else empty
@@ -92,11 +95,11 @@ def write_study(plan: Plan, path: Path, table: pd.DataFrame, earlier: Sequence[E
     write_report(Path(), table, comparisons, page(plan.title, [plan.question.strip(), *opening], sections), about)
     if path.resolve() != Path(PLAN).resolve():
         shutil.copyfile(path, PLAN)
-    main = comparisons["measure"].isin([measure for both in HEADLINES.values() for measure in both])
-    for name in parts:
-        if len(rows := comparisons[main & (comparisons["start"] == name)]):
-            print(f"{name}: {plan.starts[name].about}\n\n{show(rows)}\n")
-    print(list_files(Path(), FILES))
+    if len(plan.starts) == 1:
+        print(show(comparisons))
+    else:
+        print("\n".join(align([glance.header, *([Markup(cell).striptags() for cell in row] for row in glance.rows)])))
+    print(f"\n{list_files(output, FILES)}")
 
 
 def at_a_glance(plan: Plan, table: pd.DataFrame, comparisons: pd.DataFrame) -> Table:
@@ -136,7 +139,7 @@ def sections_of_start(name: str, start: Start, table: pd.DataFrame, comparisons:
         plots=plots(start, table),
     )
     note = f"Means of {start.baseline}, and differences from it with half of their intervals."
-    shown = comparisons[[not measure_of(measure).detail for measure in comparisons["measure"]]]
+    shown = comparisons[~comparisons["measure"].isin(DETAILS)]
     yield Section("All differences at a glance", 3, [note], tables=[wide(shown)])
     yield from sections_of(comparisons, level=3)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..results.compare import compare, corrected
-from ..results.measures import WORDS, measure_of
+from ..results.measures import WORDS, names_of
 from ..results.table import join, table_of
 from ..training_log import read_records
 from .plan import Logs, Run, Start
@@ -137,17 +137,18 @@ def compare_start(table: pd.DataFrame, name: str, start: Start, earlier: pd.Data
         derived.append(training_rows(table, logs, logs.arms or list(start.arms)))
     last = table["arm"].map(start.updates_of).astype(str)
     rows = join(table[(table["checkpoint"] == "") | (table["checkpoint"] == last)], *derived).assign(start=name)
-    of_words = rows["measure"].map(lambda measure: measure_of(measure).group == WORDS)
+    of_words = rows["measure"].isin(names_of(WORDS))
     compared = [
         compare(rows[~of_words], start.baseline, margins=start.margins),
         compare(rows[of_words], start.baseline, "items"),
     ]
     known = {tuple(row) for one in compared for row in one[["measure", "data", "part", "arm"]].to_numpy()}
     kept = [
-        tuple(row) not in known and row[3] in start.arms and measure_of(row[0]).group == WORDS
+        tuple(row) not in known and row[3] in start.arms and row[0] in names_of(WORDS)
         for row in earlier[["measure", "data", "part", "arm"]].to_numpy()
     ]
-    parts = [part for part in (*compared, earlier[(earlier["start"] == name) & kept]) if len(part)]
+    before = earlier[np.array(kept, dtype=bool) & (earlier["start"] == name)]
+    parts = [part for part in (*compared, before) if len(part)]
     comparisons = corrected(pd.concat(parts, ignore_index=True)) if parts else compared[0]
     order = comparisons["arm"].map(list(start.arms).index)
     return comparisons.loc[order.sort_values(kind="stable").index].reset_index(drop=True)

@@ -24,7 +24,7 @@ from ...core.errors import InputError, exits_as_errors, if_interrupted, naming
 from ...core.files import read_json_object
 from .. import jobs
 from ..jobs import Job, is_done, shown
-from ..results.measures import WORDS, measure_of
+from ..results.measures import DETAILS, WORDS, names_of
 from ..results.report import TABLE
 from ..results.table import join, read_table, table_of, write_table
 from ..training_log import read_records
@@ -103,7 +103,7 @@ def run_study(
         rows = join(rows, *(one.rows(study, finished_runs(rows)) for one in known))
         if rows.empty:
             raise InputError(f"--output {output}: has no finished run of {path}, so there is nothing to report")
-        write_study(study, path, rows, known, failed)
+        write_study(study, path, output, rows, known, failed)
     if failed:
         raise InputError(f"{failed[0]}{f' (and {len(failed) - 1} more)' if failed[1:] else ''}; run again to retry")
 
@@ -242,10 +242,9 @@ def _evaluate(command: Command, words: Sequence[str], name: str, output: Path) -
     rows = command(words)
     names = rows["arm"].str.extract(r"^(?P<arm>.*)\.seed(?P<seed>\d+)$")
     rows = rows.assign(arm=names["arm"].fillna(rows["arm"]), seed=names["seed"].fillna(0).astype(int))
-    measures = rows["measure"].map(measure_of)
-    rows = rows[[bool(measure.group) and not measure.detail for measure in measures]]
+    rows = rows[rows["measure"].isin(names_of()) & ~rows["measure"].isin(DETAILS)]
     rows = rows.assign(part=rows["part"].where(rows["measure"] != "average", ""))
-    of_words = rows["measure"].map(lambda measure: measure_of(measure).group == WORDS)
+    of_words = rows["measure"].isin(names_of(WORDS))
     keys = ["arm", "seed", "data", "measure", "part"]
     means = rows[~of_words].groupby(keys, sort=False, as_index=False)["value"].mean()
     output.parent.mkdir(parents=True, exist_ok=True)
