@@ -270,6 +270,8 @@ def read_plan(path: Path, sources: Mapping[str, str]) -> Plan:
         place = sources.get(name) or (str(path.parent / place) if place else None)
         plan.sources[name] = place and str(Path(place).absolute())
     plan.paper = plan.paper and str(path.parent / plan.paper)
+    if plan.paper and not Path(plan.paper).exists():
+        raise InputError(f"{path}: paper: {plan.paper} does not exist; give a path relative to the plan, or delete it")
     return plan
 
 

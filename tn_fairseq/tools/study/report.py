@@ -48,6 +48,13 @@ HOW = (
     "probability of 80%."
 )
 
+PAPER = "The tables of the paper, next to ours"
+PAPER_NOTE = (
+    "The paper gives single numbers, without their spread. Our models are smaller, and were trained for minutes, so "
+    "only the signs of differences can be compared. “H100 hours” estimates what it takes to train a model of the paper "
+    "once: 6 operations per parameter and token, at 40% of the peak."
+)
+
 
 def check_free(output: Path, plan: Path) -> None:
     """Raises InputError for a folder without a study that has files with the names of its report."""
@@ -91,7 +98,7 @@ def write_study(
     if left:
         sections.append(Section(paragraphs=[f"Planned, without a finished run: {', '.join(left)}."]))
     if plan.paper:
-        sections.append(Section("The tables of the paper, next to ours", tables=list(paper_tables(plan, comparisons))))
+        sections.append(Section(PAPER, paragraphs=[PAPER_NOTE], tables=list(paper_tables(plan, comparisons))))
     write_report(Path(), table, comparisons, page(plan.title, [plan.question.strip(), *opening], sections), about)
     if path.resolve() != Path(PLAN).resolve():
         shutil.copyfile(path, PLAN)

@@ -3,7 +3,7 @@
 import pytest
 
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.tools.reporting.training_log import MOST_POINTS, loss_points, read_records
+from tn_fairseq.tools.training_log import MOST_POINTS, loss_points, read_records
 
 
 def test_later_records_replace_earlier_ones(tmp_path):
