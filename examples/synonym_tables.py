@@ -13,7 +13,8 @@ import csv
 import sys
 from collections.abc import Sequence
 
-from tn_fairseq.commands.synonyms_build import parse
+from tn_fairseq.commands.arguments import parse_options
+from tn_fairseq.commands.synonyms_build import BuildOptions
 from tn_fairseq.core.dictionary import read_symbols
 from tn_fairseq.core.errors import one_line_errors
 from tn_fairseq.core.vocabulary import whole_words
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for source, file in files.items():
             if source in options:
                 flags += file
-        table = build_table(parse(flags).options, dictionary, words).table
+        table = build_table(parse_options(BuildOptions, "synonyms build", None, flags), dictionary, words).table
         quality, crossing = table_quality(table, targets, words, by_lemma=True), crossings(table, words)
         judged = (quality.acceptable, quality.doubtful, quality.rejected)
         writer.writerow(

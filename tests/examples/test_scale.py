@@ -9,7 +9,8 @@ import pytest
 from guides import guide
 from helpers import PLUGIN, commands_of, load_script, run_command, write_programs
 
-from tn_fairseq.commands.data_binarize import get_parser
+from tn_fairseq.commands.arguments import parse_options
+from tn_fairseq.commands.data_binarize import BinarizeOptions
 
 FOLDER = PLUGIN.parent / "examples" / "scale"
 SLURM_EXAMPLE = FOLDER / "dask_on_slurm.py"
@@ -53,10 +54,11 @@ def test_the_commands_of_the_page_exist(monkeypatch):
         "examples/scale/dask_on_slurm.py",
         "examples/benchmark_scale.py",
     ]
-    binarize = get_parser()
     for command in commands[:2]:
-        assert binarize.parse_args(command[3:]).shards == 10
+        assert parse_options(BinarizeOptions, "data binarize", None, command[3:]).shards == 10
     monkeypatch.setattr(sys, "argv", commands[2][1:])
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
-    assert (args.jobs, args.cores) == (4, 16) and binarize.parse_args(args.binarize).shards == 10
+    assert (args.jobs, args.cores) == (4, 16) and parse_options(
+        BinarizeOptions, "data binarize", None, args.binarize
+    ).shards == 10

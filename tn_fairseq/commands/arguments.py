@@ -70,9 +70,11 @@ def options_parser(kind: type, command: str, description: str | None) -> argpars
             arguments["type"] = _reader(rules.get("parse") or (_pair if is_mapping else word))
             if "const" in rules:
                 arguments |= {"nargs": "?", "const": rules["const"]}
+            elif "repeat" in rules:
+                arguments["action"] = "append"
             elif is_list or is_mapping:
-                many = "*" if "positional" in rules and default is not MISSING else "+"
-                arguments |= {"action": "append"} if "repeat" in rules else {"action": "extend", "nargs": many}
+                arguments["nargs"] = "*" if "positional" in rules and default is not MISSING else "+"
+                arguments["action"] = "extend" if is_mapping else "store"
             elif "positional" in rules and default is not MISSING:
                 arguments["nargs"] = "?"
         title = rules.get("group")
@@ -144,13 +146,13 @@ class OneLineParser(argparse.ArgumentParser):
         return super().parse_known_intermixed_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Exit with the message and code 2."""
+        """Exit with the message."""
         flags = [word.partition("=")[0] for word in self._given if word.startswith("--")]
         known = tuple(self._option_string_actions)
         wrong = [flag for flag in flags if not any(name.startswith(flag) for name in known)]
         if wrong and "required" in message:
             message = f"unrecognized arguments: {wrong[0]}"
-        self.exit(2, f"error: {explain(self, message, f'{self.prog} --help lists the options')}\n")
+        raise SystemExit(f"error: {explain(self, message, f'{self.prog} --help lists the options')}")
 
 
 def positive(text: str) -> int:

@@ -21,21 +21,22 @@ With --shards N, fairseq-train reads one part of the text per epoch: fairseq-tra
 With --dask, the workers of a Dask cluster do the work; they need tn_fairseq, but not the files.
 """
 
-import argparse
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import one_line_errors
+from ..core.options import option
+from ..tokenizers.base import Tokenizer
+from ..tools.preprocessing.text import Reading
 from ..tools.reporting.layout import align
-from .arguments import positive
-from .binarizing import add_reading_options, binarizing_parser, cells, percentage, reading, start
+from .arguments import command_line
+from .binarizing import BinarizingOptions, cells, percentage
 
 if TYPE_CHECKING:
-    from ..tokenizers.base import Tokenizer
     from ..tools.preprocessing.binarization import SplitCounts
 
 # joins the lines of each paragraph; paragraphs are separated by blank lines
@@ -44,56 +45,66 @@ WIDTH = 110  # characters of a unit that are shown
 _MOST_UNKNOWN = 0.02  # share of the tokens; a vocabulary for the text has far fewer
 
 
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = binarizing_parser("binarize", __doc__, "DATA_BIN")
-    for split, use in (("train", "train"), ("valid", "validate"), ("test", "test")):
-        parser.add_argument(f"--{split}", nargs="+", required=split != "test", metavar="FILE", help=f"text to {use} on")
-    engine = parser.add_mutually_exclusive_group()
-    engine.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
-    text = "use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786"
-    engine.add_argument("--dask", metavar="ADDRESS", help=text)
-    add_reading_options(parser)
-    parser.add_argument("--shards", type=positive, metavar="N", help="split the training text into this many folders")
-    parser.add_argument("--text-only", action="store_true", help="write pieces as text instead of .bin and .idx")
-    return parser
+@dataclass(frozen=True, kw_only=True)
+class BinarizeOptions(Reading, BinarizingOptions):
+    """The text, how to read it, and what to write."""
+
+    train: Sequence[str] = option("text to train on", metavar="FILE")
+    valid: Sequence[str] = option("text to validate on", metavar="FILE")
+    test: Sequence[str] = option("text to test on", default=(), metavar="FILE")
+    workers: int = option("processes", default=1, at_least=1)
+    dask: str | None = option(
+        "use the workers of this Dask scheduler instead, such as tcp://10.0.0.1:8786",
+        default=None,
+        metavar="ADDRESS",
+        not_with="workers",
+    )
+    shards: int | None = option("split the training text into this many folders", default=None, at_least=1)
+    text_only: bool = option("write pieces as text instead of .bin and .idx", default=False)
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
+def binarize(options: BinarizeOptions) -> None:
     """Binarize, and print what was written and what was dropped."""
-    args, tokenizer, began = start(get_parser(), argv)
+    began = time.perf_counter()
+    tokenizer = options.load_tokenizer()
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..core.dictionary import load_dictionary
-    from ..tools.preprocessing.binarization import binarize, shard_names
+    from ..tools.preprocessing import binarization
 
-    splits = {split: getattr(args, split) for split in ("train", "valid", "test") if getattr(args, split)}
-    how = {"workers": args.dask or args.workers, "text_only": args.text_only, "shards": args.shards}
-    how["reading"] = reading(args)
-    counts = binarize(splits, tokenizer, args.destdir, dict_path=args.dict, **how)
+    splits = {split: getattr(options, split) for split in ("train", "valid", "test") if getattr(options, split)}
+    counts = binarization.binarize(
+        splits,
+        tokenizer,
+        options.destdir,
+        options.dask or options.workers,
+        options.text_only,
+        options.dict,
+        options.shards,
+        options,
+    )
     seconds = time.perf_counter() - began
-    folders = [args.destdir / name for name in shard_names(args.shards)]
+    folders = [options.destdir / name for name in binarization.shard_names(options.shards)]
     size = len(load_dictionary(folders[0] / "dict.txt"))
     print(f"dictionary: {size:,} symbols including fairseq's special symbols and <mask>")
     print(*_table(counts), sep="\n")
     print("train begins with these lines, as they will be trained on:", *first_units(folders[0], tokenizer), sep="\n  ")
     _warn(counts)
-    if args.skip_bad_records:
+    if options.skip_bad_records:
         print(f"skipped bad records: {', '.join(f'{n.bad:,} in {split}' for split, n in counts.items())}")
-    kinds = ("txt",) if args.text_only else ("bin", "idx")
+    kinds = ("txt",) if options.text_only else ("bin", "idx")
     names = ", ".join(f"{split}.{kind}" for split in splits for kind in kinds)
-    if args.shards is None:
-        print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {seconds:.1f} s")
+    if options.shards is None:
+        print(f"wrote dict.txt, {names} and tokenizer/ to {options.destdir} in {seconds:.1f} s")
         return
     tokens = counts["train"].shard_tokens
     print(
-        f"wrote {args.shards} shards of {min(tokens):,} to {max(tokens):,} training tokens in {seconds:.1f} s, each "
+        f"wrote {options.shards} shards of {min(tokens):,} to {max(tokens):,} training tokens in {seconds:.1f} s, each "
         f"with dict.txt, {names} and tokenizer/; fairseq-train reads one per epoch:"
     )
     print(*folders, sep=os.pathsep)
 
 
-def first_units(folder: Path, tokenizer: "Tokenizer") -> list[str]:
+def first_units(folder: Path, tokenizer: Tokenizer) -> list[str]:
     """The pieces of the first two sentences that were written, cut to a line each."""
     from fairseq.data.indexed_dataset import MMapIndexedDataset
 
@@ -142,3 +153,6 @@ def _table(counts: dict[str, "SplitCounts"]) -> list[str]:
         dropped = (n.nothing_kept, n.repeated_blanks, n.outer_blanks)
         rows.append(cells(split, n.documents, n.sentences, n.tokens, percentage(n.unknown, n.pieces), *dropped))
     return align(rows)
+
+
+main = command_line("data binarize", __doc__, binarize)

@@ -10,14 +10,14 @@ GLUE_BIN/tokenizer.
 With --from-hub, GLUE is downloaded from the Hugging Face Hub: pip install 'tn_fairseq[hub]'.
 """
 
-import argparse
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import one_line_errors
+from ..core.options import option
 from ..tools.formats.glue import (
     TASKS,
     Examples,
@@ -28,58 +28,60 @@ from ..tools.formats.glue import (
     read_task,
 )
 from ..tools.reporting.layout import align
-from .binarizing import binarizing_parser, cells, percentage, start
+from .arguments import command_line
+from .binarizing import BinarizingOptions, cells, percentage
 
 if TYPE_CHECKING:
     from ..tools.preprocessing.glue_data import GlueCounts
 
 
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = binarizing_parser("glue", __doc__, "GLUE_BIN")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--glue-dir", type=Path, metavar="DIR", help="the GLUE download")
-    source.add_argument("--from-hub", action="store_true", help="download the tasks instead of reading --glue-dir")
-    text = f"tasks ({', '.join(TASKS)}), or all that are in --glue-dir or on the Hub"
-    parser.add_argument("--task", nargs="+", required=True, choices=[*TASKS, "all"], metavar="TASK", help=text)
-    text = "maximum input length in tokens, including <s> and every </s> (default: %(default)s)"
-    parser.add_argument("--max-length", type=int, default=128, metavar="N", help=text)
-    return parser
+@dataclass(frozen=True, kw_only=True)
+class GlueOptions(BinarizingOptions):
+    """Where the tasks are, and what to write."""
+
+    glue_dir: Path | None = option("the GLUE download", default=None, metavar="DIR", unless="from_hub")
+    from_hub: bool = option("download the tasks instead of reading --glue-dir", default=False, not_with="glue_dir")
+    task: Sequence[str] = option(
+        f"tasks ({', '.join(TASKS)}), or all that are in --glue-dir or on the Hub",
+        choices=(*TASKS, "all"),
+        metavar="TASK",
+    )
+    max_length: int = option("maximum input length in tokens, including <s> and every </s>", default=128)
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
+def glue(options: GlueOptions) -> None:
     """Binarize, and print what was written and what was lost."""
-    args, tokenizer, began = start(get_parser(), argv)
+    began = time.perf_counter()
+    tokenizer = options.load_tokenizer()
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..tools.preprocessing.glue_data import binarize_task
 
-    tasks = _tasks(args)
+    tasks = _tasks(options)
     for task in tasks:
-        if args.from_hub:
-            splits = {split: examples_from_hub(task, split) for split in task.splits}
+        if options.glue_dir:
+            splits = read_task(options.glue_dir / task.name, task)
         else:
-            splits = read_task(args.glue_dir / task.name, task)
-        counts = binarize_task(task, splits, tokenizer, args.destdir, args.max_length, args.dict)
+            splits = {split: examples_from_hub(task, split) for split in task.splits}
+        counts = binarize_task(task, splits, tokenizer, options.destdir, options.max_length, options.dict)
         orders = ", training pairs in both orders" if task.both_orders else ""
         print(f"\n{task.name}{orders}", *_table(task, splits, counts), sep="\n", flush=True)
     names = ", ".join(task.name for task in tasks)
-    print(f"\nwrote {names} and tokenizer/ to {args.destdir} in {time.perf_counter() - began:.1f} s")
+    print(f"\nwrote {names} and tokenizer/ to {options.destdir} in {time.perf_counter() - began:.1f} s")
 
 
-def _tasks(args: argparse.Namespace) -> list[GlueTask]:
+def _tasks(options: GlueOptions) -> list[GlueTask]:
     """The tasks to write; prints which are missing, and raises InputError if all are."""
     there = list(TASKS)  # the files of named tasks are checked below
-    if args.glue_dir and "all" in args.task:
-        there = [name for name in TASKS if (args.glue_dir / name).is_dir()]
-    tasks = choose_tasks(args.task, there, str(args.glue_dir), "give the folder of the GLUE download")
-    for task in tasks if args.glue_dir else []:  # before the first of them is written
-        check_files(args.glue_dir / task.name, task)
-    missing = [name for name in TASKS if name not in there]
-    if missing:
-        print(f"not in {args.glue_dir}: {', '.join(missing)}")
-    if args.glue_dir and "all" in args.task:
-        folders = sorted(path.name for path in args.glue_dir.iterdir() if path.is_dir() and path.name not in TASKS)
+    if options.glue_dir and "all" in options.task:
+        there = [name for name in TASKS if (options.glue_dir / name).is_dir()]
+    tasks = choose_tasks(options.task, there, str(options.glue_dir), "give the folder of the GLUE download")
+    if options.glue_dir:
+        for task in tasks:  # before the first of them is written
+            check_files(options.glue_dir / task.name, task)
+    if missing := [name for name in TASKS if name not in there]:
+        print(f"not in {options.glue_dir}: {', '.join(missing)}")
+    if options.glue_dir and "all" in options.task:
+        folders = sorted(path.name for path in options.glue_dir.iterdir() if path.is_dir() and path.name not in TASKS)
         if folders := [name for name in folders if not name.startswith(".")]:
             print(f"other folders, not read: {', '.join(folders)}")
     return tasks
@@ -103,3 +105,6 @@ def _labels(task: GlueTask, labels: Sequence[str] | None) -> str:
         return f"{min(scores):g} to {max(scores):g}, mean {sum(scores) / len(scores):.3f}"
     frequency = Counter(labels)
     return ", ".join(f"{label}: {100 * frequency[label] / len(labels):.1f}%" for label in task.labels)
+
+
+main = command_line("data glue", __doc__, glue)

@@ -10,17 +10,17 @@ copied to DATA_BIN/tokenizer.
 With --from-hub, SQuAD 1.1 is downloaded from the Hugging Face Hub: pip install 'tn_fairseq[hub]'.
 """
 
-import argparse
 import logging
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import InputError, one_line_errors
+from ..core.options import option
 from ..tools.formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
 from ..tools.reporting.layout import align
-from .binarizing import binarizing_parser, cells, percentage, start
+from .arguments import command_line
+from .binarizing import BinarizingOptions, cells, percentage
 
 if TYPE_CHECKING:
     from ..tools.preprocessing.squad_data import SquadCounts
@@ -28,46 +28,38 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = binarizing_parser("squad", __doc__, "DATA_BIN")
-    for split, use in zip(SPLITS, ("train", "validate", "test")):
-        parser.add_argument(f"--{split}", type=Path, metavar="FILE", help=f"questions to {use} on")
-    parser.add_argument("--from-hub", action="store_true", help="download train and valid instead of reading files")
-    for flag, default, text in (
-        ("--max-length", 512, "maximum input length in tokens, including <s> and both </s>"),
-        ("--doc-stride", 128, "context tokens between the starts of two windows"),
-        ("--max-question-length", 64, "maximum question length in tokens; the rest is cut off"),
-    ):
-        parser.add_argument(flag, type=int, default=default, metavar="N", help=f"{text} (default: %(default)s)")
-    return parser
+@dataclass(frozen=True, kw_only=True)
+class SquadOptions(BinarizingOptions):
+    """The questions, and what to write."""
+
+    train: Path | None = option("questions to train on", default=None, unless="from_hub", not_with="from_hub")
+    valid: Path | None = option("questions to validate on", default=None, unless="from_hub", not_with="from_hub")
+    test: Path | None = option("questions to test on", default=None, not_with="from_hub")
+    from_hub: bool = option("download train and valid instead of reading files", default=False)
+    max_length: int = option("maximum input length in tokens, including <s> and both </s>", default=512)
+    doc_stride: int = option("context tokens between the starts of two windows", default=128, at_least=1)
+    max_question_length: int = option("maximum question length in tokens; the rest is cut off", default=64, at_least=1)
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
+def squad(options: SquadOptions) -> None:
     """Binarize, and print what was written and what was lost."""
-    args, tokenizer, began = start(get_parser(), argv)
+    began = time.perf_counter()
+    tokenizer = options.load_tokenizer()
     # imported here because fairseq takes seconds to import and --help does not need it
     from ..tools.preprocessing.squad_data import binarize_squad
 
-    lengths = (args.max_length, args.doc_stride, args.max_question_length)
-    counts = binarize_squad(_examples(args), tokenizer, args.destdir, *lengths, args.dict)
+    lengths = (options.max_length, options.doc_stride, options.max_question_length)
+    counts = binarize_squad(_examples(options), tokenizer, options.destdir, *lengths, options.dict)
     print(*_table(counts), sep="\n")
     names = ", ".join(f"{split}.*" for split in counts)
-    print(f"wrote dict.txt, {names} and tokenizer/ to {args.destdir} in {time.perf_counter() - began:.1f} s")
+    print(f"wrote dict.txt, {names} and tokenizer/ to {options.destdir} in {time.perf_counter() - began:.1f} s")
 
 
-def _examples(args: argparse.Namespace) -> dict[str, list[SquadExample]]:
-    """The examples of each split; raises InputError if --from-hub and files are combined, or a split is missing."""
-    paths = {split: getattr(args, split) for split in SPLITS if getattr(args, split)}
-    if args.from_hub:
-        if paths:
-            flags = ", ".join(f"--{split}" for split in paths)
-            raise InputError(f"--from-hub cannot be combined with files; omit {flags}")
+def _examples(options: SquadOptions) -> dict[str, list[SquadExample]]:
+    """The examples of each split."""
+    if options.from_hub:
         return {"train": examples_from_hub("train"), "valid": examples_from_hub("validation")}
-    for split in ("train", "valid"):
-        if split not in paths:
-            raise InputError(f"no --{split}; give --train and --valid, or --from-hub")
+    paths = {split: getattr(options, split) for split in SPLITS if getattr(options, split)}
     examples = {split: read_squad(path) for split, path in paths.items()}
     if unanswered := [example.id for example in examples["valid"] if not example.answers]:
         some = f"{len(unanswered):,} of {len(examples['valid']):,} questions have no answers, such as {unanswered[0]}"
@@ -84,3 +76,6 @@ def _table(counts: dict[str, "SquadCounts"]) -> list[str]:
         lost = (n.answers_in_no_window, n.answers_inside_tokens)
         rows.append(cells(split, n.questions, n.questions_cut, n.windows, ratio, unknown, *lost))
     return align(rows)
+
+
+main = command_line("data squad", __doc__, squad)

@@ -13,77 +13,80 @@ Several processes can share the work: start each with --shard, or all with torch
 interruption, the same command continues.
 """
 
-import argparse
 import logging
 import os
-from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
-from ..core.errors import if_interrupted, one_line_errors
-from .arguments import command_parser, positive
+from ..core.errors import if_interrupted
+from ..core.options import flag_of, option
+from .arguments import command_line
 
-# options of --task electra, which checks them
-VALUES = (
-    *("tokens-per-sample", "sample-break-mode", "mask-prob", "leave-unmasked-prob", "random-token-prob", "mask-seed"),
-    "train-subset",
-)
-SWITCHES = ("mask-whole-words", "document-attention")
+GROUP = "options of --task electra, with its defaults"
+masking = partial(option, "", default=None, group=GROUP)
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
-    """Write the draws, and print what the teacher knows about the text."""
-    options = vars(get_parser().parse_args(argv))
-    masking = [f"--{name}={value}" for name in VALUES if (value := options.pop(name.replace("-", "_"))) is not None]
-    masking += [f"--{name}" for name in SWITCHES if options.pop(name.replace("-", "_"))]
-    logging.disable(logging.INFO)
-    # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.preprocessing.teaching import TeachOptions, teach
-
-    with if_interrupted("run the same command again to continue"):
-        print(teach(TeachOptions(**options, masking=masking)))
-
-
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = command_parser("data teach", __doc__)
-    add = parser.add_argument
-    add("data", metavar="DATA_BIN", help="output of tn-fairseq data binarize, or several, separated by colons")
-    add("--teacher", required=True, type=Path, metavar="CKPT", help="a checkpoint with the same dictionary")
-    add("--output", required=True, type=Path, metavar="FOLDER", help="folder for the draws")
-    add("--draws", type=draws, default=50, metavar="N", help="draws at each masked position (default: %(default)s)")
-    versions = "times that each block is masked; epochs read them in turn (default: %(default)s)"
-    add("--versions", type=positive, default=1, metavar="K", help=versions)
-    add("--batch-size", type=positive, default=32, metavar="N", help="blocks read at a time (default: %(default)s)")
-    add("--num-workers", type=int, default=1, metavar="N", help="processes that make batches (default: %(default)s)")
-    part = "do the I-th of N parts of the work (default: as torchrun says)"
-    add("--shard", type=shard, default=launched(), metavar="I/N", help=part)
-    add("--cpu", action="store_true", help="use no GPU")
-    add("--bf16", action="store_true", help="let the teacher read in bfloat16")
-    group = parser.add_argument_group("options of --task electra, with its defaults")
-    for name in VALUES:
-        group.add_argument(f"--{name}")
-    for name in SWITCHES:
-        group.add_argument(f"--{name}", action="store_true")
-    return parser
-
-
-def draws(text: str) -> int:
-    """A number of draws whose counts fit into a byte; raises argparse.ArgumentTypeError for any other."""
-    number = positive(text)
-    if number > 255:
-        raise argparse.ArgumentTypeError(f"must be at most 255, not {text}")
-    return number
-
-
-def shard(text: str) -> tuple[int, int]:
-    """The part I of N in "I/N"; raises argparse.ArgumentTypeError for anything else."""
+def part_of(text: str) -> tuple[int, int]:
+    """The part I of N in "I/N"; raises ValueError for anything else."""
     part, _, parts = text.partition("/")
     if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise argparse.ArgumentTypeError(f"must be such as 1/8, the first of eight parts, not {text}")
+        raise ValueError("such as 1/8, the first of eight parts")
     return int(part), int(parts)
 
 
 def launched() -> tuple[int, int]:
     """The part of this process, and the number of processes that torchrun started."""
     return int(os.environ.get("RANK", 0)) + 1, int(os.environ.get("WORLD_SIZE", 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeachOptions:
+    """What to read with which teacher, and where to store it."""
+
+    data: str = option(
+        "output of tn-fairseq data binarize, or several, separated by colons", metavar="DATA_BIN", positional=True
+    )
+    teacher: Path = option("a checkpoint with the same dictionary", metavar="CKPT")
+    output: Path = option("folder for the draws", metavar="FOLDER")
+    draws: int = option("draws at each masked position", default=50, at_least=1, at_most=255)  # counts are bytes
+    versions: int = option("times that each block is masked; epochs read them in turn", default=1, at_least=1)
+    batch_size: int = option("blocks read at a time", default=32, at_least=1)
+    num_workers: int = option("processes that make batches", default=1, at_least=0)
+    shard: tuple[int, int] | None = option(
+        "do the I-th of N parts of the work (default: as torchrun says)", default=None, parse=part_of, metavar="I/N"
+    )
+    cpu: bool = option("use no GPU", default=False)
+    bf16: bool = option("let the teacher read in bfloat16", default=False)
+    # of --task electra, which checks them
+    tokens_per_sample: str | None = masking()
+    sample_break_mode: str | None = masking()
+    mask_prob: str | None = masking()
+    leave_unmasked_prob: str | None = masking()
+    random_token_prob: str | None = masking()
+    mask_seed: str | None = masking()
+    train_subset: str | None = masking()
+    mask_whole_words: bool = masking(default=False)
+    document_attention: bool = masking(default=False)
+
+    def flags(self) -> list[str]:
+        """What is given of them."""
+        given = [
+            (flag_of(entry), getattr(self, entry.name))
+            for entry in fields(self)
+            if entry.metadata.get("group") == GROUP
+        ]
+        return [flag if value is True else f"{flag}={value}" for flag, value in given if value not in (None, False)]
+
+
+def teach(options: TeachOptions) -> None:
+    """Write the draws, and print what the teacher knows about the text."""
+    logging.disable(logging.INFO)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.preprocessing import teaching
+
+    with if_interrupted("run the same command again to continue"):
+        print(teaching.teach(options, options.shard or launched()))
+
+
+main = command_line("data teach", __doc__, teach)

@@ -11,16 +11,15 @@ The output has one paragraph for each question, and each question has its "distr
 out and counted. The same seed gives the same output with any number of workers.
 """
 
-import argparse
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 
-from ..core.errors import InputError, one_line_errors
+from ..core.errors import InputError
 from ..core.files import sha256
+from ..core.options import option
 from ..synonyms.inflection import VERSION as LEMMINFLECT
 from ..synonyms.wordnet import ensure_wordnet, wordnet_version
 from ..tools.attacks.distractors import Distractors, Question, read_question
@@ -29,56 +28,54 @@ from ..tools.attacks.synonym_swaps import drawn
 from ..tools.attacks.tagging import VERSION as TAGGER
 from ..tools.formats.squad import read_squad
 from ..tools.preprocessing.engines import map_chunks
-from .arguments import command_parser, positive
+from .arguments import command_line
 
 
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = command_parser("evaluate add-distractors", __doc__)
-    parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
-    parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N random distractors")
-    return parser
+@dataclass(frozen=True, kw_only=True)
+class DistractorOptions:
+    """The questions, and how to attack them."""
+
+    squad: Path = option("questions in SQuAD 1.1's format")
+    output: Path = option("file for the attacked questions")
+    seed: int = option("seed", default=1)
+    workers: int = option("processes", default=1, at_least=1)
+    show: int = option("print N random distractors", default=0, at_least=0)
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
+def add_distractors(options: DistractorOptions) -> None:
     """Add distractors, and print how many questions have none, and why."""
-    args = get_parser().parse_args(argv)
-    examples = read_squad(args.squad)
-    check_output(args.squad, args.output)
+    examples = read_squad(options.squad)
+    check_output(options.squad, options.output)
     attack = {
         "name": "add-distractors",
         "position": "end",
-        "seed": args.seed,
+        "seed": options.seed,
         "wordnet": wordnet_version(ensure_wordnet()),
         "lemminflect": LEMMINFLECT,
         "tagger": TAGGER,
-        "input": args.squad.name,
-        "sha256": sha256(args.squad),
+        "input": options.squad.name,
+        "sha256": sha256(options.squad),
     }
     skipped = {example.id: "they have no answers" for example in examples if not example.answers}
     answered = [example for example in examples if example.answers]
     if not answered:
-        raise InputError(f"{args.squad}: no question has an answer; give a labeled file")
-    questions: list[Question] = map_chunks(read_question, answered, args.workers, "read", "questions")
+        raise InputError(f"{options.squad}: no question has an answer; give a labeled file")
+    questions: list[Question] = map_chunks(read_question, answered, options.workers, "read", "questions")
     distractors = Distractors(questions)
     attacked: list[Attacked] = []
-    attack_one = partial(_attack, distractors, args.seed)
-    outcomes = map_chunks(attack_one, questions, args.workers, "attack", "questions")
+    attack_one = partial(_attack, distractors, options.seed)
+    outcomes = map_chunks(attack_one, questions, options.workers, "attack", "questions")
     for question, (result, reason) in zip(questions, outcomes):
         if result is None:
             skipped[question.example.id] = reason
         else:
             attacked.append(result)
     print(*summary(len(attacked), skipped), sep="\n")
-    for shown in random.Random(args.seed).sample(attacked, min(args.show, len(attacked))):
+    for shown in random.Random(options.seed).sample(attacked, min(options.show, len(attacked))):
         print(f"\n{shown.example.id}: {shown.example.question.strip()}")
         print(f"  answer:     {shown.example.answers[0][0]}\n  distractor: {shown.record['distractor']}")
-    write_attacked(args.output, attacked, attack)
-    print(f"wrote {args.output}")
+    write_attacked(options.output, attacked, attack)
+    print(f"wrote {options.output}")
 
 
 def _attack(distractors: Distractors, seed: int, question: Question) -> tuple[Attacked | None, str]:
@@ -90,3 +87,6 @@ def _attack(distractors: Distractors, seed: int, question: Question) -> tuple[At
         return None, reason
     attacked = replace(example, context=f"{example.context} {sentence}")
     return Attacked(attacked, {"distractor": sentence}), ""
+
+
+main = command_line("evaluate add-distractors", __doc__, add_distractors)

@@ -11,15 +11,14 @@ the settings as "attack". Questions that cannot be attacked are left out and cou
 output with any number of workers.
 """
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ..core.errors import one_line_errors
 from ..core.files import sha256
+from ..core.options import option
 from ..synonyms.inflection import VERSION as LEMMINFLECT
 from ..synonyms.swords import VERDICTS, Target, read_swords
 from ..synonyms.wordnet import ensure_wordnet, wordnet_version
@@ -42,44 +41,28 @@ from ..tools.attacks.tagging import VERSION as TAGGER
 from ..tools.formats.squad import SquadExample, read_squad
 from ..tools.preprocessing.engines import map_chunks
 from ..tools.reporting.layout import align
-from .arguments import command_parser, positive, share
-
-PLACES = ("context", "question")
+from .arguments import command_line
 
 
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = command_parser("evaluate swap-synonyms", __doc__)
-    parser.add_argument("--squad", type=Path, required=True, metavar="FILE", help="questions in SQuAD 1.1's format")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file for the attacked questions")
-    text = "what to swap (default: %(default)s)"
-    parser.add_argument("--in", dest="place", choices=PLACES, default="context", help=text)
-    text = "share of the words to swap (default: %(default)s)"
-    parser.add_argument("--share", type=share, metavar="X", help=text)
-    text = "at most N words (default: %(default)s)"
-    parser.add_argument("--most", type=positive, metavar="N", help=text)
-    text = "keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in "
-    text += "the paper (default: %(default)s)"
-    parser.add_argument("--inflection", choices=INFLECTIONS, help=text)
-    text = "all: synonyms in any sense; first: only in the most frequent sense (default: %(default)s)"
-    parser.add_argument("--senses", choices=SENSES, help=text)
-    parser.add_argument("--seed", type=int, metavar="N", help="seed (default: %(default)s)")
-    parser.set_defaults(**asdict(Swapping()))
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
-    parser.add_argument("--show", type=positive, default=0, metavar="N", help="print N random attacked texts")
-    parser.add_argument("--swords", metavar="FILE", help="print how people judge such swaps; a file of SWORDS")
-    return parser
+@dataclass(frozen=True, kw_only=True)
+class SwapOptions(Swapping):
+    """The questions, and how to attack them."""
+
+    squad: Path = option("questions in SQuAD 1.1's format")
+    output: Path = option("file for the attacked questions")
+    place: Literal["context", "question"] = option("what to swap", default="context", flag="--in")
+    workers: int = option("processes", default=1, at_least=1)
+    show: int = option("print N random attacked texts", default=0, at_least=0)
+    swords: str | None = option("print how people judge such swaps; a file of SWORDS", default=None, metavar="FILE")
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
+def swap_synonyms(options: SwapOptions) -> None:
     """Swap, and print what was swapped."""
-    args = get_parser().parse_args(argv)
-    place: str = args.place
-    targets = read_swords(args.swords) if args.swords else None
-    swapping = Swapping(args.share, args.most, args.inflection, args.senses, args.seed)
-    examples = read_squad(args.squad)
-    check_output(args.squad, args.output)
+    place = options.place
+    targets = read_swords(options.swords) if options.swords else None
+    swapping = Swapping(**{entry.name: getattr(options, entry.name) for entry in fields(Swapping)})
+    examples = read_squad(options.squad)
+    check_output(options.squad, options.output)
     attack = {
         "name": "swap-synonyms",
         **asdict(swapping),
@@ -87,13 +70,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         "tagger": TAGGER,
         "in": place,
         "wordnet": wordnet_version(ensure_wordnet()),
-        "input": args.squad.name,
-        "sha256": sha256(args.squad),
+        "input": options.squad.name,
+        "sha256": sha256(options.squad),
     }
     answered = [example for example in examples if example.answers]
     skipped = {example.id: "they have no answers" for example in examples if not example.answers}
     texts = [_protected_text(example, place) for example in answered]
-    swaps = map_chunks(partial(choose_swaps, swapping), texts, args.workers, "swap", "texts")
+    swaps = map_chunks(partial(choose_swaps, swapping), texts, options.workers, "swap", "texts")
     questions = []
     for example, text, text_swaps in zip(answered, texts, swaps):
         if not text_swaps:
@@ -105,9 +88,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         record = [[swap.old, swap.new] for swap in text_swaps if not swap.is_article]
         questions.append(Attacked(replace(example, **changes), {"swaps": record}))
     print(*summary(len(questions), skipped), sep="\n")
-    _report(texts, swaps, args.seed, args.show)
-    write_attacked(args.output, questions, attack)
-    print(f"wrote {args.output}")
+    _report(texts, swaps, options.seed, options.show)
+    write_attacked(options.output, questions, attack)
+    print(f"wrote {options.output}")
     if targets is not None:
         print(*_judgments(targets), sep="\n")
 
@@ -142,3 +125,6 @@ def _judgments(targets: Sequence[Target]) -> list[str]:
             shares = [f"{100 * verdicts[name] / max(judged, 1):.1f}%" for name in VERDICTS]
             rows.append((inflection, senses, f"{swappable:,}", f"{swaps:,}", f"{judged:,}", *shares))
     return [f"\nswaps at {len(targets):,} targets of SWORDS", *align(rows, left=(0, 1))]
+
+
+main = command_line("evaluate swap-synonyms", __doc__, swap_synonyms)

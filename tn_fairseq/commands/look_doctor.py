@@ -7,19 +7,27 @@ The exit code is 1 if something essential is missing. This also runs if torch or
 """
 
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from ..core.options import option
 from ..tools.doctor import examine
-from .arguments import command_parser
+from .arguments import command_line
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """What to check besides the installation."""
+
+    data: Path | None = option("a data folder of fairseq-train", default=None, metavar="DIR")
+    checkpoint: Path | None = option("a checkpoint of fairseq-train", default=None)
+    synonym_table: Path | None = option("a synonym table", default=None)
+
+
+def doctor(options: DoctorOptions) -> None:
     """Print all checks; exit with 1 if one fails."""
-    parser = command_parser("look doctor", __doc__)
-    parser.add_argument("--data", type=Path, metavar="DIR", help="a data folder of fairseq-train")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="a checkpoint of fairseq-train")
-    parser.add_argument("--synonym-table", type=Path, metavar="FILE", help="a synonym table")
-    options = parser.parse_args(argv)
     if not examine(options.data, options.checkpoint, options.synonym_table):
         sys.exit(1)
+
+
+main = command_line("look doctor", __doc__, doctor)

@@ -4,26 +4,31 @@ Tries in this order: what NLTK already has; ``nltk.download``; the files of Debi
 which are copied to a folder that NLTK reads.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import one_line_errors
+from ..core.options import option
 from ..synonyms.fetch_wordnet import DEBIAN_FOLDER, fetch_wordnet
 from ..synonyms.wordnet import wordnet_version
-from .arguments import command_parser
+from .arguments import command_line
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
-    """Make WordNet available, and print its version."""
-    parser = command_parser("synonyms fetch-wordnet", __doc__)
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
+@dataclass(frozen=True, kw_only=True)
+class FetchOptions:
+    """Where WordNet is if it cannot be downloaded."""
+
+    folder: Path = option(
+        "a folder with WordNet 3.0's data.noun, ..., used if NLTK has none and cannot download it (default: "
+        f"{DEBIAN_FOLDER}, of Debian's packages)",
         default=DEBIAN_FOLDER,
-        help="a folder with WordNet 3.0's data.noun, ..., used if NLTK has none and cannot download it (default: "
-        "%(default)s, of Debian's packages)",
+        flag="--from",
+        metavar="FOLDER",
     )
-    options = parser.parse_args(argv)
+
+
+def fetch(options: FetchOptions) -> None:
+    """Make WordNet available, and print its version."""
     print(f"{wordnet_version(fetch_wordnet(options.folder))} is ready")
+
+
+main = command_line("synonyms fetch-wordnet", __doc__, fetch)

@@ -1,7 +1,7 @@
 """Options: each is declared once, as a field of a dataclass, from which command lines, checks and guides are made."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from numbers import Real
 from types import UnionType
@@ -52,9 +52,9 @@ def option(
     it is ``not_with``.
 
     The type says how a command line gives a value: True is a flag alone, a sequence takes several words, a mapping
-    takes words NAME=VALUE, and ``parse`` reads a word of any other type; it raises ValueError with what it must be.
-    ``flag`` replaces a name that is a keyword of Python. A ``repeat`` flag takes one word each time. The ``rest`` is
-    what follows "--". A flag without a word means ``const``. ``group`` is the title in --help.
+    takes words NAME=VALUE and can be given again, and ``parse`` reads a word of any other type; it raises ValueError
+    with what it must be. ``flag`` replaces a name that is a keyword of Python. A ``repeat`` flag takes one word each
+    time. The ``rest`` is what follows "--". A flag without a word means ``const``. ``group`` is a title in --help.
     """
     metadata = {
         name: rule for name, rule in locals().items() if name != "default" and rule is not None and rule is not False
@@ -113,6 +113,8 @@ def check(options: Any, kind: Any = None, say: Callable[[str], str] | None = Non
 
     for name, entry in declared.items():
         value, rules, given = getattr(options, name), entry.metadata, is_given(name)
+        if default_of(entry) is MISSING and isinstance(value, Sequence) and not value:
+            raise InputError(f"{spell(name)} is missing: {rules['help']}")
         _check_values(spell(name), value, entry)
         if given and not holds(rules.get("needs", name)):
             raise InputError(f"{spell(name)} has no effect without {text(rules['needs'])}; give it, or omit this")

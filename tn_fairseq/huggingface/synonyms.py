@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from ..core.dictionary import MASK, SPECIAL_SYMBOLS, PlainSymbols, Symbols, fingerprint, read_symbols, symbols_of_pieces
-from ..core.errors import InputError, naming_arguments
+from ..core.errors import InputError
+from ..core.options import check
 from ..core.synonym_table import PADDING, load_synonym_table, read_description, save_synonym_table
 from ..core.vocabulary import continues_word, is_special, whole_words
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
 from ..synonyms.neighbors import Vectors
-from ..synonyms.sources import ENGLISH, TableOptions
+from ..synonyms.options import ENGLISH, TableOptions
 from .loading import load_model, unwrapped
 
 if TYPE_CHECKING:
@@ -174,8 +175,8 @@ class SynonymTable:
         missing, damaged, or does not fit the tokenizer.
         """
         symbols = TokenizerSymbols(tokenizer)
-        with naming_arguments():
-            table_options = TableOptions(source=source, read_model=symbols.read_model, **options)
+        table_options = TableOptions(source=source, read_model=symbols.read_model, **options)
+        check(table_options, say=str)
         table = build_table(table_options, symbols, symbols.words)
         return cls(symbols, table.table, torch.tensor(symbols.continuations), table.description)
 

@@ -14,8 +14,9 @@ from ..core.vocabulary import STOP_WORDS
 from .inflection import VERSION as LEMMINFLECT
 from .inflection import Relation, relation
 from .neighbors import at_least
+from .options import ENGLISH, TableOptions
 from .rows import build_rows, combine, keep_pairs
-from .sources import ENGLISH, SOURCES, TableOptions
+from .sources import SOURCES
 
 
 class BuiltTable(NamedTuple):
@@ -45,7 +46,7 @@ def build_table(options: TableOptions, dictionary: Symbols, words: Mapping[int, 
     offers = {name: SOURCES[name].offer(options, dictionary, words) for name in needed}
     rows_and_coverage = {name: build_rows(words, offers[name].candidates) for name in options.source}
     first = options.source[0]
-    if options.combine:
+    if len(options.source) > 1:
         rows = combine([rows for rows, _ in rows_and_coverage.values()], options.combine)
         counts = {SOURCES[name].counts[0]: coverage.known for name, (_, coverage) in rows_and_coverage.items()}
         counts["with a synonym in the table"] = len(rows)
@@ -82,7 +83,7 @@ def build_table(options: TableOptions, dictionary: Symbols, words: Mapping[int, 
         used["no_contrasts"] = wordnet_version(reader)
     counts[list(counts)[-1]] = len(rows)
     description = {
-        "source": f"{options.combine} of {', '.join(options.source)}" if options.combine else first,
+        "source": f"{options.combine} of {', '.join(options.source)}" if len(options.source) > 1 else first,
         "source_version": "; ".join(offers[name].version for name in options.source),
         "options": json.dumps(used),
         "counts": json.dumps(counts),

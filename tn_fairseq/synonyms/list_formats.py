@@ -224,4 +224,3 @@ FORMATS: dict[str, Callable[[Lines], Iterator[Entry]]] = {
     "ppdb": _ppdb,
     "json": _json,
 }
-TABLES = ("tsv", "csv")  # whose columns have names

@@ -7,8 +7,6 @@ from ..core.vocabulary import match_case
 
 Rows = dict[int, list[int]]  # the ids of the synonyms of a word, best first, by the id of the word
 
-COMBINATIONS = ("union", "intersection")
-
 
 class Coverage(NamedTuple):
     """How many words the source knows, how many it has another word for, and how many have a synonym in the table."""

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
+from ...core.options import option
 from ...core.vocabulary import STOP_WORDS, match_case
 from ...synonyms.acceptance import judged_synonyms
 from ...synonyms.contrasts import entry
@@ -55,11 +56,18 @@ class Swapping:
     ``senses`` are those of the word, with its part of speech, whose synonyms count: "all", or only the "first".
     """
 
-    share: float = 0.1
-    most: int = 10
-    inflection: str = "keep"
-    senses: str = "all"
-    seed: int = 1
+    share: float = option("share of the words to swap", default=0.1, above=0, at_most=1)
+    most: int = option("at most N words", default=10, at_least=1)
+    inflection: str = option(
+        "keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in the "
+        "paper",
+        default="keep",
+        choices=INFLECTIONS,
+    )
+    senses: str = option(
+        "all: synonyms in any sense; first: only in the most frequent sense", default="all", choices=SENSES
+    )
+    seed: int = option("seed", default=1)
 
 
 class Text(NamedTuple):

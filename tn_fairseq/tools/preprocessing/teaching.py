@@ -4,12 +4,10 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,25 +23,11 @@ from ...data.drawn_folder import HEADER, DrawnFolder
 from ...models.loading import load_reader
 from ...modules.cross_entropy import log_probabilities
 
+if TYPE_CHECKING:
+    from ...commands.data_teach import TeachOptions
+
 SCORED = 8  # of so many masked positions, one is scored for the summary, which costs two passes over its logits
 WORDS_PER_DRAW = 0.5  # different words of a usual teacher, to estimate the size
-
-
-@dataclass(frozen=True)
-class TeachOptions:
-    """What to read with which teacher, and where to store it."""
-
-    data: str  # folders of data binarize, separated by colons
-    teacher: Path
-    output: Path
-    draws: int = 50
-    versions: int = 1
-    batch_size: int = 32
-    num_workers: int = 1
-    shard: tuple[int, int] = (1, 1)  # part I of N
-    cpu: bool = False
-    bf16: bool = False
-    masking: Sequence[str] = ()  # flags of --task electra
 
 
 class Reading(NamedTuple):
@@ -57,9 +41,12 @@ class Reading(NamedTuple):
     seconds: float  # of the teacher's forward pass
 
 
-def teach(options: TeachOptions) -> str:
-    """Store the draws that are missing, and return a summary; raises InputError if anything does not fit."""
-    cfg = training_config([options.data, "--task", "electra", "--arch", "bert_tiny", *options.masking])
+def teach(options: "TeachOptions", share: tuple[int, int]) -> str:
+    """Store the draws that are missing of the I-th of N shares, and return a summary.
+
+    Raises InputError if anything does not fit.
+    """
+    cfg = training_config([options.data, "--task", "electra", "--arch", "bert_tiny", *options.flags()])
     task: Any = tasks.setup_task(cfg.task)
     model = load_reader(task, "--teacher", options.teacher)
     device = torch.device("cpu")
@@ -85,7 +72,7 @@ def teach(options: TeachOptions) -> str:
     if not (options.output / HEADER).exists():
         check_space(options.output, sum(int(data.sizes.sum()) for data in datasets) * cfg.task.mask_prob, header)
     drawn = DrawnFolder.begin(options.output, header)
-    (part, parts), size = options.shard, options.batch_size
+    (part, parts), size = share, options.batch_size
     left = [key for key in drawn.parts()[part - 1 :: parts] if not drawn.file(*key).exists()]
     tokens = sum(int(datasets[version - 1].sizes[drawn.blocks_of(version, number)].sum()) for version, number in left)
     masked = words = scored = right = 0

@@ -21,8 +21,9 @@ from tqdm import tqdm
 
 from ...core.errors import InputError, first_line
 from ...core.files import json_type
+from ...core.options import option
 from ...core.packages import require
-from .text_files import ARROW, CONVERT, CSV, JSON, PARQUET, TEXT, TSV, TextFile, refusal
+from .text_files import ARROW, CONVERT, CSV, FORMATS, JSON, PARQUET, TEXT, TSV, TextFile, refusal
 
 # Large enough that the overhead per chunk is negligible, small enough that the library's encodings stay in the cache.
 CHUNK_BYTES = 1 << 18
@@ -31,17 +32,29 @@ PARQUET_BYTES = 1 << 18  # also of a Parquet file
 LONGEST_CELL = 1 << 26  # characters of CSV or TSV; quotes that are not closed would otherwise hold all that follows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How to read: the field or column with the text, the language whose sentences to split, and what to skip.
+    """How to read text: the options of all commands that do."""
 
-    ``format`` is one of ``FORMATS``, or None for what the names of the files say.
-    """
-
-    text_field: str = "text"
-    split_sentences: str | None = None
-    skip_bad_records: bool = False
-    format: str | None = None
+    format: str | None = option(
+        "what the files are (default: what their suffixes say below those of compressions, such as .gz, else text)",
+        default=None,
+        choices=FORMATS,
+        group="reading",
+    )
+    text_field: str = option(
+        "the field or column with the text of a record", default="text", metavar="NAME", group="reading"
+    )
+    split_sentences: str | None = option(
+        "split each line into sentences, by the rules of a language, such as de (default: en)",
+        default=None,
+        const="en",
+        metavar="LANGUAGE",
+        group="reading",
+    )
+    skip_bad_records: bool = option(
+        "skip and count records that are not valid JSON, or lack the field", default=False, group="reading"
+    )
 
     def __post_init__(self) -> None:
         """Raises InputError if there is no such language, or if the library that splits is missing."""
