@@ -10,8 +10,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from ...core.files import publish, write_folder
-from .measures import GROUPS, names_of
-from .show import Table, sentence, tables
+from .measures import GROUPS, TABLES, names_of
+from .show import Table, by_arm, sentence, tables
 from .table import write_table
 
 TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
@@ -38,8 +38,9 @@ def sections_of(comparisons: pd.DataFrame, level: int = 2) -> Iterator[Section]:
     """A section for each group of measures, with their tables."""
     for group, note in GROUPS.items():
         rows = comparisons[comparisons["measure"].isin(names_of(group))]
-        if len(rows):
-            yield Section(sentence(group), level, [note], tables=list(tables(rows)))
+        if len(rows):  # the arms of TABLES are the tables
+            shown = [by_arm(rows)] if group == TABLES else list(tables(rows))
+            yield Section(sentence(group), level, [note], tables=shown)
 
 
 def page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
