@@ -1,49 +1,130 @@
-"""Types of command-line arguments."""
+"""A command line is made from a dataclass, and what is wrong with it is one line that names the flag."""
 
-import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from tn_fairseq.commands.arguments import command_parser, positive, share
+from tn_fairseq.commands.arguments import command_line, parse_options
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.core.options import check, option
 
 
-def test_positive_numbers():
-    assert [positive(text) for text in ("1", "12", "007")] == [1, 12, 7]
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """An option of each form."""
+
+    table: Path = option("a table", positional=True)
+    words: Sequence[str] = option("words to show", default=(), positional=True)
+    dict: Path | None = option("a dictionary", default=None, unless="tokenizer", not_with="tokenizer")
+    tokenizer: str | None = option("a tokenizer", default=None, metavar="DIR")
+    workers: int = option("processes, 100% of them", default=3, at_least=1, at_most=255)
+    rate: float = option("a rate", default=1.0, above=0, below=10)
+    shares: Sequence[float] = option("shares", default=(), at_most=1)
+    kind: Literal["wordpiece", "sentencepiece"] = option("a kind", default="wordpiece", group="text")
+    cased: bool = option("keep uppercase", default=False, needs={"kind": "wordpiece"}, group="text")
+    place: str = option("a place", default="context", choices=("context", "question"), flag="--in")
+    source: Sequence[str] = option("sources", default=(), choices=("list", "model"))
+    format: str | None = option("the format", default=None, needs={"source": "list"}, needed_by={"source": "list"})
+    filter: Mapping[str, float] = option("filters", default={}, choices=("model", "vectors"), at_most=1)
+    where: Mapping[str, Sequence[str]] = option("values", default={})
+    split: str | None = option("split", default=None, const="en", needs={"source": "model", "filter": "model"})
+    part: tuple[int, int] = option("a part", default=(1, 1), parse=lambda text: tuple(map(int, text.split("/"))))
+    start: Sequence[str] = option("starts", default=(), repeat=True)
+    flags: Sequence[str] = option("flags", default=(), rest=True)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "x", "", "1_0"])
-def test_anything_else_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^must be a positive integer, not {text}$"):
-        positive(text)
-
-
-def test_shares():
-    assert [share(text) for text in ("1", "0.5", "1e-3")] == [1, 0.5, 0.001]
-
-
-@pytest.mark.parametrize("text", ["0", "-0.1", "1.01", "nan", "inf", "x", ""])
-def test_what_is_no_share_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^must be above 0 and at most 1, not {text}$"):
-        share(text)
+def parse(line: str) -> Options:
+    return parse_options(Options, "data show", "Show.", line.split())
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("line", "given"),
     [
-        ("--task RTE", "the following arguments are required: --data-dir"),
-        ("--data_dir x", "unrecognized arguments: --data_dir; did you mean --data-dir?"),
-        ("--data-dir x --taks=RTE", "unrecognized arguments: --taks=RTE; did you mean --task?"),
-        ("--data-dir x --nothing", "unrecognized arguments: --nothing; tn-fairseq data glue --help lists the options"),
-        ("--data-dir x --task rte", "--task rte: unknown; did you mean RTE?"),
-        ("--data-dir x --task MRCP", "--task MRCP: unknown; did you mean MRPC?"),
-        ("--data-dir x --task all", "--task all: unknown; give one of RTE, MRPC"),
-        ("--da", "argument --data-dir: expected one argument"),
+        ("", {}),
+        ("a --workers 255 b", {"words": ["a", "b"], "workers": 255}),
+        ("--in question --cased --rate 1e-3", {"place": "question", "cased": True, "rate": 0.001}),
+        ("--source list --format tsv --source model", {"source": ["list", "model"], "format": "tsv"}),
+        ("--filter model=0.5 --split", {"filter": {"model": 0.5}, "split": "en"}),
+        ("--filter model=0.5 vectors=0 --split de", {"filter": {"model": 0.5, "vectors": 0.0}, "split": "de"}),
+        ("--where a=1 b=2 --where a=3", {"where": {"a": ["1", "3"], "b": ["2"]}}),
+        ("--part 2/8 --shares 0 1", {"part": (2, 8), "shares": [0.0, 1.0]}),
+        ("--start x --start y", {"start": ["x", "y"]}),
+        ("-- --lr 1 --workers 0", {"flags": ("--lr", "1", "--workers", "0")}),
     ],
 )
-def test_errors_are_one_line_and_name_the_wrong_option_first(words, message, capsys):
-    parser = command_parser("data glue", None)
-    parser.add_argument("--data-dir", required=True)
-    parser.add_argument("--task", choices=["RTE", "MRPC"])
+def test_options_are_read_as_their_types_say(line, given):
+    assert parse(f"t --dict d {line}") == Options(table=Path("t"), dict=Path("d"), **given)
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("", "--dict or --tokenizer"),
+        ("--dict d --tokenizer t", "--dict and --tokenizer"),
+        ("--dict d --workers 0", "--workers 0: must be at least 1 and at most 255"),
+        ("--dict d --workers 256", "--workers 256"),
+        ("--dict d --rate 0", "--rate 0.0: must be above 0 and below 10"),
+        ("--dict d --rate 10", "--rate 10.0"),
+        ("--dict d --rate nan", "--rate nan"),
+        ("--dict d --shares 0.5 2", "--shares 2.0: must be at most 1"),
+        ("--dict d --kind wordpeice", "--kind wordpeice: unknown; did you mean wordpiece"),
+        ("--dict d --kind x", "give one of wordpiece, sentencepiece"),
+        ("--dict d --kind sentencepiece --cased", "--cased has no effect without --kind wordpiece"),
+        ("--dict d --in x", "--in x: unknown; give one of context, question"),
+        ("--dict d --source list", "--source list needs --format"),
+        ("--dict d --format tsv", "--format has no effect without --source list"),
+        ("--dict d --split", "--source model or --filter model"),
+        ("--dict d --filter modl=1", "--filter modl"),
+        ("--dict d --filter model=2", "--filter 2.0"),
+        ("--dict d --filter model=x", "--filter model=x: must be model and a number"),
+        ("--dict d --filter model=1 model=1", "--filter names model twice"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(line, named):
+    with pytest.raises(InputError) as refusal:
+        parse(f"t {line}")
+    assert named in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("t --dict", "argument --dict: expected one argument"),
+        ("t --workers 1.5", "argument --workers: '1.5': must be an integer"),
+        ("t --filter model", "argument --filter: 'model': must be NAME=VALUE"),
+        ("--dict d", "the following arguments are required: FILE"),
+        ("t --dictt=d", "unrecognized arguments: --dictt=d; did you mean --dict?"),
+        ("--dictt d", "unrecognized arguments: --dictt; did you mean --dict?"),
+        ("t --nothing", "unrecognized arguments: --nothing; tn-fairseq data show --help lists the options"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_names_the_wrong_option_first(line, message, capsys):
     with pytest.raises(SystemExit, match="2"):
-        parser.parse_args(words.split())
+        parse(line)
     assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_a_command_is_a_function_of_its_options(capsys):
+    def show(options: Options) -> None:
+        print(options.table, options.dict)
+
+    main = command_line("data show", "Show.", show)
+    main(["t", "--dict", "d"])
+    assert capsys.readouterr().out == "t d\n"
+    with pytest.raises(SystemExit, match="error: give --dict or --tokenizer"):
+        main(["t"])
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--workers N processes, 100% of them (default: 3)" in text and "text: --kind {wordpiece," in text
+    assert "--tokenizer DIR" in text and "--split [SPLIT]" in text and 'After "--": flags' in text
+
+
+def test_errors_in_python_name_the_argument():
+    with pytest.raises(InputError, match="^workers 0: must be at least 1"):
+        check(Options(table=Path("t"), dict=Path("d"), workers=0), say=str)
+    with pytest.raises(InputError, match="^workers many: must be at least 1"):
+        check(Options(table=Path("t"), dict=Path("d"), workers="many"), say=str)

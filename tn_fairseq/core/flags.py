@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import re
+from collections.abc import Collection
 
 
 def explain(parser: argparse.ArgumentParser, message: str, otherwise: str) -> str:
@@ -11,13 +12,17 @@ def explain(parser: argparse.ArgumentParser, message: str, otherwise: str) -> st
     unknown = re.fullmatch(r"unrecognized arguments: (.*)", message, re.DOTALL)
     if choice:
         names = re.findall(r"[^\s',]+", choice[3])  # Python 3.12.8 and later print them without quotes
-        by_lowercase = {name.lower(): name for name in names}
-        similar = [by_lowercase[name] for name in difflib.get_close_matches(choice[2].lower(), by_lowercase)]
-        advice = f"did you mean {' or '.join(similar)}?" if similar else f"give one of {', '.join(names)}"
-        return f"{choice[1].partition('/')[0]} {choice[2]}: unknown; {advice}"
+        return f"{choice[1].partition('/')[0]} {choice[2]}: unknown; {similar(choice[2], names)}"
     if unknown:
         flag = next((word for word in unknown[1].split() if word.startswith("-")), unknown[1])
-        similar = difflib.get_close_matches(flag.partition("=")[0], list(parser._option_string_actions), 2, 0.7)
-        advice = f"did you mean {' or '.join(similar)}?" if similar else otherwise
+        close = difflib.get_close_matches(flag.partition("=")[0], list(parser._option_string_actions), 2, 0.7)
+        advice = f"did you mean {' or '.join(close)}?" if close else otherwise
         return f"unrecognized arguments: {unknown[1]}; {advice}"
     return message
+
+
+def similar(given: str, names: Collection[str]) -> str:
+    """Advice that has the names that are similar to what was given, or else all."""
+    by_lowercase = {name.lower(): name for name in names}
+    close = [by_lowercase[name] for name in difflib.get_close_matches(given.lower(), by_lowercase)]
+    return f"did you mean {' or '.join(close)}?" if close else f"give one of {', '.join(names)}"
