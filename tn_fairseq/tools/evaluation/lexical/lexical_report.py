@@ -18,7 +18,7 @@ from ....synonyms.swords import read_swords
 from ...reporting.comparison import comparison_lines, report_files, significant, write_report
 from ...reporting.layout import table_names, write_csv
 from ...reporting.report_folder import list_files, report_folder
-from ..finetuning import check_baseline, default_name, split_name
+from ...evaluate.finetuning import check_baseline, default_name, split_name
 from .judged_corrections import judge_text
 from .lexical_measures import (
     BY_PARADIGM,

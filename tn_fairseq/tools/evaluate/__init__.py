@@ -1,0 +1,1 @@
+"""Evaluations: fine-tuning on GLUE and SQuAD, attacked questions, and words."""
