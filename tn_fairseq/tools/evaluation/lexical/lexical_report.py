@@ -15,10 +15,10 @@ from ....core.vocabulary import whole_words
 from ....models.loading import Checkpoint, check_masked_lm, find_checkpoints, load
 from ....synonyms.acceptance import crossings, table_quality
 from ....synonyms.swords import read_swords
+from ...evaluate.finetuning import check_baseline, default_name, split_name
 from ...reporting.comparison import comparison_lines, report_files, significant, write_report
 from ...reporting.layout import table_names, write_csv
 from ...reporting.report_folder import list_files, report_folder
-from ...evaluate.finetuning import check_baseline, default_name, split_name
 from .judged_corrections import judge_text
 from .lexical_measures import (
     BY_PARADIGM,
