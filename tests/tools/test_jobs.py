@@ -1,5 +1,6 @@
 """Jobs: what is done is not repeated, failures and interruptions lose nothing else, and commands run side by side."""
 
+import itertools
 import json
 import os
 import signal
@@ -223,17 +224,28 @@ def test_commands_run_side_by_side_and_functions_next_to_them(tmp_path):
     assert run([one, two, function(call, "three")], tmp_path, parallel=2) == []
 
 
-def test_no_more_run_than_allowed_and_a_job_that_is_alone_waits_for_all(tmp_path):
-    """Each would see a file of another one that runs."""
-    script = "for one in *.runs; do [ -e $one ] && echo $one; done > {0}.seen; touch {0}.runs; rm {0}.runs"
-    together = [sh(script.format(name), name) for name in "ab"]
-    assert run(together, tmp_path) == []
-    assert Path("a.seen").read_text() == Path("b.seen").read_text() == ""
-    alone = sh(f"ls slow other called > files; touch {'alone.runs'}; rm alone.runs", "alone", alone=True)
-    after = sh(":", "after", needs=(alone,))
-    others = [sh(":", "slow"), sh(":", "other"), function(lambda: Path("called").touch(), "function")]
-    assert run([alone, after, *others], tmp_path, parallel=3) == []
-    assert Path("files").read_text().split() == ["called", "other", "slow"]
+@pytest.mark.parametrize("parallel, most", [(1, 0), (2, 1), (3, 2)])
+def test_no_more_run_than_allowed_and_a_job_that_is_alone_waits_for_all(parallel, most, tmp_path, monkeypatch):
+    """Counts what runs whenever a command starts."""
+    Popen, processes, counts = subprocess.Popen, [], {}
+
+    def popen(words, **options):
+        counts[words[-1]] = sum(process.returncode is None for process in processes)
+        processes.append(Popen(words, **options))
+        return processes[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+
+    def job(name: str, **options) -> Job:
+        return Job(name, ["touch", name], tmp_path / name, {}, **options)
+
+    alone = [job("alone1", alone=True), job("alone2", alone=True)]
+    other = function(lambda: Path("order").write_text(" ".join(counts)), "function", needs=(alone[0],))
+    assert run([*alone, *map(job, "abc"), other, job("d", needs=(alone[1],))], tmp_path, parallel) == []
+    assert [*counts] == ["a", "b", "c", "alone1", "alone2", "d"]
+    assert max(counts.values()) == counts["abc"[most]] == most
+    assert counts["alone1"] == counts["alone2"] == 0
+    assert Path("order").read_text() == "a b c alone1"
 
 
 @pytest.mark.parametrize("named, expected", [(None, ["0", "1"]), ("3,GPU-5", ["3", "GPU-5"]), ("2", ["2", "2"])])
@@ -316,22 +328,18 @@ def test_an_interruption_ends_all_commands_with_what_they_started(tmp_path, numb
     assert left(jobs) == jobs and states(*jobs) == ["started", "started", "started", None]
 
 
-@pytest.mark.parametrize(
-    "moment", ["Popen", "_mark", "_read_marker", "last_line", "parse_record", "write_text", "_print"]
-)
+@pytest.mark.parametrize("moment", ["Popen", "_mark", "_read_marker", "_read", "parse_record", "write_text", "_print"])
 def test_an_interruption_at_any_moment_leaves_a_consistent_state(tmp_path, monkeypatch, moment):
-    """The signal arrives at the end of the first, second ... call, until all jobs are done before it arrives."""
+    """The signal arrives at the end of the first call of a function, of the second, and so on to the last."""
     place = subprocess if moment == "Popen" else module
-    original, processes, Popen = getattr(place, moment), [], subprocess.Popen
-    calls, when = 0, 0
+    Popen, processes = subprocess.Popen, []
+    calls, target = 0, 0
 
     def call(*args, **options):
         nonlocal calls
         result = original(*args, **options)
         calls += 1
-        if moment == "Popen":
-            processes.append(result)
-        if calls == when:
+        if calls == target:
             send()
         return result
 
@@ -340,23 +348,36 @@ def test_an_interruption_at_any_moment_leaves_a_consistent_state(tmp_path, monke
         return processes[-1]
 
     monkeypatch.setattr(subprocess, "Popen", popen)
+    original = getattr(place, moment)
     monkeypatch.setattr(place, moment, call)
-    ended = False
-    while not ended:
-        calls, when = 0, when + 1
-        name = f"{moment}{when}"
-        command = sh(f"echo; echo {name} >> ran", f"{name}a", finish=lambda: None)
-        last = function(lambda: None, f"{name}b", needs=(command,))
+    for number in itertools.count(1):
+        command = sh("echo", f"a{number}", finish=lambda: None)
+        jobs = [command, function(lambda: None, f"b{number}", needs=(command,))]
+        calls, target = 0, number
         try:
-            failed = run([command, last], tmp_path)
-            ended = True
+            assert run(jobs, tmp_path) == []
         except KeyboardInterrupt:
-            done, when_done = left([command, last]), when
+            target = 0
             assert all(process.returncode is not None for process in processes)
-            when = 0
-            failed, when = run(done, tmp_path), when_done
-        assert failed == [] and left([command, last]) == []
-        assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+            assert run(jobs, tmp_path) == []
+        target = 0
+        assert left(jobs) == [] and signal.getsignal(signal.SIGINT) == signal.default_int_handler
+        if calls < number:  # all jobs were done before
+            break
+    assert number > 1
+
+
+def test_an_interrupted_finish_is_called_again_alone(tmp_path):
+    def finish() -> None:
+        with open("calls", "a") as file:
+            file.write("called ")
+        if Path("calls").read_text() == "called ":
+            send()
+
+    job = sh("echo ran", "a", finish=finish)
+    interrupted([job])
+    assert states(job) == ["ran"] and run([job], tmp_path) == []
+    assert Path("calls").read_text() == "called called " and job.log_path.read_text() == "ran\n"
 
 
 def test_what_runs_is_ended_if_a_function_has_a_defect(tmp_path):

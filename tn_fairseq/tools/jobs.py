@@ -166,8 +166,8 @@ class _Runner:
         self.is_stopped = self.is_calling = False
         self.parts: dict[Job, float] = {}  # how much of a job is done, from 0 to 1
         self.start, self.gained = time.monotonic(), 0.0  # the weight that was done since then
-        total = sum(job.weight for job in jobs)
-        self.bar = tqdm(total=total, bar_format="{percentage:3.0f}%|{bar:20}| {desc}", disable=None)
+        total, bar = sum(job.weight for job in jobs), "{percentage:3.0f}%|{bar:20}| {desc}"
+        self.bar = tqdm(total=total, initial=total - self._weight_left(), bar_format=bar, disable=None)
 
     def loop(self) -> None:
         """Start what is ready and look after what runs, until nothing is left that can be done."""
