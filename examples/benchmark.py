@@ -839,7 +839,7 @@ def write_results(results: dict[str, Any], output: Path) -> None:
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table with the first column left-aligned and the numbers right-aligned."""
-    from tn_fairseq.tools.reporting.layout import align
+    from tn_fairseq.tools.results.layout import align
 
     print(*align([header, *rows]), sep="\n")
 

@@ -21,8 +21,8 @@ from benchmark import CRITERIA
 from tqdm import tqdm
 
 from tn_fairseq.core.files import write_atomically
-from tn_fairseq.tools.reporting.layout import align
-from tn_fairseq.tools.reporting.training_log import read_records
+from tn_fairseq.tools.results.layout import align
+from tn_fairseq.tools.training_log import read_records
 
 ROOT = Path(__file__).resolve().parents[1]
 PRECISIONS = {"float32": [], "bfloat16": ["--bf16"]}

@@ -6,7 +6,6 @@ from pathlib import Path
 from ..core.options import option
 from ..tokenizers.base import Tokenizer
 from ..tokenizers.pretrained import load_pretrained
-from ..tools.reporting.layout import percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,4 +32,4 @@ def cells(*values: str | int) -> list[str]:
 
 def percentage(part: int, whole: int) -> str:
     """A share with three digits."""
-    return f"{percent(part, whole) or 0:.3f}%"
+    return f"{100 * part / max(whole, 1):.3f}%"

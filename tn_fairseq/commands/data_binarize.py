@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from ..core.options import option
 from ..tokenizers.base import Tokenizer
 from ..tools.preprocessing.text import Reading
-from ..tools.reporting.layout import align
+from ..tools.results.layout import align
 from .arguments import command_line
 from .binarizing import BinarizingOptions, cells, percentage
 

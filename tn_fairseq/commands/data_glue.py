@@ -27,7 +27,7 @@ from ..tools.formats.glue import (
     examples_from_hub,
     read_task,
 )
-from ..tools.reporting.layout import align
+from ..tools.results.layout import align
 from .arguments import command_line
 from .binarizing import BinarizingOptions, cells, percentage
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..core.options import option
 from ..tools.formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
-from ..tools.reporting.layout import align
+from ..tools.results.layout import align
 from .arguments import command_line
 from .binarizing import BinarizingOptions, cells, percentage
 

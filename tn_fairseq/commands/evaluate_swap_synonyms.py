@@ -40,7 +40,7 @@ from ..tools.attacks.synonym_swaps import (
 from ..tools.attacks.tagging import VERSION as TAGGER
 from ..tools.formats.squad import SquadExample, read_squad
 from ..tools.preprocessing.engines import map_chunks
-from ..tools.reporting.layout import align
+from ..tools.results.layout import align
 from .arguments import command_line
 
 

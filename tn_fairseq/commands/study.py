@@ -8,13 +8,17 @@ interruption, run the same command again to go on. Finished runs are not repeate
 measures later.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..core.options import option
-from . import evaluate_glue, evaluate_lexical, evaluate_robustness, evaluate_squad, look_analysis
-from .arguments import command_line
+from ..tools.evaluate.lexical.options import LexicalOptions
+from ..tools.evaluate.options import FineTuningOptions, GlueOptions, RobustnessOptions
+from ..tools.look.options import AnalysisOptions
+from .arguments import command_line, parse_options
 
 
 def source(text: str) -> tuple[str, str]:
@@ -53,16 +57,33 @@ class StudyOptions:
 
 def study(options: StudyOptions) -> None:
     """Run the study."""
+    logging.disable(logging.INFO)
+    # imported here because fairseq takes seconds to import and --help does not need it
+    from ..tools.evaluate.glue import evaluate_glue
+    from ..tools.evaluate.lexical.lexical import lexical_rows
+    from ..tools.evaluate.robustness import evaluate_robustness
+    from ..tools.evaluate.squad import evaluate_squad
+    from ..tools.look.analysis import analyze_rows
+    from ..tools.results.report import TABLE
+    from ..tools.results.table import read_table
     from ..tools.study.study import run_study
 
-    commands = {
-        "analysis": look_analysis.rows,
-        "glue": evaluate_glue.rows,
-        "squad": evaluate_squad.rows,
-        "robustness": evaluate_robustness.rows,
-        "lexical": evaluate_lexical.rows,
+    def reported(evaluate: Callable[[Any], str]) -> Callable[[Any], Any]:
+        return lambda options: (evaluate(options), read_table(options.output / TABLE)[0])[1]
+
+    measures: dict[str, tuple[type, Callable[[Any], Any]]] = {
+        "analysis": (AnalysisOptions, analyze_rows),
+        "lexical": (LexicalOptions, lexical_rows),
+        "glue": (GlueOptions, reported(evaluate_glue)),
+        "squad": (FineTuningOptions, reported(evaluate_squad)),
+        "robustness": (RobustnessOptions, reported(evaluate_robustness)),
     }
-    run_study(**vars(options), commands=commands)
+
+    def command(name: str) -> Callable[[Sequence[str]], Any]:
+        kind, measure = measures[name]
+        return lambda words: measure(parse_options(kind, name, None, words))
+
+    run_study(**vars(options), commands={name: command(name) for name in measures})
 
 
 main = command_line("study", __doc__, study)

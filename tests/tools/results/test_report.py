@@ -21,7 +21,8 @@ from tn_fairseq.tools.results.report import (
     sections_of,
     write_report,
 )
-from tn_fairseq.tools.results.show import align, decimals, findings, markdown, number, shorten, show, significant, wide
+from tn_fairseq.tools.results.layout import align, shorten
+from tn_fairseq.tools.results.show import decimals, findings, markdown, number, show, significant, wide
 from tn_fairseq.tools.results.table import join, read_table, table_of, write_table
 
 VALUES = {  # the differences of "clear" are 3 and 3.1, those of "other" -1 and 2; "single" has one pair

@@ -22,7 +22,6 @@ from ...huggingface.masked_lm import find_folders
 from ...models.electra import ElectraModel
 from ...models.loading import Checkpoint, check_masked_lm, find_checkpoints, load_ours
 from ...synonyms.inflection import relation
-from ..reporting.training_log import loss_points
 from ..results import plot
 from ..results.compare import compare
 from ..results.measures import TABLES, measure_of
@@ -30,6 +29,7 @@ from ..results.report import FILES as RESULTS
 from ..results.report import Section, list_files, page, report_folder, sections_of, write_report
 from ..results.show import shorten, show, show_arms
 from ..results.table import join, table_of
+from ..training_log import loss_points
 from .case_page import Case, TeacherCase, case_page, cases_json
 from .cases import TeacherCollector, Wording
 from .counting import Details, count_checkpoint, load_teacher

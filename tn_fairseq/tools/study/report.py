@@ -17,9 +17,10 @@ from ...core.errors import InputError
 from ...core.files import read_text
 from ..jobs import RECORD
 from ..results import plot
+from ..results.layout import align
 from ..results.measures import DETAILS, FINE_TUNING, measure_of
 from ..results.report import COMPARISONS, FILES, PAGE, TABLE, Section, list_files, page, sections_of, write_report
-from ..results.show import Table, align, findings, number, sentence, short, show, wide
+from ..results.show import Table, findings, number, sentence, short, show, wide
 from .earlier import Earlier
 from .plan import Plan, Start, runs_of
 from .rows import compare_start, curves_of, finished_runs, smoothed

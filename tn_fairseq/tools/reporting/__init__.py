@@ -1,1 +1,0 @@
-"""Shared by the reports: the layout of tables, statistics, and the paper's numbers."""
