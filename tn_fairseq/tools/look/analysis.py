@@ -27,7 +27,8 @@ from ..results.compare import compare
 from ..results.measures import TABLES, measure_of
 from ..results.report import FILES as RESULTS
 from ..results.report import Section, list_files, page, report_folder, sections_of, write_report
-from ..results.show import shorten, show, show_arms
+from ..results.layout import shorten
+from ..results.show import show, show_arms
 from ..results.table import join, table_of
 from ..training_log import loss_points
 from .case_page import Case, TeacherCase, case_page, cases_json

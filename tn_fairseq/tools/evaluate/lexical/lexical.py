@@ -14,7 +14,7 @@ from ....core.synonym_table import load_synonym_tables
 from ....core.vocabulary import whole_words, word_finder
 from ....models.loading import Checkpoint, check_masked_lm, find_checkpoints, load
 from ....synonyms.swords import read_swords
-from ...evaluation.finetuning import check_baseline, default_name, split_name
+from ..finetuning import check_baseline, default_name, split_name
 from ...results.compare import compare
 from ...results.report import FILES, list_files, page, report_folder, sections_of, write_report
 from ...results.show import show, show_arms
