@@ -25,14 +25,14 @@ from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
+from tn_fairseq.tools.analysis.rates_report import FILES
+from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
 
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands.data_binarize import JOIN
 from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.synonyms.lists import SynonymList
-from tn_fairseq.tools.analysis.rates_report import FILES
-from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
 from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES as ROBUSTNESS_FILES
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other

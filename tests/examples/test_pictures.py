@@ -5,7 +5,6 @@ import re
 import pytest
 from files import refused
 from helpers import BROWSER, load_script, write_programs
-
 from tn_fairseq.tools.analysis.case_page import Case, Synonym, case_page
 
 pytest.importorskip("matplotlib")

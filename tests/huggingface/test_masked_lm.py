@@ -8,6 +8,8 @@ import torch
 from files import refused
 from helpers import write_table
 from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
+from tn_fairseq.tools.analysis.predictions import batches_of, load_split, masked_batches, predict
+from tn_fairseq.tools.analysis.rates import TEACHER
 
 from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.core.errors import InputError
@@ -16,8 +18,6 @@ from tn_fairseq.huggingface.masked_lm import UNLIMITED, find_folders, load_folde
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models.loading import Checkpoint, load
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
-from tn_fairseq.tools.analysis.predictions import batches_of, load_split, masked_batches, predict
-from tn_fairseq.tools.analysis.rates import TEACHER
 
 
 def predictions(loaded, data_bin):

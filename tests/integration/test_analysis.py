@@ -15,15 +15,15 @@ from files import refused
 from helpers import FAMILIES, WORDS, run_command, save_random_model, synonyms_of, train_here, write_data_bin
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-from tn_fairseq.commands.look_analysis import main
 from tn_fairseq.commands.arguments import parse_options
+from tn_fairseq.commands.look_analysis import main
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.models.loading import Checkpoint, load
-from tn_fairseq.tools.look.cases import SAME_PAIR
-from tn_fairseq.tools.look.predictions import batches_of, load_split
 from tn_fairseq.tools.look.analysis import FILES, analyze_rows
+from tn_fairseq.tools.look.cases import SAME_PAIR
 from tn_fairseq.tools.look.counting import OF_TEACHER
 from tn_fairseq.tools.look.options import AnalysisOptions
+from tn_fairseq.tools.look.predictions import batches_of, load_split
 from tn_fairseq.tools.results.table import read_table
 
 # the tests share training runs
