@@ -117,6 +117,17 @@ def load_synonym_table(path: str | Path, dictionary: Symbols) -> Table:
     return Table(tensors["synonyms"], continuations, description)
 
 
+def load_synonym_tables(paths: Sequence[Path], dictionary: Symbols) -> dict[str, Table]:
+    """Read tables as ``load_synonym_table`` does, by the names of ``names_of``."""
+    return {name: load_synonym_table(path, dictionary) for name, path in names_of(paths).items()}
+
+
+def names_of(paths: Sequence[Path]) -> dict[str, Path]:
+    """The paths by the names of the files without suffix, or by the full paths if two names are the same."""
+    names = [path.stem for path in paths]
+    return dict(zip(names if len(set(names)) == len(names) else map(str, paths), paths))
+
+
 def read_description(path: str | Path) -> dict[str, str]:
     """The description of a table: its source, the dictionary's fingerprint, options and counts. Raises InputError."""
     return _read(path)[1]

@@ -11,8 +11,8 @@ from jinja2 import Environment, PackageLoader
 
 from ...core.files import publish, write_folder
 from . import plot
-from .measures import GROUPS, measure_of
-from .show import Table, sentence, show, tables
+from .measures import GROUPS, TABLES, measure_of
+from .show import Table, by_arm, sentence, show, tables
 from .table import write_table
 
 TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
@@ -44,6 +44,9 @@ def sections_of(comparisons: pd.DataFrame, level: int = 2) -> Iterator[Section]:
     for group, note in GROUPS.items():
         rows = comparisons[[measure.group == group for measure in measures]]
         if rows.empty:
+            continue
+        if group == TABLES:  # the arms are the tables
+            yield Section(sentence(group), level, [note], tables=[by_arm(rows)])
             continue
         drawn = plot.forest(rows[[not measure_of(name).detail for name in rows["measure"]]], arms)
         plots = {"Lines are 95% intervals.": drawn} if drawn else {}

@@ -13,7 +13,6 @@ from .compare import KEY, clear
 from .measures import GROUPS, Measure, measure_of
 
 WIDTH = 120  # of a terminal
-NAME_WIDTH = 30
 Row = Mapping[str, Any]
 LEGEND = {
     "n": "seeds",
@@ -40,19 +39,31 @@ class Table:
 
 
 def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
-    """All comparisons for a terminal of 120 columns, with a legend, notes, and what remains after Holm's correction."""
+    """All comparisons for a terminal of 120 columns, with a legend, notes, and what remains after Holm's correction.
+
+    A line for each measure if there is one arm, else a block of lines.
+    """
     shown = [heading for heading in COLUMNS if any(COLUMNS[heading](row) != "" for row in _rows(comparisons))]
-    lines: list[str | list[str]] = [["", *shown]]
+    arms = comparisons["arm"].unique()
+    lines: list[str | list[str]] = [[arms[0] if len(arms) == 1 else "", *shown]]
     for (title, _), rows in _by_measure(comparisons):
-        lines.append(shorten(title, WIDTH))
-        lines += [
-            [f"  {shorten(row['arm'], NAME_WIDTH)}", *(COLUMNS[one](row) or "-" for one in shown)] for row in rows
-        ]
+        cells = [[COLUMNS[one](row) or "-" for one in shown] for row in rows]
+        if len(arms) == 1:
+            lines += [[title, *row_cells] for row_cells in cells]
+        else:
+            lines += [title, *([f"  {row['arm']}", *row_cells] for row, row_cells in zip(rows, cells))]
     legend = [[heading, LEGEND[heading]] for heading in ("±", *shown) if heading in LEGEND]
-    about = {measure.titled("", ""): measure.note for measure in _measures(comparisons) if measure.note}
-    blocks = [align(lines, width=WIDTH), align([*legend, *map(list, about.items())], left=(0, 1))]
+    blocks = [align(lines, width=WIDTH), align([*legend, *_notes(comparisons)], left=(0, 1))]
     blocks.append([line for note in (*notes, significant(comparisons)) for line in textwrap.wrap(note, WIDTH)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def show_arms(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """The means for a terminal, with a legend and notes: a line for each arm and a column for each measure."""
+    table = by_arm(comparisons)
+    legend = align(_notes(comparisons), left=(0, 1))
+    wrapped = [line for note in notes for line in textwrap.wrap(note, WIDTH)]
+    return "\n".join([*align([table.header, *table.rows], width=WIDTH), "", *legend, *wrapped])
 
 
 def tables(comparisons: pd.DataFrame) -> Iterator[Table]:
@@ -78,6 +89,13 @@ def wide(comparisons: pd.DataFrame, markdown: bool = False) -> Table:
         by_arm = {row["arm"]: row for row in rows}
         body.append([title, *(short(by_arm.get(arm), measure, markdown) for arm in arms)])
     return Table(["", *arms], body)
+
+
+def by_arm(comparisons: pd.DataFrame) -> Table:
+    """``wide`` with a row for each arm and a column for each measure."""
+    table = wide(comparisons)
+    header, *rows = zip(table.header, *table.rows)
+    return Table(header, rows, note=" ".join(f"{title}: {note}." for title, note in _notes(comparisons)))
 
 
 def short(row: Row | None, measure: Measure, markdown: bool = False) -> str:
@@ -154,8 +172,8 @@ def title_of(row: Row, unit: bool = True) -> str:
 
 
 def decimals(unit: str, value: float) -> int:
-    """Decimal places of a measure of about this size: updates are integers, and losses and small shares need more."""
-    if unit == "updates":
+    """Decimal places of a measure of about this size: counts are integers, and losses and small shares need more."""
+    if unit not in ("", "%", "bits"):
         return 0
     if unit == "%" and 0 < abs(value) < 0.01:
         return 5
@@ -212,6 +230,12 @@ def _rows(comparisons: pd.DataFrame) -> list[Row]:
 
 def _measures(comparisons: pd.DataFrame) -> list[Measure]:
     return list(dict.fromkeys(map(measure_of, comparisons["measure"])))
+
+
+def _notes(comparisons: pd.DataFrame) -> list[list[str]]:
+    """The title and the note of each measure that has one."""
+    titles = {measure.titled(): measure.note for measure in _measures(comparisons) if measure.note}
+    return [list(pair) for pair in titles.items()]
 
 
 def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure], list[Row]]]:

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from scipy import stats
@@ -13,38 +12,98 @@ from tqdm import tqdm
 
 from ...core.errors import InputError
 from ...core.masked_prediction import MaskedPredictions, false_negatives
+from ...core.synonym_table import Table
 from ...huggingface.masked_lm import load_folder
 from ...models.loading import Checkpoint, Loaded, load
 from ...objectives import functional
 from ...objectives.mlm_merged_synonyms import first_of_group
 from ...objectives.mlm_soft_reg import input_word_embeddings
 from .cases import CaseCollector, TeacherCollector
+from .options import AnalysisOptions
 from .pairs import pair_cosines
 from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, load_split, masked_batches, predict
-from .rates import Counts
+
+DIVERGED = "its probabilities are NaN because its training diverged; give an earlier checkpoint"
+# measure -> numerator, denominator: a loss is a mean in bits, all others are percentages, and a sum has no denominator
+OF_TEXT = {
+    "sequences": ("sequences", ""),
+    "masked": ("masked", ""),
+    "mismatches": ("mismatches", ""),
+    "accuracy": ("correct", "masked"),
+    "loss": ("loss", "masked"),
+}
+OF_TABLE = {
+    "corrected": ("corrected", ""),
+    "merged_accuracy": ("merged_correct", "masked"),
+    "merged_loss": ("merged_loss", "masked"),
+    "prediction_rate": ("corrected", "mismatches"),
+    "sequence_rate": ("corrected_sequences", "sequences"),
+    "masked_rate": ("corrected", "masked"),
+    "mistaken_rate": ("corrected", "with_synonyms"),
+    "synonym_probability": ("synonym_probability", "masked"),
+}
+OF_DETECTION = {  # without synonyms of the original token, which are counted by themselves
+    "detection_recall": ("replaced_detected", "replaced"),
+    "detection_precision": ("replaced_detected", "said_replaced"),
+    "detection_auc": ("detections_ranked_right", "detection_pairs"),
+    "synonyms_detected": ("drawn_synonyms_detected", "drawn_synonyms"),
+}
+OF_TEACHER = {
+    "teacher_as_likely_rate": ("teacher_as_likely", "mismatches"),
+    "teacher_likely_rate": ("teacher_likely", "mismatches"),
+    "teacher_probability": ("teacher_probability", "mismatches"),
+    "teacher_gold_probability": ("teacher_gold_probability", "mismatches"),
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountingOptions:
-    """How the masked words of a split are predicted and counted."""
+class Counts(NamedTuple):
+    """The counts for one masking of the data, one checkpoint and one synonym table."""
 
-    data_bin: Path
-    split: str = "valid"
-    mask_seeds: int = 5
-    max_sequences: int | None = None  # of the split; None for all
-    prediction_mode: str = "argmax"  # or a "sample" from the softmax
-    detection: bool = False  # also measure ELECTRA's discriminator
+    sequences: int
+    corrected_sequences: int  # with at least one correction
+    masked: int
+    correct: int  # predictions that equal the gold token
+    corrected: int  # false negatives: wrong predictions that are synonyms
+    loss: float = 0.0  # of plain masked LM, in bits
+    synonym_probability: float = 0.0  # of all synonyms of the gold words together
+    with_synonyms: int = 0  # masked tokens whose gold word has a synonym in the table
+    synonym_gain: float = 0.0  # how much smaller the loss is if synonyms are right answers, in bits
+    # of the tokens that ELECTRA's discriminator reads: those that are no synonym of the original token, those that are,
+    # and the original tokens; and how many it calls replaced
+    replaced: int = 0
+    replaced_detected: int = 0
+    drawn_synonyms: int = 0
+    drawn_synonyms_detected: int = 0
+    originals: int = 0
+    originals_detected: int = 0
+    detections_ranked_right: float = 0.0  # pairs in which the replaced token has a higher logit than the original one
+    # wrong predictions that a teacher finds as likely as the gold token, and likely; and sums of its probabilities
+    teacher_as_likely: int = 0
+    teacher_likely: int = 0
+    teacher_probability: float = 0.0  # of the wrong predictions
+    teacher_gold_probability: float = 0.0  # of the gold tokens there
 
+    @property
+    def detection_pairs(self) -> int:
+        return self.replaced * self.originals
 
-@dataclass(frozen=True)
-class Tables:
-    """Synonym tables of one dictionary by name, each int32 (V, columns), and its symbols that continue a word.
+    @property
+    def said_replaced(self) -> int:
+        return self.replaced_detected + self.originals_detected
 
-    ``continues_word`` is (V) boolean.
-    """
+    @property
+    def mismatches(self) -> int:
+        return self.masked - self.correct
 
-    synonyms: Mapping[str, Tensor]
-    continues_word: Tensor
+    @property
+    def merged_correct(self) -> int:
+        """Predictions that are right if synonyms are right answers."""
+        return self.correct + self.corrected
+
+    @property
+    def merged_loss(self) -> float:
+        """The loss if synonyms are right answers, in bits: of -log(p(w_k) + sum of p(s))."""
+        return self.loss - self.synonym_gain
 
 
 class Details:
@@ -142,7 +201,7 @@ def input_groups(loaded: Loaded, tables: Mapping[str, Tensor]) -> Tensor | None:
 
 
 def load_teacher(
-    teacher: Checkpoint, checkpoints: Sequence[Checkpoint], options: CountingOptions, tables: Mapping[str, Tensor]
+    teacher: Checkpoint, checkpoints: Sequence[Checkpoint], options: AnalysisOptions, tables: Mapping[str, Tensor]
 ) -> Teacher:
     """Load the model that judges the checkpoints' predictions.
 
@@ -166,44 +225,69 @@ def load_teacher(
 
 def count_checkpoint(
     checkpoint: Checkpoint,
-    options: CountingOptions,
-    tables: Tables,
+    options: AnalysisOptions,
+    tables: Mapping[str, Table],
     details: Details | None,
     progress: tqdm,
     teacher: Teacher | None = None,
-) -> list[tuple[Sequence[Counts], dict[str, float | None]]]:
-    """The counts of each masking and the cosines, for each table; adds to ``details`` unless it is None.
+) -> list[dict[str, Any]]:
+    """Rows of the table of results: the seed is that of the masking, and the part a synonym table if one matters.
 
-    A ``teacher`` judges the predictions; raises InputError if its probabilities are NaN.
+    Adds to ``details`` unless it is None. A ``teacher`` judges the predictions. Raises InputError if its probabilities
+    or those of the checkpoint are NaN.
     """
     loaded = load_any(checkpoint, options.data_bin)
     dataset = load_split(loaded, options.data_bin, options.split)
     batches = batches_of(loaded, dataset, options.max_sequences)
     is_sample = options.prediction_mode == "sample"
-    first = input_groups(loaded, tables.synonyms)
+    synonyms = {name: table.synonyms for name, table in tables.items()}
+    first = input_groups(loaded, synonyms)
+    continues_word = next(iter(tables.values())).continues_word
     progress.reset(total=options.mask_seeds * sum(map(len, batches)))
     seeds = []
     for seed in range(1, options.mask_seeds + 1):
         masked = masked_batches(dataset, batches, seed)
-        predicted = predict(loaded, masked, is_sample, tables.continues_word, first, options.detection, teacher)
-        seeds.append(_count_masking(_checked(predicted, progress, teacher), tables.synonyms, details))
+        predicted = predict(loaded, masked, is_sample, continues_word, first, options.detection, teacher)
+        seeds.append(_count_masking(_checked(predicted, progress, teacher), synonyms, details))
+    if math.isnan(seeds[0][0].loss):
+        raise InputError(f"{checkpoint.path}: {DIVERGED}")
     embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:
         details.word_embeddings = embeddings
-    return [
-        (table_counts, pair_cosines(embeddings, table))
-        for table_counts, table in zip(zip(*seeds), tables.synonyms.values())
-    ]
+    rows = rows_of(seeds, list(tables), options.detection, teacher is not None)
+    cosines = {name: pair_cosines(embeddings, table) for name, table in synonyms.items()}
+    for measure in ("pair_cosine", "other_cosine"):
+        rows += [
+            {"measure": measure, "part": name, "value": one[measure]} for name, one in cosines.items() if measure in one
+        ]
+    return rows
+
+
+def rows_of(
+    seeds: Sequence[Sequence[Counts]], tables: Sequence[str], detects: bool = False, has_teacher: bool = False
+) -> list[dict[str, Any]]:
+    """Rows of the table of results from the counts of each masking and each table.
+
+    A rate is 0 if its denominator is 0, as in the training log.
+    """
+    rows = []
+    of_text, of_table = OF_TEXT | (OF_TEACHER if has_teacher else {}), OF_TABLE | (OF_DETECTION if detects else {})
+    for measure, (part, whole) in (of_text | of_table).items():
+        scale = 1 if not whole or measure.endswith("loss") else 100
+        for number, table in enumerate(tables[:1] if measure in of_text else tables):
+            for seed, counts in enumerate(seeds, start=1):
+                count, total = getattr(counts[number], part), getattr(counts[number], whole) if whole else 1
+                value = scale * count / total if total else 0.0
+                name = "" if measure in of_text else table
+                rows.append({"seed": seed, "measure": measure, "part": name, "value": value})
+    return rows
 
 
 def _checked(predicted: Iterable[Predictions], progress: tqdm, teacher: Teacher | None) -> Iterator[Predictions]:
     """The same batches; raises InputError if the teacher's probabilities are NaN, and shows how many are counted."""
     for batch in predicted:
         if teacher is not None and batch.judgment is not None and batch.judgment.gold_lprobs.isnan().any():
-            raise InputError(
-                f"--teacher {teacher.name}: its probabilities are NaN because its training diverged; give an earlier "
-                "checkpoint"
-            )
+            raise InputError(f"--teacher {teacher.name}: {DIVERGED}")
         yield batch
         progress.update(len(batch.sequence_ids))
 

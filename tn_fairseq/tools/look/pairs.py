@@ -74,21 +74,22 @@ def typical_similarity(embeddings: Tensor, tables: Sequence[Tensor]) -> float:
     return similarities(embeddings, torch.cat(words), torch.cat(synonyms)).median().item()
 
 
-def pair_cosines(embeddings: Tensor, table: Tensor) -> dict[str, float | None]:
+def pair_cosines(embeddings: Tensor, table: Tensor) -> dict[str, float]:
     """The mean cosine of a word and its synonym, and of all pairs of words with a synonym: (V, E) and (V, S).
 
-    None if the table is empty. No pair is held in memory: both are products of sums of unit vectors.
+    Empty if the table is, and without the second for one word. No pair is held in memory: both are products of sums of
+    unit vectors.
     """
     words = (table != PADDING).any(dim=1).nonzero().squeeze(1)
-    synonyms, count = table[words], (table[words] != PADDING).sum()
+    synonyms, n = table[words], len(words)
+    if not n:
+        return {}
     directions = F.normalize(embeddings.double(), dim=1)
     synonym_sums = F.embedding_bag(
         synonyms.clamp(min=0).long(), directions, mode="sum", per_sample_weights=(synonyms != PADDING).double()
     )
-    n, own = len(words), directions[words]
-    return {
-        "pairs": int(count),
-        "pair_cosine": ((own * synonym_sums).sum() / count).item() if n else None,
-        # without each word with itself
-        "other_cosine": ((own.sum(dim=0).square().sum() - n) / (n * (n - 1))).item() if n > 1 else None,
-    }
+    own = directions[words]
+    cosines = {"pair_cosine": ((own * synonym_sums).sum() / (synonyms != PADDING).sum()).item()}
+    if n > 1:  # without each word with itself
+        cosines["other_cosine"] = ((own.sum(dim=0).square().sum() - n) / (n * (n - 1))).item()
+    return cosines

@@ -16,9 +16,9 @@ from ...core.errors import InputError
 from ...core.masked_prediction import MaskedPredictions, masked_predictions
 from ...models.loading import Loaded
 from ...modules.cross_entropy import log_probabilities
-from .rates import LIKELY
 
 BATCH_SIZE = 64  # for imported checkpoints, which have no batch size
+LIKELY = 0.1  # a teacher finds a prediction likely from this probability on
 
 
 class Detection(NamedTuple):

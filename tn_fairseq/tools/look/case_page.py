@@ -3,13 +3,10 @@
 import base64
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from ...core.errors import InputError
 
 _TEMPLATE = Path(__file__).with_name("case_page.html")
 _DIGITS = 6  # of a probability; the smallest value that the page shows is 0.01%
@@ -73,7 +70,6 @@ def case_page(
     checkpoint: str,
     updates: int | None,
     split: str,
-    summaries: Sequence[Mapping[str, Any]],
     cases: Sequence[Case | TeacherCase],
     rates: Sequence[Mapping[str, Any]] = (),
     curves: Sequence[Mapping[str, Any]] = (),
@@ -81,21 +77,14 @@ def case_page(
 ) -> str:
     """The complete page as self-contained HTML, to be written as UTF-8.
 
-    ``summaries`` are rows of ``rates.rows``, in percent, one per table, and ``rates`` those of all checkpoints, which
-    the page compares. ``curves`` are the losses in training: a name and points (updates, loss). ``teacher`` names
-    the teacher if there is one. Raises InputError if a number is NaN or infinite.
+    ``rates`` are those of ``analysis.figures``, in percent, for each checkpoint and table. ``curves`` are the losses in
+    training: a name and points (updates, loss). ``teacher`` names the teacher if there is one. Raises ValueError if a
+    number is NaN or infinite.
     """
     ordered = [_compact(case) for case in sorted(cases, key=confidence, reverse=True)]
-    data = {"checkpoint": checkpoint, "updates": updates, "split": split, "summaries": summaries, "cases": ordered}
+    data: dict[str, Any] = {"checkpoint": checkpoint, "updates": updates, "split": split, "cases": ordered}
     data |= {"rates": rates, "curves": curves} | ({"teacher": teacher} if teacher else {})
-    try:
-        embedded = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError:  # JSON has no NaN
-        diverged = [row["checkpoint"] for row in rates if any(map(_is_nan, row.values()))]
-        raise InputError(
-            f"{(*diverged, checkpoint)[0]}: its probabilities are NaN because its training diverged; give an earlier "
-            "checkpoint"
-        ) from None
+    embedded = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     embedded = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", embedded)
     template = _TEMPLATE.read_text(encoding="utf-8")
     # replace the data last because its text may contain a placeholder
@@ -107,10 +96,6 @@ def cases_json(cases: Sequence[Case | TeacherCase]) -> str:
     fields = [case._asdict() | ({"synonyms": dict(case.synonyms)} if isinstance(case, Case) else {}) for case in cases]
     lines = [json.dumps(case, ensure_ascii=False) for case in fields]
     return "[\n" + ",\n".join(lines) + "\n]\n"
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _compact(case: Case | TeacherCase) -> list[Any]:
