@@ -33,7 +33,8 @@ from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.synonyms.lists import SynonymList
 from tn_fairseq.tools.analysis.rates_report import FILES
 from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
-from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES as ROBUSTNESS_FILES
+from tn_fairseq.tools.results.report import FILES as REPORT_FILES
+from tn_fairseq.tools.results.table import read_table
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
@@ -490,20 +491,15 @@ def test_glue_and_squad(corpus, trained):
     scoring, robustness = commands_in(page)[:-1], commands_in(section(page, "Robustness"))
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
-    table = (corpus / "scores" / "glue.txt").read_text()
-    assert "from the baseline, plain" in table and "from the paper (not ours)" in table
-    assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
+    assert all((corpus / "scores" / name).exists() for name in REPORT_FILES)
 
     for name in ("swap.json", "distractors.json"):
         attacked = (corpus / "dev-v1.1.json").read_text().replace("leads to", "goes to")
         (corpus / name).write_text(attacked)
     run_all(robustness, corpus)
-    table = (corpus / "robust" / "robustness.txt").read_text()
-    assert "from the baseline, plain" in table and "from the paper (not ours)" in table
-    assert "SQuAD under distractors: EM drop (%)" in table
-    named = set(re.findall(r"`(robustness\.(?:csv|json|png|svg|txt))`", page))
-    assert {path.name for path in (corpus / "robust").iterdir()} == {*ROBUSTNESS_FILES, "predictions"}
-    assert set(ROBUSTNESS_FILES) == named
+    assert {path.name for path in (corpus / "robust").iterdir()} == {*REPORT_FILES, "predictions"}
+    table, _ = read_table(corpus / "robust" / "results.parquet")
+    assert set(table["part"]) == {"swap", "distractors"}
 
 
 def test_add_distractors(tmp_path):
