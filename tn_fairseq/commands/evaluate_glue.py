@@ -6,27 +6,21 @@ After an interruption, run the same command again to resume. Finished runs are n
 and checkpoints later.
 """
 
-import argparse
-from collections.abc import Sequence
+import logging
 
-from ..core.errors import one_line_errors
-from .evaluating import fine_tuning_parser, parse_with_flags, print_report
-
-
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    parser = fine_tuning_parser("glue", __doc__)
-    parser.add_argument("--tasks", default="all", metavar="T,T", help="such as CoLA,RTE (default: all in --data)")
-    return parser
+from ..core.errors import if_interrupted
+from ..tools.evaluate.options import GlueOptions
+from .arguments import command_line
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
-    """Fine-tune, and print the table."""
-    options = vars(parse_with_flags(get_parser(), argv))
+def glue(options: GlueOptions) -> None:
+    """Fine-tune, write the report, and print its tables."""
+    logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluation.finetuning import FineTuningOptions
-    from ..tools.evaluation.glue import evaluate_glue
+    from ..tools.evaluate.glue import evaluate_glue
 
-    tasks = options.pop("tasks")
-    print_report(lambda: evaluate_glue(FineTuningOptions(**options), tasks))
+    with if_interrupted("run the same command again"):
+        print(evaluate_glue(options))
+
+
+main = command_line("evaluate glue", __doc__, glue)

@@ -6,24 +6,21 @@ After an interruption, run the same command again to resume. Finished runs are n
 checkpoints later.
 """
 
-import argparse
-from collections.abc import Sequence
+import logging
 
-from ..core.errors import one_line_errors
-from .evaluating import fine_tuning_parser, parse_with_flags, print_report
-
-
-def get_parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    return fine_tuning_parser("squad", __doc__)
+from ..core.errors import if_interrupted
+from ..tools.evaluate.options import FineTuningOptions
+from .arguments import command_line
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
-    """Fine-tune, and print the table."""
-    options = parse_with_flags(get_parser(), argv)
+def squad(options: FineTuningOptions) -> None:
+    """Fine-tune, write the report, and print its tables."""
+    logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluation.finetuning import FineTuningOptions
-    from ..tools.evaluation.squad import evaluate_squad
+    from ..tools.evaluate.squad import evaluate_squad
 
-    print_report(lambda: evaluate_squad(FineTuningOptions(**vars(options))))
+    with if_interrupted("run the same command again"):
+        print(evaluate_squad(options))
+
+
+main = command_line("evaluate squad", __doc__, squad)

@@ -3,20 +3,26 @@
 tn-fairseq evaluate squad-score DATA.json PREDICTIONS.json
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import one_line_errors
-from .arguments import command_parser
+from ..core.options import option
+from .arguments import command_line
 
 
-@one_line_errors()
-def main(argv: Sequence[str] | None = None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SquadScoreOptions:
+    """The questions, and the predictions to score."""
+
+    data: Path = option("data in the format of SQuAD 1.1", positional=True, metavar="DATA.json")
+    predictions: Path = option("an object that maps ids to texts", positional=True, metavar="PREDICTIONS.json")
+
+
+def squad_score(options: SquadScoreOptions) -> None:
     """Print the scores."""
-    parser = command_parser("evaluate squad-score", __doc__)
-    parser.add_argument("data", type=Path, metavar="DATA.json", help="data in the format of SQuAD 1.1")
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS.json", help="an object that maps ids to texts")
-    options = parser.parse_args(argv)
-    from ..tools.evaluation.squad_score import score_files
+    from ..tools.evaluate.squad_score import score_files
 
     print(score_files(options.data, options.predictions))
+
+
+main = command_line("evaluate squad-score", __doc__, squad_score)

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader
 from ...core.files import publish, write_folder
 from . import plot
 from .measures import GROUPS, TABLES, measure_of
-from .show import Table, by_arm, sentence, tables
+from .show import Table, by_arm, sentence, show, tables
 from .table import write_table
 
 TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
@@ -70,6 +70,20 @@ def report_folder(output: Path, files: Mapping[str, str]) -> Iterator[Path]:
         yield folder
         # delete the files of an earlier report, so that two reports do not mix
         publish(folder, output, last=list(files)[-1], old=[output / name for name in files])
+
+
+def report(
+    output: Path,
+    title: str,
+    table: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    notes: Sequence[str] = (),
+    about: Mapping[str, Any] | None = None,
+) -> str:
+    """Write FILES about comparisons to a folder, and return the text to print, with the names of the files."""
+    with report_folder(output, FILES) as folder:
+        write_report(folder, table, comparisons, page(title, notes, list(sections_of(comparisons))), about)
+    return f"{show(comparisons, notes)}\n\n{list_files(output, FILES)}"
 
 
 def write_report(

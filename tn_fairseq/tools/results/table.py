@@ -34,7 +34,14 @@ ABOUT = b"tn_fairseq"  # in the metadata of a file: what the table was made from
 
 def table_of(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
     """A table of rows that may lack columns; ``common`` are the values of columns that all of them have."""
-    table = pd.DataFrame.from_records([COLUMNS | common | dict(row) for row in rows], columns=list(COLUMNS))
+    return column_table(
+        pd.DataFrame.from_records([COLUMNS | common | dict(row) for row in rows], columns=list(COLUMNS))
+    )
+
+
+def column_table(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A table of columns, one of which at least is a list; the values of others may be the same for all rows."""
+    table = pd.DataFrame(COLUMNS | dict(columns), columns=list(COLUMNS))
     texts = {column: str for column, default in COLUMNS.items() if default == ""}
     return table.astype({**texts, "seed": "int64", "value": "float64"})
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from fairseq import tasks, utils
 from fairseq.data import SortDataset
-from omegaconf import DictConfig
+from omegaconf import OmegaConf
 from tqdm import tqdm
 
 from ...core.checkpoints import load_checkpoint
@@ -16,29 +16,29 @@ MAX_TOKENS = {"cpu": 2048, "cuda": 32768}  # in a batch; small ones stay in the 
 
 
 class Predictor:
-    """A fine-tuned model, built from the configuration that it was trained with, on a GPU if there is one.
+    """A fine-tuned model, built from the configuration in its checkpoint, on a GPU if there is one.
 
     A model that was trained with ``--bf16`` on a CPU also predicts in bfloat16, if the CPU is faster with it.
     """
 
-    def __init__(self, checkpoint: Path, cfg: DictConfig):
+    def __init__(self, checkpoint: Path):
+        state = load_checkpoint(checkpoint)
+        cfg = OmegaConf.create(state["cfg"], flags={"allow_objects": True})
         self.task = tasks.setup_task(cfg.task)
         self.model = self.task.build_model(cfg.model)
-        self.model.load_state_dict(load_checkpoint(checkpoint)["model"])
+        self.model.load_state_dict(state["model"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.device).eval()
         if cfg.common.bf16 and self.device.type == "cpu" and has_fast_bf16():
             run_under_autocast(self.model)
 
     @torch.inference_mode()
-    def predict(self, split: str, head: str, data: Path | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def predict(self, split: str, head: str, data: Path) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The head's logits, (classes) or (T, 2), and the targets of all examples of a split, in the order of the data.
 
-        ``data`` is a folder like that of the training, which is the default. The list of targets is empty if the split
-        has no labels.
+        ``data`` is a folder like that of the training. The list of targets is empty if the split has no labels.
         """
-        if data is not None:
-            self.task.cfg.data = str(data)
+        self.task.cfg.data = str(data)
         self.task.load_dataset(split)
         dataset = self.task.dataset(split)
         if isinstance(dataset, SortDataset):  # shuffles the dataset below it; --no-shuffle omits it
