@@ -448,7 +448,7 @@ def test_wrong_plans_get_one_line_with_file_and_key(key, value, message, tmp_pat
     OmegaConf.update(plan, start + key, value, merge=False)
     path = write(plan, tmp_path / "plan.yaml")
     error = refused(main, [str(path), "--output", str(tmp_path / "out")])
-    assert error.startswith(f"error: {path}: {start}") and message in error
+    assert error.startswith(f"error: {path}: {start.rstrip('.')}") and message in error
     assert not (tmp_path / "out" / "runs").exists()
 
 
@@ -620,7 +620,7 @@ def test_the_papers_tables_have_our_rows(tmp_path):
 def test_the_tables_of_the_paper_are_complete():
     paper = pd.read_csv(FOLDER / "paper.csv")
     counts = paper[paper["column"] != "H100 hours"].groupby("table", sort=False).size().tolist()
-    assert counts == [24, 12 * 9, 12, 12, 5 * 9]
+    assert counts == [24, 12 * 9, 12, 24, 5 * 9]
     for (_, row), of_row in paper[paper["table"].str.startswith("Table 3")].groupby(["table", "row"]):
         values = of_row.set_index("column")["value"]
         tasks = values.drop(["average", "H100 hours"])
