@@ -3,9 +3,9 @@
 
     python examples/pictures.py demo/false-negatives --output examples/pictures
 
-reads the output folder of ``tn-fairseq look analysis``, and writes cases.png and training.png, each smaller than
-300 KB. cases.png shows the head and the first cases of the page, without its table and its filters. Chromium and
-matplotlib must be installed.
+reads the output folder of ``tn-fairseq look analysis``, and writes cases.png and, if there are checkpoints of several
+updates, training.png, each smaller than 300 KB. cases.png shows the head and the first cases of the page, without its
+table and its filters. Chromium must be installed.
 """
 
 import argparse
@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING
 
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import read_bytes, read_text, write_atomically
-from tn_fairseq.core.packages import require
-from tn_fairseq.tools.analysis.rates_report import PAGE, PLOTS
+from tn_fairseq.tools.look.analysis import CASE_PAGE, over_training
+from tn_fairseq.tools.results import plot
+from tn_fairseq.tools.results.report import TABLE
+from tn_fairseq.tools.results.table import read_table
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -55,10 +57,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.cases < 1:
         raise InputError(f"--cases {args.cases}: give 1 or more")
     logging.getLogger("PIL").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
-    require("PIL", "a picture", "plot")
-    plot = opened(args.analysis / PLOTS[0])
-    write(photograph(args.analysis / PAGE, args.view, args.cases), args.output / "cases.png")
-    write(plot, args.output / "training.png")
+    drawn = training(args.analysis / TABLE)
+    write(photograph(args.analysis / CASE_PAGE, args.view, args.cases), args.output / "cases.png")
+    if drawn is not None:
+        write(drawn, args.output / "training.png")
+
+
+def training(table: Path) -> "Image | None":
+    """The rates over training; None if all checkpoints have the same number of updates."""
+    curves = over_training(read_table(table)[0])
+    if not curves:
+        return None
+    with plot.drawing((2 * plot.WIDTH, 3.2)) as figure, tempfile.TemporaryDirectory() as folder:
+        for axis, (label, lines) in zip(figure.subplots(1, len(curves)), curves.items()):
+            plot.draw_lines(axis, lines, list(lines), label, points=True)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        plot.save(figure, Path(folder, "training.png"))
+        return opened(Path(folder, "training.png"))
 
 
 def photograph(page: Path, view: str, cases: int) -> "Image":
@@ -73,7 +88,7 @@ def photograph(page: Path, view: str, cases: int) -> "Image":
     if browser is None:
         raise InputError("no browser found; install Chromium, for example with: apt install chromium")
     with tempfile.TemporaryDirectory() as folder:
-        copy, picture = Path(folder, PAGE), Path(folder, "page.png")
+        copy, picture = Path(folder, CASE_PAGE), Path(folder, "page.png")
         copy.write_text(text, encoding="utf-8")
         command = [
             *[browser, "--headless", f"--user-data-dir={folder}/profile", f"--screenshot={picture}"],

@@ -31,8 +31,7 @@ from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands.data_binarize import JOIN
 from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.synonyms.lists import SynonymList
-from tn_fairseq.tools.analysis.rates_report import FILES
-from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
+from tn_fairseq.tools.look.analysis import FILES
 from tn_fairseq.tools.results.report import FILES as REPORT_FILES
 from tn_fairseq.tools.results.table import read_table
 
@@ -462,10 +461,10 @@ def test_use_the_small_model(monkeypatch, capsys):
 def test_see_the_false_negatives(corpus, trained):
     page = "docs/false-negatives.md"
     plain, with_teacher = commands(page)
-    assert "from the paper (not ours)" in run_all([plain], corpus).stdout
+    assert "wrong predictions that are synonyms, synonyms (%)" in run_all([plain], corpus).stdout
     (corpus / "good.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
-    assert "teacher: finds " in run_all([with_teacher], corpus).stdout
-    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", PAGES[page]))
+    assert "10% likely to the teacher" in run_all([with_teacher], corpus).stdout
+    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|html|parquet))`", PAGES[page]))
     assert set(FILES) == named
     assert all((corpus / "false-negatives" / name).exists() for name in FILES)
 
@@ -530,9 +529,8 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     write_blimp(corpus / "BLiMP.zip", {"article": [("The dog stay in the city.", "The dog stay in the the.")]})
     copy_as_corrected(corpus)
     run = run_all(commands_in(page), corpus)
-    assert "from the baseline, plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC (%)" in run.stdout
-    named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", page))
-    assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
+    assert "The baseline is plain." in run.stdout and "SimLex-999" in run.stdout and "(RTD AUC) (%)" in run.stdout
+    assert {path.name for path in (corpus / "lexical").iterdir()} == set(REPORT_FILES)
 
 
 def test_no_command_is_left_untried():

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import pandas as pd
 from quickstart import CRITERIA, READ, SEEDS
 
 from tn_fairseq.core.errors import InputError, one_line_errors
@@ -19,6 +20,7 @@ from tn_fairseq.core.files import read_json
 from tn_fairseq.tools.reporting.layout import align, cell
 from tn_fairseq.tools.reporting.statistics import mean_interval
 from tn_fairseq.tools.reporting.training_log import read_records
+from tn_fairseq.tools.results.table import read_table
 
 EXAMPLES = 3
 CONTEXT = 45  # characters on either side of the masked word
@@ -39,14 +41,11 @@ def write_report(folder: Path) -> None:
 
 def report(folder: Path) -> Iterator[str]:
     analysis = folder / "false-negatives"
-    rates, cases = (
-        read_json(analysis / name, "give the folder of a demo that has finished")
-        for name in ("false_negatives.json", "cases.json")
-    )
+    cases = read_json(analysis / "cases.json", "give the folder of a demo that has finished")
+    rates, _ = read_table(analysis / "results.parquet")
     if (folder / "half.pt").exists():
         yield from comparison(folder)
-        plain = last_row(rates, folder / "plain")
-        share = plain["teacher_as_likely_rate"]
+        share = last_rates(rates, folder / "plain")["teacher_as_likely_rate"].mean()
         yield f"  The teacher finds {share:.0f}% of plain's wrong words at least as likely as the masked word."
         yield ""
         yield "what plain masked LM punishes: wrong words that the teacher finds likely"
@@ -58,7 +57,7 @@ def report(folder: Path) -> Iterator[str]:
     log = folder / "pretraining.log"
     yield from loss_curve(log)
     yield from discriminator(log)
-    yield from false_negatives(last_row(rates, folder / "pretraining"))
+    yield from false_negatives(last_rates(rates, folder / "pretraining"))
     yield ""
     yield "what plain masked LM punishes: the most likely synonyms"
     for number, case in enumerate(likeliest_of_each_word(cases), start=1):
@@ -67,10 +66,11 @@ def report(folder: Path) -> Iterator[str]:
         yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
 
 
-def last_row(rates: list[dict[str, Any]], run: Path) -> dict[str, Any]:
-    """The rates of the run's checkpoint with the most updates."""
-    rows = [row for row in rates if Path(row["checkpoint"]).parent.name == run.name]
-    return max(rows, key=lambda row: row["updates"])
+def last_rates(rates: pd.DataFrame, run: Path) -> dict[str, pd.Series]:
+    """The rates of each masking, of the run's checkpoint with the most updates."""
+    rows = rates[[Path(arm).parent.name == run.name for arm in rates["arm"]]]
+    updates = rows["checkpoint"].astype(int)
+    return dict(list(rows[updates == updates.max()].groupby("measure")["value"]))
 
 
 def comparison(folder: Path) -> Iterator[str]:
@@ -107,10 +107,11 @@ def discriminator(log: Path) -> Iterator[str]:
         yield '  "original" is still the best answer everywhere; the discriminator needs far longer training'
 
 
-def false_negatives(last: dict[str, Any]) -> Iterator[str]:
-    yield f"false negatives in held-out text ({last['mask_seeds']} maskings of it)"
-    yield f"  {last['masked']:,} masked words, and the generator's word is wrong for {last['mismatches']:,}"
-    yield f"  {last['corrected']:,} of the wrong words are synonyms ({last['prediction_rate']:.3f}%): hard correction"
+def false_negatives(last: dict[str, pd.Series]) -> Iterator[str]:
+    masked, wrong, corrected = (int(last[name].sum()) for name in ("masked", "mismatches", "corrected"))
+    yield f"false negatives in held-out text ({len(last['masked'])} maskings of it)"
+    yield f"  {masked:,} masked words, and the generator's word is wrong for {wrong:,}"
+    yield f"  {corrected:,} of the wrong words are synonyms ({last['prediction_rate'].mean():.3f}%): hard correction"
     yield "  removes them from the loss (the paper reports 1.3 to 1.6% for trained BERT models)"
 
 
