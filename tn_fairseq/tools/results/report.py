@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader
 
 from ...core.files import publish, write_folder
 from .measures import GROUPS, TABLES, names_of
-from .show import Table, by_arm, sentence, show, tables
+from .show import Table, by_arm, findings, legend, sentence, show, tables
 from .table import write_table
 
 TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
@@ -71,8 +71,11 @@ def report(
     about: Mapping[str, Any] | None = None,
 ) -> str:
     """Write FILES about comparisons to a folder, and return the text to print, with the names of the files."""
+    headings = [f"{heading}: {meaning}" for heading, meaning in legend(comparisons).items()]
+    sections = [Section(bullets=list(findings(comparisons))), *sections_of(comparisons)]
     with report_folder(output, FILES) as folder:
-        write_report(folder, table, comparisons, page(title, notes, list(sections_of(comparisons))), about)
+        html = page(title, notes, [*sections, Section("Columns", bullets=headings)])
+        write_report(folder, table, comparisons, html, about)
     return f"{show(comparisons, notes)}\n\n{list_files(output, FILES)}"
 
 
