@@ -53,7 +53,7 @@ def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
         else:
             lines += [title, *([f"  {row['arm']}", *row_cells] for row, row_cells in zip(rows, cells))]
     legend = [[heading, LEGEND[heading]] for heading in ("±", *shown) if heading in LEGEND]
-    blocks = [align(lines, width=WIDTH), align([*legend, *_notes(comparisons)], left=(0, 1))]
+    blocks = [align(lines, width=WIDTH), _explained([*legend, *_notes(comparisons)])]
     blocks.append([line for note in (*notes, significant(comparisons)) for line in textwrap.wrap(note, WIDTH)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
@@ -61,9 +61,8 @@ def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 def show_arms(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """The means for a terminal, with a legend and notes: a line for each arm and a column for each measure."""
     table = by_arm(comparisons)
-    legend = align(_notes(comparisons), left=(0, 1))
     wrapped = [line for note in notes for line in textwrap.wrap(note, WIDTH)]
-    return "\n".join([*align([table.header, *table.rows], width=WIDTH), "", *legend, *wrapped])
+    return "\n".join([*align([table.header, *table.rows], width=WIDTH), "", *_explained(_notes(comparisons)), *wrapped])
 
 
 def tables(comparisons: pd.DataFrame) -> Iterator[Table]:
@@ -236,6 +235,16 @@ def _notes(comparisons: pd.DataFrame) -> list[list[str]]:
     """The title and the note of each measure that has one."""
     titles = {measure.titled(): measure.note for measure in _measures(comparisons) if measure.note}
     return [list(pair) for pair in titles.items()]
+
+
+def _explained(terms: Sequence[Sequence[str]]) -> list[str]:
+    """Terms with what they mean, in lines of a terminal."""
+    width = max((len(term) for term, _ in terms), default=0)
+    lines = []
+    for term, meaning in terms:
+        first, *rest = textwrap.wrap(meaning, WIDTH - width - 2)
+        lines += [f"{term:{width}}  {first}", *(" " * (width + 2) + line for line in rest)]
+    return lines
 
 
 def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure], list[Row]]]:
