@@ -183,7 +183,7 @@ def number(row: Row, column: str, low: str = "", high: str = "", signed: bool = 
     """A number of a row with half the width of its interval; empty if it is unknown."""
     if math.isnan(row[column]):
         return ""
-    places = decimals(measure_of(row["measure"]).unit, row["value"])
+    places = row.get("places", decimals(measure_of(row["measure"]).unit, row["value"]))
     while clear(row) and not round(row["difference"], places):  # a clear difference is not shown as zero
         places += 1
     zero = "z" if signed else ""  # +0.00, not -0.00
@@ -253,7 +253,9 @@ def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure]
     order = comparisons["measure"].map(lambda name: names.index(measure_of(name).group))
     ordered = comparisons.loc[order.sort_values(kind="stable").index]
     for (_, data, name, part), rows in ordered.groupby(KEY, sort=False):
-        yield (measure_of(name).titled(data, part), measure_of(name)), _rows(rows)
+        measure = measure_of(name)
+        places = max(decimals(measure.unit, value) for value in rows["value"])  # the same for all arms
+        yield (measure.titled(data, part), measure), _rows(rows.assign(places=places))
 
 
 def sentence(text: str) -> str:

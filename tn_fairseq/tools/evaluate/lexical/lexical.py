@@ -60,6 +60,9 @@ def evaluate_lexical(options: LexicalOptions) -> str:
             find, targets = word_finder(inputs.vocabulary.words), inputs.vocabulary.targets
             left_out = sum(find(target.word) is None for target in targets)
             notes["tables"].append(f"{left_out:,} of {len(targets):,} targets are not one piece and left out.")
+            notes["tables"].append('"by spelling" counts only synonyms that are spelled like the judged lemma.')
+        if inputs.judge is not None:
+            notes["tables"].append('"judge 0.5" has the synonyms with a score of at least 0.5, "no judge" all.')
         if len(checkpoints):
             notes["checkpoints"].append(INTERVALS)
         if options.baseline is not None:
