@@ -27,7 +27,7 @@ from ..results import plot
 from ..results.compare import compare
 from ..results.measures import TABLES, measure_of
 from ..results.report import FILES as RESULTS
-from ..results.report import Section, list_files, page, report_folder, sections_of, write_report
+from ..results.report import Section, list_files, page_of, report_folder, write_report
 from ..results.show import shorten, show, show_arms
 from ..results.table import join, table_of
 from .case_page import Case, TeacherCase, case_page, cases_json
@@ -114,7 +114,7 @@ def analyze(options: AnalysisOptions) -> str:
         }
         sections = [Section("Over training", plots=plots)] if plots else []
         lead = [f"Masked words of the split {options.split} of {options.data_bin}.", *notes]
-        html = page("False negatives", lead, [*sections, *sections_of(shown_comparisons)])
+        html = page_of("False negatives", lead, shown_comparisons, sections)
         about = {"data": str(options.data_bin), "split": options.split, "teacher": teacher, "tables": descriptions}
         write_report(folder, table, comparisons, html, about)
     measures = shown_comparisons["measure"].map(measure_of)

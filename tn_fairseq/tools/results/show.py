@@ -15,9 +15,9 @@ from .measures import GROUPS, Measure, measure_of
 WIDTH = 120  # of a terminal
 Row = Mapping[str, Any]
 LEGEND = {
+    "±": "half the width of the 95% interval",
     "n": "seeds",
     "items": "what was measured: examples, targets, or pairs of words or sentences",
-    "±": "half the width of the 95% interval",
     "sd": "standard deviation over the seeds",
     "best": "the best seed",
     "difference": "from the baseline",
@@ -52,10 +52,15 @@ def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
             lines += [[title, *row_cells] for row_cells in cells]
         else:
             lines += [title, *([f"  {row['arm']}", *row_cells] for row, row_cells in zip(rows, cells))]
-    legend = [[heading, LEGEND[heading]] for heading in ("±", *shown) if heading in LEGEND]
-    blocks = [align(lines, width=WIDTH), _explained([*legend, *_notes(comparisons)])]
+    blocks = [align(lines, width=WIDTH), _explained([*legend(comparisons).items(), *_notes(comparisons)])]
     blocks.append([line for note in (*notes, significant(comparisons)) for line in textwrap.wrap(note, WIDTH)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def legend(comparisons: pd.DataFrame) -> dict[str, str]:
+    """What the headings of the tables mean."""
+    rows = _rows(comparisons)
+    return {one: LEGEND[one] for one in LEGEND if one == "±" or any(COLUMNS[one](row) != "" for row in rows)}
 
 
 def show_arms(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:

@@ -15,7 +15,7 @@ from ....core.vocabulary import whole_words, word_finder
 from ....models.loading import Checkpoint, check_masked_lm, find_checkpoints, load
 from ....synonyms.swords import read_swords
 from ...results.compare import compare
-from ...results.report import FILES, list_files, page, report_folder, sections_of, write_report
+from ...results.report import FILES, list_files, page_of, report_folder, write_report
 from ...results.show import show, show_arms
 from ...results.table import join, table_of
 from ..finetuning import check_baseline, default_name, split_name
@@ -68,7 +68,7 @@ def evaluate_lexical(options: LexicalOptions) -> str:
         if options.baseline is not None:
             notes["checkpoints"].append(f"The baseline is {options.baseline}.")
         lead = [*notes["tables"], *notes["checkpoints"]]
-        html = page("Words", lead, list(sections_of(pd.concat([tables, shown], ignore_index=True))))
+        html = page_of("Words", lead, pd.concat([tables, shown], ignore_index=True))
         write_report(folder, join(of_tables, of_checkpoints), comparisons, html, {"data": str(options.data)})
     blocks = [show_arms(tables, notes["tables"])] if len(tables) else []
     blocks += [show(shown, notes["checkpoints"])] if len(shown) else []
