@@ -1,8 +1,8 @@
-"""Tables: aligned columns, unchanged headings, a limit on the line length, numbers, and files."""
+"""Tables: aligned columns, unchanged headings, a limit on the line length, and numbers."""
 
 import random
 
-from tn_fairseq.tools.reporting.layout import align, cell, shorten, table_names, write_csv
+from tn_fairseq.tools.reporting.layout import align, cell, shorten
 
 
 def test_columns_are_aligned():
@@ -37,16 +37,3 @@ def test_shortened_paths_keep_their_end():
 def test_numbers_with_half_the_width_of_their_interval():
     assert [cell(None, ".2f"), cell(0, ".2f"), cell(1.5, "+.1f")] == ["-", "0.00", "+1.5"]
     assert [cell(1.5, form, 0.0, 2.5) for form in (".2f", "+.1f")] == ["1.50 ± 1.25", "+1.5 ± 1.2"]
-
-
-def test_tables_are_named_after_their_files_unless_two_names_are_equal(tmp_path):
-    assert table_names([tmp_path / "wordnet.safetensors", tmp_path / "glove.safetensors"]) == ["wordnet", "glove"]
-    same = [tmp_path / "a" / "t.safetensors", tmp_path / "b" / "t.safetensors"]
-    assert table_names(same) == list(map(str, same))
-
-
-def test_csv(tmp_path):
-    write_csv([{"b": 100 / 3, "a": None}, {"b": 7, "a": 'a "b", ć'}], tmp_path / "rows.csv")
-    assert (tmp_path / "rows.csv").read_bytes().decode() == 'b,a\n33.333333,\n7,"a ""b"", ć"\n'
-    write_csv([], tmp_path / "none.csv", ("a", "b"))
-    assert (tmp_path / "none.csv").read_text() == "a,b\n"

@@ -1,11 +1,7 @@
-"""Numbers and tables: their layout in a terminal, and their files."""
+"""Numbers and tables: their layout in a terminal."""
 
-import csv
-import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Sequence
 
 WIDTH = 120
 
@@ -46,23 +42,3 @@ def cell(value: float | None, form: str, low: float | None = None, high: float |
 def percent(part: float, whole: float) -> float | None:
     """100 * part / whole, or None if ``whole`` is 0."""
     return 100 * part / whole if whole else None
-
-
-def table_names(paths: Sequence[Path]) -> list[str]:
-    """Names of synonym tables: the file names without their suffix, or the full paths if two names are the same."""
-    names = [path.stem for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
-def write_csv(rows: Sequence[Mapping[str, Any]], path: Path, columns: Collection[str] | None = None) -> None:
-    """Write rows with the same keys as CSV, floats with 6 digits; ``columns`` is required if there are no rows."""
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer: csv.DictWriter[str] = csv.DictWriter(file, list(columns or rows[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})
-
-
-def write_json(content: Any, path: Path) -> None:
-    """Write indented JSON as UTF-8."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -259,7 +259,9 @@ def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure]
     ordered = comparisons.loc[order.sort_values(kind="stable").index]
     for (_, data, name, part), rows in ordered.groupby(KEY, sort=False):
         measure = measure_of(name)
-        places = max(decimals(measure.unit, value) for value in rows["value"])  # the same for all arms
+        # the same for all arms: as many as the smallest value needs, if they fit
+        sizes = [abs(value) for value in rows["value"] if value] or [0.0]
+        places = min(decimals(measure.unit, min(sizes)), 3 if max(sizes) >= 1 else 5)
         yield (measure.titled(data, part), measure), _rows(rows.assign(places=places))
 
 

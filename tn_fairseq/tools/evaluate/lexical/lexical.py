@@ -52,7 +52,6 @@ def evaluate_lexical(options: LexicalOptions) -> str:
         of_tables, of_checkpoints = measure_tables(options, inputs), measure_all(options, inputs)
         tables = compare(of_tables)
         checkpoints = compare(of_checkpoints, options.baseline, how="items")
-        # most columns of one are empty in the other
         comparisons = pd.concat([one for one in (tables, checkpoints) if len(one)], ignore_index=True)
         shown = checkpoints[checkpoints["measure"] != BY_PARADIGM]
         notes = {"tables": [], "checkpoints": [note for part in inputs.parts for note in part.notes]}
@@ -68,7 +67,7 @@ def evaluate_lexical(options: LexicalOptions) -> str:
         if options.baseline is not None:
             notes["checkpoints"].append(f"The baseline is {options.baseline}.")
         lead = [*notes["tables"], *notes["checkpoints"]]
-        html = page_of("Words", lead, pd.concat([tables, shown], ignore_index=True))
+        html = page_of("Words", lead, comparisons[comparisons["measure"] != BY_PARADIGM])
         write_report(folder, join(of_tables, of_checkpoints), comparisons, html, {"data": str(options.data)})
     blocks = [show_arms(tables, notes["tables"])] if len(tables) else []
     blocks += [show(shown, notes["checkpoints"])] if len(shown) else []
