@@ -49,6 +49,13 @@ def page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
     return environment.get_template("page.html.jinja").render(title=title, lead=lead, sections=sections)
 
 
+def page_of(title: str, lead: Sequence[str], comparisons: pd.DataFrame, first: Sequence[Section] = ()) -> str:
+    """The page about comparisons: what is clear, other sections, a section for each group, and what columns mean."""
+    headings = [f"{heading}: {meaning}" for heading, meaning in legend(comparisons).items()]
+    sections = [Section(bullets=list(findings(comparisons))), *first, *sections_of(comparisons)]
+    return page(title, lead, [*sections, Section("Columns", bullets=headings)])
+
+
 @contextmanager
 def report_folder(output: Path, files: Mapping[str, str]) -> Iterator[Path]:
     """Yield a folder to write the files of a report to, and move them into ``output`` together at the end.
@@ -71,11 +78,8 @@ def report(
     about: Mapping[str, Any] | None = None,
 ) -> str:
     """Write FILES about comparisons to a folder, and return the text to print, with the names of the files."""
-    headings = [f"{heading}: {meaning}" for heading, meaning in legend(comparisons).items()]
-    sections = [Section(bullets=list(findings(comparisons))), *sections_of(comparisons)]
     with report_folder(output, FILES) as folder:
-        html = page(title, notes, [*sections, Section("Columns", bullets=headings)])
-        write_report(folder, table, comparisons, html, about)
+        write_report(folder, table, comparisons, page_of(title, notes, comparisons), about)
     return f"{show(comparisons, notes)}\n\n{list_files(output, FILES)}"
 
 
