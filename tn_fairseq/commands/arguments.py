@@ -24,6 +24,7 @@ def command_line(name: str, description: str | None, run: Callable[[Options], No
     def main(argv: Sequence[str] | None = None) -> None:
         run(parse_options(kind, name, description, argv))
 
+    main.__doc__ = run.__doc__
     return main
 
 
@@ -152,7 +153,7 @@ class OneLineParser(argparse.ArgumentParser):
         wrong = [flag for flag in flags if not any(name.startswith(flag) for name in known)]
         if wrong and "required" in message:
             message = f"unrecognized arguments: {wrong[0]}"
-        raise SystemExit(f"error: {explain(self, message, f'{self.prog} --help lists the options')}")
+        raise SystemExit(f"error: {explain(self, message, self.epilog or f'{self.prog} --help lists the options')}")
 
 
 def positive(text: str) -> int:

@@ -64,9 +64,14 @@ def option(
     return field(default=default, metadata=metadata)
 
 
+def flag(name: str) -> str:
+    """The flag of an option with this name."""
+    return f"--{name.replace('_', '-')}"
+
+
 def flag_of(entry: "Field[Any]") -> str:
     """The flag of an option."""
-    return str(entry.metadata.get("flag") or f"--{entry.name.replace('_', '-')}")
+    return str(entry.metadata.get("flag") or flag(entry.name))
 
 
 def default_of(entry: "Field[Any]") -> Any:
@@ -98,13 +103,16 @@ def check(options: Any, kind: Any = None, say: Callable[[str], str] | None = Non
     def spell(name: str) -> str:
         return say(name) if say else flag_of(declared[name])
 
+    def value_of(name: str) -> Any:  # a configuration of an older version may lack an option
+        return getattr(options, name, default_of(declared[name]))
+
     def is_given(name: str) -> bool:
-        return bool(getattr(options, name) != default_of(declared[name]))
+        return bool(value_of(name) != default_of(declared[name]))
 
     def holds(condition: Condition) -> bool:
         if isinstance(condition, str):
             return is_given(condition)
-        return any(set(_items(wanted)) & set(_items(getattr(options, name))) for name, wanted in condition.items())
+        return any(set(_items(wanted)) & set(_items(value_of(name))) for name, wanted in condition.items())
 
     def text(condition: Condition) -> str:
         if isinstance(condition, str):
@@ -112,7 +120,7 @@ def check(options: Any, kind: Any = None, say: Callable[[str], str] | None = Non
         return " or ".join(f"{spell(name)} {' or '.join(map(str, _items(v)))}" for name, v in condition.items())
 
     for name, entry in declared.items():
-        value, rules, given = getattr(options, name), entry.metadata, is_given(name)
+        value, rules, given = value_of(name), entry.metadata, is_given(name)
         if default_of(entry) is MISSING and isinstance(value, Sequence) and not value:
             raise InputError(f"{spell(name)} is missing: {rules['help']}")
         _check_values(spell(name), value, entry)

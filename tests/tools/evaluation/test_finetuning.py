@@ -352,9 +352,9 @@ def test_the_command_explains_how_to_give_flags_for_fairseq_train(command, capsy
     assert exit.value.code == 0 and 'Flags for fairseq-train go after "--": -- --dropout 0.2' in capsys.readouterr().out
     with pytest.raises(SystemExit) as exit:
         main(["evaluate", command, "model.pt", "--data", "bin", "--output", "out", "--cpu", "--dropout", "0"])
-    *_, line = capsys.readouterr().err.splitlines()
-    assert exit.value.code == 2
-    assert line.endswith('unrecognized arguments --cpu --dropout 0; flags for fairseq-train go last, after "--"')
+    assert str(exit.value).endswith(
+        'unrecognized arguments --cpu --dropout 0; flags for fairseq-train go last, after "--"'
+    )
 
 
 def test_squad_score_does_not_mention_flags_for_fairseq_train(capsys):

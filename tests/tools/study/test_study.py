@@ -413,7 +413,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     arms["broken"] = {"about": "<b>", "flags": "--criterion mlm_soft_reg --soft-reg-weight -1", "seeds": [1]}
     before = len(commands(folder))
     run = study(write(plan, path), folder)
-    assert "scratch/broken/seed1 failed with exit code 1: error: --soft-reg-weight must be non-negative" in run.error()
+    assert "scratch/broken/seed1 failed with exit code 1: error: --soft-reg-weight -1.0: must be" in run.error()
     new = [one["command"] for one in commands(folder)[before:]]
     trained = {name for name in ("plain/seed2", "soft_reg/seed1", "broken/seed1") for one in new if name in one}
     assert trained == {"plain/seed2", "soft_reg/seed1", "broken/seed1"}
@@ -426,7 +426,7 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
         row["values"] for row in compared_rows(finished / "study") if row.get("values")
     ]
     page = (folder / "index.html").read_text()
-    assert "Failed runs" in page and "--soft-reg-weight must be non-negative" in page
+    assert "Failed runs" in page and "--soft-reg-weight -1.0: must be at least 0" in page
     assert "5 of 6 runs are finished, and 1 failed" in page and "&lt;b&gt;" in page and "<b>;" not in page
 
     plan["starts"]["scratch"]["train"] += " --weight-decay 0.1"
