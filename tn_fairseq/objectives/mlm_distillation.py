@@ -31,7 +31,7 @@ class DistillationConfig(ObjectiveConfig):
         "a folder of tn-fairseq data teach, instead of a teacher", default=None, not_with="distillation_teacher"
     )
     distillation_weight: float = option(
-        "share of the teacher in the target, between 0 (plain masked LM) and 1", default=1.0, at_least=0, at_most=1
+        "share of the teacher in the target, from 0 (plain masked LM) to 1", default=1.0, at_least=0, at_most=1
     )
     distillation_temperature: float = option(
         "divides the teacher's logits", default=1.0, above=0, needs="distillation_teacher"

@@ -21,13 +21,13 @@ DISCRIMINATOR = "discriminator"
 @dataclass
 class HardCorrectionConfig(ObjectiveConfig):
     hard_correction_weight: float = option(
-        "weight of a false negative's loss: 0 drops it, 1 is plain masked LM", default=0.0, at_least=0, at_most=1
+        "weight of a false negative's loss, from 0 (dropped) to 1 (plain masked LM)", default=0.0, at_least=0, at_most=1
     )
     hard_correction_divisor: Literal["kept", "masked"] = option(
-        "divide by the weights of the kept positions, or by all masked positions", default="kept"
+        "divide by the sum of the weights, or by the number of masked positions", default="kept"
     )
     rtd_false_negatives: Literal["replaced", "ignore", "original"] = option(
-        "ELECTRA: what the discriminator should call a synonym that the generator drew",
+        "ELECTRA: what the discriminator should call a synonym that the generator drew; ignore leaves it out",
         default="replaced",
         group=ELECTRA,
     )
@@ -35,7 +35,7 @@ class HardCorrectionConfig(ObjectiveConfig):
         "correct only what this judge accepts: discriminator (ELECTRA's own), or a checkpoint's file", default=None
     )
     correction_judge_threshold: float = option(
-        "smallest score that the judge accepts, between 0 and 1",
+        "smallest score that the judge accepts, from 0 to 1",
         default=0.6,
         at_least=0,
         at_most=1,

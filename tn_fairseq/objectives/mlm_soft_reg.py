@@ -17,7 +17,7 @@ from .base import Metric, Objective, ObjectiveConfig
 class SoftRegularizationConfig(ObjectiveConfig):
     soft_reg_weight: float = option("weight of 1 - cos(e_k, e'_k)", default=1.0, at_least=0)
     soft_reg_detach: Literal["none", "target", "prediction"] = option(
-        "which of the two embedding rows gets no gradient", default="none"
+        "which of the two embeddings gets no gradient", default="none"
     )
     soft_reg_synonyms: bool = option("only where the prediction is a synonym in --synonym-table", default=False)
 

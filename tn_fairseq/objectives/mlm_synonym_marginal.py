@@ -13,7 +13,7 @@ from .base import BITS, Metric, Objective, ObjectiveConfig
 @dataclass
 class SynonymMarginalConfig(ObjectiveConfig):
     synonym_weight: float = option(
-        "weight of a synonym's probability: 0 is plain masked LM, 1 that of the gold word",
+        "weight of a synonym's probability, from 0 (plain masked LM) to 1 (as the gold word)",
         default=1.0,
         at_least=0,
         at_most=1,

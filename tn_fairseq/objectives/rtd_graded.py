@@ -12,7 +12,7 @@ from .base import Objective, ObjectiveConfig
 @dataclass
 class GradedDetectionConfig(ObjectiveConfig):
     rtd_synonym_grade: float = option(
-        "how much a synonym is replaced: 0 is original, 1 is replaced", default=0.5, at_least=0, at_most=1
+        "how much a synonym is replaced, from 0 (original) to 1 (replaced)", default=0.5, at_least=0, at_most=1
     )
 
 
