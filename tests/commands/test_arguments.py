@@ -123,5 +123,5 @@ def test_a_command_is_a_function_of_its_options(capsys):
 def test_errors_in_python_name_the_argument():
     with pytest.raises(InputError, match="^workers 0: must be at least 1"):
         check(Options(table=Path("t"), dict=Path("d"), workers=0), say=str)
-    with pytest.raises(InputError, match="^workers many: must be at least 1"):
+    with pytest.raises(InputError, match="^workers 'many': must be a finite number"):
         check(Options(table=Path("t"), dict=Path("d"), workers="many"), say=str)

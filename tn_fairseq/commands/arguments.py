@@ -161,14 +161,3 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, not {text}")
     return int(text)
-
-
-def share(text: str) -> float:
-    """A number above 0 and at most 1; raises argparse.ArgumentTypeError for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
-    return value

@@ -140,15 +140,18 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 def _check_values(name: str, value: Any, entry: "Field[Any]") -> None:
-    """Raises InputError for values that are no choice or out of bounds."""
+    """Raises InputError for values that are no choice, of another type, or out of bounds."""
     choices, bounds = choices_of(entry), [bound for bound in _BOUNDS if bound[0] in entry.metadata]
     for item in _items(value) if choices else ():
         if item is not None and item not in choices:
             raise InputError(f"{name} {item}: unknown; {similar(str(item), list(map(str, choices)))}")
+    if kind_of(entry) is bool and not isinstance(value, bool):
+        raise InputError(f"{name} {value!r}: must be True or False")
     for number in _items(value.values() if isinstance(value, Mapping) else value):
-        if isinstance(number, float) and not math.isfinite(number):
-            raise InputError(f"{name} {number}: must be a finite number")
-        if number is None or all(isinstance(number, Real) and ok(number, entry.metadata[key]) for key, _, ok in bounds):
+        if number is None or not (bounds or kind_of(entry) in (int, float)):
             continue
-        texts = [f"{words} {entry.metadata[key]:,}" for key, words, _ in bounds]
-        raise InputError(f"{name} {number}: must be {' and '.join(texts)}")
+        if not isinstance(number, Real) or isinstance(number, bool) or not math.isfinite(number):
+            raise InputError(f"{name} {number!r}: must be a finite number")
+        if not all(is_within(number, entry.metadata[key]) for key, _, is_within in bounds):
+            texts = [f"{words} {entry.metadata[key]:,}" for key, words, _ in bounds]
+            raise InputError(f"{name} {number}: must be {' and '.join(texts)}")

@@ -3,8 +3,9 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -275,14 +276,9 @@ def _find_objective(objective: str | type[Objective]) -> type[Objective]:
 
 
 def _configure(kind: type[Objective], options: Mapping[str, Any]) -> Any:
-    types = get_type_hints(kind.config)
-    for name, value in options.items():
-        if name not in types:
-            raise InputError(f"has no option {name!r}; it has {', '.join(types)}")
-        if types[name] is bool and not isinstance(value, bool):
-            raise InputError(f"{name} must be True or False, not {value!r}")
-        if types[name] is float and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise InputError(f"{name} must be a number, not {value!r}")
+    names = [entry.name for entry in fields(kind.config)]
+    if unknown := [name for name in options if name not in names]:
+        raise InputError(f"has no option {unknown[0]!r}; it has {', '.join(names)}")
     cfg = kind.config(**options)
     check(cfg, say=str)
     return cfg
