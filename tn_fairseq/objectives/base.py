@@ -264,7 +264,7 @@ class Objective(nn.Module):
         if has_discriminator:
             return
         if self.needs_discriminator:
-            raise InputError(f"{self.name} needs ELECTRA's discriminator; give the model electra_base")
+            raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
         for name in self._of_electra:
             raise InputError(f"{self.say(name)} has an effect on ELECTRA only; omit it")
         if self.cfg.prediction_mode == "argmax" and not self._is_default("generator_temperature"):
