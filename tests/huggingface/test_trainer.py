@@ -931,10 +931,10 @@ def test_an_objective_of_ones_own(bert, tokenizer, tmp_path):
             "discriminator_loss_weight has an effect on ELECTRA only; omit it",
         ),
         ("mlm", {"soft_reg_weight": 1.0}, "objective mlm: has no option 'soft_reg_weight'; it has prediction_mode"),
-        ("mlm_soft_reg", {"soft_reg_weight": -1.0}, "soft_reg_weight must be non-negative"),
-        ("mlm_soft_reg", {"soft_reg_weight": "1"}, "soft_reg_weight must be a number, not '1'"),
-        ("mlm_soft_reg", {"soft_reg_synonyms": "false"}, "soft_reg_synonyms must be True or False, not 'false'"),
-        ("mlm", {"prediction_mode": "best"}, "prediction_mode must be one of argmax, sample, not best"),
+        ("mlm_soft_reg", {"soft_reg_weight": -1.0}, "soft_reg_weight -1.0: must be at least 0"),
+        ("mlm_soft_reg", {"soft_reg_weight": "1"}, "soft_reg_weight '1': must be a finite number"),
+        ("mlm_soft_reg", {"soft_reg_synonyms": "false"}, "soft_reg_synonyms 'false': must be True or False"),
+        ("mlm", {"prediction_mode": "best"}, "prediction_mode best: unknown; give one of argmax, sample"),
     ],
 )
 def test_wrong_options_are_refused_before_training(objective, kwargs, message, bert, tokenizer, tmp_path):

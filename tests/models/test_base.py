@@ -37,22 +37,21 @@ def test_heads_must_divide_the_hidden_size(build):
         build("bert", "--encoder-attention-heads", 3)
     with pytest.raises(SystemExit, match="--generator-embed-dim 64 .* --generator-attention-heads 3"):
         build("electra", "--generator-attention-heads", 3)
-    for heads in (0, -2):
-        with pytest.raises(SystemExit, match=f"--encoder-attention-heads {heads}"):
-            build("bert", "--encoder-attention-heads", heads)
 
 
 @pytest.mark.parametrize(
-    "flag, value, limits",
+    "flag, values",
     [
-        *[("--dropout", value, r"in \[0, 1\)") for value in (-0.1, 1.0, "nan")],
-        ("--attention-dropout", 1.0, r"in \[0, 1\)"),
-        *[("--init-std", value, "positive") for value in (0.0, -0.02, "nan", "inf")],
+        ("--dropout", (-0.1, 1.0, "nan")),
+        ("--attention-dropout", (1.0,)),
+        ("--init-std", (0.0, -0.02, "inf")),
+        ("--encoder-attention-heads", (0, -2)),
     ],
 )
-def test_probabilities_and_deviations_out_of_range_are_refused(build, flag, value, limits):
-    with pytest.raises(SystemExit, match=rf"^error: {flag} must be {limits}, not {value}$"):
-        build("bert", flag, value)
+def test_numbers_out_of_range_are_refused(build, flag, values):
+    for value in values:
+        with pytest.raises(SystemExit, match=f"^error: {flag} {value}: must be "):
+            build("bert", flag, value)
 
 
 @pytest.mark.parametrize("fine_tuning", [False, True])

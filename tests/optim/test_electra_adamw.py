@@ -98,8 +98,6 @@ def test_depths_survive_half_precision():
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay must be in (0, 1], not 0.0"),
-        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay must be in (0, 1], not 1.5"),
         *[
             (
                 {"adam_betas": betas},
@@ -107,11 +105,10 @@ def test_depths_survive_half_precision():
             )
             for betas in "(0.9, x);0.9;(0.9, 0.99, 0.999);(1.0, 0.999);(0.9, 1.0);(-0.1, 0.999);(0.9, -0.1)".split(";")
         ],
-        ({"adam_eps": 0.0}, "--adam-eps must be positive and finite, not 0.0"),
-        ({"adam_eps": math.nan}, "--adam-eps must be positive and finite, not nan"),
-        ({"weight_decay": -1.0}, "--weight-decay must be non-negative and finite, not -1.0"),
-        ({"weight_decay": math.inf}, "--weight-decay must be non-negative and finite, not inf"),
-        ({"lr": [0.1, -0.1]}, "--lr must be non-negative and finite, not -0.1"),
+        *[({"layerwise_lr_decay": value}, f"--layerwise-lr-decay {value}") for value in (0.0, 1.5)],
+        *[({"adam_eps": value}, f"--adam-eps {value}") for value in (0.0, math.nan)],
+        *[({"weight_decay": value}, f"--weight-decay {value}") for value in (-1.0, math.inf)],
+        ({"lr": [0.1, -0.1]}, "--lr -0.1"),
     ],
 )
 def test_wrong_options_are_named(options, said):

@@ -215,8 +215,11 @@ REFUSED = {
     "complete words": (["--mask-whole-words"], "omit --mask-whole-words"),
     "another seed": (["--seed", 2], "--mask-seed 1, not 2"),
     "a share that changes": (["--final-mask-prob", 0.3, "--max-update", 2], "omit --final-mask-prob"),
-    "two teachers": (["--distillation-teacher", "teacher.pt"], "--distillation-draws exclude each other"),
-    "a temperature": (["--distillation-temperature", 2], "--distillation-temperature needs --distillation-teacher"),
+    "two teachers": (["--distillation-teacher", "teacher.pt"], "--distillation-draws and --distillation-teacher"),
+    "a temperature": (
+        ["--distillation-temperature", 2],
+        "has no effect without --distillation-teacher",
+    ),
     "fairseq's task": (["--task", "masked_lm"], "with --task electra"),
 }
 
