@@ -183,6 +183,10 @@ def _text_bytes(files: Sequence[TextFile], reading: Reading, workers: int | str)
         return sum(measure_all(read_chunks(files, "measuring train", reading)))
 
 
+def _plain_size(reading: Reading, chunk: Chunk | Records) -> int:
+    return chunk.plain(reading).size
+
+
 class _SplitWriter:
     """Writes the encoded chunks of a split to one shard per writer, one shard after the other, and counts.
 

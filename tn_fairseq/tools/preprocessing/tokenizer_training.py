@@ -77,7 +77,7 @@ def train_wordpiece(
 def _learn(
     blank: Tokenizer, lines: Iterable[str], characters: Sequence[str], inside: set[str], vocab_size: int
 ) -> list[str]:
-    """The special tokens, the characters, "##" and each that can continue a word, and the most frequent other pieces."""
+    """The special tokens, the characters, "##" and each inside words, and the most frequent other pieces."""
     initial = sorted(characters)
     pieces = [*BERT_SPECIAL_TOKENS, *initial, *sorted(f"##{character}" for character in inside.intersection(initial))]
     _check_size(vocab_size, least=len(pieces))
