@@ -83,8 +83,14 @@ def _learn(
     _check_size(vocab_size, least=len(pieces))
     # The library adds characters in the order of a randomly seeded hash table, which then breaks ties between merges.
     # As special tokens they come first, in the same order in every run.
-    size = {"vocab_size": vocab_size, "min_frequency": MIN_FREQUENCY, "limit_alphabet": len(initial)}
-    trainer = trainers.WordPieceTrainer(**size, special_tokens=pieces, initial_alphabet=initial, show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab_size,
+        min_frequency=MIN_FREQUENCY,
+        special_tokens=pieces,
+        initial_alphabet=initial,
+        limit_alphabet=len(initial),
+        show_progress=False,
+    )
     learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     learner.normalizer, learner.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
     learner.train_from_iterator(lines, trainer)
