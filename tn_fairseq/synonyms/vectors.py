@@ -167,7 +167,10 @@ def _read_folder(folder: Path, needed: Collection[str]) -> _Found:
     if len(words) != len(matrix):
         names = f"{len(words)} words, but {matrix_path.name} has {len(matrix)} rows"
         raise InputError(f"{words_path}: contains {names}; {_FOLDER}")
-    _check_language(f"{words_path}, row 0", words[0] if words else "", f"sed -i 's|^/c/en/||' {words_path.name}")
+    change = f"sed -i 's|^/c/en/||' {words_path.name}"
+    if words_path.suffix == ".parquet":
+        change = "pandas.read_parquet(FILE).replace('^/c/en/', '', regex=True).to_parquet(FILE)"
+    _check_language(f"{words_path}, row 0", words[0] if words else "", change)
     rows = {word: row for row, word in reversed(list(enumerate(words))) if word in needed}  # the first of equal ones
     digest = hashlib.sha256(b"".join(bytes.fromhex(sha256(path)) for path in (matrix_path, words_path))).hexdigest()
     size = f"{len(matrix)} vectors of dimension {matrix.shape[1]}"
