@@ -175,11 +175,7 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
         *((command, "--dict the.txt", "the dictionary lacks 4") for command in COMMANDS),
         *((command, "--destdir vocab.txt", "give a --destdir you can write to") for command in COMMANDS),
         ("binarize", "--train latin", "not UTF-8 at byte 4"),
-        (
-            "glue",
-            "--task RTE",
-            "RTE/train.tsv: does not exist; use the file from the GLUE download, or name",
-        ),
+        ("glue", "--task RTE", "RTE/train.tsv: does not exist; use the file from the GLUE download, or name"),
         ("glue", "--glue-dir glue/QQP --task QQP", "glue/QQP: a folder of one task; give the folder that contains QQP"),
         ("glue", "--glue-dir train.txt --task QQP", "train.txt: a file, not a folder; unpack it"),
         ("glue", "--glue-dir nowhere", "nowhere: contains none of CoLA, SST-2, MRPC"),

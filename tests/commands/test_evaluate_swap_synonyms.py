@@ -119,8 +119,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(squad, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "options",
-    ["--seed x", "--share 0", "--share 2", "--share nan", "--most 0", "--in title", "--workers 0"],
+    "options", ["--seed x", "--share 0", "--share 2", "--share nan", "--most 0", "--in title", "--workers 0"]
 )
 def test_wrong_options(squad, tmp_path, capsys, options):
     with pytest.raises(SystemExit) as caught:

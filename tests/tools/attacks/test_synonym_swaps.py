@@ -178,10 +178,7 @@ def test_occurrences_are_complete_words_in_any_case():
 def test_changed_sentences():
     text = "One car. Two big cars. Three."
     swaps = [Swap(4, "car", "automobile"), Swap(13, "big", "large"), Swap(17, "cars", "autos")]
-    assert changed_sentences(text, swaps) == [
-        ("One car.", "One automobile."),
-        ("Two big cars.", "Two large autos."),
-    ]
+    assert changed_sentences(text, swaps) == [("One car.", "One automobile."), ("Two big cars.", "Two large autos.")]
 
 
 def test_judged_swaps():
