@@ -7,24 +7,20 @@ import pytest
 from tn_fairseq.commands.arguments import command_parser, positive, share
 
 
-def test_positive_numbers():
+def test_numbers():
     assert [positive(text) for text in ("1", "12", "007")] == [1, 12, 7]
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "x", "", "1_0"])
-def test_anything_else_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^must be a positive integer, not {text}$"):
-        positive(text)
-
-
-def test_shares():
     assert [share(text) for text in ("1", "0.5", "1e-3")] == [1, 0.5, 0.001]
 
 
-@pytest.mark.parametrize("text", ["0", "-0.1", "1.01", "nan", "inf", "x", ""])
-def test_what_is_no_share_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^must be above 0 and at most 1, not {text}$"):
-        share(text)
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [*((positive, text) for text in ("0", "-1", "1.5", "x", "", "1_0"))]
+    + [(share, text) for text in ("0", "-0.1", "1.01", "nan", "inf", "x", "")],
+)
+def test_other_numbers_are_refused(read, text):
+    expected = "a positive integer" if read is positive else "above 0 and at most 1"
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^must be {expected}, not {text}$"):
+        read(text)
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,6 @@ def test_report_of_binarize(flags, tmp_path, capsys):
     assert json.loads((tmp_path / "out/tokenizer/tokenizer_config.json").read_text())["do_lower_case"] is True
 
 
-def test_text_only(flags, tmp_path, capsys):
-    binarize([*flags["binarize"], "--text-only"])
-    assert (tmp_path / "out" / "train.txt").read_text() == "the cat\n\nthe <unk> sat\n"
-    assert "wrote dict.txt, train.txt, valid.txt and" in capsys.readouterr().out
-    assert not (tmp_path / "out" / "train.bin").exists()
-
-
 def test_report_of_glue(flags, tmp_path, capsys):
     glue([*flags["glue"], "--max-length", "5"])
     printed = rows(capsys)
@@ -182,6 +175,10 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
         ("squad", "--train valid.json", "train: question '1' has no answer"),
         ("squad", "--from-hub", "--from-hub cannot be combined with files; omit --train, --valid"),
         ("squad", None, "no --train; give --train and --valid, or --from-hub"),
+        ("binarize", "--workers 0", "--workers: must be a positive integer, not 0"),
+        ("glue", None, "one of the arguments --glue-dir --from-hub is required"),
+        ("glue", "--from-hub", "argument --from-hub: not allowed with argument --glue-dir"),
+        ("glue", "--task CoLA WNLI", "--task WNLI: unknown; did you mean QNLI"),
     ],
 )
 def test_wrong_input_gets_one_line(flags, tmp_path, command, changes, message):
@@ -190,21 +187,6 @@ def test_wrong_input_gets_one_line(flags, tmp_path, command, changes, message):
     words = flags[command][2:] if changes is None else [*flags[command], *changes.split()]
     assert message in refused(COMMANDS[command], words)
     assert not list(tmp_path.glob("out/*"))
-
-
-@pytest.mark.parametrize(
-    ("command", "wrong", "message"),
-    [
-        ("binarize", "--workers 0", "--workers: must be a positive integer, not 0"),
-        ("glue", "", "one of the arguments --glue-dir --from-hub is required"),
-        ("glue", "--from-hub --glue-dir x", "argument --glue-dir: not allowed with argument --from-hub"),
-        ("glue", "--glue-dir x --task CoLA WNLI", "--task WNLI: unknown; did you mean QNLI"),
-    ],
-)
-def test_usage(flags, command, wrong, message, capsys):
-    with pytest.raises(SystemExit):
-        COMMANDS[command]([*flags[command][2:], *wrong.split()])
-    assert message in capsys.readouterr().err
 
 
 def test_an_error_in_the_shell(flags, tmp_path):

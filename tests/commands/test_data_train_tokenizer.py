@@ -124,16 +124,6 @@ def test_wrong_input_gets_one_line(tmp_path, kind, content, size, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_least_character_coverage_of_sentencepiece(corpus, tmp_path):
-    for coverage, is_valid in (("0.979", False), ("0.98", True)):
-        more = ["--character-coverage", coverage]
-        if is_valid:
-            train(corpus, tmp_path, "sentencepiece", more=more)
-        else:
-            message = refused(train, corpus, tmp_path, "sentencepiece", more=more)
-            assert message == "error: --character-coverage 0.979: must be between 0.98 and 1 for sentencepiece"
-
-
 @every_kind
 def test_the_sizes_in_the_errors_are_the_limits(corpus, tmp_path, kind):
     for size, problem in ((6, "is too small for this corpus; its characters need "), (90_000, "is too large")):
@@ -218,15 +208,21 @@ def test_the_character_coverage_of_sentencepiece(tmp_path, capsys):
     assert {"汉", "é"} <= set(kept) and "汉" not in load_tokenizer(tmp_path / "default").pieces
 
 
-@pytest.mark.parametrize("share", ["0", "1.5", "x", "nan"])
-def test_a_character_coverage_that_is_no_share(corpus, tmp_path, share, capsys):
-    with pytest.raises(SystemExit):
-        train(corpus, tmp_path, more=["--character-coverage", share])
-    assert f"--character-coverage: must be above 0 and at most 1, not {share}" in capsys.readouterr().err
-
-
-def test_output_that_cannot_be_written(corpus, tmp_path):
-    assert "--output" in refused(train, corpus, corpus / "out")
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        *((f"--character-coverage {share}", f"at most 1, not {share}") for share in ("0", "1.5", "x", "nan")),
+        ("--character-coverage 0.979", "--character-coverage 0.979: must be between 0.98 and 1 for sentencepiece"),
+        ("--cased", "--cased is only for wordpiece"),
+        ("--output vocab.txt", "--output"),
+    ],
+)
+def test_wrong_flags(corpus, tmp_path, monkeypatch, more, message):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "vocab.txt", "")
+    assert message in refused(train, corpus, tmp_path / "out", "sentencepiece", 100, more=more.split())
+    assert not (tmp_path / "out").exists()
+    train(corpus, tmp_path / "out", "sentencepiece", 100, more=["--character-coverage", "0.98"])
 
 
 def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
@@ -246,9 +242,3 @@ def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
     (tmp_path / "vocab.txt").rename(tmp_path / "old.model")
     assert "holds old.model, another tokenizer; give another" in refused(train, corpus, tmp_path, "sentencepiece", 100)
     assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["old.model"]
-
-
-def test_cased_is_only_for_wordpiece(corpus, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        train(corpus, tmp_path, "sentencepiece", 100, more=["--cased"])
-    assert "--cased is only for wordpiece" in capsys.readouterr().err

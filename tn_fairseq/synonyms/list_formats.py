@@ -157,20 +157,19 @@ def _ppdb(lines: Lines) -> Iterator[Entry]:
 
 def _json(lines: Lines) -> Iterator[Entry]:
     """One object with words and the lists of their synonyms, or one in each line."""
+    parse = partial(json.loads, object_pairs_hook=_object)
+    names: Collection[str] | None = None
     try:
-        texts, names = filter(str.strip, lines), None
-        text = next(texts, "")
-        first = lines.number
-        try:
-            value = json.loads(text, object_pairs_hook=_object)
-        except json.JSONDecodeError as error:
-            if error.pos < len(text.rstrip()):
-                raise
-            # an object of several lines
-            text += "".join(lines)
-            lines.number = first
-            value = json.loads(text, object_pairs_hook=_object)
-        while True:
+        for text in filter(str.strip, lines):
+            number = lines.number
+            try:
+                value = parse(text)
+            except json.JSONDecodeError as error:
+                if names is not None or error.pos < len(text.rstrip()):
+                    raise
+                text += "".join(lines)  # an object of several lines
+                lines.number = number
+                value = parse(text)
             if not isinstance(value, dict):
                 raise ValueError(f"not an object with words and lists of their synonyms: {shown(value)}")
             if len(value) > 1 and value.keys() == names:
@@ -182,9 +181,8 @@ def _json(lines: Lines) -> Iterator[Entry]:
                     raise ValueError(f"{shown(word)} has no list of words, but {shown(synonyms)}")
                 yield [word], synonyms, None
             names = value.keys()
-            if not (text := next(texts, "")):
-                return
-            value = json.loads(text, object_pairs_hook=_object)
+        if names is None:
+            parse("")  # is not valid JSON
     except json.JSONDecodeError as error:
         lines.number += error.lineno - 1
         raise ValueError(f"column {error.colno}: not valid JSON ({error.msg})") from None
