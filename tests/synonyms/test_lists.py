@@ -104,7 +104,7 @@ MYTHES = "ISO8859-2\nbig|2\n(adj)|large|vast and wide|big (rzad.)\n-|huge (simil
     [
         ("tsv", "\ufeffword\tsynonym\r\nbig\tlarge\r\n\r\nhuge\tunknown\r\n", {"big": ["large"], "huge": []}),
         ("csv", "score,synonym,note,word\n1,large,x,big\n2e0,huge,,big\n", {"big": ["huge", "large"]}),
-        ("csv", "word,synonym,score\nbig,large,1\nbig,huge,2\nbig,large,3\n", {"big": ["large", "huge"]}),
+        ("csv", "word,synonym,score\nbig,large,1\nbig,huge,2\nbig,large,3\nbig,large,0\n", {"big": ["large", "huge"]}),
         ("csv", "word,synonym,score\nbig,huge,-1\nbig,large,\nbig,small,0\n", {"big": ["small", "huge", "large"]}),
         ("csv", 'word,synonym,gloss\n"big","large","two\nlines, ""quoted"""\n', {"big": ["large"]}),
         ("tsv", "word\tsynonym\nBIG\tLarge\necole\tbig\nÉCOLE\tbig\n", {"big": ["large"], "école": ["big"]}),
@@ -265,6 +265,7 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("json", "big, large\n", "line 1: column 1: not valid JSON"),
         ("json", '{\n"big": ["large"],\n"huge" ["big"]}', "line 3: column 8: not valid JSON"),
         ("json", '{"big": ["large"]}\n\n{"huge": [}\n', "line 3: column 11: not valid JSON"),
+        ("json", '{"big": ["large"]}\n{"huge":\n["big"]}\n', "not valid JSON"),
         ("json", "[" * 100_000, "line 1: not valid JSON (too many brackets)"),
         ("json", '[["big", "large"]]\n', "line 1: not an object with words"),
         ("json", KAIKKI, "line 1: 'senses' has no list of words, but [{'synonyms'"),
