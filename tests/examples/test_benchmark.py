@@ -83,10 +83,10 @@ def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--rounds", "0"], "--rounds: must be a positive integer, not 0"),
-        (["--arch", "bert_tiny"], "--arch bert_tiny: must be an electra_* architecture"),
-        (["--updates", "9"], "--updates 9: must be at least 10, because the first are not timed"),
-        (["--output", "{}/file/name"], "file: File exists; name another folder"),
+        (["--rounds", "0"], "--rounds"),
+        (["--arch", "bert_tiny"], "--arch bert_tiny"),
+        (["--updates", "9"], "--updates 9"),
+        (["--output", "{}/file/name"], "file"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys, flags, message):
