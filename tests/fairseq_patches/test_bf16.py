@@ -10,15 +10,13 @@ from interruption import assert_same_end
 
 from tn_fairseq.fairseq_patches import bf16
 
-ELECTRA = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
+FLAGS = [*FAMILIES["bert"].split(), "--task", "electra", "--criterion", "mlm_hard_correction"]
 
 
 @pytest.fixture
 def train(data_bin, synonym_table, tmp_path):
     """Train in this process in a folder of the given name."""
-    return lambda name, *flags: train_here(
-        data_bin, tmp_path / name, *ELECTRA, "--synonym-table", synonym_table, *flags
-    )
+    return lambda name, *flags: train_here(data_bin, tmp_path / name, *FLAGS, "--synonym-table", synonym_table, *flags)
 
 
 def test_a_resumed_run_is_exact(train, tmp_path):
