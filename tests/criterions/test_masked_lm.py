@@ -9,6 +9,7 @@ from criterion_steps import outputs, step
 from fairseq.criterions.masked_lm import MaskedLmLoss
 from fairseq.logging import metrics
 from fairseq.utils import apply_to_sample
+from files import refused
 from helpers import CRITERIA, FAMILIES, RUNS, first_batch, prepare_training
 
 from tn_fairseq.core import corruption
@@ -211,35 +212,29 @@ def test_the_threshold_of_a_judge_needs_a_judge(build, synonym_table):
         build("bert", *flags, "--correction-judge-threshold", 0.5)
 
 
+# what is refused at the first batch: the model, the flags of the criterion, and what the error must name
 @pytest.mark.parametrize(
-    ("criterion", "flag", "value"),
+    "family, criterion, named",
     [
-        ("mlm_hard_correction", "--rtd-false-negatives", "ignore"),
-        ("mlm_sent_kl", "--sent-kl-encoder", "discriminator"),
-        ("mlm_sent_kl", "--generator-loss-weight", 2),
-        ("electra", "--discriminator-loss-weight", 0),
-        ("electra", "--generator-temperature", 0.5),
+        ("bert", "mlm_hard_correction --rtd-false-negatives ignore", "--rtd-false-negatives"),
+        ("bert", "mlm_sent_kl --sent-kl-encoder discriminator", "--sent-kl-encoder"),
+        ("bert", "mlm_sent_kl --generator-loss-weight 2", "--generator-loss-weight"),
+        ("bert", "electra --discriminator-loss-weight 0", "--discriminator-loss-weight"),
+        ("bert", "electra --generator-temperature 0.5", "--generator-temperature"),
+        *(("bert", name, name) for name in CRITERIA if name.startswith("rtd_")),
+        ("electra", "mlm_temperature --mlm-temperature 2 --freeze-generator", "mlm_temperature"),
+        ("electra", "mlm_hard_correction --freeze-generator", "mlm_hard_correction"),
+        ("electra", "mlm_synonym_marginal --freeze-generator", "mlm_synonym_marginal"),
+        ("electra", "mlm_sent_kl --freeze-generator", "mlm_sent_kl"),
     ],
 )
-def test_options_of_electra_are_refused_without_it(build, synonym_table, criterion, flag, value):
-    task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, value)
-    expected = f"{flag} has an effect (on ELECTRA only|only on ELECTRA or with --prediction-mode sample); omit it"
-    with pytest.raises(SystemExit, match=f"^error: {expected}$"):
-        objective(model, first_batch(task))
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    ["mlm_temperature --mlm-temperature 2", "mlm_hard_correction", "mlm_synonym_marginal"],
-)
-def test_an_objective_of_a_frozen_generator_is_refused_if_it_changes_nothing(build, synonym_table, criterion):
-    flags = ["--synonym-table", synonym_table, "--freeze-generator", "--criterion", *criterion.split()]
-    task, model, objective = build("electra", *flags)
+def test_an_objective_that_has_no_effect_on_the_model_is_refused(build, synonym_table, family, criterion, named):
+    task, model, objective = build(family, "--synonym-table", synonym_table, "--criterion", *criterion.split())
     batch = first_batch(task)
-    with pytest.raises(SystemExit, match=f"^error: {criterion.split()[0]} changes only what the generator"):
-        objective(model, batch)
-    with torch.no_grad():  # validation
-        objective(model, batch)
+    assert named in refused(objective, model, batch)
+    if family == "electra":
+        with torch.no_grad():  # validation
+            objective(model, batch)
 
 
 @pytest.mark.parametrize(
@@ -255,23 +250,14 @@ def test_objectives_of_the_discriminator_work_with_a_frozen_generator(build, syn
     assert objective(model, first_batch(task))[0].requires_grad
 
 
-@pytest.mark.parametrize("criterion", [name for name in CRITERIA if name.startswith("rtd_")])
-def test_detection_needs_electra(build, synonym_table, criterion):
-    task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table)
-    with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs ELECTRA's discriminator; give --arch"):
-        step(task, model, objective, first_batch(task))
-
-
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_every_criterion_checks_the_shared_options_and_its_table(build, synonym_table, criterion):
     if criterion in TABLE:
-        with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs --synonym-table"):
-            build("bert", "--criterion", criterion)
+        assert "--synonym-table" in refused(build, "bert", "--criterion", criterion)
     else:
         build("bert", "--criterion", criterion)
-    for name in ("--discriminator-loss-weight", "--generator-temperature"):
-        with pytest.raises(SystemExit, match=f"^error: {name} -1.0: must be "):
-            build("bert", "--criterion", criterion, "--synonym-table", synonym_table, name, -1)
+    for flag in ("--discriminator-loss-weight", "--generator-temperature"):
+        assert flag in refused(build, "bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, -1)
 
 
 @pytest.mark.parametrize(

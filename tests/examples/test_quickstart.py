@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from guides import guide
 from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
-
 from tn_fairseq.tools.launching import launching
 from tn_fairseq.tools.reporting.training_log import read_records
 

@@ -21,61 +21,48 @@ def test_another_vocabulary_of_the_same_size_is_refused(build):
     model.load_state_dict(dict(state))
 
 
-def test_a_sequence_longer_than_the_model_or_the_tasks_limit_is_refused(build):
-    with pytest.raises(SystemExit, match="--tokens-per-sample 32 .* 16 positions"):
-        build("electra", "--max-positions", 16)
+def test_a_sequence_longer_than_the_model_is_refused(build):
     task, model, criterion = build("bert", "--max-positions", 32, "--criterion", "electra")
     batch = first_batch(task)
     batch["net_input"]["src_tokens"] = torch.cat([batch["net_input"]["src_tokens"]] * 2, dim=1)
     batch["target"] = torch.cat([batch["target"]] * 2, dim=1)
-    with pytest.raises(SystemExit, match="longer than the model's 32 positions"):
-        criterion(model, batch)
-
-
-def test_heads_must_divide_the_hidden_size(build):
-    with pytest.raises(SystemExit, match="--encoder-embed-dim 128 .* --encoder-attention-heads 3"):
-        build("bert", "--encoder-attention-heads", 3)
-    with pytest.raises(SystemExit, match="--generator-embed-dim 64 .* --generator-attention-heads 3"):
-        build("electra", "--generator-attention-heads", 3)
+    assert "32 positions" in refused(criterion, model, batch)
 
 
 @pytest.mark.parametrize(
-    "flag, values",
+    "family, flag, values",
     [
-        ("--dropout", (-0.1, 1.0, "nan")),
-        ("--attention-dropout", (1.0,)),
-        ("--init-std", (0.0, -0.02, "inf")),
-        ("--encoder-attention-heads", (0, -2)),
+        ("electra", "--tokens-per-sample", [513]),
+        ("bert", "--encoder-attention-heads", [3, 0, -2]),
+        ("electra", "--generator-attention-heads", [3]),
+        ("electra", "--generator-embedding-size", [32]),
+        ("bert", "--dropout", [-0.1, 1.0, "nan"]),
+        ("bert", "--attention-dropout", [1.0]),
+        ("bert", "--init-std", [0.0, -0.02, "nan", "inf"]),
     ],
 )
-def test_numbers_out_of_range_are_refused(build, flag, values):
+def test_sizes_and_probabilities_that_make_no_model_are_refused(build, family, flag, values):
     for value in values:
-        with pytest.raises(SystemExit, match=f"^error: {flag} {value}: must be "):
-            build("bert", flag, value)
+        assert flag in refused(build, family, flag, value)
 
 
-@pytest.mark.parametrize("fine_tuning", [False, True])
 @pytest.mark.parametrize(
-    ("own", "other", "difference"),
+    "own, other, fine_tuning, named",
     [
-        ("bert", "electra", r"discriminator\S+ is \(.*\) there, but missing"),
-        ("bert", "roberta", r"\S+ is missing there, but \(.*\)"),
-        ("electra", "bert", r"discriminator\S+ is missing there, but \(.*\)"),
-        ("bert", "bert --max-positions 64", r"\S+position_embeddings.weight is \(64, 128\) there, but \(512, 128\)"),
-        ("bert", "bert --encoder-layers 3", r"\S+layers\.2\.\S+ is \(.*\) there, but missing"),
-        ("bert --encoder-layers 3", "bert", r"\S+layers\.2\.\S+ is missing there, but \(.*\)"),
+        ("bert", "electra", True, "discriminator"),
+        ("bert", "roberta", False, "dictionary_fingerprint"),
+        ("electra", "bert", False, "discriminator"),
+        ("bert", "bert --max-positions 64", True, "position_embeddings.weight"),
+        ("bert", "bert --encoder-layers 3", False, "layers.2."),
+        ("bert --encoder-layers 3", "bert", True, "layers.2."),
     ],
 )
-def test_a_checkpoint_of_another_model_is_refused_with_a_different_parameter(
-    build, own, other, difference, fine_tuning
-):
+def test_a_checkpoint_of_another_model_is_refused_with_a_different_parameter(build, own, other, fine_tuning, named):
     (_, model, _), (_, stranger, _) = (build(*words.split()) for words in (own, other))
     if fine_tuning:
         model.register_classification_head("sentences", 2)
-    with pytest.raises(
-        SystemExit, match=rf"another model: {difference} with these flags; give the --arch and the size"
-    ):
-        model.load_state_dict(stranger.state_dict())
+    message = refused(model.load_state_dict, stranger.state_dict())
+    assert named in message and "--arch" in message
 
 
 def test_depths_for_layer_wise_learning_rates(build):
@@ -149,7 +136,9 @@ def test_a_predicted_padding_symbol_inside_a_text_is_a_token(build, training):
     padding, text = model.padding_index, torch.tensor([0, 7, 8, 9, 10, 11, 2])
     text[2] = padding
     padded = torch.stack([torch.cat([text, torch.full((3,), padding)]), torch.cat([text[:-1], text[3:]])])
-    alone = model.encode(model.encoder, text.unsqueeze(0))[0]
+    everything = torch.zeros(1, len(text), dtype=torch.bool)
+    alone = model.encoder(model.embeddings(text.unsqueeze(0)), padding=everything)[0]
+    torch.testing.assert_close(model.encode(model.encoder, text.unsqueeze(0))[0], alone)
     torch.testing.assert_close(model.encode(model.encoder, padded)[0, : len(text)], alone, atol=1e-5, rtol=1e-4)
     text[2] = 8
     others = torch.arange(len(text)) != 2
