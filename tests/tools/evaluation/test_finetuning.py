@@ -357,25 +357,15 @@ def test_the_command_explains_how_to_give_flags_for_fairseq_train(command, capsy
     )
 
 
-def test_squad_score_does_not_mention_flags_for_fairseq_train(capsys):
-    with pytest.raises(SystemExit):
-        main(["evaluate", "squad-score", "data.json", "predictions.json", "--cpu"])
-    assert capsys.readouterr().err == (
-        "error: unrecognized arguments: --cpu; tn-fairseq evaluate squad-score --help lists the options\n"
-    )
+def test_squad_score_does_not_mention_flags_for_fairseq_train():
+    message = refused(main, ["evaluate", "squad-score", "data.json", "predictions.json", "--cpu"])
+    assert message.endswith("unrecognized arguments: --cpu; tn-fairseq evaluate squad-score --help lists the options")
 
 
-@pytest.mark.parametrize("seeds", ["a", "1,1", "-1", "1,,2", ""])
-def test_seeds_must_be_different_numbers(seeds, capsys):
+@pytest.mark.parametrize("seeds", ["a", "1,1", "-1", "1,,2", "", str(2**31)])
+def test_seeds_must_be_different_numbers(seeds):
     words = ["model.pt", "--data", "bin", "--output", "out"]
     assert get_parser().parse_args([*words, "--seeds", "3,10"]).seeds == [3, 10]
-    with pytest.raises(SystemExit):
-        get_parser().parse_args([*words, f"--seeds={seeds}"])
-    assert f"{seeds!r} is not a list of different numbers such as 1,2,3" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        get_parser().parse_args([*words, "--lr", "0"])
-    assert "argument --lr: must be a positive number, not 0" in capsys.readouterr().err
-    for flag, value, message in (("--lr", "abc", "must be a positive number, not abc"), ("--seeds", 2**31, "2**31")):
-        with pytest.raises(SystemExit):
-            get_parser().parse_args([*words, flag, str(value)])
-        assert message in capsys.readouterr().err
+    assert "--seeds" in refused(get_parser().parse_args, [*words, f"--seeds={seeds}"])
+    for rate in ("0", "abc"):
+        assert "--lr" in refused(get_parser().parse_args, [*words, "--lr", rate])
