@@ -43,7 +43,8 @@ def compare(
     the seeds on each side that find one of 1.0.
     """
     rows: list[Row] = []
-    for key, figure in table[table["measure"].map(lambda name: bool(measure_of(name).group))].groupby(KEY, sort=False):
+    compared = table["measure"].map(lambda name: bool(measure_of(name).group)).astype(bool)  # also without rows
+    for key, figure in table[compared].groupby(KEY, sort=False):
         about = dict(zip(KEY, key, strict=True))
         measure = measure_of(about["measure"])
         title = measure.titled(about["data"], about["part"], unit=False)
