@@ -83,8 +83,9 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def test_the_front_page_is_short():
-    assert len(PAGES[FRONT].splitlines()) <= 170
+def test_the_pages_are_short():
+    lines = {page: PAGES[page].splitlines() for page in (FRONT, *GUIDES)}
+    assert len(lines[FRONT]) <= 120 and sum(map(len, lines.values())) <= 1400
 
 
 def test_every_option_of_the_plugin_is_in_the_pages_with_its_default():
@@ -131,7 +132,7 @@ def test_names_and_links_in_the_pages_exist(page):
     for link in re.findall(r"\]\((?!http)([^)]+)\)", text):
         path, _, heading = link.partition("#")
         target = (ROOT / page).parent / path if path else ROOT / page
-        assert target.is_file(), link
+        assert target.is_dir() if link.endswith("/") else target.is_file(), link
         if heading:
             titles = [title for *_, title in headings_of(target.read_text(encoding="utf-8"))]
             assert heading in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], link
@@ -141,11 +142,11 @@ def test_names_and_links_in_the_pages_exist(page):
 
 def test_the_front_page_leads_to_every_page():
     linked = {link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", PAGES[FRONT])}
-    card, results = "examples/small_model/model/README.md", "examples/study/results/summary.md"
+    card, results = "examples/small_model/model/README.md", "examples/study/results/"
     assert {page for page in PAGES if "/" not in page or page.startswith("docs/")} - linked == {FRONT}
     assert {card, results} <= linked
     rows = re.findall(r"^\| \[[^]]+\]\((docs/[^)#]+)\) \|", section(PAGES[FRONT], "Guides"), flags=re.MULTILINE)
-    assert sorted(rows) == GUIDES and len(GUIDES) <= 13  # one line for each
+    assert sorted(rows) == GUIDES and len(GUIDES) <= 14  # one line for each
 
 
 def test_the_readme_of_a_folder_is_short_and_leads_to_the_guides():
@@ -274,12 +275,10 @@ def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
     assert names["features"].shape == (1, len(names["tokens"]), 128)
 
 
-def test_objectives(corpus, trained):
+def test_a_judge_of_corrections(corpus, trained):
     (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
-    run = run_all(commands("docs/objectives.md", "Objectives")[:1], corpus)
-    assert "num_updates 4" in run.output and "soft_reg" in run.output
     printed = run_all(commands("docs/objectives.md", "A judge of corrections"), corpus).stdout
     assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
 
@@ -386,7 +385,7 @@ def test_the_page_shows_tables_of_the_comparison():
     script = load_script("examples/synonym_tables.py")
     assert tuple(columns) == script.COLUMNS and tuple(row[0] for row in rows) == script.TABLES
     shown = re.findall(r"^\| `(.*?)` \| ([\d,]+ \|.*) \|$", PAGES["docs/synonyms.md"], flags=re.MULTILINE)
-    assert len(shown) == 8
+    assert 1 < len(shown) <= 8
     assert all([options, *cells.replace(",", "").split(" | ")] in rows for options, cells in shown)
 
 
@@ -546,7 +545,6 @@ def test_no_command_is_left_untried():
         "docs/prepare-data.md": {"Text", "Text in other formats", "GLUE and SQuAD"},
         "docs/synonyms.md": {"Build a table", "Choose a synonym table", "Exact synonyms"},
         "docs/objectives.md": {
-            "Objectives",
             "Distill a larger model",
             "A judge of corrections",
             "Add your own objective",
@@ -563,13 +561,11 @@ def test_no_command_is_left_untried():
             "Several GPUs or machines",
             "Why the recipes give these flags",
             "Large corpora",
-            "What large corpora cost",
         },
-        "docs/quickstart.md": {"From scratch", "Expected losses", "Pictures"},
-        "docs/transformers.md": {"An example with a comparison", "Tables of synonyms"},
+        "docs/quickstart.md": {"From scratch", "Expected losses"},
+        "docs/transformers.md": {"An example with a comparison"},
         "docs/study.md": {"Run a study"},
     }
-    elsewhere["docs/train.md"] |= {"Large corpora", "What large corpora cost"}
     elsewhere["docs/train.md"] |= {"Data, synonym tables and released weights", "Run a recipe"}
     found = {page: {title for title, text in own_texts(page) if commands_in(text)} for page in PAGES}
     expected = {page: here.get(page, set()) | elsewhere.get(page, set()) for page in {*here, *elsewhere}}
