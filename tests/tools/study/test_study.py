@@ -487,7 +487,7 @@ def test_our_results_are_what_the_command_writes_and_small(monkeypatch, tmp_path
     results, page = FOLDER / "results", tmp_path / "page"
     page.mkdir()
     shutil.copy(results / "discussion.txt", page)
-    places = {"page": str(page), "examples/study/results/study.json": str(results / "study.json")}
+    places = {"page": str(page), "examples/study/results": str(results / "study.json")}
     main([places.get(word, word) for word in words])
     texts = [(folder / "summary.md").read_text() for folder in (results, page)]
     plots = re.findall(r"\]\((plots/.*?)\)", texts[0])
@@ -504,16 +504,17 @@ def test_the_commands_of_the_page(capsys, tmp_path):
     earlier = json.loads((FOLDER / "results" / "study.json").read_text())
     earlier["starts"]["scratch"]["runs"] = []  # the starts before it are finished
     (tmp_path / "earlier.json").write_text(json.dumps(earlier))
-    places = {"study": str(tmp_path), "study2": str(tmp_path / "2"), "study/study.json": str(tmp_path / "earlier.json")}
+    elsewhere[elsewhere.index("--earlier") + 1] = str(tmp_path / "earlier.json")
+    places = {"study": str(tmp_path), "study2": str(tmp_path / "2")}
     for words, start in ((tiny, "scratch"), (continued, "continued"), (elsewhere, "scratch")):
         main([places.get(word, word) for word in words] + ["--dry-run"])
         found = capsys.readouterr().out
         assert f"--save-dir runs/{start}/" in found
         assert ("--save-dir runs/continued/plain/" in found) == (start == "continued")
-    arm, own = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
+    (arms,) = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
     plan = FOLDER / "plans" / "tiny.yaml"
     (place,) = re.findall(r"`my_objectives: (\S+)`", guide("study"))
-    text = plan.read_text().replace("    arms:\n", "    arms:\n" + arm + own)
+    text = plan.read_text().replace("    arms:\n", "    arms:\n" + arms)
     (tmp_path / "plan.yaml").write_text(
         text.replace("sources:\n", f"sources:\n  my_objectives: {plan.parent / place}\n")
     )
