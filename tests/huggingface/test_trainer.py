@@ -888,10 +888,10 @@ def test_wrong_teachers_are_refused(bert, tokenizer, teacher, tmp_path):
                 OBJECTIVES["mlm_distillation"], {"distillation_teacher": model, **kwargs}, bert, tokenizer, None
             )
 
-    refused("--distillation-teacher nowhere/at/all: no such folder", "nowhere/at/all")
-    refused("--distillation-teacher ema: works only with fairseq", "ema")
+    refused("distillation_teacher nowhere/at/all: no such folder", "nowhere/at/all")
+    refused("distillation_teacher ema: works only with fairseq", "ema")
     refused("BertForMaskedLM has 6 embeddings, but the tokenizer [0-9]+ tokens; give a teacher with", make_bert(6))
-    refused("--distillation-teacher BertModel is not a masked language model", bert.bert)
+    refused("distillation_teacher BertModel is not a masked language model", bert.bert)
     refused("control unigram works only with fairseq", str(teacher), distillation_control="unigram")
     other = write_vocabulary(tmp_path / "other", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
     make_bert(6).save_pretrained(other)
