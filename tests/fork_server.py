@@ -1,21 +1,18 @@
 """Start Python programs quickly by forking a process that has already imported torch and fairseq.
 
-``start`` replaces ``subprocess.Popen`` in the tests. It passes a script, a console script or ``python -m module`` to a
-server, which this process starts for its first command. The server has imported third-party modules and read the index
-of WordNet and the forms of English words, but it has not imported the plugin or ``fairseq_cli``: a command imports the
-plugin and sets up logging as it does for a user. For each command, the server forks a process that takes over the
-arguments, folder, environment and files, runs the program, and exits as Python does: it joins threads, runs atexit
-functions, and writes SystemExit messages and tracebacks to standard error. But it does not free its objects, because
-this would copy all memory that it shares with the server.
+Tests call commands in their own process, but the commands that fine-tune, study and benchmark start ``fairseq-train``,
+and each of these programs would import torch and fairseq for several seconds. Tests of kills, of workers, of standard
+error and of exit codes also need processes.
 
-Programs that a command starts are also served: its PATH begins with a folder of small scripts that pass fairseq's
-commands to the server, and its ``sys.executable`` is such a script.
+``start`` replaces ``subprocess.Popen``. It passes a script, a console script or ``python -m module`` to a server, which
+has imported third-party modules and read WordNet, but not the plugin or ``fairseq_cli``. The server forks a process,
+which takes over the arguments, folder, environment and files, and exits as Python does, but does not free its objects,
+because this would copy all memory that it shares with the server. Programs that a command starts are also served: its
+PATH begins with a folder of small scripts that pass them to the server, and its ``sys.executable`` is such a script.
 
-All others, such as ``python -c``, get a new process. So do commands whose environment differs in a variable that Python
-or these modules read when they start. With ``fresh=True``, neither the command nor its programs are served. A served
-command differs from a fresh one in three ways: it does not show the warnings that third-party modules print during
-import, string hashes are the same in all commands of a server, and signals and limits set for the small scripts do not
-reach it.
+All others, such as ``python -c``, get a new process, as do commands whose environment differs in a variable that is
+read at the start, and all with ``fresh=True``. A served command does not show the warnings of imports, string hashes
+are the same in all commands of a server, and signals and limits set for the small scripts do not reach it.
 """
 
 import atexit

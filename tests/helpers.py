@@ -228,11 +228,6 @@ def start_command(*command: object, **options) -> subprocess.Popen | Served:
     return start([str(word) for word in command], env=environment, **options)
 
 
-def fairseq_train(data: object, save_dir: Path, *flags: object) -> Run:
-    """Run fairseq-train with the plugin on the CPU; later flags override earlier ones."""
-    return run_command("fairseq-train", *training_flags(data, save_dir), *flags)
-
-
 def training_flags(data: object, save_dir: Path) -> list[object]:
     """The flags that all test runs share."""
     return [

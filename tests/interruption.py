@@ -8,7 +8,6 @@ import re
 import resource
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +48,7 @@ class Attempts:
 
 
 def run(attempts: Attempts, data: Path, folder: Path, flags: list, kill_after: int | None = None) -> int:
-    """Run once and return the exit code; kills it -9 a few milliseconds after ``kill_after`` lines of output."""
+    """Run once and return the exit code; kills it -9 when it has written ``kill_after`` lines."""
     command = ["fairseq-train", *training_flags(data, folder), *flags, *LENGTHS, *INTERVALS]
     reading, writing = os.pipe()
     process = start_command(*command, stdout=writing, stderr=subprocess.STDOUT, start_new_session=True)
@@ -60,7 +59,6 @@ def run(attempts: Attempts, data: Path, folder: Path, flags: list, kill_after: i
             attempts.read(line)
             last = line.strip() or last
             if number == kill_after:
-                time.sleep(random.Random(number).uniform(0, 0.05))
                 os.killpg(process.pid, signal.SIGKILL)
     code = process.wait()
     attempts.ends.append(f"{'killed' if code < 0 else f'ended with {code}'} after: {last[:150]}")

@@ -12,7 +12,7 @@ from helpers import FAMILIES, PLUGIN, run_command, start_command, training_flags
 from interruption import assert_same_end
 
 PROBE = """
-import atexit, json, multiprocessing, os, random, subprocess, sys, threading, time
+import atexit, json, multiprocessing, os, random, signal, subprocess, sys, threading
 heavy = "torch" in sys.modules
 import numpy, torch
 main = sys.modules["__main__"]
@@ -25,11 +25,11 @@ print(json.dumps({
 }))
 print(json.dumps({"heavy": heavy, "random": [random.random(), numpy.random.rand(), torch.rand(1).item()]}))
 atexit.register(print, "atexit")
-beside = multiprocessing.get_context("fork").Process(target=time.sleep, args=(300,), daemon=True)
+beside = multiprocessing.get_context("fork").Process(target=signal.pause, daemon=True)
 beside.start()  # Python ends it
 print(beside.pid)
 def late():
-    time.sleep(0.2)
+    threading.main_thread().join()
     print("thread")
 threading.Thread(target=late).start()
 """
@@ -115,7 +115,7 @@ def test_variables_that_python_reads_at_startup_need_a_new_process(tmp_path, mon
 
 
 def test_a_session_is_killed_with_all_of_its_processes(tmp_path):
-    (tmp_path / "forks.py").write_text("import os, time\nos.fork()\nos.write(1, b'x\\n')\ntime.sleep(60)\n")
+    (tmp_path / "forks.py").write_text("import os, signal\nos.fork()\nos.write(1, b'x\\n')\nsignal.pause()\n")
     reading, writing = os.pipe()
     command = [sys.executable, tmp_path / "forks.py"]
     process = start_command(*command, stdout=writing, stderr=subprocess.STDOUT, start_new_session=True)

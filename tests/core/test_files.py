@@ -195,12 +195,12 @@ def another_process(context, path: Path):
             written = lent / "file" if lent.is_dir() else lent
             written.write_text("other")
             begun.set()
-            end.wait(20)
+            end.wait()
             assert written.read_text() == "other"
 
     process = fork.Process(target=hold)
     process.start()
-    assert begun.wait(20)
+    begun.wait()
     yield end
     end.set()
     process.join()
@@ -209,14 +209,26 @@ def another_process(context, path: Path):
 
 def test_a_second_writer_of_a_file_waits_for_the_first(tmp_path):
     fork = multiprocessing.get_context("fork")
-    path = tmp_path / "file"
+    path, lockf, waits = tmp_path / "file", fcntl.lockf, fork.Event()
+
+    def lock(file, operation) -> None:
+        try:
+            lockf(file, operation | fcntl.LOCK_NB)
+        except OSError:
+            waits.set()
+            lockf(file, operation)
+
+    def write_second() -> None:
+        fcntl.lockf = lock
+        write_text(path, "second")
+
     with another_process(write_atomically, path) as end:
-        second = fork.Process(target=write_text, args=(path, "second"))
+        second = fork.Process(target=write_second)
         second.start()
-        second.join(0.3)
-        assert second.is_alive() and not path.exists()
+        waits.wait()
+        assert not path.exists()
         end.set()
-        second.join(20)
+        second.join()
         assert second.exitcode == 0
     assert everything(tmp_path) == {"file": b"second"}
 

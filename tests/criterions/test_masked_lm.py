@@ -8,6 +8,7 @@ from criterion_steps import outputs, step
 from fairseq.criterions.masked_lm import MaskedLmLoss
 from fairseq.logging import metrics
 from fairseq.utils import apply_to_sample
+from files import refused
 from helpers import CRITERIA, FAMILIES, RUNS, first_batch, prepare_training
 
 from tn_fairseq.core import corruption
@@ -192,67 +193,57 @@ def test_a_step_never_synchronizes_with_the_device(build, synonym_table, family,
 
 
 @pytest.mark.parametrize(
-    "criterion, name, allowed, refused, limits",
+    "criterion, flag, allowed, wrong",
     [
-        *[
-            ("electra", f"--{encoder}-loss-weight", 0, -1.5, "non-negative")
-            for encoder in ("generator", "discriminator")
-        ],
-        ("mlm_soft_reg", "--soft-reg-weight", 0, -1.5, "non-negative"),
-        ("mlm_sent_kl", "--sent-kl-weight", 0, math.nan, "non-negative"),
-        ("rtd_focal", "--rtd-focal-gamma", 0, -1.5, "non-negative"),
-        ("electra", "--generator-temperature", 0.5, 0, "positive"),
-        ("mlm_sent_kl", "--sent-kl-temperature", 0.5, math.nan, "positive"),
-        ("mlm_temperature", "--mlm-temperature", 0.5, 0, "positive"),
-        ("mlm_distillation", "--distillation-temperature", 0.5, 0, "positive"),
-        ("mlm_distillation", "--distillation-weight", 0, 1.5, "between 0 and 1"),
-        ("mlm_hard_correction", "--hard-correction-weight", 1, 2, "between 0 and 1"),
-        ("mlm_hard_correction", "--correction-judge-threshold", 0, 1.5, "between 0 and 1"),
-        ("mlm_synonym_marginal", "--synonym-weight", 0, -0.5, "between 0 and 1"),
-        ("mlm_synonym_tying", "--synonym-tying-weight", 0, -1, "non-negative"),
-        ("rtd_graded", "--rtd-synonym-grade", 1, math.inf, "between 0 and 1"),
+        ("electra", "--generator-loss-weight", 0, -1.5),
+        ("electra", "--discriminator-loss-weight", 0, -1.5),
+        ("electra", "--generator-temperature", 0.5, 0),
+        ("mlm_soft_reg", "--soft-reg-weight", 0, -1.5),
+        ("mlm_sent_kl", "--sent-kl-weight", 0, math.nan),
+        ("mlm_sent_kl", "--sent-kl-temperature", 0.5, math.nan),
+        ("rtd_focal", "--rtd-focal-gamma", 0, -1.5),
+        ("rtd_graded", "--rtd-synonym-grade", 1, math.inf),
+        ("mlm_temperature", "--mlm-temperature", 0.5, 0),
+        ("mlm_distillation", "--distillation-temperature", 0.5, 0),
+        ("mlm_distillation", "--distillation-weight", 0, 1.5),
+        ("mlm_hard_correction", "--hard-correction-weight", 1, 2),
+        ("mlm_hard_correction", "--correction-judge-threshold", 0, 1.5),
+        ("mlm_synonym_marginal", "--synonym-weight", 0, -0.5),
+        ("mlm_synonym_tying", "--synonym-tying-weight", 0, -1),
     ],
 )
-def test_options_out_of_range_are_refused(build, synonym_table, criterion, name, allowed, refused, limits):
+def test_options_out_of_range_are_refused(build, synonym_table, criterion, flag, allowed, wrong):
     flags = ["--criterion", criterion, "--synonym-table", synonym_table]
-    if name == "--correction-judge-threshold":
-        with pytest.raises(SystemExit, match=f"^error: {name} needs --correction-judge$"):
-            build("bert", *flags, name, allowed)
+    if flag == "--correction-judge-threshold":
+        assert "--correction-judge" in refused(build, "bert", *flags, flag, allowed)
         flags += ["--correction-judge", "discriminator", "--prediction-mode", "sample"]
-    build("bert", *flags, name, allowed)
-    with pytest.raises(SystemExit, match=f"^error: {name} must be {limits}, not {float(refused)}$"):
-        build("bert", *flags, name, refused)
+    build("bert", *flags, flag, allowed)
+    assert flag in refused(build, "bert", *flags, flag, wrong)
 
 
+# what is refused at the first batch: the model, the flags of the criterion, and what the error must name
 @pytest.mark.parametrize(
-    ("criterion", "flag", "value"),
+    "family, criterion, named",
     [
-        ("mlm_hard_correction", "--rtd-false-negatives", "ignore"),
-        ("mlm_sent_kl", "--sent-kl-encoder", "discriminator"),
-        ("mlm_sent_kl", "--generator-loss-weight", 2),
-        ("electra", "--discriminator-loss-weight", 0),
-        ("electra", "--generator-temperature", 0.5),
+        ("bert", "mlm_hard_correction --rtd-false-negatives ignore", "--rtd-false-negatives"),
+        ("bert", "mlm_sent_kl --sent-kl-encoder discriminator", "--sent-kl-encoder"),
+        ("bert", "mlm_sent_kl --generator-loss-weight 2", "--generator-loss-weight"),
+        ("bert", "electra --discriminator-loss-weight 0", "--discriminator-loss-weight"),
+        ("bert", "electra --generator-temperature 0.5", "--generator-temperature"),
+        *(("bert", name, name) for name in CRITERIA if name.startswith("rtd_")),
+        ("electra", "mlm_temperature --mlm-temperature 2 --freeze-generator", "mlm_temperature"),
+        ("electra", "mlm_hard_correction --freeze-generator", "mlm_hard_correction"),
+        ("electra", "mlm_synonym_marginal --freeze-generator", "mlm_synonym_marginal"),
+        ("electra", "mlm_sent_kl --freeze-generator", "mlm_sent_kl"),
     ],
 )
-def test_options_of_electra_are_refused_without_it(build, synonym_table, criterion, flag, value):
-    task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, value)
-    expected = f"{flag} has an effect (on ELECTRA only|only on ELECTRA or with --prediction-mode sample); omit it"
-    with pytest.raises(SystemExit, match=f"^error: {expected}$"):
-        objective(model, first_batch(task))
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    ["mlm_temperature --mlm-temperature 2", "mlm_hard_correction", "mlm_synonym_marginal"],
-)
-def test_an_objective_of_a_frozen_generator_is_refused_if_it_changes_nothing(build, synonym_table, criterion):
-    flags = ["--synonym-table", synonym_table, "--freeze-generator", "--criterion", *criterion.split()]
-    task, model, objective = build("electra", *flags)
+def test_an_objective_that_has_no_effect_on_the_model_is_refused(build, synonym_table, family, criterion, named):
+    task, model, objective = build(family, "--synonym-table", synonym_table, "--criterion", *criterion.split())
     batch = first_batch(task)
-    with pytest.raises(SystemExit, match=f"^error: {criterion.split()[0]} changes only what the generator"):
-        objective(model, batch)
-    with torch.no_grad():  # validation
-        objective(model, batch)
+    assert named in refused(objective, model, batch)
+    if family == "electra":
+        with torch.no_grad():  # validation
+            objective(model, batch)
 
 
 @pytest.mark.parametrize(
@@ -268,23 +259,14 @@ def test_objectives_of_the_discriminator_work_with_a_frozen_generator(build, syn
     assert objective(model, first_batch(task))[0].requires_grad
 
 
-@pytest.mark.parametrize("criterion", [name for name in CRITERIA if name.startswith("rtd_")])
-def test_detection_needs_electra(build, synonym_table, criterion):
-    task, model, objective = build("bert", "--criterion", criterion, "--synonym-table", synonym_table)
-    with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs ELECTRA's discriminator; give --arch"):
-        step(task, model, objective, first_batch(task))
-
-
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_every_criterion_checks_the_shared_options_and_its_table(build, synonym_table, criterion):
     if criterion in TABLE:
-        with pytest.raises(SystemExit, match=f"^error: --criterion {criterion} needs --synonym-table"):
-            build("bert", "--criterion", criterion)
+        assert "--synonym-table" in refused(build, "bert", "--criterion", criterion)
     else:
         build("bert", "--criterion", criterion)
-    for flag, expected in (("--discriminator-loss-weight", "non-negative"), ("--generator-temperature", "positive")):
-        with pytest.raises(SystemExit, match=f"^error: {flag} must be {expected}, not -1.0$"):
-            build("bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, -1)
+    for flag in ("--discriminator-loss-weight", "--generator-temperature"):
+        assert flag in refused(build, "bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, -1)
 
 
 @pytest.mark.parametrize(

@@ -57,19 +57,6 @@ def test_masks_and_draws_depend_only_on_the_epoch_the_seed_and_the_block(build):
     assert same(batch(data, range(8)), first)
 
 
-def test_a_block_has_the_same_masks_and_draws_in_any_batch(build, dictionary):
-    _, data = dataset(build, "--sample-break-mode", "complete")
-    together = batch(data, range(8))
-    masks = together["target"].ne(dictionary.pad()).sum(dim=1).tolist()
-    draws = together["uniform_draws"].split(masks)
-    for row in range(8):
-        alone = batch(data, [row])
-        length = alone["target"].size(1)
-        assert torch.equal(alone["target"][0], together["target"][row, :length])
-        assert torch.equal(alone["net_input"]["src_tokens"][0], together["net_input"]["src_tokens"][row, :length])
-        assert torch.equal(alone["uniform_draws"], draws[row])
-
-
 MODES = [["none"], ["complete"], ["complete_doc"], ["segments"], ["none", "--document-attention"]]
 
 
@@ -178,33 +165,12 @@ def chi_square(counts, shares):
     return ((counts - expected) ** 2 / expected).sum()
 
 
-@pytest.mark.parametrize("what", ["epoch", "seed", "block"])
-def test_masks_of_other_epochs_seeds_and_blocks_are_independent(dictionary, what):
-    """Two masks share a position as often as by chance, 0.15 * 0.15."""
-    block = [dictionary.bos(), *range(dictionary.nspecial, dictionary.nspecial + 40), dictionary.eos()]
-
-    def masks(epoch=1, seed=1, block_offset=0):
-        data = MaskedTokensDataset(Repeated(block, 20_001), dictionary, seed, 0.15, 0.1, 0.1)
-        data.set_epoch(epoch)
-        rows = data.collater(range(block_offset, block_offset + 20_000))
-        return rows["target"].ne(dictionary.pad()).numpy()[:, 1:-1]
-
-    other = {"epoch": {"epoch": 2}, "seed": {"seed": 2}, "block": {"block_offset": 1}}[what]
-    shared = (masks() & masks(**other)).mean(axis=0)
-    assert shared.mean() == pytest.approx(0.15**2, rel=0.03)
-    assert shared == pytest.approx(np.full(40, 0.15**2), abs=0.005)
-
-
 def test_blocks_are_shuffled_by_the_seed(build):
     _, data = dataset(build)
     order = data.ordered_indices().tolist()
     assert sorted(order) == list(range(len(data))) and order != sorted(order)
     assert dataset(build)[1].ordered_indices().tolist() == order
     assert dataset(build, "--seed", 2)[1].ordered_indices().tolist() != order
-
-
-def test_an_empty_list_is_an_empty_batch(build):
-    assert dataset(build)[1].collater([]) == {}
 
 
 def test_no_block_is_left_out_of_the_batches(build):

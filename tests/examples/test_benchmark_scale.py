@@ -3,7 +3,7 @@ import re
 import sys
 
 import pytest
-from helpers import PLUGIN, run_command
+from helpers import PLUGIN, load_script, run_command
 
 SCRIPT = PLUGIN.parent / "examples" / "benchmark_scale.py"
 # processes take the place of a Dask cluster, whose workers take long to start
@@ -43,15 +43,11 @@ def test_it_measures_both_engines(cluster, tmp_path):
         assert re.search(rf"OpenWebText +{engine} +38", run.stdout)
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--text", "none"], "none: No such file"),
-        (["--text", "none", "--copies", "2"], "--copies must be two or more increasing numbers"),
-        (["--text", "none", "--workers", "0"], "--workers: must be a positive integer, not 0"),
-    ],
-)
-def test_wrong_flags_get_one_line(flags, said, tmp_path):
-    run = run_command(sys.executable, SCRIPT, *flags, "--tokenizer", tmp_path, "--output", tmp_path / "out")
-    assert run.code != 0 and said in run.stderr.splitlines()[-1] and "Traceback" not in run.stderr
-    assert not (tmp_path / "out.json").exists()
+@pytest.mark.parametrize("flags, named", [("", "none"), ("--copies 2", "--copies"), ("--workers 0", "--workers")])
+def test_wrong_flags_get_one_line(flags, named, tmp_path, monkeypatch, capsys):
+    words = ["--text", "none", *flags.split(), "--tokenizer", str(tmp_path), "--output", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["benchmark_scale.py", *words])
+    with pytest.raises(SystemExit) as stop:
+        load_script("examples/benchmark_scale.py").main()
+    last = (str(stop.value) + "\n" + capsys.readouterr().err).strip().splitlines()
+    assert stop.value.code and any(named in line for line in last) and not (tmp_path / "out.json").exists()

@@ -38,7 +38,18 @@ def inputs(tmp_path):
     return [*paths[:8], "--format", "groups", *paths[8:]]
 
 
-def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys):
+FEW = (
+    "wordnet",
+    "vectors",
+    "vectors --same-inflection",
+    "model",
+    "list",
+    "wordnet vectors --combine union --filter model=0.2",
+)
+
+
+def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(synonym_tables, "TABLES", FEW)
     synonym_tables.main(inputs)
     head, *rows = csv.reader(capsys.readouterr().out.splitlines())
     cells = {row[0]: row[1:] for row in rows}
@@ -54,6 +65,18 @@ def test_every_row_is_what_the_command_prints(inputs, tmp_path, capsys):
     assert cells["vectors"][0] == "42"  # each of seven words has the others as neighbors
     assert cells["list"][:2] == ["3", "33.3%"]
     assert cells["vectors --same-inflection"][1] == "0.0%" != cells["vectors"][1]
+
+
+def test_the_options_of_every_row_are_those_of_the_command():
+    for options in synonym_tables.TABLES:
+        files = ["--vectors", "v", "--path", "p", "--synonyms", "s", "--format", "groups"]
+        used = [
+            word
+            for name, flag in (("vectors", 0), ("model", 2), ("list", 4))
+            if name in options
+            for word in files[flag : flag + (4 if name == "list" else 2)]
+        ]
+        synonym_tables.parse(["--dict", "d", "--output", "o", "--source", *options.split(), *used])
 
 
 def test_without_a_list_its_tables_are_left_out(inputs, monkeypatch, capsys):

@@ -15,16 +15,6 @@ from wordnet_corpus import LINES_PER_DOCUMENT, clean, clean_definition, document
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "quickstart" / "wordnet_corpus.py"
-pytestmark = pytest.mark.xdist_group("wordnet_corpus")  # writes the corpus once
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    # a process, because its 450 MB of synsets would stay in this one
-    assert run_command(sys.executable, str(SCRIPT), "--output-dir", folder).code == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["train.txt", "valid.txt"]  # no temporary file is left
-    return {split: (folder / f"{split}.txt").read_text(encoding="utf-8") for split in ("train", "valid")}
 
 
 @pytest.fixture(scope="module")
@@ -38,33 +28,25 @@ def lines_of(text):
 
 
 @pytest.mark.slow  # reads all of WordNet
-def test_one_line_per_synset_with_about_two_million_words(corpus):
-    lines = list(chain(*map(lines_of, corpus.values())))
-    assert len(lines) == 117_659
-    assert 1_800_000 < sum(len(line.split()) for line in lines) < 2_000_000
-
-
-@pytest.mark.slow  # reads all of WordNet
-def test_documents_are_blocks_between_blank_lines(corpus):
-    for text in corpus.values():
-        assert text.endswith(".\n") or text.endswith("!\n")
+def test_the_corpus(tmp_path):
+    # a process, because its 450 MB of synsets would stay in this one
+    assert run_command(sys.executable, str(SCRIPT), "--output-dir", tmp_path).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.txt", "valid.txt"]  # no temporary file is left
+    train, valid = texts = [(tmp_path / f"{split}.txt").read_text(encoding="utf-8") for split in ("train", "valid")]
+    lines = list(chain(*map(lines_of, texts)))
+    # a line for each synset, and about two million words
+    assert len(lines) == 117_659 and 1_800_000 < sum(len(line.split()) for line in lines) < 2_000_000
+    for text in texts:  # documents are blocks between blank lines
+        assert text.endswith((".\n", "!\n"))
         sizes = [len(document.splitlines()) for document in text.split("\n\n")]
         assert min(sizes) >= 1 and max(sizes) <= LINES_PER_DOCUMENT
-
-
-@pytest.mark.slow  # reads all of WordNet
-def test_two_percent_of_the_documents_are_held_out_across_the_alphabet(corpus):
-    counts = {split: text.count("\n\n") + 1 for split, text in corpus.items()}
-    assert counts["valid"] / sum(counts.values()) == pytest.approx(0.02, abs=0.001)
-    held_out = " ".join(lines_of(corpus["valid"])).lower().split()
+    # two percent of the documents are held out, across the alphabet
+    counts = [text.count("\n\n") + 1 for text in texts]
+    assert counts[1] / sum(counts) == pytest.approx(0.02, abs=0.001)
+    held_out = " ".join(lines_of(valid)).lower().split()
     assert {word[0] for word in held_out if word[0].isalpha()} == set("abcdefghijklmnopqrstuvwxyz")
-    long_lines = {line for line in lines_of(corpus["valid"]) if len(line) > 60}
-    assert long_lines and not long_lines.intersection(lines_of(corpus["train"]))
-
-
-@pytest.mark.slow  # reads all of WordNet
-def test_the_text_is_clean(corpus):
-    lines = list(chain(*map(lines_of, corpus.values())))
+    long_lines = {line for line in lines_of(valid) if len(line) > 60}
+    assert long_lines and not long_lines.intersection(lines_of(train))
     for noise in ("_", "`", "--", "  ", ";;", "; ;"):
         assert not [line for line in lines if noise in line], noise
     assert all(line[-1] in ".!?\"')" and not line[0].isspace() for line in lines)

@@ -4,20 +4,19 @@ import copy
 
 import pytest
 import torch
+from files import refused
 from helpers import FAMILIES, train_here
 from interruption import assert_same_end
 
 from tn_fairseq.fairseq_patches import bf16
 
-ELECTRA = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
+FLAGS = [*FAMILIES["bert"].split(), "--task", "electra", "--criterion", "mlm_hard_correction"]
 
 
 @pytest.fixture
 def train(data_bin, synonym_table, tmp_path):
     """Train in this process in a folder of the given name."""
-    return lambda name, *flags: train_here(
-        data_bin, tmp_path / name, *ELECTRA, "--synonym-table", synonym_table, *flags
-    )
+    return lambda name, *flags: train_here(data_bin, tmp_path / name, *FLAGS, "--synonym-table", synonym_table, *flags)
 
 
 def test_a_resumed_run_is_exact(train, tmp_path):
@@ -30,9 +29,7 @@ def test_a_resumed_run_is_exact(train, tmp_path):
 @pytest.mark.parametrize(("first", "second"), [(["--bf16"], []), ([], ["--bf16"])])
 def test_another_precision_is_refused(train, tmp_path, first, second):
     train("run", *first, "--max-update", 1)
-    how = "with" if first else "without"
-    with pytest.raises(SystemExit, match=f"^error: the checkpoint was trained {how} --bf16; resume {how} it, or "):
-        train("run", *second, "--max-update", 2)
+    assert "--bf16" in refused(train, "run", *second, "--max-update", 2)
     start = ["--finetune-from-model"] if first else ["--reset-optimizer", "--reset-meters", "--restore-file"]
     train("new", *second, "--max-update", 1, *start, tmp_path / "run" / "checkpoint_last.pt")
 

@@ -3,17 +3,15 @@
 import json
 import logging
 from argparse import Namespace
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
-from files import contents
+from files import contents, refused
 from helpers import FAMILIES, PLUGIN, prepare_training, refused_training, run_command
 from interruption import assert_equal
 
 from tn_fairseq.core.checkpoints import load_checkpoint, updates_of
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.fairseq_patches.resuming import start_generator, starts
 
 
@@ -34,17 +32,13 @@ def test_a_start_that_is_no_checkpoint_is_refused(data_bin, tmp_path, flag):
     flags = [*FAMILIES["bert"].split(), "--criterion", "mlm", flag]
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "folder", tmp_path / "typo.pt"):
-        message = refused_training(data_bin, tmp_path / "save", *flags, path)
-        assert f"{flag} {path} does not exist or is a folder; name a checkpoint of fairseq-train" in message
+        assert f"{flag} {path}" in refused_training(data_bin, tmp_path / "save", *flags, path)
     (tmp_path / "config.json").write_text("{}")
-    for name in ("model.safetensors", "pytorch_model.bin"):
-        torch.save({"weight": torch.ones(1)}, tmp_path / name)
-        assert (
-            "; first tn-fairseq exchange import its folder of transformers, with --data DATA_BIN"
-            in refused_training(data_bin, tmp_path / "save", *flags, tmp_path / name)
-        )
-    message = refused_training(data_bin, tmp_path / "save", *flags, tmp_path)
-    assert "is a folder; first tn-fairseq exchange import this folder of transformers, with --data DATA_BIN" in message
+    for name in ("model.safetensors", "pytorch_model.bin", ""):
+        if name:
+            torch.save({"weight": torch.ones(1)}, tmp_path / name)
+        message = refused_training(data_bin, tmp_path / "save", *flags, tmp_path / name)
+        assert "tn-fairseq exchange import" in message and "--data" in message
 
 
 def test_other_attention_heads_are_refused_though_all_tensors_fit(data_bin, tmp_path):
@@ -53,23 +47,24 @@ def test_other_attention_heads_are_refused_though_all_tensors_fit(data_bin, tmp_
     last = tmp_path / "first" / "checkpoint_last.pt"
     heads = ["--encoder-attention-heads", 1, "--max-update", 2]
     for folder, start in ((tmp_path / "first", []), (tmp_path / "second", ["--finetune-from-model", last])):
-        message = refused_training(data_bin, folder, *flags, *heads, *start)
-        assert f"{last}: has other sizes; give --encoder-attention-heads 2" in message
+        assert "--encoder-attention-heads 2" in refused_training(data_bin, folder, *flags, *heads, *start)
 
 
 @pytest.mark.parametrize(
-    "generator, frozen, finetuned, message",
+    "generator, frozen, finetuned, named",
     [
         (None, False, None, None),
         (None, True, "imported.pt", None),
-        (None, True, None, "^--freeze-generator would freeze an untrained generator; give one with --generator-checkp"),
-        ("generator.pt", False, "imported.pt", "^--finetune-from-model imported.pt has a generator, too; give only"),
+        (None, True, None, "--freeze-generator"),
+        ("generator.pt", False, "imported.pt", "--finetune-from-model"),
     ],
 )
-def test_generators_that_exclude_each_other(build, generator, frozen, finetuned, message):
+def test_generators_that_exclude_each_other(build, generator, frozen, finetuned, named):
     _, model, _ = build("electra")
     model.cfg.generator_checkpoint, model.cfg.freeze_generator = generator, frozen
-    with pytest.raises(InputError, match=message) if message else nullcontext():
+    if named:
+        assert named in refused(start_generator, model, finetuned, None)
+    else:
         start_generator(model, finetuned, None)
 
 
@@ -77,7 +72,7 @@ def test_generators_that_exclude_each_other(build, generator, frozen, finetuned,
 def test_a_folder_that_cannot_be_written(data_bin, tmp_path, name):
     (tmp_path / "file").write_text("precious")
     flags = [*FAMILIES["electra"].split(), "--criterion", "electra"]
-    assert f"--save-dir {tmp_path / name}: cannot be written (" in refused_training(data_bin, tmp_path / name, *flags)
+    assert f"--save-dir {tmp_path / name}" in refused_training(data_bin, tmp_path / name, *flags)
     assert [path.name for path in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "precious"
 
 
@@ -95,14 +90,12 @@ def test_a_metric_that_is_not_logged_is_refused_and_the_error_names_all_others(
     prepare_training(data_bin, tmp_path / "right", *flags, "--best-checkpoint-metric", "false_negative_rate")()
     (logged,) = (json.loads(record.getMessage()) for record in caplog.records if record.name == "valid")
     names = {name.removeprefix("valid_") for name in logged} - {"epoch", "num_updates", "best_false_negative_rate"}
-    assert message == (
-        f"error: --best-checkpoint-metric accuracy is not logged; give one of {', '.join(sorted(names))}"
-    )
+    assert "--best-checkpoint-metric accuracy" in message and message.endswith(f" {', '.join(sorted(names))}")
 
 
 def test_a_metric_that_only_a_synonym_table_makes(data_bin, tmp_path):
     flags = [*FAMILIES["bert"].split(), "--criterion", "electra", "--best-checkpoint-metric", "false_negative_rate"]
-    assert "false_negative_rate is not logged" in refused_training(data_bin, tmp_path, *flags)
+    assert "--best-checkpoint-metric false_negative_rate" in refused_training(data_bin, tmp_path, *flags)
     prepare_training(data_bin, tmp_path, *flags, "--max-update", 1, "--disable-validation")()
 
 
@@ -179,11 +172,11 @@ def test_a_command_that_would_start_a_run_again_is_refused(data_bin, begun, tmp_
 @pytest.mark.parametrize(
     "flags, named",
     [
-        (["--stop-min-lr", 1e-5], "--stop-min-lr 1e-05, because the learning rate is 0"),
-        (["--max-epoch", -1], "--max-epoch -1"),
-        (["--best-checkpoint-metric", "mlm_accuracy"], "higher is better; add --maximize-best-checkpoint-metric"),
-        (["--maximize-best-checkpoint-metric"], "loss: lower is better; omit --maximize-best-checkpoint-metric"),
-        (["--best-checkpoint-metric", "ppl", "--maximize-best-checkpoint-metric"], "ppl: lower is better; omit"),
+        (["--stop-min-lr", 1e-5], "--stop-min-lr"),
+        (["--max-epoch", -1], "--max-epoch"),
+        (["--best-checkpoint-metric", "mlm_accuracy"], "--maximize-best-checkpoint-metric"),
+        (["--maximize-best-checkpoint-metric"], "--maximize-best-checkpoint-metric"),
+        (["--best-checkpoint-metric", "ppl", "--maximize-best-checkpoint-metric"], "ppl"),
     ],
 )
 def test_a_run_that_would_train_nothing_or_keep_the_worst_is_refused(data_bin, tmp_path, flags, named):
@@ -206,7 +199,7 @@ def test_a_finished_run_changes_nothing(data_bin, tmp_path, flags, named, caplog
     before = contents(tmp_path)
     with pytest.raises(SystemExit) as ended:
         prepare_training(data_bin, tmp_path, *BERT, *flags)()
-    assert ended.value.code == 0 and f"to train on, raise {named}" in caplog.text and contents(tmp_path) == before
+    assert ended.value.code == 0 and named in caplog.text and contents(tmp_path) == before
 
 
 def test_an_interrupted_run_stops_where_an_uninterrupted_one_does(data_bin, tmp_path):

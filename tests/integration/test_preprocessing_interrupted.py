@@ -33,15 +33,16 @@ def text(path: Path, documents: int, seed: int) -> Path:
     [
         pytest.param({"seed": 2, "words": 5}, {}, id="another dictionary"),
         pytest.param({"seed": 2, "shards": 2}, {"shards": 1}, id="fewer shards", marks=pytest.mark.slow),
+        pytest.param({"seed": 2}, {"shards": 2, "workers": 2}, id="two workers", marks=pytest.mark.soak),
     ],
 )
 def test_killed_at_every_step(before, now, tmp_path):
     """The folder has output of an earlier run with another text, other tokens or other shards."""
 
-    def run(destdir: Path, seed: int = 1, words: int = 8, shards: int | None = None) -> None:
+    def run(destdir: Path, seed: int = 1, words: int = 8, **options: int) -> None:
         tokenizer = load_tokenizer(bert_folder(tmp_path / f"tokenizer{words}", WORDS[:words]))
         path = text(tmp_path / f"text{seed}", 20, seed)
-        binarize({"train": [path], "valid": [path]}, tokenizer, destdir, shards=shards)
+        binarize({"train": [path], "valid": [path]}, tokenizer, destdir, **options)
 
     old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
     run(old, **before)

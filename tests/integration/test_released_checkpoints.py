@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import fairseq_train
+from helpers import train_here
 
 from tn_fairseq import from_pretrained
 from tn_fairseq.core.dictionary import load_dictionary
@@ -50,9 +50,8 @@ def test_a_released_checkpoint_gives_the_same_outputs(name, dictionary, data_bin
 def test_training_resumes_from_a_released_checkpoint(name, data_bin, tmp_path):
     family = name.split("-")[0]
     flags = [*FLAGS.split(), f"{family}_tiny", *SIZES[family].split(), "--max-update", 4]
-    run = fairseq_train(data_bin, tmp_path, *flags, "--restore-file", FOLDER / f"{name}.pt")
-    assert run.code == 0, run.output
-    assert [record["num_updates"] for record in run.records("train_inner")] == ["4"]
+    records = train_here(data_bin, tmp_path, *flags, "--restore-file", FOLDER / f"{name}.pt")["train_inner"]
+    assert [record["num_updates"] for record in records] == ["4"]
 
 
 VERSIONS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -64,9 +63,8 @@ def test_training_resumes_with_the_data_and_the_table_of_a_version(version, tmp_
     flags = ["--task", "electra", "--arch", "electra_tiny", *SIZES["electra"].split(), "--batch-size", 4]
     flags += ["--criterion", "mlm_hard_correction", "--synonym-table", folder / "synonyms.safetensors"]
     flags += ["--restore-file", folder / "checkpoint.pt", "--max-update", 5]
-    run = fairseq_train(folder / "data-bin", tmp_path, *flags)
-    assert run.code == 0, run.output
-    assert [record["num_updates"] for record in run.records("train_inner")] == ["4", "5"]
+    records = train_here(folder / "data-bin", tmp_path, *flags)["train_inner"]
+    assert [record["num_updates"] for record in records] == ["4", "5"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import FAMILIES, PLUGIN, fairseq_train, run_command
+from helpers import FAMILIES, PLUGIN, run_command, train_here
 
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 
@@ -20,7 +20,7 @@ def test_a_yaml_recipe_and_its_flags_train_the_same_model(data_bin, synonym_tabl
     logs = "".join(path.read_text() for path in tmp_path.rglob("*.log"))
     assert "false_negative_rate" in logs + run.output
     flags = ["--task", "electra", "--arch", "bert_tiny", "--criterion", "electra", "--max-update", 1]
-    assert fairseq_train(data_bin, tmp_path / "flags", *flags).code == 0
+    train_here(data_bin, tmp_path / "flags", *flags)
     recipe, command_line = (
         torch.load(tmp_path / name / "checkpoint_last.pt", weights_only=True)["model"] for name in ("recipe", "flags")
     )
@@ -32,7 +32,6 @@ def test_a_yaml_recipe_and_its_flags_train_the_same_model(data_bin, synonym_tabl
 def test_tensorboard_through_fairseqs_own_option(data_bin, synonym_table, tmp_path):
     pytest.importorskip("tensorboardX")
     flags = [*HARD_CORRECTION, "--synonym-table", synonym_table, "--max-update", 2]
-    run = fairseq_train(data_bin, tmp_path / "save", *flags, "--tensorboard-logdir", tmp_path / "board")
-    assert run.code == 0, run.output
+    train_here(data_bin, tmp_path / "save", *flags, "--tensorboard-logdir", tmp_path / "board")
     written = b"".join(path.read_bytes() for path in (tmp_path / "board").rglob("events*"))
     assert b"false_negative_rate" in written and b"rtd_recall" in written

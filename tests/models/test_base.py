@@ -21,62 +21,48 @@ def test_another_vocabulary_of_the_same_size_is_refused(build):
     model.load_state_dict(dict(state))
 
 
-def test_a_sequence_longer_than_the_model_or_the_tasks_limit_is_refused(build):
-    with pytest.raises(SystemExit, match="--tokens-per-sample 32 .* 16 positions"):
-        build("electra", "--max-positions", 16)
+def test_a_sequence_longer_than_the_model_is_refused(build):
     task, model, criterion = build("bert", "--max-positions", 32, "--criterion", "electra")
     batch = first_batch(task)
     batch["net_input"]["src_tokens"] = torch.cat([batch["net_input"]["src_tokens"]] * 2, dim=1)
     batch["target"] = torch.cat([batch["target"]] * 2, dim=1)
-    with pytest.raises(SystemExit, match="longer than the model's 32 positions"):
-        criterion(model, batch)
-
-
-def test_heads_must_divide_the_hidden_size(build):
-    with pytest.raises(SystemExit, match="--encoder-embed-dim 128 .* --encoder-attention-heads 3"):
-        build("bert", "--encoder-attention-heads", 3)
-    with pytest.raises(SystemExit, match="--generator-embed-dim 64 .* --generator-attention-heads 3"):
-        build("electra", "--generator-attention-heads", 3)
-    for heads in (0, -2):
-        with pytest.raises(SystemExit, match=f"--encoder-attention-heads {heads}"):
-            build("bert", "--encoder-attention-heads", heads)
+    assert "32 positions" in refused(criterion, model, batch)
 
 
 @pytest.mark.parametrize(
-    "flag, value, limits",
+    "family, flag, values",
     [
-        *[("--dropout", value, r"in \[0, 1\)") for value in (-0.1, 1.0, "nan")],
-        ("--attention-dropout", 1.0, r"in \[0, 1\)"),
-        *[("--init-std", value, "positive") for value in (0.0, -0.02, "nan", "inf")],
+        ("electra", "--tokens-per-sample", [513]),
+        ("bert", "--encoder-attention-heads", [3, 0, -2]),
+        ("electra", "--generator-attention-heads", [3]),
+        ("electra", "--generator-embedding-size", [32]),
+        ("bert", "--dropout", [-0.1, 1.0, "nan"]),
+        ("bert", "--attention-dropout", [1.0]),
+        ("bert", "--init-std", [0.0, -0.02, "nan", "inf"]),
     ],
 )
-def test_probabilities_and_deviations_out_of_range_are_refused(build, flag, value, limits):
-    with pytest.raises(SystemExit, match=rf"^error: {flag} must be {limits}, not {value}$"):
-        build("bert", flag, value)
+def test_sizes_and_probabilities_that_make_no_model_are_refused(build, family, flag, values):
+    for value in values:
+        assert flag in refused(build, family, flag, value)
 
 
-@pytest.mark.parametrize("fine_tuning", [False, True])
 @pytest.mark.parametrize(
-    ("own", "other", "difference"),
+    "own, other, fine_tuning, named",
     [
-        ("bert", "electra", r"discriminator\S+ is \(.*\) there, but missing"),
-        ("bert", "roberta", r"\S+ is missing there, but \(.*\)"),
-        ("electra", "bert", r"discriminator\S+ is missing there, but \(.*\)"),
-        ("bert", "bert --max-positions 64", r"\S+position_embeddings.weight is \(64, 128\) there, but \(512, 128\)"),
-        ("bert", "bert --encoder-layers 3", r"\S+layers\.2\.\S+ is \(.*\) there, but missing"),
-        ("bert --encoder-layers 3", "bert", r"\S+layers\.2\.\S+ is missing there, but \(.*\)"),
+        ("bert", "electra", True, "discriminator"),
+        ("bert", "roberta", False, "dictionary_fingerprint"),
+        ("electra", "bert", False, "discriminator"),
+        ("bert", "bert --max-positions 64", True, "position_embeddings.weight"),
+        ("bert", "bert --encoder-layers 3", False, "layers.2."),
+        ("bert --encoder-layers 3", "bert", True, "layers.2."),
     ],
 )
-def test_a_checkpoint_of_another_model_is_refused_with_a_different_parameter(
-    build, own, other, difference, fine_tuning
-):
+def test_a_checkpoint_of_another_model_is_refused_with_a_different_parameter(build, own, other, fine_tuning, named):
     (_, model, _), (_, stranger, _) = (build(*words.split()) for words in (own, other))
     if fine_tuning:
         model.register_classification_head("sentences", 2)
-    with pytest.raises(
-        SystemExit, match=rf"another model: {difference} with these flags; give the --arch and the size"
-    ):
-        model.load_state_dict(stranger.state_dict())
+    message = refused(model.load_state_dict, stranger.state_dict())
+    assert named in message and "--arch" in message
 
 
 def test_depths_for_layer_wise_learning_rates(build):

@@ -6,6 +6,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from files import refused
 from helpers import (
     FAMILIES,
     MASKED_LM_ONLY,
@@ -242,40 +243,42 @@ def test_bfloat16_on_a_cpu_follows_float32(data_bin, teacher, tmp_path):
         assert other["loss"] != one["loss"]
 
 
-def refusal(build, *flags) -> str:
-    with pytest.raises(SystemExit, match="^error: [^\n]+$") as caught:
-        build("bert", "--criterion", "mlm_distillation", *flags)
-    return str(caught.value)
-
-
-def test_invalid_teachers_are_refused(build, data_bin, synonym_table, tmp_path):
-    teacher = ["--distillation-teacher"]
-    missing = tmp_path / "missing.pt"
-    assert f"--distillation-teacher {missing}: No such file" in refusal(build, *teacher, missing)
-    weights = tmp_path / "weights.pt"
-    torch.save({"weight": torch.ones(2)}, weights)
-    assert "holds no model" in refusal(build, *teacher, weights)
-    other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
+def test_a_second_model_that_does_not_fit_is_refused(build, data_bin, synonym_table, tmp_path):
+    """As a teacher and as a judge: the error names the flag, and the file."""
     flags = [*FAMILIES["bert"].split(), "--tokens-per-sample", 32]
-    other = save_random_model(tmp_path / "other.pt", training_config([other, *flags]), seed=1)
-    assert "the model of another dictionary" in refusal(build, *teacher, other)
-    short = training_config([data_bin, *flags, "--max-positions", 16, "--tokens-per-sample", 16])
-    short = save_random_model(tmp_path / "short.pt", short, seed=1)
-    message = refusal(build, *teacher, short)
-    assert f"{short}: has 16 positions, but --tokens-per-sample is 32; shorten the text" in message
-    assert "needs --synonym-table FILE" in refusal(build, "--distillation-words", "synonyms")
+    other = write_data_bin(tmp_path / "other", words=["alpha", "beta"])
+    torch.save({"weight": torch.ones(2)}, tmp_path / "weights.pt")
+    save_random_model(tmp_path / "other.pt", training_config([other, *flags]), seed=1)
+    short = [data_bin, *flags, "--max-positions", 16, "--tokens-per-sample", 16]
+    save_random_model(tmp_path / "short.pt", training_config(short), seed=1)
+    for criterion, flag in (
+        ("mlm_distillation", "--distillation-teacher"),
+        ("mlm_hard_correction", "--correction-judge"),
+    ):
+        words = ["bert", "--criterion", criterion, "--synonym-table", synonym_table, flag]
+        for name, named in (
+            ("missing.pt", "No such file"),
+            ("weights.pt", "model"),
+            ("other.pt", "dictionary"),
+            ("short.pt", "--tokens-per-sample"),
+        ):
+            message = refused(build, *words, tmp_path / name)
+            assert f"{flag} {tmp_path / name}" in message and named in message
 
 
-def test_a_criterion_without_a_teacher_is_refused(data_bin, tmp_path):
-    flags = ["--task", "electra", "--arch", "bert_tiny", *CRITERION]
-    assert "needs --distillation-teacher CHECKPOINT" in refused_training(data_bin, tmp_path / "1", *flags)
-    ema = [*flags, "--distillation-teacher", "ema"]
-    message = refused_training(data_bin, tmp_path / "1", *ema, "--store-ema")
-    assert "--distillation-teacher ema needs a --distillation-weight below 1, such as 0.5" in message
-    ema += ["--distillation-weight", "0.5"]
-    assert "ema needs --store-ema and --task electra" in refused_training(data_bin, tmp_path / "2", *ema)
-    ema[1] = "masked_lm"
-    assert "ema needs --store-ema" in refused_training(data_bin, tmp_path / "3", *ema, "--store-ema")
+@pytest.mark.parametrize(
+    "task, flags, named",
+    [
+        ("electra", "", "--distillation-teacher"),
+        ("electra", "--distillation-words synonyms", "--synonym-table"),
+        ("electra", "--distillation-teacher ema --store-ema", "--distillation-weight"),
+        ("electra", "--distillation-teacher ema --distillation-weight 0.5", "--store-ema"),
+        ("masked_lm", "--distillation-teacher ema --distillation-weight 0.5 --store-ema", "--task electra"),
+    ],
+)
+def test_a_criterion_without_a_teacher_is_refused(data_bin, tmp_path, task, flags, named):
+    words = ["--task", task, "--arch", "bert_tiny", *CRITERION, *flags.split()]
+    assert named in refused_training(data_bin, tmp_path / "save", *words)
 
 
 def test_validation_without_the_moving_average_is_plain(build):

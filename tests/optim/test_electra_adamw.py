@@ -1,9 +1,9 @@
 import math
-import re
 
 import pytest
 import torch
 from fairseq import utils
+from files import refused
 from omegaconf import OmegaConf
 
 from tn_fairseq.models.base import tag_layer_depth
@@ -95,33 +95,26 @@ def test_depths_survive_half_precision():
     assert layer.half().weight.optim_overrides == {"layer_depth": 3}
 
 
+WRONG_BETAS = "(0.9, x);0.9;(0.9, 0.99, 0.999);(1.0, 0.999);(0.9, 1.0);(-0.1, 0.999);(0.9, -0.1)".split(";")
+
+
 @pytest.mark.parametrize(
-    "options, said",
+    "name, values",
     [
-        ({"layerwise_lr_decay": 0.0}, "--layerwise-lr-decay must be in (0, 1], not 0.0"),
-        ({"layerwise_lr_decay": 1.5}, "--layerwise-lr-decay must be in (0, 1], not 1.5"),
-        *[
-            (
-                {"adam_betas": betas},
-                f"--adam-betas must be two numbers in [0, 1), such as '(0.9, 0.999)', not {betas!r}",
-            )
-            for betas in "(0.9, x);0.9;(0.9, 0.99, 0.999);(1.0, 0.999);(0.9, 1.0);(-0.1, 0.999);(0.9, -0.1)".split(";")
-        ],
-        ({"adam_eps": 0.0}, "--adam-eps must be positive and finite, not 0.0"),
-        ({"adam_eps": math.nan}, "--adam-eps must be positive and finite, not nan"),
-        ({"weight_decay": -1.0}, "--weight-decay must be non-negative and finite, not -1.0"),
-        ({"weight_decay": math.inf}, "--weight-decay must be non-negative and finite, not inf"),
-        ({"lr": [0.1, -0.1]}, "--lr must be non-negative and finite, not -0.1"),
+        ("layerwise_lr_decay", [0.0, 1.5]),
+        ("adam_betas", WRONG_BETAS),
+        ("adam_eps", [0.0, math.nan]),
+        ("weight_decay", [-1.0, math.inf]),
+        ("lr", [[0.1, -0.1]]),
     ],
 )
-def test_wrong_options_are_named(options, said):
-    with pytest.raises(SystemExit, match=f"^error: {re.escape(said)}"):
-        optimizer(matrix_and_vector(), **options)
+def test_wrong_options_are_named(name, values):
+    for value in values:
+        assert f"--{name.replace('_', '-')}" in refused(optimizer, matrix_and_vector(), **{name: value})
 
 
 def test_fp16s_flat_vector_is_refused_and_the_error_names_the_flag_to_add():
-    with pytest.raises(SystemExit, match="--fp16-no-flatten-grads"):
-        optimizer([torch.nn.Parameter(torch.zeros(10))])
+    assert "--fp16-no-flatten-grads" in refused(optimizer, [torch.nn.Parameter(torch.zeros(10))])
 
 
 def test_only_a_single_vector_is_taken_for_fp16s():

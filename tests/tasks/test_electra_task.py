@@ -1,9 +1,9 @@
-import math
 import shutil
 from types import SimpleNamespace
 
 import pytest
 import torch
+from files import refused
 from helpers import first_batch, write_data_bin, write_split
 from interruption import assert_equal
 
@@ -96,11 +96,6 @@ def test_a_model_reads_the_documents_of_a_block_one_by_one(build):
     assert read > len(hidden)
 
 
-def test_robertas_attention_does_not_know_documents(build):
-    with pytest.raises(SystemExit, match="--document-attention needs .*, not roberta"):
-        build("roberta", "--task", "electra", "--sample-break-mode", "none", "--document-attention")
-
-
 def test_the_share_of_masked_tokens_changes_over_the_run(build):
     flags = ["--criterion", "electra", "--mask-prob", 0.5, "--final-mask-prob", 0.1, "--max-update", 10]
     task, model, criterion = build("electra", *flags)
@@ -167,22 +162,25 @@ def test_complete_words_are_masked_in_every_kind_of_vocabulary(build, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "flags, said",
+    "flags, named",
     [
-        (["--mask-prob", 0], "--mask-prob"),
-        (["--final-mask-prob", 1.5, "--max-update", 5], "--final-mask-prob must be above 0 and below 1, not 1.5"),
-        (["--final-mask-prob", 0.1], "--final-mask-prob needs --max-update"),
-        (["--tokens-per-sample", 4], "at least 5 with --sample-break-mode segments, not 4"),
-        (["--document-attention"], "--document-attention.* every block is from one document"),
-        (["--leave-unmasked-prob", 0.6, "--random-token-prob", 0.6], "--leave-unmasked-prob"),
-        (["--random-token-prob", -0.1], "--random-token-prob"),
-        (["--leave-unmasked-prob", math.nan], "--leave-unmasked-prob"),
-        (["--tokens-per-sample", 1], "--tokens-per-sample"),
+        ("--mask-prob 0", "--mask-prob"),
+        ("--final-mask-prob 1.5 --max-update 5", "--final-mask-prob"),
+        ("--final-mask-prob 0.1", "--max-update"),
+        ("--tokens-per-sample 4", "--sample-break-mode"),
+        ("--tokens-per-sample 1 --sample-break-mode none", "--tokens-per-sample"),
+        ("--document-attention", "--document-attention"),
+        ("--leave-unmasked-prob 0.6 --random-token-prob 0.6", "--leave-unmasked-prob"),
+        ("--random-token-prob -0.1", "--random-token-prob"),
+        ("--leave-unmasked-prob nan", "--leave-unmasked-prob"),
+        ("--criterion masked_lm", "--criterion"),
+        ("--criterion cross_entropy", "--criterion"),
+        ("roberta --task electra --sample-break-mode none --document-attention", "--document-attention"),
     ],
 )
-def test_wrong_options_are_named(build, flags, said):
-    with pytest.raises(SystemExit, match=said):
-        build("electra", *flags)
+def test_wrong_options_are_named(build, flags, named):
+    family, *flags = flags.split() if not flags.startswith("-") else ("electra", *flags.split())
+    assert named in refused(build, family, *flags)
 
 
 def test_invalid_sizes_of_batches(build):
@@ -191,19 +189,12 @@ def test_invalid_sizes_of_batches(build):
     dataset = task.dataset("train")
     batches = task.get_batch_iterator(dataset, max_tokens=32).next_epoch_itr()
     assert sum(batch["nsentences"] for batch in batches) == len(dataset)
-    for sizes, message in (
-        ({"max_tokens": 31}, r"--max-tokens .* 31 is less than a block of 32 tokens"),
-        ({"max_sentences": 0}, r"--batch-size.* must be positive, not 0$"),
-        ({"max_sentences": 8, "num_workers": -1}, r"--num-workers must be non-negative, not -1$"),
+    for sizes, named in (
+        ({"max_tokens": 31}, "--max-tokens"),
+        ({"max_sentences": 0}, "--batch-size"),
+        ({"max_sentences": 8, "num_workers": -1}, "--num-workers"),
     ):
-        with pytest.raises(SystemExit, match=message):
-            task.get_batch_iterator(dataset, **sizes)
-
-
-@pytest.mark.parametrize("criterion", ["masked_lm", "cross_entropy"])
-def test_a_criterion_that_does_not_train_the_discriminator(build, criterion):
-    with pytest.raises(SystemExit, match=rf"--criterion {criterion} .* give one of electra, .*mlm_sent_kl"):
-        build("electra", "--criterion", criterion)
+        assert named in refused(task.get_batch_iterator, dataset, **sizes)
 
 
 def truncated(size: int):
@@ -211,45 +202,32 @@ def truncated(size: int):
 
 
 @pytest.mark.parametrize(
-    "name, damage, message",
+    "name, damage, named",
     [
-        ("train.idx", None, r"train.bin .*"),
-        *[("train.idx", truncated(size), r"train\.idx.*") for size in (0, 17, 60, -1)],
-        ("train.idx", lambda content: b"something else" * 10, r"train\.idx.*"),
-        ("train.bin", truncated(-1), r"train\.bin.*"),
-        ("dict.txt", None, r"dict.txt.*"),
+        ("train.idx", None, "train.bin"),
+        *[("train.idx", truncated(size), "train.idx") for size in (0, 17, 60, -1)],
+        ("train.idx", lambda content: b"something else" * 10, "train.idx"),
+        ("train.bin", truncated(-1), "train.bin"),
+        ("dict.txt", None, "dict.txt"),
+        ("dict.txt", lambda content: b"<mask> 1\n" + content, "dict.txt"),
     ],
 )
-def test_damaged_data(build, data_bin, tmp_path, name, damage, message):
+def test_damaged_data(build, data_bin, tmp_path, name, damage, named):
     task, _, _ = build("electra")
-    folder = tmp_path / "data-bin"
-    shutil.copytree(data_bin, folder)
+    folder = shutil.copytree(data_bin, tmp_path / "data-bin")
     content = (folder / name).read_bytes()
     (folder / name).unlink()
     if damage:
         (folder / name).write_bytes(damage(content))
     task.cfg.data = str(folder)
-    with pytest.raises(SystemExit, match=message + r"tn-fairseq data binarize"):
-        ElectraTask.setup_task(task.cfg).load_dataset("train")
+    assert named in refused(lambda: ElectraTask.setup_task(task.cfg).load_dataset("train"))
 
 
-@pytest.mark.parametrize(
-    "text, message", [([], r"train\.idx: not a"), ([[], []], r"train\.bin holds only empty lines")]
-)
-def test_an_empty_split(build, tmp_path, text, message):
+@pytest.mark.parametrize("text, named", [([], "train.idx"), ([[], []], "train.bin")])
+def test_an_empty_split(build, tmp_path, text, named):
     task, _, _ = build("electra")
     write_split(write_data_bin(tmp_path / "bin"), "train", task.source_dictionary, text)
     task.cfg.data = str(tmp_path / "bin")
     for mode in ("none", "complete", "complete_doc", "segments"):
         task.cfg.sample_break_mode = mode
-        with pytest.raises(SystemExit, match=message):
-            task.load_dataset("train")
-
-
-def test_a_dictionary_with_the_mask_before_other_symbols_is_refused(build, data_bin, tmp_path):
-    task, _, _ = build("electra")
-    folder = shutil.copytree(data_bin, tmp_path / "data-bin")
-    (folder / "dict.txt").write_text("<mask> 1\n" + (folder / "dict.txt").read_text())
-    task.cfg.data = str(folder)
-    with pytest.raises(SystemExit, match="dict.txt: <mask> must be the last symbol; binarize the text"):
-        ElectraTask.setup_task(task.cfg)
+        assert named in refused(task.load_dataset, "train")

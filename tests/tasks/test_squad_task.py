@@ -3,6 +3,7 @@ import torch
 from fairseq import tasks
 from fairseq.data import indexed_dataset
 from fairseq.logging import metrics
+from files import refused
 from helpers import FAMILIES
 from safetensors.torch import save_file
 
@@ -95,21 +96,13 @@ def test_the_order_depends_on_the_seed(build_squad):
     assert orders == {(0, 1), (1, 0)}
 
 
-def test_another_model_is_refused(build_squad):
-    with pytest.raises(SystemExit, match="--task squad needs one of our electra_\\* and bert_\\* models, not roberta"):
-        build_squad("roberta")
-
-
-def test_files_that_do_not_belong_together(build_squad, squad_bin):
+def test_what_does_not_fit_is_refused(build_squad, squad_bin):
+    assert "roberta" in refused(build_squad, "roberta")
     task, _, _ = build_squad()
-    with pytest.raises(SystemExit, match=r"no .*/test\.bin .* tn-fairseq data squad"):
-        task.load_dataset("test")
+    assert "test.bin" in refused(task.load_dataset, "test")
     save_file({"answer": torch.zeros(5, 2, dtype=torch.long)}, squad_bin / "train.safetensors")
-    with pytest.raises(SystemExit, match="holds 5 answers for 2 windows"):
-        task.load_dataset("train")
+    assert "5 answers" in refused(task.load_dataset, "train")
     (squad_bin / "train.safetensors").write_bytes(b"no tensors")
-    with pytest.raises(SystemExit, match=r"train\.safetensors: holds no answers"):
-        task.load_dataset("train")
+    assert "train.safetensors" in refused(task.load_dataset, "train")
     task.cfg.max_positions = 7
-    with pytest.raises(SystemExit, match="windows of 8 tokens, but --max-positions is 7"):
-        task.load_dataset("valid")
+    assert "--max-positions" in refused(task.load_dataset, "valid")
