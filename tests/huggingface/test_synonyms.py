@@ -1,5 +1,4 @@
 import os
-import re
 from pathlib import Path
 
 import huggingface_hub
@@ -15,7 +14,6 @@ from tokenizer_folders import sentencepiece_folder, with_real_data
 from tn_fairseq.commands.synonyms_build import main
 from tn_fairseq.commands.synonyms_show import main as show
 from tn_fairseq.core.dictionary import load_dictionary
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.core.synonym_table import load_synonym_table, save_synonym_table
 from tn_fairseq.huggingface import SynonymTable
 from tn_fairseq.huggingface.importing import import_model
@@ -142,8 +140,7 @@ def test_a_padded_table_has_more_rows(tokenizer):
     assert torch.equal(padded.synonyms[:size], table.synonyms) and (padded.synonyms[size:] == -1).all()
     assert torch.equal(padded.continues_word[:size], table.continues_word) and not padded.continues_word[size:].any()
     assert padded.synonyms.shape == (64, 2) and padded.continues_word.shape == (64,)
-    with pytest.raises(InputError, match=f"the model: has {size - 1} embeddings, but the tokenizer has {size} tokens"):
-        table.padded(size - 1)
+    assert f"{size - 1} embeddings" in refused(table.padded, size - 1)
 
 
 def test_options_are_those_of_the_command(tokenizer, vectors, tmp_path):
@@ -297,22 +294,30 @@ def refusal(tokenizer, path, **options):
     return refused(SynonymTable.from_file, tokenizer, path, **options)
 
 
-def test_tables_of_other_tokenizers_are_refused(tokenizer, tmp_path):
+def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, tmp_path):
+    ours = tmp_path / "ours"
     SynonymTable.from_wordnet(deberta(tmp_path)).save(tmp_path / "deberta")
-    message = refusal(tokenizer, tmp_path / "deberta")
-    assert message.startswith(f"{tmp_path / 'deberta'}: the table of another tokenizer") and "--tokenizer" in message
+    SynonymTable.from_wordnet(tokenizer).save(ours)
     path, dict_txt = write_table_of_data(tmp_path / "data", ["main", "chief", "primary"])
-    assert "another tokenizer, or of a dict.txt" in refusal(tokenizer, path)
-    SynonymTable.from_wordnet(tokenizer).save(tmp_path / "ours")
-    assert "the table of another dictionary" in refusal(tokenizer, tmp_path / "ours", dictionary=dict_txt)
-    path, dict_txt = write_table_of_data(tmp_path / "data", ["main", "chief", "principal"])
-    assert refusal(tokenizer, path, dictionary=dict_txt).startswith(f"{dict_txt}: 'principal' is not a token")
+    other, other_txt = write_table_of_data(tmp_path / "other", ["main", "chief", "principal"])
+    (tmp_path / "damaged").write_bytes(ours.read_bytes()[:-1])
+    for file, options, named in (
+        (tmp_path / "deberta", {}, "--tokenizer"),
+        (path, {}, "dict.txt"),
+        (ours, {"dictionary": dict_txt}, str(ours)),
+        (other, {"dictionary": other_txt}, f"{other_txt}: 'principal'"),
+        (tmp_path / "damaged", {}, str(tmp_path / "damaged")),
+        (tmp_path / "missing", {}, str(tmp_path / "missing")),
+        (tmp_path, {}, str(tmp_path)),
+        (ours, {"dictionary": tmp_path / "dict.txt"}, str(tmp_path / "dict.txt")),
+    ):
+        assert named in refusal(tokenizer, file, **options)
 
 
 def test_a_special_token_with_synonyms_is_refused(tokenizer, tmp_path):
     path, dict_txt = write_table_of_data(tmp_path / "data", WORDS)
     tokenizer.add_special_tokens({"additional_special_tokens": ["main"]})
-    assert "has synonyms of a special token" in refusal(tokenizer, path, dictionary=dict_txt)
+    assert "special token" in refusal(tokenizer, path, dictionary=dict_txt)
     dictionary = Dictionary.load(str(dict_txt))
     dictionary.add_symbol("madeupword0000")
     dictionary.save(str(dict_txt))
@@ -320,17 +325,7 @@ def test_a_special_token_with_synonyms_is_refused(tokenizer, tmp_path):
     table = torch.full((len(dictionary), 1), -1, dtype=torch.int32)
     table[dictionary.index("stay")] = dictionary.index("madeupword0000")
     save_synonym_table(path, table, dictionary, {})
-    assert "'madeupword0000' is not a token" in refusal(tokenizer, path, dictionary=dict_txt)
-
-
-def test_damaged_and_missing_files_are_refused(tokenizer, tmp_path):
-    path = tmp_path / "table.safetensors"
-    SynonymTable.from_wordnet(tokenizer).save(path)
-    path.write_bytes(path.read_bytes()[:-1])
-    assert refusal(tokenizer, path).startswith(f"{path}: truncated, or not a safetensors file")
-    assert "No such file" in refusal(tokenizer, tmp_path / "missing")
-    assert "is a folder" in refusal(tokenizer, tmp_path)
-    assert "No such file" in refusal(tokenizer, path, dictionary=tmp_path / "dict.txt")
+    assert "'madeupword0000'" in refusal(tokenizer, path, dictionary=dict_txt)
 
 
 @pytest.mark.parametrize(
@@ -353,17 +348,14 @@ def test_wrong_options_are_refused(tokenizer, source, options, named):
 
 
 def test_other_models_are_refused(tokenizer, tmp_path):
-    model = bert_model(len(tokenizer) - 1, {})
-    with pytest.raises(InputError, match=f"BertModel: has {len(tokenizer) - 1} embeddings, but the tokenizer has"):
-        SynonymTable.from_model(tokenizer, model)
-    model = bert_model(len(tokenizer), {})
+    size = len(tokenizer)
+    assert f"{size - 1} embeddings" in refused(SynonymTable.from_model, tokenizer, bert_model(size - 1, {}))
+    model = bert_model(size, {})
     with torch.no_grad():
         model.get_input_embeddings().weight[5] = torch.nan
-    with pytest.raises(InputError, match="BertModel: contains embeddings that are not finite"):
-        SynonymTable.from_model(tokenizer, model)
+    assert "BertModel" in refused(SynonymTable.from_model, tokenizer, model)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match=re.escape(f"{tmp_path}: no model that transformers can load (")):
-        SynonymTable.from_model(tokenizer, tmp_path)
+    assert str(tmp_path) in refused(SynonymTable.from_model, tokenizer, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["/missing/tokenizer", "missing-tokenizer", "empty", "damaged"])
