@@ -3,9 +3,9 @@
 
     python examples/pictures.py demo/false-negatives --output examples/pictures
 
-reads the output folder of ``tn-fairseq look analysis``, and writes cases.png and training.png, each smaller than
-300 KB. cases.png shows the head and the first cases of the page, without its table and its filters. Chromium and
-matplotlib must be installed.
+reads the output folder of ``tn-fairseq look analysis``, and writes cases.png, and training.png if it is about several
+numbers of updates, each smaller than 300 KB. cases.png shows the head and the first cases of the page, without its
+table and its filters. Chromium and matplotlib must be installed.
 """
 
 import argparse
@@ -15,14 +15,18 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import read_bytes, read_text, write_atomically
 from tn_fairseq.core.packages import require
-from tn_fairseq.tools.analysis.rates_report import PAGE, PLOTS
+from tn_fairseq.tools.look.analysis import CASE_PAGE, over_training
+from tn_fairseq.tools.results.plot import COLORS, DASHES, drawing
+from tn_fairseq.tools.results.report import TABLE
+from tn_fairseq.tools.results.table import read_table
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,13 +60,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise InputError(f"--cases {args.cases}: give 1 or more")
     logging.getLogger("PIL").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
     require("PIL", "a picture", "plot")
-    plot = opened(args.analysis / PLOTS[0])
-    write(photograph(args.analysis / PAGE, args.view, args.cases), args.output / "cases.png")
-    write(plot, args.output / "training.png")
+    cases = photograph(args.analysis / CASE_PAGE, args.view, args.cases)
+    rates = over_training(read_table(args.analysis / TABLE)[0])
+    write(cases, args.output / "cases.png")
+    if rates:
+        write(plotted(rates), args.output / "training.png")
 
 
 def photograph(page: Path, view: str, cases: int) -> "Image":
     """The head and the first cases of the page as a browser shows them."""
+    from PIL import Image
+
     # the policy allows no styles but the page's own
     text, policies = re.subn('<meta http-equiv="Content-Security-Policy"[^>]*>', "", read_text(page, REMEDY))
     if not policies or '<script type="application/json" id="data">' not in text:
@@ -73,7 +81,7 @@ def photograph(page: Path, view: str, cases: int) -> "Image":
     if browser is None:
         raise InputError("no browser found; install Chromium, for example with: apt install chromium")
     with tempfile.TemporaryDirectory() as folder:
-        copy, picture = Path(folder, PAGE), Path(folder, "page.png")
+        copy, picture = Path(folder, CASE_PAGE), Path(folder, "page.png")
         copy.write_text(text, encoding="utf-8")
         command = [
             *[browser, "--headless", f"--user-data-dir={folder}/profile", f"--screenshot={picture}"],
@@ -89,23 +97,26 @@ def photograph(page: Path, view: str, cases: int) -> "Image":
             reason = f"it did not end within {TIMEOUT} seconds"
         if not picture.exists():
             raise InputError(f"{browser} made no picture of {page}: {reason}")
-        image = opened(picture)
+        image = Image.open(io.BytesIO(read_bytes(picture, REMEDY))).convert("RGB")
     if contents(image)[3] > image.height - END * SCALE:
         raise InputError(f"{page}: too long for a picture; give a smaller number of --cases, or another --view")
     return image
 
 
-def opened(path: Path) -> "Image":
+def plotted(rates: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]) -> "Image":
+    """The lines of each rate over the updates, side by side."""
     from PIL import Image
 
-    content = read_bytes(path, REMEDY)
-    try:
-        image = Image.open(io.BytesIO(content)).convert("RGB")
-    except (OSError, SyntaxError, ValueError):  # as PIL reports damage
-        raise InputError(f"{path}: not a picture; {REMEDY}") from None
-    if contents(image) is None:
-        raise InputError(f"{path}: an empty picture; {REMEDY}")
-    return image
+    buffer = io.BytesIO()
+    with drawing((4 * len(rates), 3)) as figure:
+        for axis, (label, curves) in zip(figure.subplots(1, len(rates)), rates.items()):
+            for (name, (x, y)), color, dash in zip(curves.items(), cycle(COLORS), cycle(DASHES)):
+                axis.plot(x, y, color=color, linestyle=dash, marker="o", label=name)
+            axis.set(title=label, xlabel="updates")
+        if len(curves) > 1:
+            axis.legend()
+        figure.savefig(buffer, format="png")
+    return Image.open(buffer).convert("RGB")
 
 
 def contents(image: "Image") -> tuple[int, int, int, int] | None:

@@ -6,10 +6,11 @@ import pytest
 from files import refused
 from helpers import BROWSER, load_script, write_programs
 
-from tn_fairseq.tools.analysis.case_page import Case, Synonym, case_page
+from tn_fairseq.tools.look.case_page import Case, Synonym, case_page
+from tn_fairseq.tools.results.table import table_of, write_table
 
 pytest.importorskip("matplotlib")
-from PIL import Image, ImageChops, ImageDraw  # noqa: E402  comes with matplotlib
+from PIL import Image, ImageChops  # noqa: E402  comes with matplotlib
 
 pictures = load_script("examples/pictures.py")
 PAPER, GOLD, SYNONYM = (0xF6, 0xF4, 0xEE), (0xFB, 0xE5, 0xB0), (0xDF, 0xE2, 0xFF)
@@ -25,14 +26,18 @@ def case(gold: str, words: int = 1, corrected: bool = True) -> Case:
 
 @pytest.fixture
 def analysis(tmp_path):
-    """A folder as the analysis writes it: a page of four cases, one of them a near miss, and a plot."""
+    """A folder as the analysis writes it: a page of four cases, one a near miss, and rates of four checkpoints."""
     folder = tmp_path / "false negatives"
     folder.mkdir()
     cases = [case("primary"), case("first"), case("principal"), case("capital", corrected=False)]
     (folder / "cases.html").write_text(case_page("checkpoint.pt", 2500, "valid", [], cases), encoding="utf-8")
-    plot = Image.new("RGB", (400, 300), "white")
-    ImageDraw.Draw(plot).rectangle((100, 150, 199, 199), "navy")
-    plot.save(folder / "training.png")
+    rates = [
+        {"arm": f"{run}/{updates}.pt", "checkpoint": str(updates), "measure": measure, "value": updates / 50}
+        for run in ("plain", "corrected")
+        for updates in (1000, 2500)
+        for measure in ("accuracy", "prediction_rate")
+    ]
+    write_table(table_of(rates), folder / "results.parquet")
     return folder
 
 
@@ -68,7 +73,8 @@ def test_the_pictures_show_the_first_cases_and_have_narrow_margins(analysis, cap
     assert near(two.getpixel((0, 0)), PAPER)
     colors = [color for _, color in two.getcolors(256)]
     assert all(any(near(color, one) for color in colors) for one in (GOLD, SYNONYM))
-    assert opened(analysis, "training.png").size == (100 + 2 * MARGIN, 50 + 2 * MARGIN)
+    rates = opened(analysis, "training.png")
+    assert rates.width > 2 * rates.height and len(rates.getcolors(256)) > 10
     assert f"cases.png: {two.width} x {two.height}, " in capsys.readouterr().out
 
     run(analysis, "--view", "show=near")  # the only near miss
@@ -84,13 +90,23 @@ def test_a_page_longer_than_the_picture_is_refused(analysis):
     assert not (analysis.parent / "pictures").exists()
 
 
-@pytest.mark.parametrize("name", ["cases.html", "training.png"])
-def test_foreign_and_missing_files_get_one_line(analysis, name):
+@pytest.mark.parametrize("name", ["cases.html", "results.parquet"])
+def test_foreign_and_missing_files_get_one_line(analysis, name, monkeypatch):
+    if name != "cases.html":
+        monkeypatch.setattr(pictures, "photograph", lambda *_: Image.new("RGB", (9, 9)))
     (analysis / name).write_text("<html><head></head></html>")
-    assert f"{name}: not a p" in error(analysis)
+    assert f"{name}: not a " in error(analysis)
     (analysis / name).unlink()
-    line = error(analysis)
-    assert f"{name}: No such file" in line and "give the output folder of tn-fairseq look analysis" in line
+    assert name in error(analysis)
+
+
+def test_rates_at_one_number_of_updates_are_not_drawn(analysis, monkeypatch):
+    monkeypatch.setattr(pictures, "photograph", lambda *_: Image.effect_noise((9, 9), 100).convert("RGB"))
+    write_table(
+        table_of([{"arm": "plain/last.pt", "checkpoint": "9", "measure": "accuracy"}]), analysis / "results.parquet"
+    )
+    run(analysis)
+    assert [path.name for path in (analysis.parent / "pictures").iterdir()] == ["cases.png"]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +123,6 @@ def test_pictures_that_are_too_large_or_cannot_be_written_get_one_line(analysis,
     assert "--cases 0: give 1 or more" in error(analysis, "--cases", "0")
     monkeypatch.setattr(pictures, "photograph", lambda *_: Image.effect_noise((1000, 1000), 100).convert("RGB"))
     assert "cases.png: larger than 300 KB" in error(analysis)
-    monkeypatch.setattr(pictures, "photograph", lambda *_: Image.open(analysis / "training.png"))
+    monkeypatch.setattr(pictures, "photograph", lambda *_: Image.effect_noise((9, 9), 100).convert("RGB"))
     (analysis.parent / "pictures").write_text("a file")
     assert "cases.png: cannot be written" in error(analysis)
