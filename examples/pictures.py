@@ -3,9 +3,9 @@
 
     python examples/pictures.py demo/false-negatives --output examples/pictures
 
-reads the output folder of ``tn-fairseq look analysis``, and writes cases.png, and training.png if it is about several
-numbers of updates, each smaller than 300 KB. cases.png shows the head and the first cases of the page, without its
-table and its filters. Chromium and matplotlib must be installed.
+reads the output folder of ``tn-fairseq look analysis``, and writes cases.png and, if there are checkpoints of several
+updates, training.png, each smaller than 300 KB. cases.png shows the head and the first cases of the page, without its
+table and its filters. Chromium must be installed.
 """
 
 import argparse
@@ -15,16 +15,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from itertools import cycle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import read_bytes, read_text, write_atomically
-from tn_fairseq.core.packages import require
 from tn_fairseq.tools.look.analysis import CASE_PAGE, over_training
-from tn_fairseq.tools.results.plot import COLORS, DASHES, drawing
+from tn_fairseq.tools.results import plot
 from tn_fairseq.tools.results.report import TABLE
 from tn_fairseq.tools.results.table import read_table
 
@@ -59,18 +57,27 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.cases < 1:
         raise InputError(f"--cases {args.cases}: give 1 or more")
     logging.getLogger("PIL").setLevel(logging.WARNING)  # fairseq enables debug messages of all packages
-    require("PIL", "a picture", "plot")
-    cases = photograph(args.analysis / CASE_PAGE, args.view, args.cases)
-    rates = over_training(read_table(args.analysis / TABLE)[0])
-    write(cases, args.output / "cases.png")
-    if rates:
-        write(plotted(rates), args.output / "training.png")
+    drawn = training(args.analysis / TABLE)
+    write(photograph(args.analysis / CASE_PAGE, args.view, args.cases), args.output / "cases.png")
+    if drawn is not None:
+        write(drawn, args.output / "training.png")
+
+
+def training(table: Path) -> "Image | None":
+    """The rates over training; None if all checkpoints have the same number of updates."""
+    curves = over_training(read_table(table)[0])
+    if not curves:
+        return None
+    with plot.drawing((2 * plot.WIDTH, 3.2)) as figure, tempfile.TemporaryDirectory() as folder:
+        for axis, (label, lines) in zip(figure.subplots(1, len(curves)), curves.items()):
+            plot.draw_lines(axis, lines, list(lines), label, points=True)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        plot.save(figure, Path(folder, "training.png"))
+        return opened(Path(folder, "training.png"))
 
 
 def photograph(page: Path, view: str, cases: int) -> "Image":
     """The head and the first cases of the page as a browser shows them."""
-    from PIL import Image
-
     # the policy allows no styles but the page's own
     text, policies = re.subn('<meta http-equiv="Content-Security-Policy"[^>]*>', "", read_text(page, REMEDY))
     if not policies or '<script type="application/json" id="data">' not in text:
@@ -97,26 +104,23 @@ def photograph(page: Path, view: str, cases: int) -> "Image":
             reason = f"it did not end within {TIMEOUT} seconds"
         if not picture.exists():
             raise InputError(f"{browser} made no picture of {page}: {reason}")
-        image = Image.open(io.BytesIO(read_bytes(picture, REMEDY))).convert("RGB")
+        image = opened(picture)
     if contents(image)[3] > image.height - END * SCALE:
         raise InputError(f"{page}: too long for a picture; give a smaller number of --cases, or another --view")
     return image
 
 
-def plotted(rates: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]) -> "Image":
-    """The lines of each rate over the updates, side by side."""
+def opened(path: Path) -> "Image":
     from PIL import Image
 
-    buffer = io.BytesIO()
-    with drawing((4 * len(rates), 3)) as figure:
-        for axis, (label, curves) in zip(figure.subplots(1, len(rates)), rates.items()):
-            for (name, (x, y)), color, dash in zip(curves.items(), cycle(COLORS), cycle(DASHES)):
-                axis.plot(x, y, color=color, linestyle=dash, marker="o", label=name)
-            axis.set(title=label, xlabel="updates")
-        if len(curves) > 1:
-            axis.legend()
-        figure.savefig(buffer, format="png")
-    return Image.open(buffer).convert("RGB")
+    content = read_bytes(path, REMEDY)
+    try:
+        image = Image.open(io.BytesIO(content)).convert("RGB")
+    except (OSError, SyntaxError, ValueError):  # as PIL reports damage
+        raise InputError(f"{path}: not a picture; {REMEDY}") from None
+    if contents(image) is None:
+        raise InputError(f"{path}: an empty picture; {REMEDY}")
+    return image
 
 
 def contents(image: "Image") -> tuple[int, int, int, int] | None:

@@ -2,14 +2,18 @@
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 
 from helpers import WORDS, save_random_model
 
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.tools.evaluation import squad
-from tn_fairseq.tools.evaluation.finetuning import SETTINGS, FineTuningOptions, Pretrained, Run
+from tn_fairseq.tools import jobs
+from tn_fairseq.tools.evaluate.finetuning import CHECKPOINT, Pretrained, fine_tuning_jobs
+from tn_fairseq.tools.evaluate.options import FineTuningOptions
+from tn_fairseq.tools.evaluate.squad import SQUAD, score_squad
 from tn_fairseq.tools.formats.squad import SquadExample, squad_json
+from tn_fairseq.tools.jobs import Job
 
 
 def random_questions(count: int, seed: int) -> list[SquadExample]:
@@ -25,15 +29,19 @@ def random_questions(count: int, seed: int) -> list[SquadExample]:
     return found
 
 
-def write_run(output: Path, data: Path, name: str, seed: int = 1) -> Run:
+def write_run(output: Path, data: Path, name: str, seed: int = 1) -> Job:
     """Write a finished run with its checkpoint, and the scores and predictions of the data's splits."""
-    options = FineTuningOptions(["model.pt"], data, output, seeds=[seed], max_update=8)
+    options = FineTuningOptions(
+        checkpoints=[], data=data, output=output, seeds=[seed], max_update=8, keep_checkpoints=True
+    )
     model = Pretrained(name, Path(f"{name}.pt"), name, ("--arch", "bert_tiny"), 2, 128)
-    (run,) = squad.squad_runs(options, [model])
-    save_random_model(run.checkpoint, training_config(run.flags), random.Random(f"{name} {seed}").randrange(1 << 30))
-    run.write(SETTINGS, {"checkpoint": model.digest, "flags": run.flags})
-    run.finish(squad.score(run), keep_checkpoints=True)
-    return run
+    flags, score = ["--task", "squad", "--criterion", "squad"], partial(score_squad, data)
+    (job,) = fine_tuning_jobs(options, [model], SQUAD, data, flags, 64, 2, score)
+    weights = random.Random(f"{name} {seed}").randrange(1 << 30)
+    save_random_model(job.output.parent / CHECKPOINT, training_config(job.run[1:]), weights)
+    job.marker.write_text(json.dumps({"state": "ran", "fingerprint": job.fingerprint, "seconds": 0}))
+    assert jobs.run([job], output) == []
+    return job
 
 
 def write_squad(path: Path, examples: list[SquadExample], **more: object) -> Path:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.core.dictionary import MASK
 from tn_fairseq.models.loading import Loaded
-from tn_fairseq.tools.evaluation.lexical.scoring import Place
+from tn_fairseq.tools.evaluate.lexical.scoring import Place
 
 # context, target and the judgments of each substitute: how many of ten judges accept it
 Sentence = tuple[str, str, Mapping[str, int]]

@@ -31,9 +31,9 @@ from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands.data_binarize import JOIN
 from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.synonyms.lists import SynonymList
-from tn_fairseq.tools.analysis.rates_report import FILES
-from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES as LEXICAL_FILES
-from tn_fairseq.tools.evaluation.robustness.robustness_report import FILES as ROBUSTNESS_FILES
+from tn_fairseq.tools.look.analysis import FILES
+from tn_fairseq.tools.results.report import FILES as REPORT_FILES
+from tn_fairseq.tools.results.table import read_table
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
@@ -461,10 +461,10 @@ def test_use_the_small_model(monkeypatch, capsys):
 def test_see_the_false_negatives(corpus, trained):
     page = "docs/false-negatives.md"
     plain, with_teacher = commands(page)
-    assert "from the paper (not ours)" in run_all([plain], corpus).stdout
+    assert "wrong predictions that are synonyms, synonyms (%)" in run_all([plain], corpus).stdout
     (corpus / "good.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
-    assert "teacher: finds " in run_all([with_teacher], corpus).stdout
-    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|png|svg|html))`", PAGES[page]))
+    assert "10% likely to the teacher" in run_all([with_teacher], corpus).stdout
+    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|html|parquet))`", PAGES[page]))
     assert set(FILES) == named
     assert all((corpus / "false-negatives" / name).exists() for name in FILES)
 
@@ -490,20 +490,15 @@ def test_glue_and_squad(corpus, trained):
     scoring, robustness = commands_in(page)[:-1], commands_in(section(page, "Robustness"))
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
-    table = (corpus / "scores" / "glue.txt").read_text()
-    assert "from the baseline, plain" in table and "from the paper (not ours)" in table
-    assert "corrected" in (corpus / "scores" / "squad.txt").read_text()
+    assert all((corpus / "scores" / name).exists() for name in REPORT_FILES)
 
     for name in ("swap.json", "distractors.json"):
         attacked = (corpus / "dev-v1.1.json").read_text().replace("leads to", "goes to")
         (corpus / name).write_text(attacked)
     run_all(robustness, corpus)
-    table = (corpus / "robust" / "robustness.txt").read_text()
-    assert "from the baseline, plain" in table and "from the paper (not ours)" in table
-    assert "SQuAD under distractors: EM drop (%)" in table
-    named = set(re.findall(r"`(robustness\.(?:csv|json|png|svg|txt))`", page))
-    assert {path.name for path in (corpus / "robust").iterdir()} == {*ROBUSTNESS_FILES, "predictions"}
-    assert set(ROBUSTNESS_FILES) == named
+    assert {path.name for path in (corpus / "robust").iterdir()} == {*REPORT_FILES, "predictions"}
+    table, _ = read_table(corpus / "robust" / "results.parquet")
+    assert set(table["part"]) == {"swap", "distractors"}
 
 
 def test_add_distractors(tmp_path):
@@ -534,9 +529,8 @@ def test_substitutes_similar_words_and_minimal_pairs(corpus, trained):
     write_blimp(corpus / "BLiMP.zip", {"article": [("The dog stay in the city.", "The dog stay in the the.")]})
     copy_as_corrected(corpus)
     run = run_all(commands_in(page), corpus)
-    assert "from the baseline, plain" in run.stdout and "SimLex-999" in run.stdout and "RTD AUC (%)" in run.stdout
-    named = set(re.findall(r"`((?:lexical|synonym_tables)\.(?:csv|json|png|svg|txt))`", page))
-    assert {path.name for path in (corpus / "lexical").iterdir()} == set(LEXICAL_FILES) == named
+    assert "The baseline is plain." in run.stdout and "SimLex-999" in run.stdout and "(RTD AUC) (%)" in run.stdout
+    assert {path.name for path in (corpus / "lexical").iterdir()} == set(REPORT_FILES)
 
 
 def test_no_command_is_left_untried():

@@ -117,7 +117,7 @@ def test_a_command_is_a_function_of_its_options(capsys):
         main(["--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "--workers N processes, 100% of them (default: 3)" in text and "text: --kind {wordpiece," in text
-    assert "--tokenizer DIR" in text and "--split [SPLIT]" in text and 'After "--": flags' in text
+    assert "--tokenizer DIR" in text and "--split [SPLIT]" in text and 'after "--": flags' in text
 
 
 def test_errors_in_python_name_the_argument():

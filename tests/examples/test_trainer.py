@@ -1,6 +1,5 @@
 """The guide to training with transformers: its commands and its Python, on a little text."""
 
-import json
 import re
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from helpers import PLUGIN, commands_of, load_script
 from tn_fairseq.__main__ import main
 from tn_fairseq.huggingface.synonyms import SynonymTable
 from tn_fairseq.huggingface.trainer import TrueNegativeTrainer
+from tn_fairseq.tools.results.table import read_table
 
 transformers = pytest.importorskip("transformers")
 ROOT = PLUGIN.parent
@@ -48,8 +48,8 @@ def test_the_example_compares_two_runs(corpus, monkeypatch, capsys):
     assert Path("synonyms.safetensors").exists()
     assert analyze[:3] == ["tn-fairseq", "look", "analysis"]
     main([*analyze[1:], "--mask-seeds", "1"])
-    rates = json.loads(Path("false-negatives/false_negatives.json").read_text())
-    assert [row["checkpoint"] for row in rates] == ["trained/plain", "trained/corrected"]
+    table, _ = read_table(Path("false-negatives/results.parquet"))
+    assert list(table["arm"].unique())[:2] == ["trained/plain", "trained/corrected"]
 
 
 def test_the_example_shows_the_most_likely_synonym_of_each_word(corpus, tmp_path):

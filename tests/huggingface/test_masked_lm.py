@@ -15,8 +15,9 @@ from tn_fairseq.huggingface.masked_lm import UNLIMITED, find_folders, load_folde
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models.loading import Checkpoint, load
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings
-from tn_fairseq.tools.analysis.predictions import batches_of, load_split, masked_batches, predict
-from tn_fairseq.tools.analysis.rates import TEACHER
+from tn_fairseq.tools.look.counting import OF_TEACHER
+from tn_fairseq.tools.look.predictions import batches_of, load_split, masked_batches, predict
+from tn_fairseq.tools.results.table import read_table
 
 
 def predictions(loaded, data_bin):
@@ -53,8 +54,9 @@ def test_a_folder_is_the_same_teacher_as_the_imported_checkpoint(released, wordp
     for teacher in (tmp_path / "bert.pt", released / "bert"):
         words = [wordpiece_bin, "--path", tmp_path / "bert.pt", "--synonym-table", table, "--mask-seeds", 1]
         analysis([str(word) for word in (*words, "--teacher", teacher, "--output", tmp_path / "report")])
-        rows += json.loads((tmp_path / "report" / "false_negatives.json").read_text())
-    for rate in TEACHER:
+        table, _ = read_table(tmp_path / "report" / "results.parquet")
+        rows.append(table.groupby("measure")["value"].mean())
+    for rate in OF_TEACHER:
         assert rows[0][rate] == pytest.approx(rows[1][rate], rel=1e-3)
     assert rows[0]["teacher_as_likely_rate"] == 100
     assert "BertModel" in refused(

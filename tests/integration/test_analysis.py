@@ -8,18 +8,23 @@ from collections import Counter
 from statistics import fmean
 
 import nltk
+import pandas as pd
 import pytest
 import torch
 from files import refused
 from helpers import FAMILIES, WORDS, save_random_model, synonyms_of, train_here, write_data_bin
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
+from tn_fairseq.commands.arguments import parse_options
 from tn_fairseq.commands.look_analysis import main
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.models.loading import Checkpoint, load
-from tn_fairseq.tools.analysis.cases import SAME_PAIR
-from tn_fairseq.tools.analysis.predictions import batches_of, load_split
-from tn_fairseq.tools.analysis.rates import TEACHER
+from tn_fairseq.tools.look.analysis import FILES, analyze_rows
+from tn_fairseq.tools.look.cases import SAME_PAIR
+from tn_fairseq.tools.look.counting import OF_TEACHER
+from tn_fairseq.tools.look.options import AnalysisOptions
+from tn_fairseq.tools.look.predictions import batches_of, load_split
+from tn_fairseq.tools.results.table import read_table
 
 # the tests share training runs
 pytestmark = pytest.mark.xdist_group("analysis")
@@ -28,6 +33,12 @@ RATES = {
     "prediction_rate": "valid_false_negative_rate",
     "sequence_rate": "valid_false_negative_sequences",
 }
+
+
+def values_of(report) -> tuple[dict, pd.DataFrame]:
+    """The mean over the maskings by arm, measure and part, and the table."""
+    table, _ = read_table(report / "results.parquet")
+    return table.groupby(["arm", "measure", "part"])["value"].mean().to_dict(), table
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -50,41 +61,40 @@ def test_the_rates_match_those_logged_by_validation(trained, data_bin, synonym_t
     words = [data_bin, "--path", checkpoints / "checkpoint*.pt", "--synonym-table", synonym_table, empty_table]
     is_electra = checkpoints.name.startswith("electra")
     detects = ["--detection"] if is_electra else []
-    main([str(word) for word in (*words, "--output", output, "--mask-seeds", 1, "--paper", *detects)])
+    main([str(word) for word in (*words, "--output", output, "--mask-seeds", 1, *detects)])
     printed = capsys.readouterr().out
-    rows = json.loads((output / "false_negatives.json").read_text())
-    assert [(row["updates"], row["table"]) for row in rows] == [
-        (updates, table) for updates in (2, 4, 6) for table in ("synonyms", "empty")
-    ]
-    for row in rows[::2]:
+    found, table = values_of(output)
+    assert {path.name for path in output.iterdir()} == set(FILES)
+    assert list(table["checkpoint"].unique()) == ["2", "4", "6", ""]  # the last are the tables
+    rest = table[table["arm"].str.startswith(str(checkpoints))]
+    arms = dict(zip(rest["checkpoint"], rest["arm"]))
+    for updates, arm in arms.items():
         for rate, name in RATES.items():
-            assert round(row[rate], 3) == float(logged[row["updates"]][name]), (rate, row)
-        assert row["prediction_rate_low"] is None
-    assert all(row["corrected"] == 0 and row["accuracy"] == other["accuracy"] for other, row in zip(*[iter(rows)] * 2))
-    assert any(row["corrected"] for row in rows)
-    for row in rows[1::2] if is_electra else ():  # training calls synonyms replaced, too
-        for rate in ("recall", "precision"):
-            assert round(row[f"detection_{rate}"], 3) == float(logged[row["updates"]][f"valid_rtd_{rate}"])
+            part = "" if rate == "accuracy" else "synonyms"
+            assert round(found[arm, rate, part], 3) == float(logged[int(updates)][name]), (rate, arm)
+        assert found[arm, "corrected", "empty"] == 0 and (arm, "accuracy", "empty") not in found
+        for rate in ("recall", "precision") if is_electra else ():  # training calls synonyms replaced, too
+            assert round(found[arm, f"detection_{rate}", "empty"], 3) == float(
+                logged[int(updates)][f"valid_rtd_{rate}"]
+            )
+    corrected = found[arms["6"], "corrected", "synonyms"]
+    assert any(found[arm, "corrected", "synonyms"] for arm in arms.values())
+    comparisons = pd.read_csv(output / "comparisons.csv")
+    assert comparisons["low"].isna().all() and arms["6"] in set(comparisons["arm"])
 
-    with open(output / "false_negatives.csv", newline="") as file:
-        read = list(csv.DictReader(file))
-    assert [(int(row["corrected"]), row["table"]) for row in read] == [(row["corrected"], row["table"]) for row in rows]
     cases = json.loads((output / "cases.json").read_text())
-    last = rows[-2]
-    assert sum(case["corrected"] for case in cases) == min(last["corrected"], 200) and cases
+    assert sum(case["corrected"] for case in cases) == min(corrected, 200) and cases
     for case in cases:
         assert case["gold"] != case["prediction"] and case["table"] == "synonyms"
         assert (case["prediction"] in case["synonyms"]) == case["corrected"]
         assert [text.strip() for text, kind in case["context"] if kind == 2] == [case["gold"]]
     with open(output / "pairs.csv", newline="") as file:
         pairs = list(csv.DictReader(file))
-    assert sum(int(pair["count"]) for pair in pairs if pair["list"] == "corrected") == last["corrected"]
+    assert sum(int(pair["count"]) for pair in pairs if pair["list"] == "corrected") == corrected
     with open(output / "sources.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 3
-    for name in ("cases.html", "training.png", "training.svg"):
-        assert (output / name).stat().st_size > 1000 and name in printed
-    assert "from the paper (not ours)" in printed and "1.41" in printed
-    assert not [path for path in output.iterdir() if path.name.startswith(".")]
+    assert all(f"{output / name}" in printed for name in FILES) and "<svg" in (output / "index.html").read_text()
+    assert max(map(len, printed.split(f"  {output}")[0].splitlines())) <= 120
 
 
 @pytest.mark.parametrize("trained", ["electra", "bert"], indirect=True)
@@ -121,10 +131,13 @@ def test_the_counts_of_a_teacher_are_those_of_a_loop_over_positions(trained, dat
         as_likely = [prediction >= gold for gold, prediction in wrong]
         likely = [prediction >= 0.1 for prediction in of_predictions]
         rates.append([100 * fmean(values) for values in (as_likely, likely, of_predictions, of_golds)])
-    (row,) = json.loads((tmp_path / "judged" / "false_negatives.json").read_text())
-    assert [row[rate] for rate in TEACHER] == pytest.approx([fmean(values) for values in zip(*rates)], rel=1e-4)
-    assert all(row[f"{rate}_low"] <= row[rate] <= row[f"{rate}_high"] for rate in TEACHER)
-    assert 0 < row["teacher_as_likely_rate"] < 100
+    found, table = values_of(tmp_path / "judged")
+    arm = str(student)
+    of_teacher = [found[arm, rate, ""] for rate in OF_TEACHER]
+    assert of_teacher == pytest.approx([fmean(values) for values in zip(*rates)], rel=1e-4)
+    assert 0 < of_teacher[0] < 100
+    comparisons = pd.read_csv(tmp_path / "judged" / "comparisons.csv").set_index("measure").loc[list(OF_TEACHER)]
+    assert (comparisons["low"] <= comparisons["value"]).all() and (comparisons["value"] <= comparisons["high"]).all()
 
     # the cases, and nothing else changes
     cases = json.loads((tmp_path / "judged" / "cases.json").read_text())
@@ -138,18 +151,22 @@ def test_the_counts_of_a_teacher_are_those_of_a_loop_over_positions(trained, dat
     for case in of_teacher:
         assert (case["prediction"] in synonyms_of(case["gold"])) == (case["synonym_in"] == ["synonyms"])
     assert [case for case in cases if "teacher" not in case] == json.loads((tmp_path / "plain/cases.json").read_text())
-    (plain,) = json.loads((tmp_path / "plain" / "false_negatives.json").read_text())
-    row["by_mask_seed"] = {key: rates for key, rates in row["by_mask_seed"].items() if not key.startswith("teacher")}
-    assert plain == {key: value for key, value in row.items() if not key.startswith("teacher")}
+    _, plain = values_of(tmp_path / "plain")
+    rest = table[~table["measure"].isin(OF_TEACHER)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(plain, rest)
+    words = [str(word) for word in (*words, "--output", tmp_path / "none", *flags)]
+    rows = analyze_rows(parse_options(AnalysisOptions, "look analysis", None, words))
+    pd.testing.assert_frame_equal(rows, table[table["arm"] == arm].reset_index(drop=True))
+    assert not (tmp_path / "none").exists()
 
 
-def test_a_model_finds_its_own_predictions_likely(trained, data_bin, synonym_table, tmp_path, capsys):
+def test_a_model_finds_its_own_predictions_likely(trained, data_bin, synonym_table, tmp_path):
     checkpoint = trained[0] / "checkpoint_last.pt"
     words = [data_bin, "--path", checkpoint, "--synonym-table", synonym_table, "--teacher", checkpoint]
     main([str(word) for word in (*words, "--mask-seeds", 1, "--output", tmp_path / "report")])
-    assert "teacher: finds 100.00% of mismatches as likely as the gold token" in capsys.readouterr().out
-    (row,) = json.loads((tmp_path / "report" / "false_negatives.json").read_text())
-    assert row["teacher_as_likely_rate"] == 100 and row["teacher_probability"] > row["teacher_gold_probability"] > 0
+    found, _ = values_of(tmp_path / "report")
+    as_likely, _, of_predictions, of_golds = (found[str(checkpoint), rate, ""] for rate in OF_TEACHER)
+    assert as_likely == 100 and of_predictions > of_golds > 0
     for case in json.loads((tmp_path / "report" / "cases.json").read_text()):
         if "teacher" in case:
             for symbol in ("gold", "prediction"):

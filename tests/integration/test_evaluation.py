@@ -8,7 +8,10 @@ import pytest
 from helpers import PLUGIN, WORDS, run_command, train_here, write_squad, write_tsv
 
 from tn_fairseq.__main__ import main
-from tn_fairseq.tools.reporting.comparison import read_report
+from tn_fairseq.tools.evaluate.finetuning import CHECKPOINT, MARKER, RESULTS
+from tn_fairseq.tools.results.compare import compare
+from tn_fairseq.tools.results.report import FILES, TABLE
+from tn_fairseq.tools.results.table import read_table
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "good", "bad"]
 pytestmark = pytest.mark.xdist_group("evaluation")  # the tests share training runs
@@ -75,46 +78,45 @@ def checkpoints(world):
 def glue(world, checkpoints):
     """Two checkpoints on two tasks, compared with a baseline."""
     words = ["glue", *checkpoints, "--data", world / "glue-bin", "--seeds", "1", *SHORT]
-    run = evaluation(*words, "--baseline", "bert", "--paper", "--output", world / "scores")
+    run = evaluation(*words, "--baseline", "bert", "--output", world / "scores")
     assert run.code == 0, run.output
     return run
 
 
+def score_of(folder, measure):
+    """The score in the folder of a run."""
+    table, _ = read_table(folder / RESULTS)
+    return table.set_index("measure")["value"][measure]
+
+
 def test_glue_fine_tunes_scores_and_compares(world, glue):
-    run = glue
-    assert "SST-2" in run.stdout and "STS-B" in run.stdout and "electra" in run.stdout and "paper" in run.stdout
-    text = (world / "scores" / "glue.txt").read_text()
-    assert run.stdout.startswith(text) and max(map(len, text.splitlines())) <= 120
-    listed = [line.split()[0] for line in run.stdout.removeprefix(text).splitlines() if line]
-    assert listed == [str(world / "scores" / f"glue.{suffix}") for suffix in ("csv", "json", "png", "svg", "txt")]
-    rows = read_report(world / "scores" / "glue.json", "")
-    assert [(row.data, row.measure, row.name) for row in rows] == [
-        (data, measure, name)
-        for data, measure in (("SST-2", "accuracy"), ("STS-B", "spearman"), ("SST-2, STS-B", "average"))
-        for name in ("electra", "bert")
-    ]
-    for electra, bert in zip(rows[::2], rows[1::2]):
-        assert electra.difference == pytest.approx(electra.value - bert.value) and electra.baseline == "bert"
-    lines = [line for line in run.stderr.splitlines() if line.startswith("[")]
+    text, listed = glue.stdout.split(f"  {world / 'scores'}", 1)
+    assert max(map(len, text.splitlines())) <= 120
+    assert all(title in text for title in ("SST-2 (%)", "STS-B (%)", "average of SST-2, STS-B (%)", "\n  electra "))
+    assert all(name in listed for name in FILES) and all((world / "scores" / name).exists() for name in FILES)
+    table, about = read_table(world / "scores" / TABLE)
+    measures = {"SST-2", "STS-B", "STS-B pearson", "average"}
+    assert set(map(tuple, table[["arm", "seed", "data", "measure"]].to_numpy())) == {
+        (arm, 1, "glue", measure) for arm in ("electra", "bert") for measure in measures
+    }
+    assert len(about) == 4 and about["electra SST-2 seed 1"]["--max-update"] == "12"
+    for _, rows in compare(table, "bert", "welch").groupby(["measure", "part"]):
+        electra, bert = (rows[rows["arm"] == arm].iloc[0] for arm in ("electra", "bert"))
+        assert electra["difference"] == pytest.approx(electra["value"] - bert["value"])
+    lines = [line for line in glue.stderr.splitlines() if line.startswith("[")]
     assert [line.split()[0] for line in lines] == [f"[{number}/4]" for number in range(1, 5)]
-    assert lines[0].startswith("[1/4] electra SST-2 seed 1: accuracy ")
-    warned = [line.partition(": ") for line in run.stderr.splitlines() if "pre-training reached" in line]
-    assert [folder for folder, _, _ in warned] == [str(world / "scores/bert/STS-B/seed1")]
+    assert lines[0].startswith("[1/4] electra SST-2 seed 1: ")
+    warned = [line.partition(": ") for line in glue.stderr.splitlines() if "pre-training reached" in line]
+    assert [name for name, _, _ in warned] == ["bert STS-B seed 1"]
     assert all(warning.startswith("fine-tuning on sequences of more than 16 tokens") for _, _, warning in warned)
-    results = json.loads((world / "scores" / "glue.json").read_text())["runs"]
-    assert [(result["checkpoint"], result["task"], result["seed"]) for result in results] == [
-        (checkpoint, task, 1) for task in ("SST-2", "STS-B") for checkpoint in ("electra", "bert")
-    ]
-    for result in results:
-        assert set(result["valid"]) == ({"accuracy"} if result["task"] == "SST-2" else {"spearman", "pearson"})
-        folder = world / "scores" / result["checkpoint"] / result["task"] / f"seed{result['seed']}"
-        kept = {path.name for path in folder.iterdir()}
-        assert kept == {"result.json", "settings.json", "train.log", "valid.tsv", f"{result['task']}.tsv"}
+    for checkpoint, task in ((checkpoint, task) for checkpoint in ("electra", "bert") for task in ("SST-2", "STS-B")):
+        folder = world / "scores" / checkpoint / task / "seed1"
+        assert {path.name for path in folder.iterdir()} == {RESULTS, MARKER, "train.log", "valid.tsv", f"{task}.tsv"}
         assert "'save_interval_updates': 500" in (folder / "train.log").read_text()
-        predicted = (folder / f"{result['task']}.tsv").read_text().splitlines()
+        predicted = (folder / f"{task}.tsv").read_text().splitlines()
         assert predicted[0] == "index\tprediction" and len(predicted) == 1 + 8
         values = [line.split("\t")[1] for line in predicted[1:]]
-        assert all(v in "01" if result["task"] == "SST-2" else 0 <= float(v) <= 5 for v in values)
+        assert all(v in "01" if task == "SST-2" else 0 <= float(v) <= 5 for v in values)
 
 
 def test_the_score_matches_the_written_predictions(world, glue):
@@ -122,38 +124,39 @@ def test_the_score_matches_the_written_predictions(world, glue):
     folder = world / "scores/electra/SST-2/seed1"
     predicted = [line.split("\t")[1] for line in (folder / "valid.tsv").read_text().splitlines()[1:]]
     accuracy = 100 * sum(a == b for a, b in zip(gold, predicted, strict=True)) / len(gold)
-    assert json.loads((folder / "result.json").read_text())["valid"]["accuracy"] == pytest.approx(accuracy)
+    assert score_of(folder, "SST-2") == pytest.approx(accuracy)
 
 
 def test_an_interrupted_run_resumes_and_gives_the_same_result(world, glue, checkpoints, tmp_path):
     """Make the first half of a run by hand, as the interrupted command leaves it, then run the command."""
     whole = world / "scores/electra/STS-B/seed1"
-    settings = json.loads((whole / "settings.json").read_text())
+    marker = json.loads((whole / MARKER).read_text())
     folder = tmp_path / "electra" / "STS-B" / "seed1"
     folder.mkdir(parents=True)
-    (folder / "settings.json").write_text(json.dumps(settings))
+    (folder / MARKER).write_text(json.dumps(marker | {"state": "started"}))
     path = checkpoints[0].split("=")[1]
-    half = ["--finetune-from-model", path, "--user-dir", PLUGIN, "--save-dir", folder / "checkpoints", "--cpu"]
-    half += ["--num-workers", 0, "--no-epoch-checkpoints", "--disable-validation", "--stop-min-lr", "-1"]
-    stopped = run_command("fairseq-train", *settings["flags"], *half, "--max-update", 5)
+    flags = [f"{flag}={value}" if value else flag for flag, value in marker["fingerprint"].items() if flag[0] == "-"]
+    half = [world / "glue-bin/STS-B", *flags, "--finetune-from-model", path, "--user-dir", PLUGIN, "--cpu"]
+    half += ["--save-dir", folder / "checkpoints", "--stop-min-lr", "-1", "--max-update", 5]
+    stopped = run_command("fairseq-train", *half, "--num-workers", 0, "--no-epoch-checkpoints", "--disable-validation")
     assert stopped.code == 0, stopped.output
     words = ["glue", checkpoints[0], "--data", world / "glue-bin", "--tasks", "STS-B", "--seeds", "1", *SHORT]
     run = evaluation(*words, "--output", tmp_path, "--keep-checkpoints")
     assert run.code == 0, run.output
     loaded = re.findall(r"Loaded checkpoint (\S+) \(epoch \d+ @ (\d+) updates\)", (folder / "train.log").read_text())
-    assert loaded == [(str(folder / "checkpoints" / "checkpoint_last.pt"), "5")]
-    for name in ("result.json", "valid.tsv"):
-        assert (folder / name).read_text() == (whole / name).read_text()
-    assert (folder / "checkpoints" / "checkpoint_last.pt").exists()
+    assert loaded == [(str(folder / CHECKPOINT), "5")]
+    assert score_of(folder, "STS-B") == score_of(whole, "STS-B")
+    assert (folder / "valid.tsv").read_text() == (whole / "valid.tsv").read_text()
+    assert (folder / CHECKPOINT).exists()
 
 
 def test_squad_fine_tunes_and_scores(world, checkpoints):
-    words = ["squad", *checkpoints, "--data", world / "squad-bin", "--seeds", "3", *SHORT, "--paper"]
+    words = ["squad", *checkpoints, "--data", world / "squad-bin", "--seeds", "3", *SHORT]
     saving = ["--save-interval-updates", 4]
     words += ["--keep-checkpoints", "--output", world / "squad-scores"]
     run = evaluation(*words, "--", "--dropout", 0, "--bf16", *saving)
     assert run.code == 0, run.output
-    assert "EM" in run.stdout and "F1" in run.stdout
+    assert "SQuAD EM (%)" in run.stdout and "SQuAD F1 (%)" in run.stdout
     folder = world / "squad-scores" / "electra" / "SQuAD" / "seed3"
     assert "checkpoint_1_4.pt" in (folder / "train.log").read_text()
     assert [path.name for path in (folder / "checkpoints").iterdir()] == ["checkpoint_last.pt"]
@@ -161,25 +164,22 @@ def test_squad_fine_tunes_and_scores(world, checkpoints):
     assert list(predictions) == [f"q{number}" for number in range(40)]
     data = json.loads((world / "squad.json").read_text())["data"][0]["paragraphs"]
     assert all(predictions[p["qas"][0]["id"]] in p["context"] for p in data)
-    result = json.loads((folder / "result.json").read_text())
     scored = evaluation("squad-score", world / "squad.json", folder / "valid.predictions.json")
-    assert scored.code == 0 and json.loads(scored.stdout) == {
-        "exact_match": result["valid"]["EM"],
-        "f1": result["valid"]["F1"],
-    }
-    assert "--dropout" in json.loads((folder / "settings.json").read_text())["flags"]
+    assert scored.code == 0
+    assert json.loads(scored.stdout) == {"exact_match": score_of(folder, "EM"), "f1": score_of(folder, "F1")}
+    assert json.loads((folder / MARKER).read_text())["fingerprint"]["--dropout"] == "0"
 
     # the checkpoints score the same again
     attacked = ["--original", world / "squad.json", "--attacked", world / "squad.json"]
     run = evaluation("robustness", world / "squad-scores", *attacked, "--output", world / "robust")
     assert run.code == 0, run.output
-    rows = read_report(world / "robust" / "robustness.json", "")
-    for row in rows:
-        score, kind = row.measure.split()
-        folder = world / "squad-scores" / row.name / "SQuAD" / "seed3"
-        expected = json.loads((folder / "result.json").read_text())["valid"][score]
-        assert row.value == (0 if kind == "drop" else pytest.approx(expected))
-    assert len(rows) == 2 * 2 * 3
+    table, _ = read_table(world / "robust" / TABLE)
+    figures = table.groupby(["arm", "measure"])["value"].mean()
+    assert len(figures) == 2 * 2 * 3
+    for arm, score in ((arm, score) for arm in ("electra", "bert") for score in ("EM", "F1")):
+        expected = score_of(world / "squad-scores" / arm / "SQuAD" / "seed3", score)
+        assert figures[arm, f"original {score}"] == figures[arm, f"attacked {score}"] == pytest.approx(expected)
+        assert figures[arm, f"{score} drop"] == 0
 
 
 def test_fine_tuning_learns(world, checkpoints):
@@ -187,16 +187,18 @@ def test_fine_tuning_learns(world, checkpoints):
     words = ["glue", checkpoints[1], "--data", world / "glue-bin", "--tasks", "SST-2", "--seeds", "1"]
     run = evaluation(*words, "--batch-size", 8, "--epochs", 12, "--lr", 1e-3, "--output", world / "learned")
     assert run.code == 0, run.output
-    (result,) = json.loads((world / "learned" / "glue.json").read_text())["runs"]
-    assert result["valid"]["accuracy"] > 90 and result["updates"] == 120
+    folder = world / "learned/bert/SST-2/seed1"
+    assert score_of(folder, "SST-2") > 90
+    assert json.loads((folder / MARKER).read_text())["fingerprint"]["--max-update"] == "120"
 
 
 def test_a_failed_run_names_its_log_and_the_reason(world, checkpoints, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join([*PIECES, "more"]) + "\n")
     preprocess("glue", "--glue-dir", world / "glue", "--task", "SST-2", "STS-B", *tokenizer_to(tmp_path, "glue-bin"))
-    run = evaluation("glue", checkpoints[0], "--data", tmp_path / "glue-bin", "--output", tmp_path / "out", *SHORT)
-    assert "train.log: fairseq-train failed" in run.error() and "another vocabulary" in run.error()
+    words = ["glue", checkpoints[0], "--data", tmp_path / "glue-bin", *SHORT, "--seeds", 1]
+    run = evaluation(*words, "--output", tmp_path / "out")
+    assert "train.log" in run.error() and "another vocabulary" in run.error()
     for labels in ("STS-B/label/valid.label", "SST-2/label/valid.idx"):  # only scoring reads them
         (tmp_path / "glue-bin" / labels).unlink()
-        run = evaluation("glue", checkpoints[0], "--data", tmp_path / "glue-bin", "--output", tmp_path / "more", *SHORT)
+        run = evaluation(*words, "--output", tmp_path / "more")
         assert f"there is no {tmp_path}/glue-bin/{labels.removesuffix('.idx')}" in run.error()

@@ -31,6 +31,7 @@ from tn_fairseq.commands import (
 )
 from tn_fairseq.tools.reporting.comparison import NAME_WIDTH
 from tn_fairseq.tools.reporting.layout import shorten
+from tn_fairseq.tools.results.table import read_table
 
 PLAIN = "plain"
 # a leading dash, quotes, patterns, formats, a precomposed and a combining accent, special characters of shells, YAML
@@ -113,9 +114,9 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
     words = f"--path={folder}/checkpoint_l*.pt", f"--synonym-table={table}", "--mask-seeds=1", f"--output={report}"
     look_analysis.main([names.argument(data), *words])
     assert "Glyph" not in capsys.readouterr().err
-    (row,) = json.loads(Path(report, "false_negatives.json").read_text())
-    assert (row.pop("checkpoint"), row.pop("table")) == (checkpoint, Path(table).stem)
-    found["report"] = row, sorted(contents(Path(report)))
+    rows, _ = read_table(Path(report, "results.parquet"))
+    assert set(rows["arm"]) == {checkpoint, Path(table).stem} and set(rows["part"]) == {"", Path(table).stem}
+    found["report"] = rows["value"].tolist(), sorted(contents(Path(report)))
 
     exported = names("exported")
     run(exchange_export, names.argument(checkpoint), f"--output={exported}", f"--data={data}")

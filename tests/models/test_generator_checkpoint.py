@@ -16,7 +16,7 @@ from interruption import assert_equal
 from tn_fairseq.core.checkpoints import load_checkpoint, save_checkpoint
 from tn_fairseq.models import ElectraModel
 from tn_fairseq.models.loading import find_checkpoints, load, load_generator
-from tn_fairseq.tools.evaluation.finetuning import read_pretrained
+from tn_fairseq.tools.evaluate.finetuning import read_pretrained
 
 SIZES = {"layers": 1, "embed_dim": 32, "attention_heads": 2, "ffn_embed_dim": 48}
 GENERATOR = {f"generator_{name}": size for name, size in SIZES.items()}

@@ -53,7 +53,7 @@ def options_parser(kind: type, command: str, description: str | None) -> argpars
     for entry in fields(kind):
         rules, default, value = entry.metadata, default_of(entry), kind_of(entry)
         if "rest" in rules:
-            parser.epilog = f'After "--": {rules["help"]}'
+            parser.epilog = f'after "--": {rules["help"]}'
         if "help" not in rules or "rest" in rules:
             continue
         arguments: dict[str, Any] = {"help": rules["help"].replace("%", "%%"), "default": argparse.SUPPRESS}
@@ -152,7 +152,8 @@ class OneLineParser(argparse.ArgumentParser):
         wrong = [flag for flag in flags if not any(name.startswith(flag) for name in known)]
         if wrong and "required" in message:
             message = f"unrecognized arguments: {wrong[0]}"
-        raise SystemExit(f"error: {explain(self, message, f'{self.prog} --help lists the options')}")
+        advice = "; ".join(filter(None, [f"{self.prog} --help lists the options", self.epilog]))
+        self.exit(2, f"error: {explain(self, message, advice)}\n")
 
 
 def positive(text: str) -> int:

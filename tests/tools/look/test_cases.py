@@ -4,8 +4,8 @@ import torch
 
 from tn_fairseq.core.masked_prediction import MaskedPredictions
 from tn_fairseq.core.synonym_table import PADDING
-from tn_fairseq.tools.analysis.cases import CONTEXT, SAME_PAIR, CaseCollector, TeacherCollector, Wording, context
-from tn_fairseq.tools.analysis.predictions import Judgment, Predictions
+from tn_fairseq.tools.look.cases import CONTEXT, SAME_PAIR, CaseCollector, TeacherCollector, Wording, context
+from tn_fairseq.tools.look.predictions import Judgment, Predictions
 
 V = 10
 FORMS = ["", "", "", " <unk>", " four", " five", " six", "ing", " eight", " nine"]

@@ -9,21 +9,23 @@ from tqdm import tqdm
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.core.masked_prediction import MaskedPredictions
-from tn_fairseq.core.synonym_table import PADDING
+from tn_fairseq.core.synonym_table import PADDING, Table
 from tn_fairseq.models.loading import Checkpoint
-from tn_fairseq.tools.analysis import counting
-from tn_fairseq.tools.analysis.counting import (
-    CountingOptions,
+from tn_fairseq.tools.look import counting
+from tn_fairseq.tools.look.counting import (
+    OF_DETECTION,
+    OF_TEACHER,
+    Counts,
     Details,
-    Tables,
     count,
     count_checkpoint,
     count_detected,
     count_judged,
     ranked_right,
+    rows_of,
 )
-from tn_fairseq.tools.analysis.predictions import Detection, Judgment, Predictions, Teacher
-from tn_fairseq.tools.analysis.rates import Counts
+from tn_fairseq.tools.look.options import AnalysisOptions
+from tn_fairseq.tools.look.predictions import Detection, Judgment, Predictions, Teacher
 
 V = 8
 NONE = torch.zeros(V, dtype=torch.bool)
@@ -94,6 +96,48 @@ def test_the_area_under_the_curve():
     assert ranked_right([(torch.tensor([]), torch.tensor([1.0]))]) == 0
 
 
+# rates of FIRST: 10 of 40 sequences, 16 of 80 mismatches, 16 of 100 masked, 20 of 100 correct
+FIRST = Counts(40, 10, 100, 20, 16, loss=400.0, synonym_probability=3.0, with_synonyms=32, synonym_gain=40.0)
+DETECTED = {"replaced": 40, "replaced_detected": 10, "drawn_synonyms": 8, "drawn_synonyms_detected": 2}
+DETECTED |= {"originals": 900, "originals_detected": 30, "detections_ranked_right": 9000}
+JUDGED = {"teacher_as_likely": 60, "teacher_likely": 20, "teacher_probability": 4.0, "teacher_gold_probability": 8.0}
+
+
+def values_of(*seeds, tables=("t",), **options) -> dict:
+    """The values by measure and part, in the order of the seeds."""
+    found = {}
+    for row in rows_of(seeds, tables, **options):
+        found.setdefault((row["measure"], row["part"]), []).append(row["value"])
+    return found
+
+
+def test_rates_by_hand():
+    found = values_of(
+        [FIRST, FIRST._replace(corrected=8)], [FIRST._replace(correct=60, loss=300.0), FIRST], tables="ab"
+    )
+    assert (
+        found["masked", ""] == [100, 100] and found["mismatches", ""] == [80, 40] and found["sequences", ""] == [40, 40]
+    )
+    assert found["accuracy", ""] == [20, 60] and found["loss", ""] == [4, 3]
+    assert found["corrected", "a"] == [16, 16] and found["corrected", "b"] == [8, 16]
+    assert found["prediction_rate", "a"] == [20, 40] and found["prediction_rate", "b"] == [10, 20]
+    rates = ("sequence_rate", "masked_rate", "merged_accuracy", "merged_loss", "mistaken_rate", "synonym_probability")
+    assert [found[rate, "a"][0] for rate in rates] == [25, 16, 36, 3.6, 50, 3]
+
+
+def test_rates_of_the_discriminator_and_of_a_teacher_are_there_if_they_are_measured():
+    plain, counts = values_of([FIRST]), FIRST._replace(**DETECTED, **JUDGED)
+    found = values_of([counts], detects=True, has_teacher=True)
+    assert [found[rate, "t"] for rate in OF_DETECTION] == [[25]] * 4
+    assert [found[rate, ""] for rate in OF_TEACHER] == [[75], [25], [5], [10]]  # of 80 wrong predictions
+    assert {key: value for key, value in found.items() if key[0] not in {*OF_DETECTION, *OF_TEACHER}} == plain
+
+
+def test_a_rate_with_denominator_zero_is_zero():
+    found = values_of([Counts(0, 0, 0, 0, 0)], detects=True, has_teacher=True)
+    assert set(map(tuple, found.values())) == {(0,)}
+
+
 @pytest.fixture
 def count_made(monkeypatch):
     """Count made batches by masking seed, and return the counts, the details, and how predictions were asked for."""
@@ -114,14 +158,22 @@ def count_made(monkeypatch):
         monkeypatch.setattr(counting, "batches_of", lambda loaded, dataset, max_sequences: [[0, 1, 2]])
         monkeypatch.setattr(counting, "masked_batches", lambda dataset, batches, seed: seed)
         monkeypatch.setattr(counting, "predict", predict)
-        options = CountingOptions(data_bin=Path("data-bin"), mask_seeds=len(made), prediction_mode=mode)
-        details = Details(tables, max_cases=10)
-        found = count_checkpoint(
-            Checkpoint(Path("checkpoint.pt"), 1), options, Tables(tables, NONE), details, tqdm(disable=True), teacher
+        options = AnalysisOptions(
+            data_bin=Path("data-bin"),
+            synonym_table=[],
+            output=Path("out"),
+            path=["checkpoint.pt"],
+            mask_seeds=len(made),
+            prediction_mode=mode,
         )
-        if teacher:
-            return [[one[-4:] for one in of_table] for of_table, _ in found]
-        return [[one[:5] for one in of_table] for of_table, _ in found], details, asked
+        details = Details(tables, max_cases=10)
+        loaded = {name: Table(table, NONE, {}) for name, table in tables.items()}
+        checkpoint = Checkpoint(Path("checkpoint.pt"), 1)
+        rows = count_checkpoint(checkpoint, options, loaded, details, tqdm(disable=True), teacher)
+        found = {}
+        for row in rows:
+            found.setdefault((row["measure"], row["part"]), []).append(row["value"])
+        return found, details, asked
 
     return count_made
 
@@ -130,7 +182,11 @@ def test_batches_are_summed_for_each_table_and_masking(count_made):
     one, other = batch([4, 5, 6, 6], [5, 4, 6, 7]), batch([4, 5, 6, 6], [4, 4, 6, 7])
     found, details, asked = count_made({1: [one], 2: [one, other]}, {"table": TABLE, "other": OTHER}, "sample")
     assert asked == [(1, True), (2, True)]
-    assert found == [[(3, 1, 4, 1, 2), (6, 2, 8, 3, 3)], [(3, 2, 4, 1, 2), (6, 3, 8, 3, 3)]]
+    assert found["sequences", ""] == [3, 6] and found["masked", ""] == [4, 8] and found["mismatches", ""] == [3, 5]
+    assert found["corrected", "table"] == found["corrected", "other"] == [2, 3]
+    assert found["sequence_rate", "table"] == pytest.approx([100 / 3, 100 / 3])
+    assert found["sequence_rate", "other"] == pytest.approx([200 / 3, 50])
+    assert len(found["pair_cosine", "table"]) == 1
     # both fire on 4 -> 5, which is predicted in two of the three batches
     assert details.fired.tolist() == [[5, 2], [2, 5]]
     assert details.word_embeddings.shape == (V, 3)
@@ -141,21 +197,20 @@ def test_a_part_of_a_word_counts_only_as_masked(count_made):
     """The first of two equal wrong predictions is at a part of a word: neither a correction nor a pair of words."""
     made = batch([4, 4, 6, 6], [5, 5, 6, 7], words=[1, 4, 6, 6])
     found, details, asked = count_made({1: [made]}, {"table": TABLE})
-    assert found == [[(3, 1, 4, 1, 1)]] and asked == [(1, False)]
+    assert found["mismatches", ""] == [3] and found["corrected", "table"] == [1] and asked == [(1, False)]
     assert details.fired.tolist() == [[1]]
     ((gold, prediction, probability),) = details.wrong
     assert (gold.tolist(), prediction.tolist()) == ([4, 6], [5, 7])
     assert probability.tolist() == pytest.approx([1 / V] * 2)
 
 
-def test_a_teacher_says_the_same_with_every_table(count_made):
+def test_a_teacher_judges_wrong_predictions(count_made):
     judgment = Judgment(torch.tensor([0.25, 0.5, 0.5, 0.125]).log(), torch.tensor([0.5, 0.25, 0.5, 0.25]).log())
     made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=judgment)
     teacher = Teacher(torch.nn.Module())
-    found = count_made({1: [made], 2: [made, made]}, {"table": TABLE, "other": OTHER}, teacher=teacher)
-    assert (
-        found == [[(2, 3, pytest.approx(1), pytest.approx(0.875)), (4, 6, pytest.approx(2), pytest.approx(1.75))]] * 2
-    )
+    found, *_ = count_made({1: [made], 2: [made, made]}, {"table": TABLE, "other": OTHER}, teacher=teacher)
+    expected = [200 / 3, 100, 100 / 3, 87.5 / 3]
+    assert [found[rate, ""] for rate in OF_TEACHER] == [pytest.approx([value] * 2) for value in expected]
 
 
 def test_a_teacher_that_diverged_is_refused(count_made):
@@ -163,3 +218,10 @@ def test_a_teacher_that_diverged_is_refused(count_made):
     made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=Judgment(nan, nan))
     with pytest.raises(InputError, match="^--teacher good.pt: its probabilities are NaN because its training diverged"):
         count_made({1: [made]}, {"table": TABLE}, teacher=Teacher(torch.nn.Module(), name="good.pt"))
+
+
+def test_a_checkpoint_that_diverged_is_refused(count_made):
+    made = batch([4, 5, 6, 6], [5, 4, 6, 7])
+    made.masked.logits[0] = torch.nan
+    with pytest.raises(InputError, match="^checkpoint.pt: its probabilities are NaN because its training diverged"):
+        count_made({1: [made]}, {"table": TABLE})

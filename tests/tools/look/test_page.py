@@ -10,11 +10,11 @@ from urllib.parse import quote
 import pytest
 from helpers import BROWSER
 
-from tn_fairseq.core.errors import InputError
-from tn_fairseq.tools.analysis.case_page import Case, Synonym, TeacherCase, case_page, cases_json
+from tn_fairseq.tools.look.case_page import Case, Synonym, TeacherCase, case_page, cases_json
 
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><!--<script>"
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
+CHECKPOINT = "checkpoints/checkpoint9.pt"
 RATES = ("sequence_rate", "prediction_rate", "masked_rate", "accuracy")
 HARNESS = Path(__file__).with_name("page_in_frames.html")  # opens the pages, and describes what it sees
 
@@ -59,16 +59,13 @@ def teacher_case(gold="century", prediction="decade", probability=0.3, synonym_i
     return TeacherCase(**(defaults | fields))
 
 
-def summary(table="wordnet", seeds=2) -> dict:
-    row = {"table": table, "mask_seeds": seeds, "masked": 2000, "mismatches": 1500, "corrected": 21}
+def rates(table="wordnet", seeds=2, checkpoint=CHECKPOINT) -> dict:
+    row = {"checkpoint": checkpoint, "updates": 12500, "table": table, "mask_seeds": seeds}
+    row |= {"masked": 2000, "mismatches": 1500, "corrected": 21, "loss": 4.1436}
     for rate in RATES:
         low, high = (1.25, 1.55) if seeds > 1 else (None, None)
         row |= {rate: 1.4, f"{rate}_low": low, f"{rate}_high": high}
     return row
-
-
-def rate(checkpoint: str, table: str = "wordnet") -> dict:
-    return summary(table) | {"checkpoint": checkpoint, "updates": 12500, "loss": 4.1436}
 
 
 def judged(row: dict) -> dict:
@@ -77,9 +74,8 @@ def judged(row: dict) -> dict:
     return row | of_teacher | {f"{rate}{end}": None for rate in of_teacher for end in ("_low", "_high")}
 
 
-def page(cases, summaries=None, rates=(), curves=(), teacher=None, checkpoint="checkpoints/checkpoint9.pt") -> str:
-    summaries = [summary()] if summaries is None else summaries
-    return case_page(checkpoint, 12500, "valid", summaries, cases, rates, curves, teacher)
+def page(cases, of_all=None, curves=(), teacher=None, checkpoint=CHECKPOINT) -> str:
+    return case_page(checkpoint, 12500, "valid", cases, of_all or [rates()], curves, teacher)
 
 
 def data_of(text: str) -> dict:
@@ -94,8 +90,8 @@ def test_cases_are_embedded_unchanged():
     cases = [whole, near_miss(part_of_speech="unknown")]
     data = data_of(page(cases))
     assert data["cases"] == json.loads(json.dumps(cases))  # in which tuples are lists
-    assert data["summaries"] == [summary()]
-    assert (data["checkpoint"], data["updates"], data["split"]) == ("checkpoints/checkpoint9.pt", 12500, "valid")
+    assert data["rates"] == [rates()]
+    assert (data["checkpoint"], data["updates"], data["split"]) == (CHECKPOINT, 12500, "valid")
 
 
 def test_cases_are_sorted_by_confidence_and_ties_keep_their_order():
@@ -145,14 +141,6 @@ def test_the_policy_allows_only_the_pages_own_style_and_script():
     assert "src=" not in page([]) and "href=" not in page([]) and "url(" not in page([])
 
 
-def test_nan_probabilities_are_rejected():
-    nan = float("nan")
-    with pytest.raises(InputError, match="^checkpoints/checkpoint9.pt: .*NaN because its training diverged"):
-        page([case(gold_probability=nan)])
-    with pytest.raises(InputError, match="^other.pt: .*NaN"):
-        page([], rates=[rate("one.pt"), rate("other.pt") | {"loss": nan}])
-
-
 def test_a_page_of_a_thousand_cases_is_small():
     context = [(" a dozen words, or a few more, of the sentence", 0), (" masked", 1)] * 8 + [(" primary", 2)]
     synonyms = [Synonym(f"synonym{number}", 0.1234567 / (number + 1)) for number in range(25)]
@@ -178,16 +166,11 @@ WORDS = [
     near_miss("big", 0.35, inflection="own word"),
 ]
 PAGES = {
-    "words": (WORDS, [summary("wordnet"), summary("vectors"), summary(LONG)]),
-    "near": (
-        [near_miss("small", 0.1), near_miss("big", 0.3)],
-        [summary(seeds=1)],
-        [rate("a/b.pt"), rate("a/b.pt", "x")],
-    ),
+    "words": (WORDS, [rates("wordnet"), rates("vectors"), rates(LONG)]),
+    "near": ([near_miss("small", 0.1), near_miss("big", 0.3)], [rates(seeds=1), rates("x", seeds=1)]),
     "many": (
         [case(f"word{number:03}", probability=number / 1000) for number in range(120)],
-        None,
-        [rate("runs/plain/last.pt"), rate("runs/corrected/last.pt")],
+        [rates(checkpoint="runs/plain/last.pt"), rates(checkpoint="runs/corrected/last.pt")],
         [
             {"name": "plain", "points": [(20, 5.5), (40, 4.75), (60, 4.5)]},
             {"name": HOSTILE, "points": [(20, 5.25), (40, 4.6)]},
@@ -200,8 +183,7 @@ PAGES = {
             teacher_case("century", "decade", 0.3),
             teacher_case("stay", "remain", 0.9, ["wordnet", "vectors"], part_of_speech="verb"),
         ],
-        [judged(summary(seeds=1))],
-        [judged(rate("a/b.pt")), judged(rate("a/c.pt"))],
+        [judged(rates(seeds=1)), judged(rates(checkpoint="checkpoints/a.pt"))],
         (),
         HOSTILE,
     ),

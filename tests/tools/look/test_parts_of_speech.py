@@ -4,7 +4,7 @@ import pytest
 from nltk_folders import without_languages
 
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
-from tn_fairseq.tools.analysis.parts_of_speech import UNKNOWN, part_of_speech_in
+from tn_fairseq.tools.look.parts_of_speech import UNKNOWN, part_of_speech_in
 
 
 @pytest.mark.parametrize(

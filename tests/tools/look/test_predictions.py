@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.models.loading import Loaded
-from tn_fairseq.tools.analysis.predictions import (
+from tn_fairseq.tools.look.predictions import (
     BATCH_SIZE,
     Predictions,
     Teacher,

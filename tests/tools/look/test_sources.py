@@ -1,10 +1,10 @@
-"""The comparison of tables: counts by hand, and the printed table."""
+"""The comparison of tables: counts by hand, and those of sets."""
 
 import pytest
 import torch
 
 from tn_fairseq.core.synonym_table import PADDING
-from tn_fairseq.tools.analysis.compared_sources import source_rows, sources_table
+from tn_fairseq.tools.look.sources import source_rows, table_rows
 
 P = PADDING
 # 6 symbols; pairs 1-2 1-3 2-1 5-4, and 1-3 2-1 2-5 4-1 4-2 with another width
@@ -39,7 +39,13 @@ def test_by_hand():
 def test_empty_tables_and_no_mismatches():
     rows = compare(EMPTY, EMPTY, torch.zeros(2, 2, dtype=torch.int64), mismatches=0)
     assert {row[key] for row in rows for key in (*COUNTS, "pair_overlap", "fired", "fired_rate")} == {0}
-    assert sources_table(rows)
+
+
+def test_the_rows_of_the_table_of_results_have_what_two_tables_share():
+    values = {(row["arm"], row["measure"]): row["value"] for row in table_rows(compare(FIRST, SECOND))}
+    words = {arm: value for (arm, measure), value in values.items() if measure == "table words"}
+    assert words == {"first": 3, "first and second": 2, "second": 3}
+    assert values["first", "table pairs"] == 4 and values["first and second", "table fired"] == 3.75
 
 
 def test_counts_are_those_of_set_intersections():
@@ -72,34 +78,3 @@ def test_pairs_of_a_large_vocabulary_do_not_collide():
     other[(61_359 * size + 43_000 - 2**32) // size, 0] = (61_359 * size + 43_000 - 2**32) % size
     _, both, _ = compare(one, other)
     assert (both["pairs"], both["other_pairs"], both["common_pairs"]) == (1, 1, 0)
-
-
-def test_the_text_shows_the_rows():
-    coverage, overlap, legend = sources_table(compare(FIRST, SECOND)).split("\n\n")
-    assert [line.split() for line in coverage.splitlines()[1:]] == [
-        ["first", "3", "50.0", "4", "8", "10.000", "WordNet", "3.0"],
-        ["second", "3", "50.0", "5", "5", "6.250", "vectors"],
-    ]
-    assert [line.split() for line in overlap.splitlines()[1:]] == [["first", "second", "2", "2", "28.6", "3", "3.750"]]
-    assert "Jaccard" in legend
-    assert legend.endswith("\n80 of 100 masked tokens were predicted incorrectly.")
-
-
-def test_one_table_has_no_overlap():
-    rows = source_rows({"first": FIRST}, {"first": {}}, torch.tensor([[8]]), 100, 80)
-    assert len(rows) == 1
-    coverage, legend = sources_table(rows).split("\n\n")
-    assert coverage.splitlines()[1].split() == ["first", "3", "50.0", "4", "8", "10.000", "-"]
-    assert "Jaccard" not in legend
-
-
-def test_long_names_and_sources_fit_a_terminal():
-    names = ["a very long folder/" * 5 + end for end in ("one", "two")]
-    descriptions = {name: {"source": "vectors", "source_version": "glove, sha256 " + "0" * 64} for name in names}
-    tables = dict.fromkeys(names, torch.randint(20000, (20000, 20), dtype=torch.int32))
-    rows = source_rows(tables, descriptions, torch.full((2, 2), 10**7), 10**9, 10**8)
-    lines = sources_table(rows).splitlines()
-    assert max(map(len, lines)) <= 120
-    assert not any(line.endswith(" ") for line in lines)
-    assert sum("folder/one" in line for line in lines) == sum("folder/two" in line for line in lines) == 2
-    assert lines[1].count("…") == 2 and "glove" in lines[1]

@@ -168,7 +168,8 @@ def evaluate(
         raise InputError(f"{failed[0]}{more}")
     table = rows(jobs)
     about = {job.name: job.fingerprint for job in jobs}
-    return report(options.output, title, table, compare(table, options.baseline, "welch"), [NOTE], about)
+    notes = [*options.notes(), NOTE]
+    return report(options.output, title, table, compare(table, options.baseline, "welch"), notes, about)
 
 
 def check_flags(flags: Sequence[object], more_flags: Sequence[str]) -> None:

@@ -22,6 +22,10 @@ class ReportOptions:
     output: Path = option("folder for what is written", metavar="DIR")
     baseline: str | None = option("checkpoint to compare the others with", default=None, metavar="NAME")
 
+    def notes(self) -> list[str]:
+        """What a report says about them."""
+        return [] if self.baseline is None else [f"The baseline is {self.baseline}."]
+
 
 @dataclass(frozen=True, kw_only=True)
 class FineTuningOptions(ReportOptions):

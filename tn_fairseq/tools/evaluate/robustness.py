@@ -89,13 +89,13 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
     with write_folder(options.output, "--output"):  # whether it can be written
         pass
     table = _rows(options, attacks)
-    notes = [f"{one.name}: {len(one.attacked):,} of {one.total:,} questions." for one in attacks]
+    counts = [f"{one.name}: {len(one.attacked):,} of {one.total:,} questions." for one in attacks]
     about = {
         one.name: {"file": str(one.path), "sha256": sha256(one.path), "total": one.total, "settings": one.settings}
         for one in attacks
     }
     comparisons = compare(table, options.baseline, "items")
-    return report(options.output, "Robustness", table, comparisons, [*notes, NOTE], about)
+    return report(options.output, "Robustness", table, comparisons, [*options.notes(), *counts, NOTE], about)
 
 
 def robustness_rows(options: RobustnessOptions) -> pd.DataFrame:

@@ -24,10 +24,11 @@ from ...models.loading import Checkpoint, check_masked_lm, find_checkpoints, loa
 from ...synonyms.inflection import relation
 from ..results import plot
 from ..results.compare import compare
+from ..results.layout import shorten
 from ..results.measures import TABLES, measure_of
 from ..results.report import FILES as RESULTS
 from ..results.report import Section, list_files, page, report_folder, sections_of, write_report
-from ..results.show import shorten, show, show_arms
+from ..results.show import show, show_arms
 from ..results.table import join, table_of
 from ..training_log import loss_points
 from .case_page import Case, TeacherCase, case_page, cases_json

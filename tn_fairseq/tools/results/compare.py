@@ -90,7 +90,8 @@ def _by_seeds(figure: pd.DataFrame, baseline: str | None, welch: bool, margin: f
     rows, spreads = [], []
     for arm, values in by_arm.items():
         row: Row = dict.fromkeys(NUMBERS, math.nan) | {"arm": arm, "seeds": len(values), "pairs": 0}
-        row |= {"value": values.mean(), "median": values.median(), "best": values.max(), "sd": values.std()}
+        row |= {"value": values.mean(), "sd": values.std()}
+        row |= {"median": values.median(), "best": values.max()} if welch else {}
         row["low"], row["high"] = mean_interval(values.to_numpy())
         if baseline in by_arm and arm != baseline:
             plain = by_arm[baseline]

@@ -86,14 +86,27 @@ def lines(
 ) -> str:
     """A line for each arm through its points (x, y)."""
     with drawing((WIDTH, 3.6)) as figure:
-        axis = figure.subplots()
-        if zero:
-            axis.axhline(0, color=INK, linewidth=0.8)
-        for arm, (x, y) in curves.items():
-            axis.plot(x, y, label=arm, linewidth=1.4, marker="o" if points else "", **look(arms, arm))
-        axis.set_xlabel(x_label)
-        axis.set_ylabel(label)
-        axis.xaxis.set_major_formatter("{x:,.0f}")
-        axis.xaxis.get_major_locator().set_params(integer=True, nbins=6)
-        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+        draw_lines(figure.subplots(), curves, arms, label, x_label, zero, points)
+        if any(curves):  # a single line needs no name
+            figure.legend(loc="outside lower center", ncols=2, fontsize=8)
         return svg(figure)
+
+
+def draw_lines(
+    axis: Any,
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    arms: Sequence[str],
+    label: str,
+    x_label: str = "updates",
+    zero: bool = False,
+    points: bool = False,
+) -> None:
+    """Draw the lines of ``lines`` into a panel, without a legend."""
+    if zero:
+        axis.axhline(0, color=INK, linewidth=0.8)
+    for arm, (x, y) in curves.items():
+        axis.plot(x, y, label=arm, linewidth=1.4, marker="o" if points else "", **look(arms, arm))
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(label)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.xaxis.get_major_locator().set_params(integer=True, nbins=6)

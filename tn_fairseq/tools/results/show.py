@@ -254,14 +254,10 @@ def _rows(comparisons: pd.DataFrame) -> list[Row]:
     return comparisons.to_dict("records")
 
 
-def _measures(comparisons: pd.DataFrame) -> list[Measure]:
-    return list(dict.fromkeys(map(measure_of, comparisons["measure"])))
-
-
 def _notes(comparisons: pd.DataFrame) -> list[list[str]]:
     """The title and the note of each measure that has one."""
-    titles = {measure.titled(): measure.note for measure in _measures(comparisons) if measure.note}
-    return [list(pair) for pair in titles.items()]
+    titles = {measure.note: title for (title, measure), _ in _by_measure(comparisons) if measure.note}
+    return [[title, note] for note, title in titles.items()]
 
 
 def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure], list[Row]]]:

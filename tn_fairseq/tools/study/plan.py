@@ -184,15 +184,15 @@ class Start(Settings):
         arms = [("baseline", self.baseline), ("oracle", self.oracle or self.baseline)]
         named: dict[str, Any] = self.measures.evaluations()
         named |= {name: one for name in ("logs", "cost") if (one := getattr(self.measures, name))}
+        arms += [(f"measures.{name}.arms", arm) for name, one in named.items() for arm in one.arms or ()]
+        for key, arm in arms:
+            if arm not in self.arms:
+                raise ValueError(f"{key}: {arm} is not one of the arms {', '.join(self.arms)}")
         for name, measure in named.items():
-            arms += [(f"measures.{name}.arms", arm) for arm in measure.arms or ()]
             if measure.arms is not None and self.baseline not in measure.arms:
                 raise ValueError(f"measures.{name}.arms: must include the baseline {self.baseline}")
             if isinstance(measure, Evaluation) and not seeds >= {*(measure.seeds or ())}:
                 raise ValueError(f"measures.{name}.seeds: must be among those of the runs, {sorted(seeds)}")
-        for key, arm in arms:
-            if arm not in self.arms:
-                raise ValueError(f"{key}: {arm} is not one of the arms {', '.join(self.arms)}")
         return self
 
     def updates_of(self, arm: str) -> int:

@@ -19,7 +19,7 @@ from ..jobs import RECORD
 from ..results import plot
 from ..results.layout import align
 from ..results.measures import DETAILS, FINE_TUNING, measure_of
-from ..results.report import COMPARISONS, FILES, PAGE, TABLE, Section, list_files, page, sections_of, write_report
+from ..results.report import COMPARISONS, FILES, PAGE, TABLE, Section, page, sections_of, write_report
 from ..results.show import Table, findings, number, sentence, short, show, wide
 from .earlier import Earlier
 from .plan import Plan, Start, runs_of
@@ -107,7 +107,7 @@ def write_study(
         print(show(comparisons))
     else:
         print("\n".join(align([glance.header, *([Markup(cell).striptags() for cell in row] for row in glance.rows)])))
-    print(f"\n{list_files(output, FILES)}")
+    print("", *(f"  {output / name}  {what}" for name, what in FILES.items()), sep="\n")
 
 
 def at_a_glance(plan: Plan, table: pd.DataFrame, comparisons: pd.DataFrame) -> Table:

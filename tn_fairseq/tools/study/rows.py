@@ -135,7 +135,7 @@ def compare_start(table: pd.DataFrame, name: str, start: Start, earlier: pd.Data
         derived.append(recovered_rows(table, start.baseline, start.oracle))
     if logs := start.measures.logs:
         derived.append(training_rows(table, logs, logs.arms or list(start.arms)))
-    last = table["arm"].map(start.updates_of).astype(str)
+    last = table["arm"].map({arm: str(start.updates_of(arm)) for arm in start.arms})
     rows = join(table[(table["checkpoint"] == "") | (table["checkpoint"] == last)], *derived).assign(start=name)
     of_words = rows["measure"].isin(names_of(WORDS))
     compared = [

@@ -261,7 +261,7 @@ def cost_jobs(name: str, start: Start, training: Mapping[Run, Job]) -> list[Job]
     for turn in range(1, cost.rounds + 1):
         for arm in arms:
             words = [*command_of_arm(start, arm, seed=1), "--total-num-update", str(start.updates_of(arm))]
-            words += ["--max-update", str(cost.updates), "--no-save", "--disable-validation"]
+            words += ["--max-update", str(cost.updates), "--no-save", "--save-dir", "measures", "--disable-validation"]
             words += ["--log-format", "json", "--log-interval", str(max(1, cost.updates // 5))]
             output = Path("measures", name, "cost", f"{arm}.round{turn}.parquet")
             log = output.with_suffix(".log")

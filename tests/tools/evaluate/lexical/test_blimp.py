@@ -13,8 +13,8 @@ from lexical_files import write_blimp
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tokenizers import load_tokenizer
-from tn_fairseq.tools.evaluation.lexical import blimp
-from tn_fairseq.tools.evaluation.lexical.blimp import (
+from tn_fairseq.tools.evaluate.lexical import blimp
+from tn_fairseq.tools.evaluate.lexical.blimp import (
     MinimalPair,
     by_group,
     prefers_good,

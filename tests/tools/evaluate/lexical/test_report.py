@@ -1,22 +1,23 @@
 """The command as a user runs it: its files agree with each other, seeds and differences add up, and errors."""
 
-import csv
-import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from files import refused
 from helpers import write_data_bin, write_table
 from lexical_files import save_model, swords_content, write_blimp, write_swords
 
+from tn_fairseq.commands.arguments import parse_options
 from tn_fairseq.commands.evaluate_lexical import main
 from tn_fairseq.core.dictionary import load_dictionary
-from tn_fairseq.tools.evaluation import bootstrap
-from tn_fairseq.tools.evaluation.lexical.lexical_report import FILES, TABLES
-from tn_fairseq.tools.reporting import comparison
+from tn_fairseq.tools.evaluate.lexical.lexical import FILES, lexical_rows
+from tn_fairseq.tools.evaluate.lexical.options import LexicalOptions
+from tn_fairseq.tools.results import compare, report
+from tn_fairseq.tools.results.measures import PEOPLE
+from tn_fairseq.tools.results.table import read_table
 
-CSV, JSON, TEXT = (f"lexical.{suffix}" for suffix in ("csv", "json", "txt"))
 SENTENCES = [
     ("The elections , it is .", "elections", {"poll": 9, "vote": 2, "tree": 0}),
     ("the total is due .", "total", {"sum": 6, "whole": 0, "price": 0, "cat": 1, "sum total": 9}),
@@ -48,13 +49,12 @@ def world(english, tmp_path_factory) -> dict[str, Path]:
 @pytest.fixture
 def run(world, tmp_path, monkeypatch, capsys):
     """Run the command with all data unless ``without``; return what it printed and its files."""
-    monkeypatch.setattr(bootstrap, "RESAMPLES", 40)  # test_bootstrap.py tests the intervals
-
-    draw = comparison.draw_comparisons
+    monkeypatch.setattr(compare, "RESAMPLES", 40)
+    forest = report.plot.forest
 
     def run(*words: object, without: tuple[str, ...] = (), plots: bool = False, **changed: object) -> tuple[str, Path]:
         # plots take seconds
-        monkeypatch.setattr(comparison, "draw_comparisons", draw if plots else lambda rows, *paths: None)
+        monkeypatch.setattr(report.plot, "forest", forest if plots else lambda *_: "")
         options = {name: path for name, path in world.items() if name not in ("seeds", *without)}
         options |= {name.replace("_", "-"): value for name, value in changed.items()}
         options.setdefault("output", tmp_path / "report")
@@ -66,8 +66,13 @@ def run(world, tmp_path, monkeypatch, capsys):
 
 
 def rows_of(folder: Path) -> dict[tuple[str, ...], dict]:
-    rows = json.loads((folder / JSON).read_text())["comparisons"]
-    return {tuple(row[key] for key in ("name", "data", "measure", "part")): row for row in rows}
+    rows = pd.read_csv(folder / "comparisons.csv").fillna(dict.fromkeys(("start", "data", "part"), ""))
+    return {tuple(row[key] for key in ("arm", "data", "measure", "part")): row for row in rows.to_dict("records")}
+
+
+def values_of(folder: Path, arm: str) -> dict[str, float]:
+    """The measures of a synonym table."""
+    return {key[2]: row["value"] for key, row in rows_of(folder).items() if key[0] == arm}
 
 
 def test_all_measures_of_all_families(run, checkpoints):
@@ -75,29 +80,31 @@ def test_all_measures_of_all_families(run, checkpoints):
         *(f"{family}={path}" for family, path in checkpoints.items()), "--baseline", "bert", plots=True
     )
     assert {path.name for path in folder.iterdir()} == set(FILES)
-    text = (folder / TEXT).read_text()
-    assert printed.startswith(text) and all(len(line) <= 120 for line in text.splitlines())
-    assert all(f"{folder / name}" in printed for name in FILES)
+    assert all(len(line) <= 120 for line in printed.split(f"  {folder}")[0].splitlines())
+    assert all(f"{folder / name}" in printed for name in FILES) and "<svg" in (folder / "index.html").read_text()
     rows = rows_of(folder)
     of_bert = {key[1:] for key in rows if key[0] == "bert"}
     swords = {("swords-v0_dev", name, "") for name in ("leniency", "rejected", "lemmas", "GAP")}
     swords |= {("swords-v0_dev", name, "mine") for name in ("row", "row acceptable", "row rejected")}
-    words = {("pairs", "Spearman", ""), ("word embeddings", "mean cosine", "")}
-    blimp = {("BLiMP", "accuracy", ""), ("BLiMP", "accuracy by phenomenon", "binding")}
-    blimp |= {("BLiMP", "accuracy by paradigm", name) for name in PAIRS}
+    words = {("pairs", "Spearman", ""), ("", "mean cosine", "")}
+    blimp = {("BLiMP", "minimal pairs", ""), ("BLiMP", "minimal pairs by phenomenon", "binding")}
+    blimp |= {("BLiMP", "minimal pairs by paradigm", name) for name in PAIRS}
     assert of_bert == {key[1:] for key in rows if key[0] == "roberta"} == swords | words | blimp
     assert {key[1:] for key in rows if key[0] == "electra"} == of_bert | {("swords-v0_dev", "RTD AUC", "")}
     items = {key[2:]: row["items"] for key, row in rows.items()}
-    assert items["leniency", ""] == items["row", "mine"] == items["Spearman", ""] - 1 == items["accuracy", ""] == 3
+    assert items["leniency", ""] == items["row", "mine"] == items["Spearman", ""] - 1 == items["minimal pairs", ""] == 3
     for key, row in rows.items():
-        assert row["low"] is None or row["low"] <= row["value"] <= row["high"], key
+        assert pd.isna(row["low"]) or row["low"] <= row["value"] <= row["high"], key
         other = rows.get(("bert", *key[1:]))
-        assert (row["difference"] is None) == (key[0] == "bert" or other is None), key
-        if row["difference"] is not None:
-            assert row["difference"] == pytest.approx(row["value"] - other["value"]), key
-    with open(folder / CSV, newline="") as file:
-        read = list(csv.DictReader(file))
-    assert [float(row["value"]) for row in read] == pytest.approx([row["value"] for row in rows.values()], abs=1e-6)
+        assert pd.isna(row["difference"]) == (key[0] == "bert" or other is None), key
+        if not pd.isna(row["difference"]):
+            assert row["difference"] == pytest.approx(row["value"] - other["value"], abs=1e-5), key
+    table, _ = read_table(folder / "results.parquet")
+    people = table[table["arm"] == PEOPLE]
+    assert people["value"].tolist() == [7, 9, 1, 8] and people["item"].tolist()[1] == "2 total sum"
+    leniency = table[(table["arm"] == "bert") & (table["measure"] == "leniency")]
+    assert leniency["item"].tolist() == ["0/t:0", "1/t:1", "3/t:3"] and set(leniency["checkpoint"]) == {"1"}
+    assert leniency["value"].mean() == pytest.approx(rows["bert", "swords-v0_dev", "leniency", ""]["value"], rel=1e-6)
     assert "3 of 4 targets are one piece; 10 of their 11 judged substitutes" in " ".join(printed.split())
     assert "pairs: 4 of 5 pairs are two one-piece words" in printed
     assert "3 pairs of 2 paradigms, at most 100 of each" in printed
@@ -105,26 +112,34 @@ def test_all_measures_of_all_families(run, checkpoints):
 
 def test_only_tables(run):
     printed, folder = run(without=("word-pairs", "blimp"))
-    assert {path.name for path in folder.iterdir()} == {TABLES, JSON, TEXT}
-    by_lemma, by_spelling = json.loads((folder / JSON).read_text())["synonym_tables"]
+    assert {path.name for path in folder.iterdir()} == set(FILES)
     # polls for elections is judged by its lemma; sum and price for total
-    expected = {"judged": 3, "acceptable": 2, "doubtful": 0, "rejected": 1, "held": 2, "all_acceptable": 4}
-    assert by_lemma.items() >= expected.items()
-    assert by_spelling.items() >= {"match": "spelling", "judged": 2, "acceptable": 1, "held": 1}.items()
-    assert by_lemma["acceptable_percent"] == pytest.approx(200 / 3) and by_lemma["held_percent"] == 50
-    expected = {"targets": 4, "one_piece_targets": 3, "rows": 2, "rows_crossing": 1, "own_word_percent": 25}
-    assert by_lemma.items() >= expected.items()
+    by_lemma = {"judged": 3, "acceptable": 200 / 3, "doubtful": 0, "rejected": 100 / 3, "held": 50}
+    forms = {"rows": 2, "pairs": 4, "crossing": 50, "own word": 25, "other word": 0}
+    expected = {f"table {name}": pytest.approx(value) for name, value in (by_lemma | forms).items()}
+    assert values_of(folder, "mine") == expected
+    by_spelling = {"judged": 2, "acceptable": 50, "doubtful": 0, "rejected": 50, "held": 25}
+    assert values_of(folder, "mine by spelling") == {f"table {name}": value for name, value in by_spelling.items()}
     lines = [line.split() for line in printed.splitlines()]
-    assert ["mine", "3", "66.7", "0.0", "33.3", "50.0", "2", "50.0", "4", "25.0", "0.0"] in lines
-    assert ["by", "spelling", "2", "50.0", "0.0", "50.0", "25.0"] in lines
+    assert ["mine", "3", "66.67", "0.000", "33.33", "50.00", "2", "50.00", "4", "25.00", "0.000"] in lines
+    assert "1 of 4 targets are not one piece and left out." in printed
 
 
 def test_a_judge_of_the_tables(run, checkpoints):
-    _, folder = run(without=("word-pairs", "blimp"), judge=checkpoints["electra"])
-    text = (folder / TEXT).read_text().splitlines()
-    lines = [line.split() for line in text]
-    assert ["judge,", "mine"] in lines and "none 3 100.0 66.7 0.0 33.3 50.0".split() in lines
-    assert all(len(line) <= 120 for line in text)
+    printed, folder = run(without=("word-pairs", "blimp"), judge=checkpoints["electra"])
+    values = values_of(folder, "mine, no judge")
+    assert values == {name: value for name, value in values_of(folder, "mine").items() if name in values}
+    assert len(values) == 5 and "mine, judge 0.5" in printed
+
+
+def test_the_rows_are_those_of_the_report(run, world, tmp_path):
+    _, folder = run(f"bert={world['seeds'] / 'seed[23]' / 'model.pt'}")
+    flags = [word for name, value in world.items() if name != "seeds" for word in (f"--{name}", value)]
+    words = [f"bert={world['seeds'] / 'seed[23]' / 'model.pt'}", *flags, "--output", tmp_path / "none"]
+    rows = lexical_rows(parse_options(LexicalOptions, "evaluate lexical", None, list(map(str, words))))
+    table, _ = read_table(folder / "results.parquet")
+    pd.testing.assert_frame_equal(rows, table[~table["arm"].str.startswith("mine")].reset_index(drop=True))
+    assert not (tmp_path / "none").exists() and set(rows["seed"]) == {0, 1, 2}
 
 
 def test_seeds_are_averaged(run, world, tmp_path):
@@ -137,12 +152,12 @@ def test_seeds_are_averaged(run, world, tmp_path):
     assert {key[0] for key in alone} == {"seed1-model", "seed2-model", "seed3-model"}
     for key in {key[1:] for key in rows}:
         one, two, three = (alone[f"seed{seed}-model", *key]["value"] for seed in (1, 2, 3))
-        assert rows["one", *key]["value"] == pytest.approx(one) and rows["one", *key]["seed_sd"] is None
+        assert rows["one", *key]["value"] == pytest.approx(one) and pd.isna(rows["one", *key]["sd"])
         assert rows["two", *key]["value"] == pytest.approx((two + three) / 2)
-        assert rows["two", *key]["seed_sd"] == pytest.approx(abs(two - three) / 2**0.5)
-        assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one)
-        assert (rows["two", *key]["seeds"], rows["two", *key]["updates"]) == (2, 9)
-    assert "difference  from the baseline, one" in printed and "RTD AUC (%)" not in printed
+        assert rows["two", *key]["sd"] == pytest.approx(abs(two - three) / 2**0.5, rel=1e-4)
+        assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one, abs=1e-5)
+        assert rows["two", *key]["seeds"] == 2
+    assert "The baseline is one." in printed and "RTD AUC" not in printed
 
 
 def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
@@ -151,17 +166,16 @@ def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
     content = swords_content([(context, word, judged) for word in ("sum", "total")])
     swords = write_swords(tmp_path / "one.json", content)
     _, folder = run(checkpoints["bert"], without=("word-pairs", "blimp", "synonym-table"), swords=swords)
-    rows = rows_of(folder).values()
-    assert {row["items"] for row in rows} == {2} and {row["low"] for row in rows} == {row["high"] for row in rows} == {
-        None
-    }
+    rows = pd.read_csv(folder / "comparisons.csv")
+    assert set(rows["items"]) == {2} and rows[["low", "high"]].isna().all(axis=None)
 
 
 def test_a_report_replaces_an_earlier_one(run, checkpoints):
     _, folder = run(checkpoints["bert"])
     (folder / "notes").write_text("mine")
     run(without=("word-pairs", "blimp"))
-    assert {path.name for path in folder.iterdir()} == {TABLES, JSON, TEXT, "notes"}
+    assert {path.name for path in folder.iterdir()} == {*FILES, "notes"}
+    assert {key[0] for key in rows_of(folder)} == {"mine", "mine by spelling"}
 
 
 def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints, tmp_path):
@@ -182,13 +196,14 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     torch.save([1], tmp_path / "list.pt")
 
     # nothing to measure
-    assert "nothing to measure; give checkpoints" in refusal(without=("synonym-table",))
-    assert "--synonym-table needs --swords" in refusal(without=("swords",))
-    assert "--judge needs --synonym-table" in refusal(bert, judge=bert, without=("synonym-table",))
-    without = ("swords", "word-pairs", "blimp", "synonym-table")
+    without = ("synonym-table", "word-pairs", "blimp", "swords")
+    assert "give --synonym-table or CHECKPOINT.pt" in refusal(without=without)
+    assert "--synonym-table has no effect without --swords" in refusal(bert, without=("swords",))
+    assert "--judge has no effect without --synonym-table" in refusal(bert, judge=bert, without=("synonym-table",))
     assert "give --swords, --word-pairs or --blimp" in refusal(bert, without=without)
-    assert "--word-pairs and --blimp measure checkpoints" in refusal()
-    assert "--blimp-pairs needs --blimp" in refusal(bert, "--blimp-pairs", 5, without=("blimp",))
+    assert "--word-pairs has no effect without CHECKPOINT.pt" in refusal()
+    assert "--blimp has no effect without CHECKPOINT.pt" in refusal(without=("word-pairs",))
+    assert "--blimp-pairs has no effect without --blimp" in refusal(bert, "--blimp-pairs", 5, without=("blimp",))
     # data
     assert "none.json: No such file" in refusal(bert, swords=tmp_path / "none.json")
     swords = write_swords(tmp_path / "n.json", no_words)

@@ -7,9 +7,9 @@ from helpers import FAMILIES
 from lexical_files import alone
 
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.tools.evaluation.lexical import scoring
-from tn_fairseq.tools.evaluation.lexical.blimp import pseudo_log_likelihoods
-from tn_fairseq.tools.evaluation.lexical.scoring import Place, log_probabilities, replaced_token_logits
+from tn_fairseq.tools.evaluate.lexical import scoring
+from tn_fairseq.tools.evaluate.lexical.blimp import pseudo_log_likelihoods
+from tn_fairseq.tools.evaluate.lexical.scoring import Place, log_probabilities, replaced_token_logits
 
 
 @pytest.fixture

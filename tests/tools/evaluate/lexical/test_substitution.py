@@ -12,9 +12,9 @@ from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.vocabulary import whole_words
 from tn_fairseq.synonyms.swords import Substitute, Target, read_swords
 from tn_fairseq.tokenizers import load_tokenizer
-from tn_fairseq.tools.evaluation.lexical import substitution
-from tn_fairseq.tools.evaluation.lexical.scoring import Place, replaced_token_logits
-from tn_fairseq.tools.evaluation.lexical.substitution import (
+from tn_fairseq.tools.evaluate.lexical import substitution
+from tn_fairseq.tools.evaluate.lexical.scoring import Place, replaced_token_logits
+from tn_fairseq.tools.evaluate.lexical.substitution import (
     auc,
     find_questions,
     generalized_average_precision,

@@ -14,11 +14,11 @@ from ....core.synonym_table import load_synonym_tables
 from ....core.vocabulary import whole_words, word_finder
 from ....models.loading import Checkpoint, check_masked_lm, find_checkpoints, load
 from ....synonyms.swords import read_swords
-from ...evaluation.finetuning import check_baseline, default_name, split_name
 from ...results.compare import compare
 from ...results.report import FILES, list_files, page, report_folder, sections_of, write_report
 from ...results.show import show, show_arms
 from ...results.table import join, table_of
+from ..finetuning import check_baseline, default_name, split_name
 from .options import LexicalOptions
 from .parts import BY_PARADIGM, NO_TARGET, OTHER_DATA, Part, Words, parts_of, swords_name
 from .tables import judge_rows, table_rows

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tn_fairseq.tools.evaluation.answers import best_answers
+from tn_fairseq.tools.evaluate.answers import best_answers
 
 CONTEXT = "The cat sat on the mat."
 OFFSETS = np.array([[0, 3], [4, 7], [8, 11], [12, 14]], dtype=np.int32)

@@ -10,7 +10,7 @@ import pytest
 from files import refused
 from tokenizer_folders import REAL_DATA, with_real_data
 
-from tn_fairseq.tools.evaluation.squad_score import f1, normalize_answer, read_predictions, squad_score
+from tn_fairseq.tools.evaluate.squad_score import f1, normalize_answer, read_predictions, squad_score
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.tools.evaluation.finetuning import FineTuningOptions
-from tn_fairseq.tools.evaluation.squad import squad_runs
+from tn_fairseq.tools.evaluate.options import FineTuningOptions
+from tn_fairseq.tools.evaluate.squad import squad_jobs
 
 
 def test_questions_to_score_need_answers_before_the_training(tmp_path):
@@ -14,4 +14,4 @@ def test_questions_to_score_need_answers_before_the_training(tmp_path):
     paragraphs = [{"context": "the city", "qas": [question]}]
     (tmp_path / "valid.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     with pytest.raises(InputError, match="valid.json: question q has no answers"):
-        squad_runs(FineTuningOptions([], tmp_path, tmp_path / "scores"), [])
+        squad_jobs(FineTuningOptions(checkpoints=[], data=tmp_path, output=tmp_path / "scores"))

@@ -1,13 +1,23 @@
-"""A judge compared with people, by hand."""
+"""Synonym tables and a judge compared with people, by hand."""
 
 import numpy as np
+import pytest
 import torch
 
 from tn_fairseq.models.loading import Loaded
 from tn_fairseq.objectives.judge import judge_scores
+from tn_fairseq.synonyms.acceptance import Crossings, TableQuality
 from tn_fairseq.synonyms.swords import Substitute, Target
-from tn_fairseq.tools.evaluation.lexical.judged_corrections import score_synonyms, threshold_lines
-from tn_fairseq.tools.evaluation.lexical.substitution import Question
+from tn_fairseq.tools.evaluate.lexical.substitution import Question
+from tn_fairseq.tools.evaluate.lexical.tables import crossing_rows, quality_rows, score_synonyms, threshold_rows
+
+
+def values_of(rows) -> dict[str, list[float]]:
+    """The values of each arm."""
+    found = {}
+    for row in rows:
+        found.setdefault(row["arm"], []).append(row["value"])
+    return found
 
 
 def test_a_threshold_keeps_equal_scores_and_counts_a_substitute_once():
@@ -18,17 +28,21 @@ def test_a_threshold_keeps_equal_scores_and_counts_a_substitute_once():
     table = torch.full((7, 6), -1, dtype=torch.int32)
     table[0] = torch.arange(1, 7)
     scores = {("t:1", 1): 0.8, ("t:1", 2): 0.7, ("t:2", 1): 0.6, ("t:2", 3): 0.2, ("t:2", 4): 0.6, ("t:2", 5): 0.61}
-    lines = {line[0].strip(): line[1:] for line in threshold_lines(scores, table, targets, words)}
-    assert list(lines) == ["none", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8"]
-    # the acceptable ones of one piece are poll and vote for each target
-    assert lines["none"] == ["6", "100.0", "66.7", "16.7", "16.7", "75.0"]
-    assert lines["0.6"] == ["5", "83.3", "60.0", "20.0", "20.0", "50.0"]
-    assert lines["0.7"] == ["2", "33.3", "100.0", "0.0", "0.0", "25.0"]  # poll and polls
-    none_left = threshold_lines({("t:1", 6): 0.75}, table, targets, words)  # ballots, for ballot
-    assert [line[1:] for line in none_left[-2:]] == [
-        ["1", "100.0", "100.0", "0.0", "0.0", "0.0"],
-        ["0", "0.0", "-", "-", "-", "0.0"],
-    ]
+    found = values_of(threshold_rows("t", scores, table, targets, words))
+    assert list(found) == ["t, no judge", *(f"t, judge {threshold}" for threshold in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8))]
+    # judged, acceptable, doubtful, rejected, held; the acceptable ones of one piece are poll and vote for each target
+    assert found["t, no judge"] == pytest.approx([6, 400 / 6, 100 / 6, 100 / 6, 75])
+    assert found["t, judge 0.6"] == [5, 60, 20, 20, 50]
+    assert found["t, judge 0.7"] == [2, 100, 0, 0, 25]  # poll and polls
+    none_left = values_of(threshold_rows("t", {("t:1", 6): 0.75}, table, targets, words))
+    assert none_left["t, judge 0.7"] == [1, 100, 0, 0, 0]  # ballots, for ballot
+    assert none_left["t, judge 0.8"] == [0, 0]  # judged and held; nothing else is defined
+
+
+def test_an_empty_table_has_no_shares():
+    assert values_of(quality_rows("t", TableQuality(3, 0, 0, 0, 0, 0, 4))) == {"t": [0, 0]}
+    assert values_of(crossing_rows("t", Crossings(0, 0, 0, 0, 0))) == {"t": [0, 0]}
+    assert values_of(crossing_rows("t", Crossings(2, 8, 1, 2, 0))) == {"t": [2, 8, 50, 25, 0]}
 
 
 def test_each_judged_synonym_is_scored_in_its_own_sentence(build):

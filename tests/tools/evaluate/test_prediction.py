@@ -6,17 +6,18 @@ import torch
 from fairseq import tasks
 from fairseq.data import Dictionary
 from helpers import random_sentences, write_data_bin, write_split
+from omegaconf import OmegaConf
 
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.tools.evaluation import predictor
-from tn_fairseq.tools.evaluation.predictor import Predictor
+from tn_fairseq.tools.evaluate import predictor
+from tn_fairseq.tools.evaluate.predictor import Predictor
 
 HEAD = "sentence_classification_head"
 
 
 @pytest.fixture(scope="module")
 def flags(tmp_path_factory) -> list[object]:
-    """The flags of a run on labeled sentences, whose model is model.pt."""
+    """The flags of a run on labeled sentences, whose weights are in weights.pt."""
     folder = tmp_path_factory.mktemp("data")
     sentences = [words for words in random_sentences(24, seed=3) if words]
     dictionary = Dictionary.load(str(write_data_bin(folder / "input0", sentences=0) / "dict.txt"))
@@ -30,12 +31,15 @@ def flags(tmp_path_factory) -> list[object]:
     flags += ["--arch", "bert_tiny", "--optimizer", "electra_adamw", "--lr", 1]
     cfg = training_config(flags)
     model = tasks.setup_task(cfg.task).build_model(cfg.model)
-    torch.save({"cfg": {"model": {}}, "model": model.state_dict()}, folder / "model.pt")
+    torch.save(model.state_dict(), folder / "weights.pt")
     return flags
 
 
 def predict(flags: list[object]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    return Predictor(flags[0] / "model.pt", training_config(flags)).predict("valid", HEAD)
+    """Predict with the model of a run with these flags."""
+    content = OmegaConf.to_container(training_config(flags), resolve=True, enum_to_str=True)
+    torch.save({"cfg": content, "model": torch.load(flags[0] / "weights.pt")}, flags[0] / "model.pt")
+    return Predictor(flags[0] / "model.pt").predict("valid", HEAD, flags[0])
 
 
 def test_predictions_do_not_depend_on_the_shuffling_for_training(flags):

@@ -1,0 +1,282 @@
+"""Fine-tuning as jobs: what is trained, with which flags, what is refused, and what is kept."""
+
+import hashlib
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+from files import refused
+from omegaconf import OmegaConf
+
+from tn_fairseq.__main__ import main
+from tn_fairseq.commands.arguments import parse_options
+from tn_fairseq.core.configuration import training_config
+from tn_fairseq.core.errors import InputError
+from tn_fairseq.tools import jobs
+from tn_fairseq.tools.evaluate.finetuning import (
+    CHECKPOINT,
+    Pretrained,
+    evaluate,
+    fine_tuning_jobs,
+    name_and_path,
+    read_checkpoints,
+    read_pretrained,
+    rows_of,
+)
+from tn_fairseq.tools.evaluate.options import FineTuningOptions, GlueOptions
+from tn_fairseq.tools.jobs import Job, is_done, run
+
+
+def pretrained(layers=12, hidden_size=256, digest="0", name="small") -> Pretrained:
+    return Pretrained(name, Path("model.pt"), digest, ("--arch", "electra_small"), layers, hidden_size)
+
+
+def score(checkpoint, folder):
+    yield {"data": "glue", "measure": "RTE", "value": 90.0}
+
+
+def planned(folder: Path = Path("folder"), model=None, examples=100, epochs=3, **more) -> list[Job]:
+    """The jobs of a checkpoint on a task."""
+    options = FineTuningOptions(**{"checkpoints": [], "data": folder, "output": folder / "out", "seeds": [1], **more})
+    flags = ["--task", "squad"]
+    return fine_tuning_jobs(options, [model or pretrained()], "RTE", folder / "data", flags, examples, epochs, score)
+
+
+def pairs(job: Job) -> dict[str, str]:
+    return dict(zip(job.run, job.run[1:]))
+
+
+@pytest.mark.parametrize(
+    "layers, size, lr, decay", [(12, 256, "0.0003", "0.8"), (12, 768, "0.0001", "0.8"), (24, 1024, "5e-05", "0.9")]
+)
+def test_learning_rates_depend_on_the_model_size(layers, size, lr, decay):
+    (job,) = planned(model=pretrained(layers, size))
+    assert (pairs(job)["--lr"], pairs(job)["--layerwise-lr-decay"]) == (lr, decay)
+
+
+@pytest.mark.parametrize(
+    "more, updates",
+    [
+        ({}, 3 * 268),  # with a smaller last batch
+        ({"batch_size": 16, "epochs": 2}, 2 * 535),
+        ({"max_update": 100}, 100),
+        ({"max_update": 10_000}, 804),
+    ],
+)
+def test_the_number_of_updates(more, updates):
+    (job,) = planned(examples=8_551, lr=1e-5, **more)
+    flags = pairs(job)
+    assert job.weight == updates and flags["--warmup-updates"] == str(updates // 10)
+    assert flags["--max-update"] == flags["--total-num-update"] == str(updates)
+    assert (flags["--lr"], flags["--batch-size"]) == ("1e-05", str(more.get("batch_size", 32)))
+
+
+def test_flags_of_the_user_replace_those_of_the_evaluation(checkpoint):
+    more = ["--lr=1e-5", "--lr", "2e-5", "--patience", "-2", "--fp16", "--save-interval-updates", "4"]
+    (job,) = planned(model=read_pretrained(str(checkpoint)), more_flags=more)
+    cfg = training_config(list(job.run[1:]))
+    assert (cfg.optimization.lr, cfg.checkpoint.patience, cfg.common.fp16) == ([2e-5], -2, True)
+    assert (cfg.checkpoint.save_interval_updates, cfg.common.seed) == (4, 1)
+    assert job.fingerprint["--lr"] == "2e-5" and job.fingerprint["--fp16"] == ""
+
+
+def save(path: Path, *flags: object) -> Path:
+    """Save a checkpoint with the configuration of a pre-trained model, without the model."""
+    cfg = training_config(["data", *flags, "--optimizer", "adam", "--lr", 1])
+    content = OmegaConf.to_container(cfg, resolve=True, enum_to_str=True)
+    torch.save({"cfg": content, "model": {"some.weight": torch.zeros(1)}}, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pretrained") / "checkpoint_last.pt"
+    flags = ["--task", "electra", "--arch", "electra_tiny", "--encoder-layers", 1, "--max-positions", 64]
+    return save(path, *flags, "--criterion", "electra")
+
+
+def test_a_checkpoint_has_a_name_and_the_flags_of_its_sizes(checkpoint):
+    model = read_pretrained(f"mine={checkpoint}")
+    flags = ("--arch", "electra_tiny", "--encoder-layers", "1", "--max-positions", "64")
+    assert model.model_flags[:2] == flags[:2] and set(model.model_flags) == set(flags)
+    assert (model.name, model.path, model.layers, model.hidden_size) == ("mine", checkpoint, 1, 128)
+    assert model.digest == hashlib.sha256(checkpoint.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "argument, name, path",
+    [
+        ("a.pt", "lr=1-a", "a.pt"),
+        ("../lr=1/a.pt", "lr=1-a", "../lr=1/a.pt"),  # an existing path may contain an equals sign
+        ("x=../lr=1/a.pt", "x", "../lr=1/a.pt"),
+        ("../b.pt", "parent-b", "../b.pt"),
+    ],
+)
+def test_names_of_checkpoints(tmp_path, monkeypatch, argument, name, path):
+    (tmp_path / "parent" / "lr=1").mkdir(parents=True)
+    (tmp_path / "parent" / "lr=1" / "a.pt").touch()
+    monkeypatch.chdir(tmp_path / "parent" / "lr=1")
+    assert name_and_path(argument) == (name, Path(path))
+
+
+def test_checkpoints_that_cannot_be_compared(checkpoint, tmp_path):
+    with pytest.raises(InputError, match="none.pt: No such file"):
+        read_pretrained(str(tmp_path / "none.pt"))
+    for name in ("a/b", "", ".", "..", "é" * 128):
+        with pytest.raises(InputError, match=f"^{re.escape(name)}=.*the name is also a folder name"):
+            name_and_path(f"{name}={checkpoint}")
+    with pytest.raises(InputError, match="two checkpoints are named x"):
+        read_checkpoints([f"x={checkpoint}", f"x={checkpoint}"], None)
+    with pytest.raises(InputError, match="--baseline z: not among the checkpoints, which are named x, y"):
+        read_checkpoints([f"x={checkpoint}", f"y={checkpoint}"], "z")
+
+
+def test_a_model_that_is_not_ours(tmp_path):
+    path = save(tmp_path / "a.pt", "--task", "masked_lm", "--arch", "roberta_base", "--criterion", "masked_lm")
+    with pytest.raises(InputError, match="not one of our electra_\\* and bert_\\* models"):
+        read_pretrained(str(path))
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("--batch-size 4", '--batch-size after "--": set by .* give --batch-size'),
+        ("--max-sentences 4", "--max-sentences after"),
+        ("-a electra_base", "-a after"),
+        ("-aelectra_base", "-aelectra_base after"),
+        ("--max-update=4", "--max-update=4 after"),
+        ("--dropout 0 --seed 7", "--seed after"),
+        ("--save-dir elsewhere", "--save-dir after"),
+        ("--user-dir elsewhere", "--user-dir after"),
+        ("--restore-file model.pt", "--restore-file after"),
+        ("--no-save", "--no-save after"),
+        ("--update-freq 4", "--update-freq after"),
+        ("--max-epoch 1", "--max-epoch after"),
+        ("--train-subset valid", "--train-subset after"),
+        ("--distributed-world-size 2", "--distributed-world-size after"),
+        ("--no-such-flag 1", "unrecognized arguments: --no-such-flag 1"),
+        ("--dropout much", "argument --dropout: invalid float value: 'much'"),
+        ("--max-tokens 512 --num-workers 1 --lr 1e-3 --dropout=0", None),
+    ],
+)
+def test_flags_that_would_break_a_run_are_rejected_before_any_run_starts(checkpoint, tmp_path, capsys, flags, message):
+    more_flags = tuple(flags.split())
+    with pytest.raises(InputError, match=message) if message else nullcontext():
+        planned(tmp_path, read_pretrained(str(checkpoint)), more_flags=more_flags)
+    assert not capsys.readouterr().err and not any(tmp_path.iterdir())
+
+
+# Runs
+
+
+@pytest.fixture
+def fairseq_train(tmp_path, monkeypatch):
+    """Replace fairseq-train with a script that writes checkpoints, and fails if there is a file "broken"."""
+    script = tmp_path / "train.sh"
+    script.write_text(
+        'for word; do [ "$last" = --save-dir ] && folder=$word; last=$word; done; [ ! -e broken ] || exit 1\n'
+        'mkdir -p "$folder"; touch "$folder/checkpoint_last.pt" "$folder/checkpoint_1_500.pt"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(jobs.sys, "executable", "/bin/sh")
+    monkeypatch.setitem(jobs.PROGRAMS, "fairseq-train", [str(script)])
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_seeds_are_added_and_their_rows_are_read(tmp_path, fairseq_train):
+    first = planned(tmp_path)
+    assert run(first, tmp_path / "out") == []
+    both = planned(tmp_path, seeds=[2, 1])
+    assert list(map(is_done, both)) == [False, True] and run(both, tmp_path / "out") == []
+    rows = rows_of(both)
+    assert rows[["arm", "checkpoint", "seed", "measure", "value"]].to_numpy().tolist() == [
+        ["small", "model.pt", seed, "RTE", 90.0] for seed in (2, 1)
+    ]
+    names = {"results.parquet", "results.parquet.job.json", "train.log"}
+    assert files(first[0].output.parent) == names
+    kept = planned(tmp_path, seeds=[3], keep_checkpoints=True)
+    assert run(kept, tmp_path / "out") == []
+    assert files(kept[0].output.parent) == {*names, "checkpoint_last.pt"}
+    folder = first[0].output.parent
+    assert refused(planned, tmp_path, keep_checkpoints=True).startswith(
+        f"{folder}: finished without --keep-checkpoints"
+    )
+
+
+@pytest.mark.parametrize(
+    "change, named",
+    [
+        ({"model": pretrained(digest="1")}, "checkpoint: 0 there, 1 here"),
+        ({"max_update": 7}, "--max-update: 12 there, 7 here"),
+        ({"lr": 0.5}, "--lr: 0.0003 there, 0.5 here"),
+    ],
+)
+def test_a_run_with_other_settings_is_refused_and_what_differs_is_named(tmp_path, fairseq_train, change, named):
+    assert run(planned(tmp_path), tmp_path / "out") == []
+    (other,) = planned(tmp_path, **change)
+    message = refused(run, [other], tmp_path / "out")
+    assert named in message and str(other.output) in message
+
+
+def test_a_run_on_data_that_changed_is_refused_but_the_data_can_move(tmp_path, fairseq_train):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.bin").write_text("1")
+    assert run(planned(tmp_path), tmp_path / "out") == []
+    (data / "preprocess.log").write_text("a log")
+    assert all(map(is_done, planned(tmp_path)))
+    (data / "train.bin").write_text("2")
+    assert "data: " in refused(run, planned(tmp_path), tmp_path / "out")
+
+
+def test_a_run_that_was_killed_while_it_deleted_its_checkpoints_is_completed(tmp_path, fairseq_train):
+    (job,) = planned(tmp_path)
+    assert run([job], tmp_path / "out") == []
+    job.marker.write_text(job.marker.read_text().replace('"done"', '"ran"'))
+    written = job.output.read_bytes()
+    assert not (job.output.parent / CHECKPOINT).exists() and run([job], tmp_path / "out") == []
+    assert is_done(job) and job.output.read_bytes() == written
+    job.output.unlink()  # without results, it is trained again
+    assert run([job], tmp_path / "out") == [] and is_done(job)
+
+
+def test_the_report_needs_all_runs(tmp_path, fairseq_train):
+    options = FineTuningOptions(checkpoints=[], data=tmp_path, output=tmp_path / "out", seeds=[1, 2])
+    (tmp_path / "broken").touch()
+    message = refused(evaluate, "GLUE", options, planned(tmp_path, seeds=[1, 2]), rows_of)
+    assert "small RTE seed 1: failed" in message and "1 more failed" in message
+    assert not (tmp_path / "out" / "results.parquet").exists()
+    (tmp_path / "broken").unlink()
+    text = evaluate("GLUE", options, planned(tmp_path, seeds=[1, 2]), rows_of)
+    assert "RTE (%)" in text and (tmp_path / "out" / "results.parquet").exists()
+
+
+# Options
+
+
+@pytest.mark.parametrize("command", ["glue", "squad"])
+def test_the_command_explains_how_to_give_flags_for_fairseq_train(command, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(["evaluate", command, "--help"])
+    assert exit.value.code == 0 and "-- --dropout 0.2" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit) as exit:
+        main(["evaluate", command, "model.pt", "--data", "bin", "--output", "out", "--cpu", "--dropout", "0"])
+    message = capsys.readouterr().err
+    assert exit.value.code == 2 and "unrecognized arguments: --cpu" in message and '"--"' in message
+
+
+@pytest.mark.parametrize(
+    "flag, value",
+    [*(("--seeds", seeds) for seeds in ("a", "1,1", "-1", "1,,2", "", str(2**31))), ("--lr", "0"), ("--lr", "x")],
+)
+def test_values_that_are_refused(flag, value, capsys):
+    words = ["model.pt", "--data", "bin", "--output", "out"]
+    assert list(parse_options(GlueOptions, "evaluate glue", "", [*words, "--seeds", "3,10"]).seeds) == [3, 10]
+    with pytest.raises((InputError, SystemExit)) as error:
+        parse_options(GlueOptions, "evaluate glue", "", [*words, f"{flag}={value}"])
+    assert flag in f"{error.value} {capsys.readouterr().err}"
