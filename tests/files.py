@@ -1,7 +1,10 @@
 """Write and read files, and what a function says if it refuses them."""
 
 import json
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -24,9 +27,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def refused(function: Callable, *args, **options) -> str:
-    """The one-line error of a function, or of a command."""
-    with pytest.raises((InputError, SystemExit)) as caught:
+    """The one-line error of a function, or of a command, also of its usage."""
+    with pytest.raises((InputError, SystemExit)) as caught, redirect_stderr(StringIO()) as printed:
         function(*args, **options)
     message = str(caught.value)
+    if message == "2":
+        return printed.getvalue().splitlines()[-1]
+    sys.stderr.write(printed.getvalue())
     assert "\n" not in message and (isinstance(caught.value, InputError) or message.startswith("error: "))
     return message

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from fairseq.models import MODEL_DATACLASS_REGISTRY
 from fairseq.optim import OPTIMIZER_DATACLASS_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from guides import headings_of, section
-from helpers import CRITERIA, PLUGIN, Run, commands_of, load_script, run_command, write_squad, write_tsv, zstd
+from helpers import PLUGIN, Run, commands_of, load_script, run_command, write_squad, write_tsv, zstd
 from huggingface_models import make_bert, make_electra, write_vocabulary
 from lexical_files import swords_content, write_blimp, write_swords
 from pyarrow import parquet
@@ -29,6 +29,8 @@ from pyarrow import parquet
 import tn_fairseq  # noqa: F401  registers what the README describes
 from tn_fairseq.__main__ import COMMANDS, main
 from tn_fairseq.commands.data_binarize import JOIN
+from tn_fairseq.core.options import choices_of, flag_of
+from tn_fairseq.objectives import OBJECTIVES
 from tn_fairseq.objectives.base import ObjectiveConfig
 from tn_fairseq.synonyms.lists import SynonymList
 from tn_fairseq.tools.look.analysis import FILES
@@ -91,11 +93,46 @@ def test_every_option_of_the_plugin_is_in_the_pages_with_its_default():
     mentioned = set(re.findall(r"--[a-z][a-z0-9-]*", TEXT))
     missing = {flag(field.name) for dataclass in OURS for field in fields(dataclass)} - mentioned
     assert missing == {flag(name) for name in INTERPOLATED} - mentioned
-    for dataclass in map(CRITERION_DATACLASS_REGISTRY.get, CRITERIA):
-        for field in fields(dataclass):
-            if field.name not in SHARED and field.default is not False:
-                default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
-                assert f"`{flag(field.name)} {default}`" in TEXT, field.name
+
+
+def shown(default: object) -> str:
+    """A default as in the tables."""
+    return f"{default:g}".replace("e-0", "e-") if isinstance(default, float) else str(default)
+
+
+def described(option) -> str:
+    """An option of an objective as in the table: its default, its other choices, and its help."""
+    default = "" if option.default in (None, False) else f" {shown(option.default)}"
+    others = [f"`{choice}`" for choice in choices_of(option) if choice != option.default]
+    text = option.metadata["help"].replace("|", r"\|")
+    return f"{', '.join([f'`{flag_of(option)}{default}`', *others])}: {text}"
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_options_of_an_objective_are_in_its_row(name):
+    (row,) = re.findall(rf"^\| `{name}`.*\|$", section(PAGES["docs/objectives.md"], "Options"), flags=re.MULTILINE)
+    own = [option for option in fields(OBJECTIVES[name].config) if option.name not in SHARED]
+    cell = "<br>".join(map(described, own))
+    assert row.removesuffix(" |").rpartition(" |")[2].strip() == cell, f"write this into the row: {cell}"
+
+
+def test_the_defaults_in_the_tables_of_options_are_those_of_the_fields():
+    defaults = {
+        flag_of(option): option.default for dataclass in [*OURS, ObjectiveConfig] for option in fields(dataclass)
+    }
+    tables = section(PAGES["docs/train.md"], "Task, models, optimizer") + section(
+        PAGES["docs/objectives.md"], "Options"
+    )
+    rows = re.findall(r"^\| (`--[^|]*`) \| ([^|]*) \| .*\|$", tables, flags=re.MULTILINE)
+    checked = 0
+    for flags, cell in rows:
+        values = re.split(r", (?![^(]*\))", cell.replace("`", ""))
+        for name, value in zip(re.findall(r"--[a-z-]+", flags), values):
+            default = defaults.get(name)
+            if default not in (None, MISSING) and not value.startswith(("by ", "--")):
+                assert value == ("off" if default is False else shown(default)), name
+                checked += 1
+    assert checked > 15
 
 
 def test_every_option_in_the_pages_exists(capsys):

@@ -6,12 +6,13 @@ Without fairseq, this imports nothing, and the modules that do not need it still
 import importlib.util
 import sys
 import warnings
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 
+@cache
 def register() -> None:
-    """Register the plugin with fairseq, if fairseq is installed."""
+    """Register the plugin if fairseq is installed; ``import tn_fairseq`` does so after ``import fairseq``."""
     if importlib.util.find_spec("fairseq"):
         with warnings.catch_warnings():
             # from torch 2.14 on, about fairseq's own functions
@@ -23,15 +24,14 @@ def register() -> None:
         fairseq_patches.settings.check_recipe()
 
 
-# sys.argv begins with -m while Python imports the package of python -m
-_program = sys.orig_argv[-len(sys.argv)] if sys.argv[:1] == ["-m"] else Path(*sys.argv[:1]).name
-# the command registers the plugin when it knows that it needs it, because that takes seconds
-if _program not in ("tn-fairseq", __name__):
+# as a plugin of fairseq; a command registers when it knows that it needs fairseq, which takes seconds to import
+if "fairseq" in sys.modules:
     register()
 
 
 def __getattr__(name: str) -> Any:
     if name == "from_pretrained":  # imported when it is used, because training does not need it
+        register()
         from .huggingface.hub_interface import from_pretrained
 
         return from_pretrained

@@ -84,13 +84,6 @@ def test_report_of_binarize(flags, tmp_path, capsys):
     assert json.loads((tmp_path / "out/tokenizer/tokenizer_config.json").read_text())["do_lower_case"] is True
 
 
-def test_text_only(flags, tmp_path, capsys):
-    binarize([*flags["binarize"], "--text-only"])
-    assert (tmp_path / "out" / "train.txt").read_text() == "the cat\n\nthe <unk> sat\n"
-    assert "wrote dict.txt, train.txt, valid.txt and" in capsys.readouterr().out
-    assert not (tmp_path / "out" / "train.bin").exists()
-
-
 def test_report_of_glue(flags, tmp_path, capsys):
     glue([*flags["glue"], "--max-length", "5"])
     printed = rows(capsys)
@@ -175,11 +168,7 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
         *((command, "--dict the.txt", "the dictionary lacks 4") for command in COMMANDS),
         *((command, "--destdir vocab.txt", "give a --destdir you can write to") for command in COMMANDS),
         ("binarize", "--train latin", "not UTF-8 at byte 4"),
-        (
-            "glue",
-            "--task RTE",
-            "RTE/train.tsv: does not exist; use the file from the GLUE download, or name",
-        ),
+        ("glue", "--task RTE", "RTE/train.tsv: does not exist; use the file from the GLUE download, or name"),
         ("glue", "--glue-dir glue/QQP --task QQP", "glue/QQP: a folder of one task; give the folder that contains QQP"),
         ("glue", "--glue-dir train.txt --task QQP", "train.txt: a file, not a folder; unpack it"),
         ("glue", "--glue-dir nowhere", "nowhere: contains none of CoLA, SST-2, MRPC"),

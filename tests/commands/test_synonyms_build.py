@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from files import refused
+from files import contents, refused
 from lexical_files import swords_content, write_swords
 from nltk_folders import without_languages, write_lexicon
 from tokenizer_folders import REAL_DATA, SPECIAL, with_real_data
@@ -264,66 +264,46 @@ def test_swords_measures_the_table(dict_txt, tmp_path, capsys):
     assert re.search(r"^rows across inflections +0 +0.00% of \d+ rows$", capsys.readouterr().out, re.M)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ("--encoder-json encoder.json --source wordnet --output x", "--encoder-json"),
-        ("--source model --path missing.pt --output x", "missing.pt"),
-        ("--source wordnet --stop-words missing.txt --output x", "with one word per line with --stop-words"),
-        ("--source vectors --vectors wrong.json --output x", "wrong.json, line 1: not a word followed by numbers"),
-        ("--source wordnet --swords wrong.json --output x", "wrong.json: contexts: must be an object"),
-    ],
-)
-def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, arguments, reason, monkeypatch):
+# flags, and the flag or file that the error must name
+REFUSED = {
+    "--encoder-json encoder.json --source wordnet": "--encoder-json",
+    "--source model --path missing.pt": "missing.pt",
+    "--source wordnet --stop-words missing.txt": "with one word per line with --stop-words",
+    "--source vectors --vectors wrong.json": "wrong.json, line 1: not a word followed by numbers",
+    "--source wordnet --swords wrong.json": "wrong.json: contexts: must be an object",
+    "--source list --synonyms dict.txt --format groups --output dict.txt": "dict.txt: exists and is no synonym table",
+    "": "--source",
+    "--source vectors": "--vectors",
+    "--source vectors --vectors v.txt --lang fra": "--lang",
+    "--source wordnet --combine union": "--combine",
+    "--source wordnet --filter vectors=0.3": "--vectors",
+    "--source wordnet --filter model=0.3 --vectors v.txt": "--vectors",
+    "--source wordnet --filter vectors --vectors v.txt": "--filter",
+    "--source wordnet --filter vectors=1.1 --vectors v.txt": "--filter",
+    "--source wordnet --format tsv": "--format",
+    "--source wordnet --min-score 0": "--min-score",
+    "--source wordnet --symmetric": "--symmetric",
+    "--source wordnet --synonyms x": "--synonyms",
+    "--source list --synonyms x": "--format",
+    "--source list --synonyms x --format groups --columns word=a": "--columns",
+    "--source list --synonyms x --format groups --where a=b": "--where",
+    "--source list --synonyms x --format csv --columns gloss=a": "--columns",
+    "--source list --synonyms x --format csv --where a": "--where",
+    "--source list --synonyms x --format tsv --min-score nan": "--min-score",
+    "--source wordnet --top-k 5": "--top-k",
+    "--source list --synonyms x --format tsv --min-similarity 0.5": "--min-similarity",
+    "--source wordnet --lang fra --no-contrasts": "--no-contrasts",
+}
+
+
+@pytest.mark.parametrize("flags", [*REFUSED, "--source wordnet"])
+def test_wrong_input_is_one_line_and_no_table_is_written(dict_txt, flags, monkeypatch):
     monkeypatch.chdir(dict_txt.parent)
     Path("wrong.json").write_text("{}")
-    assert reason in refused(main, ["--dict", str(dict_txt), *arguments.split()])
-    assert not Path("x").exists()
-
-
-def test_a_file_that_is_no_table_is_not_replaced(dict_txt, tmp_path):
-    path = tmp_path / "synonyms.csv"
-    path.write_text("big,large\n")
-    flags = ["--dict", str(dict_txt), "--source", "list", "--synonyms", str(path), "--format", "groups", "--output"]
-    for output in (path, dict_txt):
-        expected = f"--output {output}: exists and is no synonym table; give another file"
-        assert expected in refused(main, [*flags, str(output)])
-    assert path.read_text() == "big,large\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ("", "--source"),
-        ("--source wordnet", "--output or --dry-run"),
-        ("--source vectors --output x", "--vectors"),
-        ("--source vectors --vectors v.txt --lang fra --output x", "--lang"),
-        ("--source wordnet --filter vectors=0.3 --output x", "--vectors"),
-        ("--source wordnet --filter model=0.3 --vectors v.txt --output x", "--vectors"),
-        ("--source wordnet --filter vectors --vectors v.txt --output x", "--filter"),
-        ("--source wordnet --filter vectors=1.1 --vectors v.txt --output x", "--filter"),
-        ("--source wordnet --filter vectors=1 vectors=0 --vectors v.txt --output x", "--filter"),
-        ("--source wordnet --format tsv --output x", "--format"),
-        ("--source wordnet --min-score 0 --output x", "--min-score"),
-        ("--source wordnet --symmetric --output x", "--symmetric"),
-        ("--source wordnet --synonyms x --output x", "--synonyms"),
-        ("--source wordnet --dry-run", "--dry-run"),
-        ("--source list --synonyms x --output x", "--format"),
-        ("--source list --synonyms x --format groups --columns word=a --output x", "--columns"),
-        ("--source list --synonyms x --format groups --where a=b --output x", "--where"),
-        ("--source list --synonyms x --format csv --columns gloss=a --output x", "--columns"),
-        ("--source list --synonyms x --format csv --columns word --output x", "--columns"),
-        ("--source list --synonyms x --format csv --where a --output x", "--where"),
-        ("--source list --synonyms x --format tsv --min-score nan --output x", "--min-score"),
-        ("--source wordnet --top-k 5 --output x", "--top-k"),
-        ("--source vectors --vectors v.txt --top-k 0 --output x", "--top-k"),
-        ("--source list --synonyms x --format tsv --min-similarity 0.5 --output x", "--min-similarity"),
-        ("--source wordnet --lang fra --no-contrasts --output x", "--no-contrasts and --lang"),
-        ("--source wordnet --tokenizer t --output x", "--dict and --tokenizer"),
-    ],
-)
-def test_options_that_are_refused(dict_txt, arguments, named):
-    assert named in refused(main, ["--dict", str(dict_txt), *arguments.split()])
+    before = contents(dict_txt.parent)
+    output = [] if flags == "--source wordnet" else ["--output", "x"]
+    assert REFUSED.get(flags, "--output") in refused(main, ["--dict", "dict.txt", *output, *flags.split()])
+    assert contents(dict_txt.parent) == before
 
 
 @with_real_data

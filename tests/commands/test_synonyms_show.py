@@ -37,8 +37,16 @@ def test_unknown_words_are_reported_after_the_rows(shown, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-2:] == ["primary: main, chief", "halt: (no synonym)"]
 
 
-def test_wrong_input(tmp_path, shown):
-    assert "missing.safetensors" in refused(main, ["missing.safetensors", "--dict", str(tmp_path / "dict.txt")])
-    for words, named in (("", "TABLE"), ("x", "--dict or --tokenizer"), ("x --dict d --tokenizer t", "--tokenizer")):
-        assert named in refused(main, words.split())
-    assert "--encoder-json" in refused(main, "x --tokenizer t --encoder-json e".split())
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        ("no.safetensors --dict dict.txt", "no.safetensors"),
+        ("", "TABLE"),
+        ("x", "--dict"),
+        ("x --dict d --tokenizer t", "--tokenizer"),
+        ("x --tokenizer t --encoder-json e", "--encoder-json"),
+    ],
+)
+def test_wrong_input(tmp_path, shown, monkeypatch, flags, named):
+    monkeypatch.chdir(tmp_path)
+    assert named in refused(main, flags.split())

@@ -13,6 +13,7 @@ from tn_fairseq.core.errors import InputError
 from tn_fairseq.core.synonym_table import (
     PADDING,
     load_synonym_table,
+    names_of,
     read_description,
     rows_to_table,
     save_synonym_table,
@@ -189,3 +190,10 @@ def test_invalid_continuations_are_refused(dictionary, saved, wrong):
     save_file(tensors, path, read_description(path))
     with pytest.raises(InputError, match=f"{path}: continues_word must be boolean of shape"):
         load_synonym_table(path, dictionary)
+
+
+def test_tables_are_named_after_their_files_unless_two_names_are_equal(tmp_path):
+    paths = [tmp_path / "wordnet.safetensors", tmp_path / "glove.safetensors"]
+    assert names_of(paths) == {"wordnet": paths[0], "glove": paths[1]}
+    same = [tmp_path / "a" / "t.safetensors", tmp_path / "b" / "t.safetensors"]
+    assert names_of(same) == {str(path): path for path in same}

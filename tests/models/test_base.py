@@ -136,7 +136,9 @@ def test_a_predicted_padding_symbol_inside_a_text_is_a_token(build, training):
     padding, text = model.padding_index, torch.tensor([0, 7, 8, 9, 10, 11, 2])
     text[2] = padding
     padded = torch.stack([torch.cat([text, torch.full((3,), padding)]), torch.cat([text[:-1], text[3:]])])
-    alone = model.encode(model.encoder, text.unsqueeze(0))[0]
+    everything = torch.zeros(1, len(text), dtype=torch.bool)
+    alone = model.encoder(model.embeddings(text.unsqueeze(0)), padding=everything)[0]
+    torch.testing.assert_close(model.encode(model.encoder, text.unsqueeze(0))[0], alone)
     torch.testing.assert_close(model.encode(model.encoder, padded)[0, : len(text)], alone, atol=1e-5, rtol=1e-4)
     text[2] = 8
     others = torch.arange(len(text)) != 2

@@ -90,6 +90,7 @@ def test_electra_uses_the_chosen_encoder(build, encoder, size):
 def test_perfect_predictions_have_no_divergence_unless_dropout_stays_on(build, family, flags):
     built = _, model, criterion = build_kl(build, family, *flags)
     found = regularization(built)
+    assert not any(module.training for module in model.modules())
     perfect = found.masked._replace(predictions=found.masked.targets)
     value, _ = criterion.objective.regularization(model.train(), found.batch, perfect)
     assert (value.item() < 1e-5) == (not flags)

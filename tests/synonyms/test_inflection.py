@@ -85,10 +85,6 @@ def test_inflect(reading, expected):
 
 
 def test_lemmas():
-    assert lemmas("Left") == {"left", "leave"}
-    assert lemmas("counties") == {"county"}
-
-
-@pytest.mark.parametrize("word", ["ctg", "cx中", "ipg", "cb'"])
-def test_a_word_of_which_the_rules_leave_no_verb_has_other_readings(word):
-    assert Reading(word, "NOUN", "NN") in readings(word) and all(reading.lemma for reading in readings(word))
+    assert lemmas("Left") == {"left", "leave"} and lemmas("counties") == {"county"}
+    for word in ("ctg", "cx中", "ipg", "cb'"):  # of which the rules leave no verb
+        assert Reading(word, "NOUN", "NN") in readings(word) and "" not in lemmas(word)

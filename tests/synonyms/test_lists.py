@@ -104,7 +104,7 @@ MYTHES = "ISO8859-2\nbig|2\n(adj)|large|vast and wide|big (rzad.)\n-|huge (simil
     [
         ("tsv", "\ufeffword\tsynonym\r\nbig\tlarge\r\n\r\nhuge\tunknown\r\n", {"big": ["large"], "huge": []}),
         ("csv", "score,synonym,note,word\n1,large,x,big\n2e0,huge,,big\n", {"big": ["huge", "large"]}),
-        ("csv", "word,synonym,score\nbig,large,1\nbig,huge,2\nbig,large,3\n", {"big": ["large", "huge"]}),
+        ("csv", "word,synonym,score\nbig,large,1\nbig,huge,2\nbig,large,3\nbig,large,0\n", {"big": ["large", "huge"]}),
         ("csv", "word,synonym,score\nbig,huge,-1\nbig,large,\nbig,small,0\n", {"big": ["small", "huge", "large"]}),
         ("csv", 'word,synonym,gloss\n"big","large","two\nlines, ""quoted"""\n', {"big": ["large"]}),
         ("tsv", "word\tsynonym\nBIG\tLarge\necole\tbig\nÉCOLE\tbig\n", {"big": ["large"], "école": ["big"]}),
@@ -227,13 +227,8 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
     [
         # tables
         ("tsv", "big\tlarge\n", "line 1: no column 'word' (column 1 is 'big', column 2 is 'large'); --columns"),
-        ("tsv", "word,synonym\nbig,large\n", "line 1: no column 'word' (column 1 is 'word,synonym')"),
         ("tsv", CONCEPTNET, "line 1: no column 'word' (column 1 is '/a/[/r/Synonym/]', column 2 is '/r/"),
-        (
-            "csv",
-            "word,synonyms\nbig,large\n",
-            "line 1: no column 'synonym' (column 1 is 'word', column 2 is 'synonyms')",
-        ),
+        ("csv", "word,synonyms\nbig,large\n", "line 1: no column 'synonym' (column 1 is 'word', column 2 is"),
         ("csv", "word,synonym,word\nbig,large,huge\n", "line 1: 2 columns 'word'"),
         ("csv", "word,synonym\nbig,large\nbig,large,huge\n", "line 3: 3 columns, not 2"),
         ("csv", "word,synonym\nbig\n", "line 2: 1 columns, not 2"),
@@ -241,7 +236,6 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("csv", "word,synonym,score\nbig,large,1\nbig,huge,0\\,9\n", "line 3: 4 columns"),
         ("tsv", "word\tsynonym\tscore\nbig\tlarge\t0,9\n", "line 2: column 3: '0,9' is not a number"),
         ("tsv", "word\tsynonym\tscore\nbig\tlarge\tnan\n", "line 2: column 3: 'nan' is not a number"),
-        ("csv", KAIKKI, "line 1: no column 'word'"),
         ("csv", "", "line 1: no column 'word' (the line is empty)"),
         # groups
         ("groups", "# a\nbig\n", "line 2: neither a, b nor a, b => c: 'big'"),
@@ -257,14 +251,12 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("groups", ",".join(map(str, range(101))), "line 1: 101 words that are all synonyms of each other"),
         # MyThes
         ("mythes", "big|1\n-|large\n", "line 1: 'big|1' is not an encoding"),
-        ("mythes", "hex\nbig|1\n-|large\n", "line 1: 'hex' is not an encoding"),
         ("mythes", "UTF-8\nbig,large\n", "line 2: not a word, | and the number of its meanings: 'big,large'"),
         ("mythes", "UTF-8\nbig|2\n-|large\nhuge|1\n-|big\n", "line 5: not a word, |"),
         ("mythes", "UTF-8\nbig|2\n-|large\n", "line 3: a meaning of 'big' is missing"),
         ("mythes", b"ASCII\nbig|1\n-|large\n\xe9cole|0\n", "line 4, byte 1: not ASCII"),
         ("mythes", "", "line 1: '' is not an encoding"),
         # PPDB
-        ("ppdb", "big ||| large\n", "line 1: not the 6 columns of PPDB 2.0"),
         ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0\n", "line 1: not the 6 columns"),
         ("ppdb", "X ||| big ||| large ||| PPDB2.0Score=1 ||| 0-0 ||| Equivalence\n", "line 1: not the 6 columns"),
         ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0 ||| Equivalence\n", "line 1: column 4: PPDB2.0Score: ''"),
@@ -272,6 +264,7 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("json", "big, large\n", "line 1: column 1: not valid JSON"),
         ("json", '{\n"big": ["large"],\n"huge" ["big"]}', "line 3: column 8: not valid JSON"),
         ("json", '{"big": ["large"]}\n\n{"huge": [}\n', "line 3: column 11: not valid JSON"),
+        ("json", '{"big": ["large"]}\n{"huge":\n["big"]}\n', "not valid JSON"),
         ("json", "[" * 100_000, "line 1: not valid JSON (too many brackets)"),
         ("json", '[["big", "large"]]\n', "line 1: not an object with words"),
         ("json", KAIKKI, "line 1: 'senses' has no list of words, but [{'synonyms'"),
@@ -280,7 +273,6 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("json", '{"big": ["large", 5]}', "line 1: 'big' has no list of words"),
         ("json", RECORDS, "line 2: the names of the object before, so they are not words: 'word, synonyms'"),
         ("json", '{"big": ["large"],\n"big": ["huge"]}', "line 1: the name 'big' occurs twice"),
-        ("json", b"big\n\xff", "line 1: column 1: not valid JSON"),
         ("json", "", "line 1: column 1: not valid JSON"),
         # all of them
         ("csv", b"word,synonym\nbig,large\n\xe9cole,big\n", "line 3, byte 1: not UTF-8"),

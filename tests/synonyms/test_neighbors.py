@@ -49,10 +49,6 @@ def test_neighbors_share_the_casing_of_the_word():
 def test_pairs_at_or_above_a_floor_are_the_neighbors_there(floor):
     vectors = vectors_of(main=(1, 0), chief=(3, 4), basal=(0, 2))  # cosines of exactly 0, and of 0.6 and 0.8
     keep = at_least(vectors, floor)
+    assert not keep("main", "stay") and not keep("stay", "main")  # without a vector
     kept = {word: {other for other in vectors.words if keep(word, other)} - {word} for word in vectors.words}
     assert kept == {word: set(found) for word, found in nearest_neighbors(vectors, 10, floor)}
-
-
-def test_a_pair_without_a_vector_is_not_above_any_floor():
-    keep = at_least(VECTORS, -2)
-    assert keep("main", "far") and not keep("main", "stay") and not keep("stay", "main")

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 import numpy as np
@@ -73,11 +74,6 @@ def test_text_files(file_of, lines, ending):
     assert_expected(file_of(lines, ending))
 
 
-def test_words_with_their_language_are_refused(file_of):
-    message = refused(read_vectors, file_of(["2 2", "/c/en/big 1 0", "/c/en/small 0 1"]), WANTED)
-    assert "line 2: /c/en/big is a word with its language" in message and "s|^/c/en/||p" in message
-
-
 def test_words_that_are_not_utf8_are_counted_and_skipped(file_of):
     path = file_of([*LINES, b"\x96 1 0\n"])
     assert_expected(path)
@@ -97,23 +93,18 @@ def test_rare_line_separators_belong_to_words(tmp_path):
     assert read_vectors(tmp_path, ["main"])[0].matrix == pytest.approx(np.array([[0.6, 0.8]]))
 
 
-def version_of(path):
-    return read_vectors(path, WORDS)[0].version
+def test_the_version_names_the_files_and_their_content(file_of, folder, words_file):
+    def version_of(path):
+        return read_vectors(path, WORDS)[0].version
 
-
-def test_the_version_names_a_text_file_and_its_content(file_of):
-    version = version_of(file_of(LINES))
-    assert version.startswith("vectors.txt, 6 vectors of dimension 2, sha256 ")
-    assert version_of(file_of([*LINES[:-1], "main 1 1"])) != version
-
-
-def test_the_version_names_both_files_of_a_folder_and_their_content(folder, words_file):
-    version = version_of(folder)
-    assert version.startswith(f"emb.npy with {words_file.name}, 6 vectors of dimension 2, sha256 ")
+    found = [version_of(file_of(LINES)), version_of(folder)]
+    assert found[0].startswith("vectors.txt, 6 vectors of dimension 2, sha256 ")
+    assert found[1].startswith(f"emb.npy with {words_file.name}, 6 vectors of dimension 2, sha256 ")
+    found.append(version_of(file_of([*LINES[:-1], "main 1 1"])))
     write_words(words_file, ["other", *WORDS[1:]])
-    changed = version_of(folder)
+    found.append(version_of(folder))
     np.save(folder / "emb.npy", MATRIX + 1)
-    assert len({version, changed, version_of(folder)}) == 3
+    assert len({*found, version_of(folder)}) == 5
 
 
 def refusal(path):
@@ -132,10 +123,7 @@ def refusal(path):
         (["main 1 x"], "line 1: not a word followed by numbers"),
         (["main"], "line 1: not a word followed by numbers"),
         ([b"\x1f\x8b\x08 \x00\xff\n"], "compressed with gzip; decompress it, for example with gunzip"),
-        (
-            ["2 2", b"main \x00\x00\x80\x3f\x00\x00\x00\x40big \x00\x00\x80\x3f\x00\x00\x00\x40"],
-            "binary format of word2vec",
-        ),
+        (["2 2", b"main \x00\x00\x80\x3f\x00\x00\x00\x40big \x00\x00\x80\x3f\x00\x00"], "binary format of word2vec"),
         ([*LINES[1:5], "main 1 x"], "line 5: could not convert"),
         ([*LINES[1:5], "main 1 nan"], "line 5: contains a number that is not finite"),
         ([*LINES[1:5], "main inf 1"], "line 5: contains a number that is not finite"),
@@ -143,60 +131,73 @@ def refusal(path):
         ([], "contains no vectors"),
         (["5 2"], "contains no vectors"),
         (["other 3 4"], "none of the dictionary's whole words"),
+        (
+            ["2 2", "/c/en/big 1 0", "/c/en/small 0 1"],
+            "line 2: /c/en/big is a word with its language, as in ConceptNet",
+        ),
     ],
 )
 def test_an_invalid_text_file_is_reported_with_the_line(file_of, lines, reason):
     assert reason in refusal(file_of(lines))
 
 
-def test_missing_and_ambiguous_files_are_refused(folder):
-    assert "No such file or directory; --vectors needs" in refusal(folder / "missing.txt")
-    np.save(folder / "other.npy", MATRIX)
-    assert ".npy: emb.npy, other.npy; --vectors needs a folder with one matrix" in refusal(folder)
-    (folder / "other.npy").unlink()
-    (folder / "more.txt").touch()
-    (folder / "more.parquet").touch()
-    assert ".txt or .parquet: " in refusal(folder)
-    (folder / "emb.npy").unlink()
-    assert "no such file" in refusal(folder)
+def with_matrix(matrix):
+    return lambda folder, words: np.save(folder / "emb.npy", matrix)
 
 
-@pytest.mark.parametrize(
-    ("matrix", "reason"),
-    [
-        (MATRIX[0], "float32 values of shape (2,)"),
-        (MATRIX[:, :0], "of shape (6, 0)"),
-        (MATRIX.astype(int), "int64 values"),
-        (MATRIX[:5], "contains 6 words, but emb.npy has 5 rows"),
-        (np.where(MATRIX == -1, np.nan, MATRIX), "row 4 ('far'): contains a number that is not finite"),
-        (np.where(MATRIX == -1, 0, MATRIX), "row 4 ('far'): all numbers are zero"),
-    ],
-)
-def test_an_invalid_matrix_is_refused(folder, matrix, reason):
-    np.save(folder / "emb.npy", matrix)
+def with_columns(**columns):
+    return lambda folder, words: (words.unlink(), parquet.write_table(pa.table(columns), folder / "a.parquet"))
+
+
+def cut(kept):
+    return lambda folder, words: (folder / "emb.npy").write_bytes((folder / "emb.npy").read_bytes()[:kept])
+
+
+# what is done to a folder, and what the error must say
+FOLDERS = [
+    (lambda folder, words: np.save(folder / "other.npy", MATRIX), ".npy: emb.npy, other.npy; --vectors needs a folder"),
+    (lambda folder, words: (folder / f"more{words.suffix}").touch(), ".txt or .parquet: "),
+    (lambda folder, words: (folder / "emb.npy").unlink(), "no such file"),
+    (with_matrix(MATRIX[0]), "float32 values of shape (2,)"),
+    (with_matrix(MATRIX[:, :0]), "of shape (6, 0)"),
+    (with_matrix(MATRIX.astype(int)), "int64 values"),
+    (with_matrix(MATRIX[:5]), "contains 6 words, but emb.npy has 5 rows"),
+    (with_matrix(np.where(MATRIX == -1, np.nan, MATRIX)), "row 4 ('far'): contains a number that is not finite"),
+    (with_matrix(np.where(MATRIX == -1, 0, MATRIX)), "row 4 ('far'): all numbers are zero"),
+    *((cut(kept), "not a matrix in NumPy's format") for kept in (0, 4, 60, 130)),
+    (with_columns(a=WORDS, b=WORDS), "must be one column of text"),
+    (with_columns(a=[1, 2, 3, 4, 5, 6]), "must be one column of text"),
+    (lambda folder, words: words.write_bytes(words.read_bytes()[:-3] + b"\xff"), "not "),  # UTF-8, or a Parquet file
+    (lambda folder, words: write_words(words, [f"/c/en/{word}" for word in WORDS]), "row 0: /c/en/main is a word with"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), FOLDERS)
+def test_an_invalid_folder_is_refused(folder, words_file, change, reason):
+    change(folder, words_file)
     assert reason in refusal(folder)
+    assert "No such file or directory; --vectors needs" in refusal(folder / "missing.txt")
 
 
-def test_a_damaged_matrix_is_refused_and_nothing_is_unpickled(folder, tmp_path):
-    content, trace = (folder / "emb.npy").read_bytes(), tmp_path / "exploded"
-    for kept in (0, 4, 60, 130):
-        (folder / "emb.npy").write_bytes(content[:kept])
-        assert "not a matrix in NumPy's format" in refusal(folder)
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_the_command_in_the_error_removes_the_language(tmp_path, is_folder):
+    words = [f"/c/{word}" for word in ("en/far", "fr/main", "en/main")]
+    if is_folder:
+        np.save(tmp_path / "emb.npy", MATRIX[:3])
+        write_words(tmp_path / "words.txt", words)
+    else:
+        (tmp_path / "a.txt").write_text("3 2\n" + "".join(f"{word} {x} {y}\n" for word, (x, y) in zip(words, MATRIX)))
+    command = refusal(tmp_path if is_folder else tmp_path / "a.txt").split("such as with ")[1]
+    subprocess.run(command if is_folder else f"{command} > b.txt", shell=True, check=True, cwd=tmp_path)
+    vectors, _ = read_vectors(tmp_path if is_folder else tmp_path / "b.txt", WORDS)
+    np.testing.assert_allclose(vectors.matrix[vectors.words.index("main")], MATRIX[2] / np.linalg.norm(MATRIX[2]))
+
+
+def test_nothing_is_unpickled(folder, tmp_path):
+    trace = tmp_path / "exploded"
     np.save(folder / "emb.npy", np.array([[Bomb(trace)]], dtype=object), allow_pickle=True)
     assert "not a matrix in NumPy's format" in refusal(folder)
     assert not trace.exists()
-
-
-def test_a_damaged_list_of_words_is_refused(folder, words_file):
-    words_file.write_bytes(words_file.read_bytes()[:-3] + b"\xff")
-    assert "not UTF-8" in refusal(folder) or "not a Parquet file" in refusal(folder)
-
-
-@pytest.mark.parametrize("columns", [{"a": WORDS, "b": WORDS}, {"a": [1, 2, 3, 4, 5, 6]}])
-def test_other_columns_are_refused(folder, words_file, columns):
-    words_file.unlink()
-    parquet.write_table(pa.table(columns), folder / "index.parquet")
-    assert "must be one column of text" in refusal(folder)
 
 
 def test_without_pyarrow_the_error_says_how_to_get_it(folder, words_file, monkeypatch):

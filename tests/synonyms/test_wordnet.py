@@ -1,5 +1,6 @@
 import io
 import subprocess
+import urllib.error
 import urllib.request
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ from nltk_folders import make_folder, without_languages, write_lexicon
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.synonyms import wordnet
 from tn_fairseq.synonyms.wordnet import (
+    FETCH,
     DownloadFailed,
     ensure_wordnet,
     find_wordnet,
@@ -22,6 +24,7 @@ from tn_fairseq.synonyms.wordnet import (
     wordnet_version,
 )
 
+FAILED = "and downloading it failed"
 FRENCH = """\
 # A lexicon\tfra\thttps://example.org\tno licence
 01277426-a\tfra:lemma\tprincipal
@@ -89,25 +92,32 @@ def refusal(language="eng"):
     return raised.value
 
 
-def test_without_wordnet_the_error_says_how_to_get_it(without_wordnet, monkeypatch):
-    def no_command(*args, **kwargs):
-        pytest.fail("a library must not start a package manager")
+@pytest.mark.parametrize(
+    ("language", "opened", "downloaded", "reason"),
+    [
+        ("eng", urllib.error.URLError("no network"), None, f"no wordnet, {FAILED} (no network); get it with {FETCH}"),
+        ("eng", None, lambda: ElementTree.XML("<html><br></html>"), f"no wordnet, {FAILED} (mismatched tag"),  # a login
+        ("eng", None, lambda: True, f"no wordnet, {FAILED} (NLTK does not find it afterwards)"),
+        (
+            "fra",
+            None,
+            lambda: True,
+            f"no omw-2.0, {FAILED} (NLTK does not find it afterwards); get it with python -m nltk",
+        ),
+    ],
+)
+def test_what_is_missing_is_downloaded_or_refused(request, monkeypatch, capfd, language, opened, downloaded, reason):
+    def urlopen(*args, **kwargs):
+        if opened:
+            raise opened
+        return io.BytesIO()
 
-    monkeypatch.setattr(subprocess, "Popen", no_command)
-    assert isinstance(refusal(), DownloadFailed)
-    assert str(refusal()) == f"no wordnet, and downloading it failed (no network); get it with {wordnet.FETCH}"
-
-
-def test_a_login_page_instead_of_the_index_is_a_failed_download(without_wordnet, monkeypatch):
-    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: io.BytesIO())
-    monkeypatch.setattr(nltk, "download", lambda *_, **__: ElementTree.XML("<html><br></html>"))
-    assert "downloading it failed (mismatched tag" in str(refusal())
-
-
-def test_a_damaged_wordnet_is_reported(without_wordnet):
-    folder = make_folder(without_wordnet / "corpora" / "wordnet", without_wordnet)
-    (folder / "data.noun").touch(0o644)
-    assert str(refusal()).startswith(f"{folder}: not a complete wordnet")
+    request.getfixturevalue("without_wordnet" if language == "eng" else "languages")
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(nltk, "download", lambda *_, **__: downloaded())
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a library must not start a package manager"))
+    assert isinstance(refusal(language), DownloadFailed) and str(refusal(language)).startswith(reason)
+    assert "not found by NLTK; trying nltk.download" in capfd.readouterr().err
 
 
 def test_an_error_while_loading_is_not_taken_for_a_missing_package():
@@ -167,28 +177,19 @@ def test_the_error_for_an_unknown_language_lists_all_languages(languages):
         assert str(refusal("deu")) == "--lang deu: not in omw-2.0; give one of its languages: eng, fra, spa"
 
 
-def test_without_the_multilingual_wordnet_the_error_says_how_to_get_it(languages, capfd):
-    assert "(no network); get it with python -m nltk.downloader omw-2.0" in str(refusal("fra"))
-    assert "omw-2.0: not found by NLTK; trying nltk.download" in capfd.readouterr().err
-
-
 def test_a_missing_multilingual_wordnet_is_downloaded(languages, monkeypatch):
-    monkeypatch.setattr(wordnet, "_download", lambda package: None)
-    assert "failed (NLTK does not find it afterwards)" in str(refusal("fra"))
     monkeypatch.setattr(wordnet, "_download", lambda package: write_lexicon(languages, "fra", FRENCH))
     assert wordnet_synonyms(ensure_wordnet("fra"), "maison", "fra") == ["maison", "bâtiment"]
 
 
-def test_a_damaged_lexicon_is_reported(languages):
-    write_lexicon(languages, "fra", FRENCH, encoding="latin-1")
-    assert str(refusal("fra")).startswith(f"{languages}/corpora/omw-2.0: not a complete omw-2.0")
-
-
-def test_a_damaged_download_is_reported(languages):
+def test_a_damaged_lexicon_or_download_is_reported(languages):
     archive = make_folder(languages / "corpora", languages) / "omw-2.0.zip"
     archive.write_bytes(b"PK, but no archive")
     archive.chmod(0o644)
     assert str(refusal("fra")).startswith(f"{archive}: not a complete omw-2.0")
+    archive.unlink()
+    write_lexicon(languages, "fra", FRENCH, encoding="latin-1")
+    assert str(refusal("fra")).startswith(f"{languages}/corpora/omw-2.0: not a complete omw-2.0")
 
 
 # what damages a copy of WordNet -> what the error must name

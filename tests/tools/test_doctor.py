@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from files import refused
 from helpers import PLUGIN, run_command
 
 from tn_fairseq.__main__ import main
@@ -44,10 +45,8 @@ def test_a_complete_installation(capsys):
     found = lines(capsys)
     assert f"--user-dir {PLUGIN}" in found["tn_fairseq"][1]
     *checks, (_, (_, more)) = found.items()
-    assert [(name, mark) for name, (mark, _) in checks] == [
-        (name, "ok") for name in ("WordNet", "fairseq-train", "fairseq", "tn_fairseq")
-    ]
-    assert "collect_env" in more
+    assert [name for name, (mark, _) in checks if mark == "ok"] == ["WordNet", "fairseq-train", "fairseq", "tn_fairseq"]
+    assert "collect_env" in more and len(checks) == 4
 
 
 def test_files_that_fit_together_and_files_that_do_not(capsys, data_bin, synonym_table, tmp_path):
@@ -55,13 +54,13 @@ def test_files_that_fit_together_and_files_that_do_not(capsys, data_bin, synonym
     fitting = write_checkpoint(tmp_path / "fitting.pt", size)
     found = lines(capsys, "--data", data_bin, "--checkpoint", fitting, "--synonym-table", synonym_table)
     assert f"{data_bin}: dictionary of {size} symbols" in found["data"][1] and "train, valid" in found["data"][1]
-    assert "bert_tiny" in found["checkpoint"][1] and found["together"][1].endswith("have the same dictionary")
+    assert "bert_tiny" in found["checkpoint"][1] and "FAILED" not in {mark for mark, _ in found.values()}
     other = write_checkpoint(tmp_path / "other.pt", size + 1)
-    found = lines(capsys, "--data", data_bin, "--checkpoint", other, code=1)
-    assert found["together"][0] == "FAILED" and f"{data_bin} and {other} have different" in found["together"][1]
+    found = lines(capsys, "--data", data_bin, "--checkpoint", other, "--synonym-table", synonym_table, code=1)
+    assert found["checkpoint"][0] == "FAILED" and found["synonym table"][0] == "ok"
+    assert f"{data_bin} and {other} have different dictionaries" in found["checkpoint"][1]
     found = lines(capsys, "--data", tmp_path / "nowhere", "--synonym-table", tmp_path, code=1)
     assert str(tmp_path / "nowhere") in found["data"][1] and "is a folder" in found["synonym table"][1]
-    assert found["together"][0] == "FAILED"
 
 
 @pytest.mark.parametrize("missing", ["torch", "fairseq"])
@@ -74,21 +73,16 @@ def test_a_package_that_cannot_be_imported(missing, capsys, monkeypatch):
 
 def test_two_fairseqs_and_a_function_replaced_again(monkeypatch):
     monkeypatch.setattr(doctor, "version_of", lambda name: "1" if name in ("ve-fairseq", "fairseq") else None)
-    with pytest.raises(
-        doctor.InputError, match="ve-fairseq and fairseq are installed into the same folder; pip uninst"
-    ):
-        doctor._fairseq()
+    assert "ve-fairseq and fairseq are installed into the same folder; pip uninst" in refused(doctor._fairseq)
     owner, name, _ = replacing.REPLACED[0]
     monkeypatch.setattr(owner, name, lambda: None)
-    with pytest.raises(doctor.InputError, match=f"another package replaces .*{name} of fairseq"):
-        doctor._plugin()
+    assert f"{name} of fairseq" in refused(doctor._plugin)
 
 
 def test_an_environment_that_is_not_active(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(doctor.InputError, match="is not on PATH; activate this one: source "):
-        doctor._command()
+    assert "is not on PATH; activate this one: source " in refused(doctor._command)
 
 
 def test_the_command_with_a_damaged_torch(tmp_path, monkeypatch):

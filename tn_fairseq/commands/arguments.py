@@ -24,6 +24,7 @@ def command_line(name: str, description: str | None, run: Callable[[Options], No
     def main(argv: Sequence[str] | None = None) -> None:
         run(parse_options(kind, name, description, argv))
 
+    main.__doc__ = run.__doc__
     return main
 
 
@@ -152,8 +153,7 @@ class OneLineParser(argparse.ArgumentParser):
         wrong = [flag for flag in flags if not any(name.startswith(flag) for name in known)]
         if wrong and "required" in message:
             message = f"unrecognized arguments: {wrong[0]}"
-        advice = "; ".join(filter(None, [f"{self.prog} --help lists the options", self.epilog]))
-        self.exit(2, f"error: {explain(self, message, advice)}\n")
+        raise SystemExit(f"error: {explain(self, message, self.epilog or f'{self.prog} --help lists the options')}")
 
 
 def positive(text: str) -> int:
@@ -161,14 +161,3 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, not {text}")
     return int(text)
-
-
-def share(text: str) -> float:
-    """A number above 0 and at most 1; raises argparse.ArgumentTypeError for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
-    return value

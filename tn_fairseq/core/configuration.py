@@ -5,6 +5,7 @@ import os
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from fairseq import options
@@ -17,6 +18,7 @@ from .errors import InputError, first_line
 
 def parse_training_flags(flags: Sequence[object]) -> Namespace:
     """The arguments of fairseq-train; exits if it would refuse one. The configuration below takes 20 times as long."""
+    import_module(__package__.partition(".")[0]).register()  # all that flags may name
     return options.parse_args_and_arch(options.get_training_parser(), [str(flag) for flag in flags])
 
 

@@ -28,16 +28,6 @@ def naming(flag: str) -> Iterator[None]:
 
 
 @contextmanager
-def naming_arguments() -> Iterator[None]:
-    """Give options in the message of an ``InputError`` their names in Python, such as ``top_k`` for ``--top-k``."""
-    try:
-        yield
-    except InputError as error:
-        message = re.sub(r"(?<!['\w])--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), str(error))
-        raise type(error)(message) from None
-
-
-@contextmanager
 def if_interrupted(advice: str) -> Iterator[None]:
     """Give a KeyboardInterrupt this message, which ``tn-fairseq`` prints."""
     try:

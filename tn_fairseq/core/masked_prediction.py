@@ -1,12 +1,27 @@
 """Masked prediction: what models say about masked words, and which predictions are false negatives."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, TypedDict
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from . import corruption
+
+
+class Batch(TypedDict):
+    """What an objective trains on: B blocks of T tokens, of which N positions are masked."""
+
+    net_input: dict[str, Any]  # src_tokens, (B, T), and what else the model reads
+    target: Tensor  # (B, T), the gold tokens at the masked positions, and padding elsewhere
+    masked_tokens: Tensor  # (B, T) boolean
+    is_token: Tensor  # (B, T) boolean, not padding
+    masked_indices: Optional[Tensor]  # (N), as in ``corruption.flat_indices``
+    uniform_draws: Optional[Tensor]  # (N), random numbers that depend only on the seed, the epoch and the position
+    draws: Optional[tuple[Tensor, Tensor]]  # of a teacher that has read the batch: words and counts, (N, D) each
+    ema_model: Optional[nn.Module]  # the moving average of --store-ema
+    ntokens: int
+    nsentences: int
 
 
 class ElectraOutput(NamedTuple):
@@ -28,7 +43,12 @@ class MaskedPredictions(NamedTuple):
     predictions: Tensor  # (N), r_k
     logits: Tensor  # (N, V)
     is_token: Any = None  # (B, T) boolean, not padding
+    synonyms: Any = None  # (N, S), the rows of the words in the table; None without one
     false_negative: Any = None  # (N) boolean: what an objective accepts; None without a synonym table
+
+    def are_synonyms(self, tokens: Tensor) -> Tensor:
+        """Where tokens at the masked positions are synonyms of the gold words: (N) -> (N) boolean."""
+        return (self.synonyms == tokens.unsqueeze(-1)).any(dim=-1)
 
     def scatter(self, values: Tensor) -> Tensor:
         """Booleans of the masked positions as those of the batch, False elsewhere: (N) -> (B, T)."""

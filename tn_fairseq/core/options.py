@@ -64,9 +64,14 @@ def option(
     return field(default=default, metadata=metadata)
 
 
+def flag(name: str) -> str:
+    """The flag of an option with this name."""
+    return f"--{name.replace('_', '-')}"
+
+
 def flag_of(entry: "Field[Any]") -> str:
     """The flag of an option."""
-    return str(entry.metadata.get("flag") or f"--{entry.name.replace('_', '-')}")
+    return str(entry.metadata.get("flag") or flag(entry.name))
 
 
 def default_of(entry: "Field[Any]") -> Any:
@@ -98,13 +103,16 @@ def check(options: Any, kind: Any = None, say: Callable[[str], str] | None = Non
     def spell(name: str) -> str:
         return say(name) if say else flag_of(declared[name])
 
+    def value_of(name: str) -> Any:  # a configuration of an older version may lack an option
+        return getattr(options, name, default_of(declared[name]))
+
     def is_given(name: str) -> bool:
-        return bool(getattr(options, name) != default_of(declared[name]))
+        return bool(value_of(name) != default_of(declared[name]))
 
     def holds(condition: Condition) -> bool:
         if isinstance(condition, str):
             return is_given(condition)
-        return any(set(_items(wanted)) & set(_items(getattr(options, name))) for name, wanted in condition.items())
+        return any(set(_items(wanted)) & set(_items(value_of(name))) for name, wanted in condition.items())
 
     def text(condition: Condition) -> str:
         if isinstance(condition, str):
@@ -112,7 +120,7 @@ def check(options: Any, kind: Any = None, say: Callable[[str], str] | None = Non
         return " or ".join(f"{spell(name)} {' or '.join(map(str, _items(v)))}" for name, v in condition.items())
 
     for name, entry in declared.items():
-        value, rules, given = getattr(options, name), entry.metadata, is_given(name)
+        value, rules, given = value_of(name), entry.metadata, is_given(name)
         if default_of(entry) is MISSING and isinstance(value, Sequence) and not value:
             raise InputError(f"{spell(name)} is missing: {rules['help']}")
         _check_values(spell(name), value, entry)
@@ -132,15 +140,18 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 def _check_values(name: str, value: Any, entry: "Field[Any]") -> None:
-    """Raises InputError for values that are no choice or out of bounds."""
+    """Raises InputError for values that are no choice, of another type, or out of bounds."""
     choices, bounds = choices_of(entry), [bound for bound in _BOUNDS if bound[0] in entry.metadata]
     for item in _items(value) if choices else ():
         if item is not None and item not in choices:
             raise InputError(f"{name} {item}: unknown; {similar(str(item), list(map(str, choices)))}")
+    if kind_of(entry) is bool and not isinstance(value, bool):
+        raise InputError(f"{name} {value!r}: must be True or False")
     for number in _items(value.values() if isinstance(value, Mapping) else value):
-        if isinstance(number, float) and not math.isfinite(number):
-            raise InputError(f"{name} {number}: must be a finite number")
-        if number is None or all(isinstance(number, Real) and ok(number, entry.metadata[key]) for key, _, ok in bounds):
+        if number is None or not (bounds or kind_of(entry) in (int, float)):
             continue
-        texts = [f"{words} {entry.metadata[key]:,}" for key, words, _ in bounds]
-        raise InputError(f"{name} {number}: must be {' and '.join(texts)}")
+        if not isinstance(number, Real) or isinstance(number, bool) or not math.isfinite(number):
+            raise InputError(f"{name} {number!r}: must be a finite number")
+        if not all(is_within(number, entry.metadata[key]) for key, _, is_within in bounds):
+            texts = [f"{words} {entry.metadata[key]:,}" for key, words, _ in bounds]
+            raise InputError(f"{name} {number}: must be {' and '.join(texts)}")

@@ -4,6 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
@@ -143,7 +144,8 @@ def register(
     fairseq compares the name of the criterion's class when a run resumes.
     """
     types = get_type_hints(kind.config)
-    options = [(option.name, _fairseq_type(types[option.name]), option) for option in fields(kind.config)]
+    # copies, because a dataclass writes its types into its fields
+    options = [(option.name, _fairseq_type(types[option.name]), copy(option)) for option in fields(kind.config)]
     home = {"__module__": kind.__module__}
     config = make_dataclass(kind.config.__name__, options, bases=(TableConfig,), namespace=home)
     attributes = {"kind": kind, "__doc__": kind.__doc__, **home}

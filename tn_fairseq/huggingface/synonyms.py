@@ -167,12 +167,9 @@ class SynonymTable:
     def build(cls, tokenizer: "PreTrainedTokenizerBase", source: Sequence[str], **options: Any) -> Self:
         """Build a table from one source or several: ``wordnet``, ``vectors``, ``model`` and ``list``.
 
-        The options are those of ``synonyms build``, which its ``--help`` explains: ``combine``, ``lang``,
-        ``vectors``, ``path`` (of the model, or the model itself), ``synonyms``, ``top_k``, ``min_similarity``,
-        ``format``, ``columns`` (such as ``{"word": "headword"}``), ``where`` (such as ``{"relation": "synonym"}``),
-        ``symmetric``, ``min_score``, ``filter`` (such as ``{"model": 0.3}``), ``same_inflection``, ``no_contrasts`` and
-        ``stop_words`` (a file). Raises InputError for invalid options, and for a source that is
-        missing, damaged, or does not fit the tokenizer.
+        The ``options`` are the fields of ``TableOptions``, which ``synonyms build --help`` explains, such as
+        ``where={"relation": "synonym"}`` or ``filter={"model": 0.3}``; ``path`` can also be a model. Raises InputError
+        for invalid options, and for a source that is missing, damaged, or does not fit the tokenizer.
         """
         symbols = TokenizerSymbols(tokenizer)
         table_options = TableOptions(source=source, read_model=symbols.read_model, **options)

@@ -3,8 +3,9 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,8 +14,9 @@ from transformers import ElectraForPreTraining, PreTrainedTokenizerBase, Trainer
 from transformers.trainer_utils import EvalLoopOutput
 
 from ..core import corruption
-from ..core.errors import InputError, naming, naming_arguments
+from ..core.errors import InputError, naming
 from ..core.masked_prediction import ElectraOutput
+from ..core.options import check
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
@@ -48,7 +50,7 @@ class TrueNegativeTrainer(Trainer):
         self.processing_class = self._find_tokenizer()
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         kind = _find_objective(objective)
-        with naming(f"objective {kind.name}:"), naming_arguments():
+        with naming(f"objective {kind.name}:"):
             self.objective = build_objective(
                 kind, objective_kwargs or {}, model, self.processing_class, synonyms, self.accelerator.autocast
             )
@@ -256,6 +258,7 @@ def build_objective(
         *tables,
         load_judge=lambda folder: load_judge(folder, tokenizer),
         load_teacher=lambda teacher: load_teacher(teacher, model, tokenizer, autocast),
+        say=str,
     )
     objective.check_options(has_discriminator=is_electra)
     objective.sums_all_positions = True
@@ -273,17 +276,12 @@ def _find_objective(objective: str | type[Objective]) -> type[Objective]:
 
 
 def _configure(kind: type[Objective], options: Mapping[str, Any]) -> Any:
-    types = get_type_hints(kind.config)
-    for name, value in options.items():
-        if name not in types:
-            raise InputError(f"has no option {name!r}; it has {', '.join(types)}")
-        if get_origin(types[name]) is Literal and value not in get_args(types[name]):
-            raise InputError(f"{name} must be one of {', '.join(get_args(types[name]))}, not {value}")
-        if types[name] is bool and not isinstance(value, bool):
-            raise InputError(f"{name} must be True or False, not {value!r}")
-        if types[name] is float and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise InputError(f"{name} must be a number, not {value!r}")
-    return kind.config(**options)
+    names = [entry.name for entry in fields(kind.config)]
+    if unknown := [name for name in options if name not in names]:
+        raise InputError(f"has no option {unknown[0]!r}; it has {', '.join(names)}")
+    cfg = kind.config(**options)
+    check(cfg, say=str)
+    return cfg
 
 
 class Encoder(nn.Module):
@@ -410,7 +408,7 @@ def _check_length(option: str, limit: int | None, tokens: Tensor) -> None:
 
 def load_judge(name: str, tokenizer: PreTrainedTokenizerBase) -> Judge:
     """A judge of corrections: an encoder or ELECTRA's discriminator, with the same vocabulary; raises InputError."""
-    with naming("--correction-judge"):
+    with naming("correction_judge"):
         if not isinstance(name, (str, Path)):
             raise InputError(f"{type(name).__name__}: must be the folder or name of a model, not a model")
         check_vocabulary(name, tokenizer)
@@ -465,7 +463,7 @@ def load_teacher(
     autocast: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Teacher:
     """A teacher with the same vocabulary: another model, or its folder or name; raises InputError."""
-    with naming("--distillation-teacher"):
+    with naming("distillation_teacher"):
         if teacher == EMA:
             raise InputError("ema: works only with fairseq; give a model or a folder")
         core, tokens = open_teacher(teacher, tokenizer)

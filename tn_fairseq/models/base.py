@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from ..core import corruption
 from ..core.dictionary import fingerprint
 from ..core.errors import InputError, one_line_errors
+from ..core.options import check, option
 from ..data.segments import token_types
 from ..modules.heads import AnswerHead, SentenceHead
 from ..modules.memory import keep_freed_memory
@@ -45,23 +46,24 @@ SIZES = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
 
 @dataclass
 class EncoderConfig(FairseqDataclass):
-    encoder_layers: int = field(default=12, metadata={"help": "layers"})
-    encoder_embed_dim: int = field(default=256, metadata={"help": "hidden size"})
-    encoder_attention_heads: int = field(default=4, metadata={"help": "attention heads"})
-    encoder_ffn_embed_dim: int = field(default=1024, metadata={"help": "size of the feed-forward network"})
-    max_positions: int = field(default=512, metadata={"help": "longest sequence in tokens, <s> and </s> included"})
-    dropout: float = field(default=0.1, metadata={"help": "dropout on embeddings and sublayers"})
-    attention_dropout: float = field(default=0.1, metadata={"help": "dropout on attention weights"})
-    init_std: float = field(default=INIT_STD, metadata={"help": "standard deviation of the weights before training"})
-    sinusoidal_positions: bool = field(
-        default=False, metadata={"help": "start the position embeddings as sines and cosines, not as random numbers"}
+    encoder_layers: int = option("layers", default=12, at_least=1)
+    encoder_embed_dim: int = option("hidden size", default=256, at_least=1)
+    encoder_attention_heads: int = option("attention heads", default=4, at_least=1)
+    encoder_ffn_embed_dim: int = option("size of the feed-forward network", default=1024)
+    max_positions: int = option("longest sequence in tokens, <s> and </s> included", default=512)
+    dropout: float = option("dropout on embeddings and sublayers", default=0.1, at_least=0, below=1)
+    attention_dropout: float = option("dropout on attention weights", default=0.1, at_least=0, below=1)
+    init_std: float = option("standard deviation of the weights before training", default=INIT_STD, above=0)
+    sinusoidal_positions: bool = option(
+        "start the position embeddings as sines and cosines, not as random numbers", default=False
     )
-    compile_model: bool = field(default=False, metadata={"help": "compile the layers with torch.compile"})
+    compile_model: bool = option("compile the layers with torch.compile", default=False)
 
 
 class EncoderModel(BaseFairseqModel):
     """A model with one set of embeddings and a fingerprint of its dictionary."""
 
+    config: type[EncoderConfig] = EncoderConfig
     owners: tuple[str, ...] = ("encoder",)  # the prefixes of size options, such as encoder_layers
     pretraining_only: tuple[str, ...] = ()  # modules that a head for fine-tuning deletes
 
@@ -105,19 +107,13 @@ class EncoderModel(BaseFairseqModel):
 
     @classmethod
     def check_sizes(cls, cfg: EncoderConfig) -> None:
+        check(cfg, cls.config)
         for owner in cls.owners:
             hidden_size, heads = getattr(cfg, f"{owner}_embed_dim"), getattr(cfg, f"{owner}_attention_heads")
-            if getattr(cfg, f"{owner}_layers") < 1:
-                raise InputError(f"--{owner}-layers must be positive, not {getattr(cfg, f'{owner}_layers')}")
-            if heads < 1 or hidden_size % heads:
+            if hidden_size % heads:
                 raise InputError(
                     f"--{owner}-embed-dim {hidden_size} is not a multiple of --{owner}-attention-heads {heads}"
                 )
-        for flag, share in (("--dropout", cfg.dropout), ("--attention-dropout", cfg.attention_dropout)):
-            if not 0 <= share < 1:
-                raise InputError(f"{flag} must be in [0, 1), not {share}")
-        if not 0 < cfg.init_std < math.inf:
-            raise InputError(f"--init-std must be positive, not {cfg.init_std}")
 
     def train(self, mode: bool = True) -> "EncoderModel":
         """As torch's, but visit no module in training mode: fairseq calls this twice in each update."""

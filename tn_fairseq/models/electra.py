@@ -6,7 +6,7 @@ its own embeddings, because the discriminator's change in training.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 from fairseq.data import Dictionary
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ..core import corruption
 from ..core.errors import InputError, one_line_errors
 from ..core.masked_prediction import ElectraOutput
+from ..core.options import option
 from ..modules.heads import MaskedLMHead, ReplacedTokenHead
 from ..modules.transformer_encoder import Embeddings, TransformerEncoder
 from .base import (
@@ -29,25 +30,26 @@ from .base import (
 
 @dataclass
 class ElectraConfig(EncoderConfig):
-    embedding_size: int = field(default=128, metadata={"help": "embedding size, shared by generator and discriminator"})
-    generator_layers: int = field(default=12, metadata={"help": "layers of the generator"})
-    generator_embed_dim: int = field(default=64, metadata={"help": "hidden size of the generator"})
-    generator_attention_heads: int = field(default=1, metadata={"help": "attention heads of the generator"})
-    generator_ffn_embed_dim: int = field(default=256, metadata={"help": "feed-forward size of the generator"})
-    generator_checkpoint: Optional[str] = field(
-        default=None, metadata={"help": "ELECTRA or BERT whose weights a new run's generator starts with"}
+    embedding_size: int = option("embedding size, shared by generator and discriminator", default=128)
+    generator_layers: int = option("layers of the generator", default=12, at_least=1)
+    generator_embed_dim: int = option("hidden size of the generator", default=64, at_least=1)
+    generator_attention_heads: int = option("attention heads of the generator", default=1, at_least=1)
+    generator_ffn_embed_dim: int = option("feed-forward size of the generator", default=256)
+    generator_checkpoint: Optional[str] = option(
+        "ELECTRA or BERT whose weights a new run's generator starts with", default=None
     )
-    freeze_generator: bool = field(
-        default=False, metadata={"help": "train only the discriminator; the generator gets its own embeddings"}
+    freeze_generator: bool = option(
+        "train only the discriminator; the generator gets its own embeddings", default=False
     )
-    generator_embedding_size: Optional[int] = field(
-        default=None, metadata={"help": "embedding size of a frozen generator (default: that of the discriminator)"}
+    generator_embedding_size: Optional[int] = option(
+        "embedding size of a frozen generator (default: that of the discriminator)", default=None
     )
 
 
 class ElectraModel(EncoderModel):
     """Generator and discriminator over shared embeddings; fine-tuning uses only the discriminator."""
 
+    config = ElectraConfig
     owners = ("encoder", "generator")
     frozen = ("generator", "generator_head", "generator_embeddings")  # with --freeze-generator
     pretraining_only = (*frozen, "discriminator_head")

@@ -2,30 +2,34 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Optional, Union
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, Optional, Union, cast
 
 import torch
 from torch import Tensor, nn
 
 from ..core import corruption
 from ..core.errors import InputError
-from ..core.masked_prediction import ElectraOutput, MaskedPredictions, false_negatives, masked_predictions
+from ..core.masked_prediction import Batch, ElectraOutput, MaskedPredictions, masked_predictions
+from ..core.options import check, flag, option
 from . import functional
+
+ELECTRA = "ELECTRA"  # the group of the options that need its discriminator
 
 
 @dataclass
 class ObjectiveConfig:
     """Options of every objective. A choice is a ``Literal``, and the help of each option is in its metadata."""
 
-    prediction_mode: Literal["argmax", "sample"] = field(
-        default="argmax",
-        metadata={"help": "r_k: the most likely token, or a sample (on ELECTRA, the token that the generator sampled)"},
+    prediction_mode: Literal["argmax", "sample"] = option(
+        "r_k: the most likely token, or a sample (on ELECTRA, the token that the generator sampled)", default="argmax"
     )
-    generator_temperature: float = field(default=1.0, metadata={"help": "softmax temperature for sampling"})
-    generator_loss_weight: float = field(default=1.0, metadata={"help": "ELECTRA: weight of the generator's loss"})
-    discriminator_loss_weight: float = field(
-        default=50.0, metadata={"help": "ELECTRA: weight of replaced token detection"}
+    generator_temperature: float = option("softmax temperature for sampling", default=1.0, above=0)
+    generator_loss_weight: float = option(
+        "ELECTRA: weight of the generator's loss", default=1.0, at_least=0, group=ELECTRA
+    )
+    discriminator_loss_weight: float = option(
+        "ELECTRA: weight of replaced token detection", default=50.0, at_least=0, group=ELECTRA
     )
 
 
@@ -102,14 +106,10 @@ class Objective(nn.Module):
     metrics: tuple[Metric, ...] = ()  # in addition to those of all objectives
     needs_synonym_table = False
     needs_discriminator = False  # only ELECTRA has one
-    # options that have no effect without one
-    discriminator_options: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
     sums_all_positions = False  # whether losses are added up with zeros between them, as transformers does
     computes_nll = False  # whether masked_lm_losses gets None, and logs the sum of the plain losses as "nll"
-    # options that must not be negative, that must be positive, and that must be between 0 and 1
-    weights: tuple[str, ...] = ("generator_loss_weight", "discriminator_loss_weight")
-    temperatures: tuple[str, ...] = ("generator_temperature",)
-    fractions: tuple[str, ...] = ()
+    # whether "masked_lm" or "detection" learns something else than with plain masked LM; both, if there are both
+    changes: tuple[str, ...] = ("masked_lm",)
 
     def __init__(
         self,
@@ -120,34 +120,25 @@ class Objective(nn.Module):
         load_judge: Optional[Callable[[str], nn.Module]] = None,
         load_teacher: Optional[Callable[[str], Optional[nn.Module]]] = None,
         count_tokens: Optional[Callable[[], Tensor]] = None,
+        say: Callable[[str], str] = flag,
     ) -> None:
         """``cfg`` has the options of ``config``, and ``padding`` is the id that pads texts and targets.
 
         The table is ``synonyms``, (V, S), with ``continues_word``, (V) boolean, as ``synonym_table`` describes them.
         ``load_judge`` and ``load_teacher`` open another model by its name, and ``count_tokens`` counts each symbol of
-        the training text, (V). Raises InputError if an option is out of range.
+        the training text, (V). ``say`` spells the name of an option in errors. Raises InputError if ``check`` does.
         """
         super().__init__()
-        self.cfg, self.padding = cfg, padding
-        self._refuse("weights", "non-negative", lambda value: not 0 <= value < math.inf)
-        self._refuse("temperatures", "positive", lambda value: not 0 < value < math.inf)
-        self._refuse("fractions", "between 0 and 1", lambda value: not 0 <= value <= 1)
-        self._only_for_discriminators = [
-            name for name in self._options("discriminator_options") if not self._is_default(name)
+        self.cfg, self.padding, self.say = cfg, padding, say
+        check(cfg, self.config, say)
+        self._of_electra = [
+            entry.name
+            for entry in fields(self.config)
+            if entry.metadata.get("group") == ELECTRA and not self._is_default(entry.name)
         ]
         # they move to the objective's device, and are not saved in checkpoints
         self.register_buffer("synonyms", synonyms, persistent=False)
         self.register_buffer("continues_word", continues_word, persistent=False)
-
-    def _options(self, attribute: str) -> list[str]:
-        """The names that a class and those that it extends list in this attribute."""
-        return [name for kind in type(self).__mro__ for name in vars(kind).get(attribute, ())]
-
-    def _refuse(self, attribute: str, expected: str, is_invalid: Callable[[float], bool]) -> None:
-        for name in self._options(attribute):
-            value = getattr(self.cfg, name)
-            if is_invalid(value):
-                raise InputError(f"--{name.replace('_', '-')} must be {expected}, not {value}")
 
     def _is_default(self, name: str) -> bool:
         return bool(getattr(self.cfg, name) == self.config.__dataclass_fields__[name].default)
@@ -164,12 +155,12 @@ class Objective(nn.Module):
 
     # Methods that an objective overrides
 
-    def find_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
+    def find_false_negatives(self, batch: Batch, output: Any, masked: MaskedPredictions) -> Tensor:
         """Which predictions count as false negatives: (N) boolean. Called only with a synonym table."""
-        return false_negatives(masked.predictions, masked.words, self.synonyms)
+        return masked.are_synonyms(masked.predictions)
 
     def masked_lm_losses(
-        self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
+        self, batch: Batch, masked: MaskedPredictions, nll: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of each masked position, (N), and what to log; ``nll``, (N), is that of plain masked LM."""
         return nll, {}
@@ -179,7 +170,7 @@ class Objective(nn.Module):
         return None, len(masked.targets)
 
     def regularization(
-        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+        self, model: nn.Module, batch: Batch, masked: MaskedPredictions
     ) -> tuple[Optional[Tensor], dict[str, Tensor]]:
         """A term for the masked-LM loss, summed over the masked positions, and what to log."""
         return None, {}
@@ -197,31 +188,20 @@ class Objective(nn.Module):
         """The discriminator's loss for each token, (B, T), from its logits and the targets above."""
         return functional.replaced_token_detection(logits, targets)
 
-    def changes_detection(self) -> bool:
-        """Whether the discriminator may learn something else than with plain masked LM."""
-        return self._overrides("forward", "run", "weigh", "detect", "detection_targets", "detection_losses")
-
-    def _overrides(self, *methods: str) -> bool:
-        return any(getattr(type(self), name) is not getattr(Objective, name) for name in methods)
-
     # The training step
 
-    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
-        """The summed loss of a batch, the sample size that divides it, and what to log.
-
-        The batch is fairseq's: ``net_input`` with ``src_tokens``, (B, T), ``target``, (B, T), with the gold tokens at
-        the masked positions and padding elsewhere, and the numbers ``ntokens`` and ``nsentences``. A batch in which
-        padding can be a token of the text also has ``masked_tokens`` and ``is_token``, (B, T) boolean.
-        """
-        output, masked = self.run(model, sample)
+    def forward(self, model: nn.Module, sample: Mapping[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
+        """The summed loss of a batch, the sample size that divides it, and what to log; see ``batch``."""
+        batch = self.batch(sample)
+        output, masked = self.run(model, batch)
         nll: Any = None if self.computes_nll else functional.masked_lm(masked.logits, masked.targets)
-        losses, logs = self.masked_lm_losses(sample, masked, nll)
+        losses, logs = self.masked_lm_losses(batch, masked, nll)
         if nll is not None:
             logs = {"nll": nll.detach().sum(), **logs}
         weights, sample_size = self.masked_lm_weights(masked)
         losses = losses if weights is None else weights * losses
         loss = functional.total(losses, masked.masked_tokens if self.sums_all_positions else None)
-        regularization, more_logs = self.regularization(model, sample, masked)
+        regularization, more_logs = self.regularization(model, batch, masked)
         logs = {**logs, **more_logs}
         if regularization is not None:
             loss = loss + regularization
@@ -235,8 +215,8 @@ class Objective(nn.Module):
         # the same keys in the same order, on every worker and at every step, because fairseq adds up workers by order
         logging_output = {
             "loss": loss.detach(),
-            "ntokens": sample["ntokens"],
-            "nsentences": sample["nsentences"],
+            "ntokens": batch["ntokens"],
+            "nsentences": batch["nsentences"],
             "sample_size": sample_size,
             "masked": masked_count,
             "correct": masked.predictions.eq(masked.targets).sum(),
@@ -245,30 +225,38 @@ class Objective(nn.Module):
         }
         return loss, sample_size, logging_output
 
-    def run(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Any, MaskedPredictions]:
+    def batch(self, sample: Mapping[str, Any]) -> Batch:
+        """A batch of fairseq's tasks or ours, with all of its keys; the optional ones that it lacks are None.
+
+        A batch in which padding can be a token of the text has ``masked_tokens`` and ``is_token``.
+        """
+        optional = dict.fromkeys(("masked_indices", "uniform_draws", "draws", "ema_model"))
+        masks = {}
+        if sample.get("masked_tokens") is None or sample.get("is_token") is None:
+            masks["masked_tokens"] = sample["target"].ne(self.padding)
+            masks["is_token"] = sample["net_input"]["src_tokens"].ne(self.padding)
+        return cast(Batch, {**optional, **sample, **masks})
+
+    def run(self, model: nn.Module, batch: Batch) -> tuple[Any, MaskedPredictions]:
         """The model's output for a batch, and its predictions."""
-        src_tokens, target_tokens = sample["net_input"]["src_tokens"], sample["target"]
-        masked_tokens, is_token = sample.get("masked_tokens"), sample.get("is_token")
-        if masked_tokens is None or is_token is None:
-            masked_tokens, is_token = target_tokens.ne(self.padding), src_tokens.ne(self.padding)
-        # batches from fairseq's own tasks have neither
-        masked_indices, uniform_draws = sample.get("masked_indices"), sample.get("uniform_draws")
+        masked_indices, uniform_draws = batch["masked_indices"], batch["uniform_draws"]
         output = model(
             **{
-                **sample["net_input"],
-                "masked_tokens": masked_tokens,
+                **batch["net_input"],
+                "masked_tokens": batch["masked_tokens"],
                 "masked_indices": masked_indices,
-                "target_tokens": target_tokens,
+                "target_tokens": batch["target"],
                 "uniform_draws": uniform_draws,
                 "temperature": self.cfg.generator_temperature,
             }
         )
         predictions = self.predict(output, uniform_draws)
-        texts = src_tokens, target_tokens, masked_tokens
+        texts = batch["net_input"]["src_tokens"], batch["target"], batch["masked_tokens"]
         masked = masked_predictions(*texts, output[0], predictions, self.padding, self.continues_word, masked_indices)
-        masked = masked._replace(is_token=is_token)
+        masked = masked._replace(is_token=batch["is_token"])
         if self.synonyms is not None:
-            masked = masked._replace(false_negative=self.find_false_negatives(sample, output, masked))
+            masked = masked._replace(synonyms=self.synonyms[masked.words])
+            masked = masked._replace(false_negative=self.find_false_negatives(batch, output, masked))
         return output, masked
 
     def check_options(self, has_discriminator: bool) -> None:
@@ -277,11 +265,12 @@ class Objective(nn.Module):
             return
         if self.needs_discriminator:
             raise InputError(f"--criterion {self.name} needs ELECTRA's discriminator; give --arch electra_base")
-        for name in self._only_for_discriminators:
-            raise InputError(f"--{name.replace('_', '-')} has an effect on ELECTRA only; omit it")
+        for name in self._of_electra:
+            raise InputError(f"{self.say(name)} has an effect on ELECTRA only; omit it")
         if self.cfg.prediction_mode == "argmax" and not self._is_default("generator_temperature"):
             raise InputError(
-                "--generator-temperature has an effect only on ELECTRA or with --prediction-mode sample; omit it"
+                f"{self.say('generator_temperature')} has an effect only on ELECTRA or with "
+                f"{self.say('prediction_mode')} sample; omit it"
             )
 
     def _check_effect(self, output: Any, loss: Tensor) -> None:
@@ -289,9 +278,7 @@ class Objective(nn.Module):
         if not torch.is_grad_enabled():  # validation, with the options of the training
             return
         self.check_options(isinstance(output, ElectraOutput))
-        if loss.requires_grad or self.changes_detection():
-            return
-        if self._overrides("masked_lm_losses", "masked_lm_weights", "regularization"):
+        if not loss.requires_grad and self.changes == ("masked_lm",):
             raise InputError(
                 f"{self.name} changes only what the generator learns, but the generator is frozen; use mlm, or train "
                 "the generator"
@@ -336,7 +323,7 @@ class Objective(nn.Module):
 
     def drawn_synonyms(self, output: ElectraOutput, masked: MaskedPredictions) -> Tensor:
         """Where the generator drew a synonym of the gold word: (B, T) boolean."""
-        return masked.scatter(false_negatives(output.drawn_tokens, masked.words, self.synonyms))
+        return masked.scatter(masked.are_synonyms(output.drawn_tokens))
 
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         if masked.false_negative is None:

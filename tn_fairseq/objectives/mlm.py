@@ -7,4 +7,5 @@ class MaskedLM(Objective):
     """Masked LM without any correction."""
 
     name = "mlm"
+    changes = ()
     description = "masked language modeling without correction"

@@ -3,14 +3,15 @@
 import logging
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Optional
 
 import torch
 from torch import Tensor, nn
 
 from ..core.errors import InputError
-from ..core.masked_prediction import MaskedPredictions
+from ..core.masked_prediction import Batch, MaskedPredictions
+from ..core.options import option
 from ..modules.cross_entropy import log_probabilities
 from . import functional
 from .base import BITS, PERCENT, Metric, Objective, ObjectiveConfig
@@ -23,27 +24,28 @@ FIRST = 10  # batches, after which the losses of teacher and student are compare
 
 @dataclass
 class DistillationConfig(ObjectiveConfig):
-    distillation_teacher: Optional[str] = field(
-        default=None,
-        metadata={"help": "a checkpoint with the same dictionary, or ema (the moving average of --store-ema)"},
+    distillation_teacher: Optional[str] = option(
+        "a checkpoint with the same dictionary, or ema (the moving average of --store-ema)", default=None
     )
-    distillation_draws: Optional[str] = field(
-        default=None, metadata={"help": "a folder of tn-fairseq data teach, instead of a teacher"}
+    distillation_draws: Optional[str] = option(
+        "a folder of tn-fairseq data teach, instead of a teacher", default=None, not_with="distillation_teacher"
     )
-    distillation_weight: float = field(
-        default=1.0, metadata={"help": "share of the teacher in the target, between 0 (plain masked LM) and 1"}
+    distillation_weight: float = option(
+        "share of the teacher in the target, from 0 (plain masked LM) to 1", default=1.0, at_least=0, at_most=1
     )
-    distillation_temperature: float = field(default=1.0, metadata={"help": "divides the teacher's logits"})
-    distillation_words: Literal["all", "synonyms", "others"] = field(
+    distillation_temperature: float = option(
+        "divides the teacher's logits", default=1.0, above=0, needs="distillation_teacher"
+    )
+    distillation_words: Literal["all", "synonyms", "others"] = option(
+        "which words may get probability besides the gold word: by --synonym-table, or all",
         default="all",
-        metadata={"help": "which words may get probability besides the gold word: by --synonym-table, or all"},
+        needs="distillation_teacher",
     )
-    distillation_control: Literal["none", "shuffled", "unigram"] = field(
+    distillation_control: Literal["none", "shuffled", "unigram"] = option(
+        "for experiments: give the wrong words' probabilities to other wrong words, or smooth the labels "
+        "with word frequencies and the same entropy",
         default="none",
-        metadata={
-            "help": "for experiments: give the wrong words' probabilities to other wrong words, or smooth the labels "
-            "with word frequencies and the same entropy"
-        },
+        needs="distillation_teacher",
     )
 
 
@@ -61,8 +63,6 @@ class Distillation(Objective):
         Metric("teacher_gold_probability", "teacher_gold", "masked", PERCENT),
         Metric("teacher_prediction_probability", "teacher_prediction", "masked", PERCENT),
     )
-    temperatures = ("distillation_temperature",)
-    fractions = ("distillation_weight",)
 
     def __init__(
         self,
@@ -80,23 +80,20 @@ class Distillation(Objective):
         if self.is_plain:
             return
         if cfg.distillation_teacher is None:
-            for name in ("distillation_words", "distillation_control", "distillation_temperature"):
-                if not self._is_default(name):
-                    raise InputError(f"--{name.replace('_', '-')} needs --distillation-teacher CHECKPOINT")
             return
-        if cfg.distillation_draws is not None:
-            raise InputError("--distillation-teacher and --distillation-draws exclude each other; omit one of them")
         if load_teacher is not None:
             # in a list, so that it is not a part of the objective, which fairseq would train and save
             self.teacher = [load_teacher(cfg.distillation_teacher)]
         if cfg.distillation_teacher == EMA and cfg.distillation_weight == 1:
             raise InputError(
-                "--distillation-teacher ema needs a --distillation-weight below 1, such as 0.5; it begins as the model "
-                "itself, which would learn nothing"
+                f"{self.say('distillation_teacher')} ema needs a {self.say('distillation_weight')} below 1, such as "
+                "0.5; it begins as the model itself, which would learn nothing"
             )
         if cfg.distillation_control == "unigram":
             if count_tokens is None:
-                raise InputError("--distillation-control unigram works only with fairseq, which has the training text")
+                raise InputError(
+                    f"{self.say('distillation_control')} unigram works only with fairseq, which has the training text"
+                )
             counts = count_tokens()
             self.frequencies = counts / counts.sum()  # no buffer, which fairseq would round in half precision
 
@@ -105,16 +102,16 @@ class Distillation(Objective):
         return cfg.distillation_words != "all"
 
     def masked_lm_losses(
-        self, sample: dict[str, Any], masked: MaskedPredictions, nll: Tensor
+        self, batch: Batch, masked: MaskedPredictions, nll: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.is_plain:
             return nll, {}
         teacher: Any = self.teacher[0]
-        draws = sample.get("draws")
+        draws = batch["draws"]
         if teacher is not None and draws is not None:
             raise InputError("a batch has draws, but there is also a teacher; omit --distillation-teacher")
         if teacher is None:
-            teacher = sample.get("ema_model")
+            teacher = batch["ema_model"]
         own, targets = masked.logits, masked.targets
         if teacher is None and draws is None:
             if not torch.is_grad_enabled():  # in validation, which has no draws, and no moving average
@@ -134,8 +131,8 @@ class Distillation(Objective):
             losses, log_sums = functional.distillation_from_draws(own, targets, words, shares, weight)
             likely = (words.unsqueeze(2).eq(both.unsqueeze(1)) * shares.unsqueeze(2)).sum(dim=1)
         else:
-            temperature, logits = self.cfg.distillation_temperature, self.read(teacher, sample, masked)
-            target, weight = self.target(sample, masked, logits)
+            temperature, logits = self.cfg.distillation_temperature, self.read(teacher, batch, masked)
+            target, weight = self.target(batch, masked, logits)
             losses, log_sums, target_sums = functional.distillation(own, targets, target, weight, temperature)
             if target is logits and temperature == 1:
                 lprobs = logits.gather(1, both).float() - target_sums.unsqueeze(1)
@@ -160,7 +157,7 @@ class Distillation(Objective):
             )
 
     @torch.no_grad()
-    def read(self, teacher: nn.Module, sample: dict[str, Any], masked: MaskedPredictions) -> Tensor:
+    def read(self, teacher: nn.Module, batch: Batch, masked: MaskedPredictions) -> Tensor:
         """The teacher's logits at the masked positions, in the precision of the student's: (N, V)."""
         device, dtype = masked.logits.device, masked.logits.dtype
         half = dtype in (torch.float16, torch.bfloat16)
@@ -168,9 +165,9 @@ class Distillation(Objective):
         with torch.autocast(device.type, dtype) if half else nullcontext():
             logits = teacher(
                 **{
-                    **sample["net_input"],
+                    **batch["net_input"],
                     "masked_tokens": masked.masked_tokens,
-                    "masked_indices": sample.get("masked_indices"),
+                    "masked_indices": batch["masked_indices"],
                 }
             )[0]
         if logits.shape != masked.logits.shape:
@@ -187,18 +184,16 @@ class Distillation(Objective):
         return teacher.eval() if teacher.training else teacher
 
     @torch.no_grad()
-    def target(
-        self, sample: dict[str, Any], masked: MaskedPredictions, logits: Tensor
-    ) -> tuple[Tensor, float | Tensor]:
+    def target(self, batch: Batch, masked: MaskedPredictions, logits: Tensor) -> tuple[Tensor, float | Tensor]:
         """The logits whose softmax is mixed into the target, (N, V), and its weight, a number or (N)."""
         weight: float = self.cfg.distillation_weight
         if self.cfg.distillation_words != "all":
             restrict = (
                 functional.only_synonyms if self.cfg.distillation_words == "synonyms" else functional.without_synonyms
             )
-            logits = restrict(logits, masked.targets, self.synonyms[masked.words])
+            logits = restrict(logits, masked.targets, masked.synonyms)
         if self.cfg.distillation_control == "shuffled":
-            draws = sample.get("uniform_draws")  # which depend only on the seed, the epoch and the position
+            draws = batch["uniform_draws"]  # which depend only on the seed, the epoch and the position
             if draws is None:
                 draws = torch.rand(len(logits), device=logits.device)
             shift = (draws * logits.size(1)).long()

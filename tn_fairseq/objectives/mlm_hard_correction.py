@@ -1,7 +1,7 @@
 """Hard correction, ``--criterion mlm_hard_correction``: drop false negatives from the masked-LM loss (Eq. 2)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Optional
 
 import torch
@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from ..core import corruption
 from ..core.errors import InputError
-from ..core.masked_prediction import ElectraOutput, MaskedPredictions, false_negatives
+from ..core.masked_prediction import Batch, ElectraOutput, MaskedPredictions
+from ..core.options import option
 from . import functional
-from .base import PERCENT, Metric, Objective, ObjectiveConfig, SampleSize
+from .base import ELECTRA, PERCENT, Metric, Objective, ObjectiveConfig, SampleSize
 from .judge import judge_scores
 
 DISCRIMINATOR = "discriminator"
@@ -19,24 +20,26 @@ DISCRIMINATOR = "discriminator"
 
 @dataclass
 class HardCorrectionConfig(ObjectiveConfig):
-    hard_correction_weight: float = field(
-        default=0.0, metadata={"help": "weight of a false negative's loss: 0 drops it, 1 is plain masked LM"}
+    hard_correction_weight: float = option(
+        "weight of a false negative's loss, from 0 (dropped) to 1 (plain masked LM)", default=0.0, at_least=0, at_most=1
     )
-    hard_correction_divisor: Literal["kept", "masked"] = field(
-        default="kept", metadata={"help": "divide by the weights of the kept positions, or by all masked positions"}
+    hard_correction_divisor: Literal["kept", "masked"] = option(
+        "divide by the sum of the weights, or by the number of masked positions", default="kept"
     )
-    rtd_false_negatives: Literal["replaced", "ignore", "original"] = field(
+    rtd_false_negatives: Literal["replaced", "ignore", "original"] = option(
+        "ELECTRA: what the discriminator should call a synonym that the generator drew; ignore leaves it out",
         default="replaced",
-        metadata={"help": "ELECTRA: what the discriminator should call a synonym that the generator drew"},
+        group=ELECTRA,
     )
-    correction_judge: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "correct only what this judge accepts: discriminator (ELECTRA's own), or a checkpoint's file"
-        },
+    correction_judge: Optional[str] = option(
+        "correct only what this judge accepts: discriminator (ELECTRA's own), or a checkpoint's file", default=None
     )
-    correction_judge_threshold: float = field(
-        default=0.6, metadata={"help": "smallest score that the judge accepts, between 0 and 1"}
+    correction_judge_threshold: float = option(
+        "smallest score that the judge accepts, from 0 to 1",
+        default=0.6,
+        at_least=0,
+        at_most=1,
+        needs="correction_judge",
     )
 
 
@@ -48,36 +51,34 @@ class HardCorrection(Objective):
     description = "masked language modeling with hard correction of false negatives"
     metrics = (Metric("judge_agreement", "judge_agreed", "judged", PERCENT),)
     needs_synonym_table = True
-    fractions = ("hard_correction_weight", "correction_judge_threshold")
-    discriminator_options = ("rtd_false_negatives",)
 
     def __init__(
         self, cfg: Any, *table: Any, load_judge: Optional[Callable[[str], nn.Module]] = None, **options: Any
     ) -> None:
-        if cfg.correction_judge == DISCRIMINATOR and cfg.prediction_mode != "sample":
-            raise InputError(
-                "--correction-judge discriminator needs --prediction-mode sample, because the discriminator reads the "
-                "drawn tokens"
-            )
         super().__init__(cfg, *table, **options)
-        if cfg.correction_judge is None and not self._is_default("correction_judge_threshold"):
-            raise InputError("--correction-judge-threshold needs --correction-judge")
+        if cfg.correction_judge == DISCRIMINATOR and cfg.prediction_mode != "sample":
+            judge, mode = self.say("correction_judge"), self.say("prediction_mode")
+            raise InputError(
+                f"{judge} discriminator needs {mode} sample, because the discriminator reads the drawn tokens"
+            )
+        if cfg.rtd_false_negatives != "replaced":
+            self.changes = ("masked_lm", "detection")
         self.judge = None
         if load_judge is not None and cfg.correction_judge not in (None, DISCRIMINATOR):
             # in a list, so that it is not a part of the objective, which fairseq would train and save
             self.judge = [load_judge(cfg.correction_judge)]
 
-    def find_false_negatives(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
-        false_negative = super().find_false_negatives(sample, output, masked)
+    def find_false_negatives(self, batch: Batch, output: Any, masked: MaskedPredictions) -> Tensor:
+        false_negative = super().find_false_negatives(batch, output, masked)
         if self.cfg.correction_judge is None:
             return false_negative
         if self.judge is None:
-            return false_negative & (self.originality(sample, output, masked) >= self.cfg.correction_judge_threshold)
+            return false_negative & (self.originality(batch, output, masked) >= self.cfg.correction_judge_threshold)
         candidates = masked.scatter(false_negative)
         rows = candidates.any(dim=1).nonzero().squeeze(1)
         if not len(rows):
             return false_negative
-        net_input = {**sample["net_input"], "src_tokens": masked.text}
+        net_input = {**batch["net_input"], "src_tokens": masked.text}
         few = {name: value[rows] for name, value in net_input.items() if name != "layout"}
         (judge,) = self.judge
         scores = judge_scores(
@@ -85,20 +86,20 @@ class HardCorrection(Objective):
         )
         return false_negative.masked_scatter(false_negative, scores >= self.cfg.correction_judge_threshold)
 
-    def originality(self, sample: dict[str, Any], output: Any, masked: MaskedPredictions) -> Tensor:
+    def originality(self, batch: Batch, output: Any, masked: MaskedPredictions) -> Tensor:
         """The probability that ELECTRA's discriminator calls each drawn token original: (N)."""
         if not isinstance(output, ElectraOutput):
             raise InputError(
                 "--correction-judge discriminator needs ELECTRA; give a checkpoint's file, or --arch electra_small"
             )
         logits = output.discriminator_logits.detach().float()
-        return torch.sigmoid(-corruption.take_masked(logits, masked.masked_tokens, sample.get("masked_indices")))
+        return torch.sigmoid(-corruption.take_masked(logits, masked.masked_tokens, batch["masked_indices"]))
 
     def count_false_negatives(self, masked: MaskedPredictions) -> dict[str, Tensor]:
         counts = super().count_false_negatives(masked)
         if self.cfg.correction_judge is None:
             return counts
-        judged = false_negatives(masked.predictions, masked.words, self.synonyms)
+        judged = masked.are_synonyms(masked.predictions)
         return {**counts, "judged": judged.sum(), "judge_agreed": masked.false_negative.sum()}
 
     def masked_lm_weights(self, masked: MaskedPredictions) -> tuple[Tensor, SampleSize]:
@@ -106,9 +107,6 @@ class HardCorrection(Objective):
         if self.cfg.hard_correction_divisor == "kept":
             return weights, weights.sum()
         return weights, len(masked.targets)
-
-    def changes_detection(self) -> bool:
-        return type(self) is not HardCorrection or not self._is_default("rtd_false_negatives")
 
     def detection_targets(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

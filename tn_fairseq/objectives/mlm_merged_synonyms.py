@@ -5,20 +5,22 @@ there are no false negatives; with merged inputs as well, the model trains as if
 upper bounds on what an objective can gain.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from ..core.errors import InputError
+from ..core.options import option
 from .base import Objective, ObjectiveConfig, SampleSize
 
 
 @dataclass
 class MergedSynonymsConfig(ObjectiveConfig):
-    merged: Literal["both", "inputs", "targets"] = field(
-        default="both", metadata={"help": "where each word becomes the first symbol of its group of synonyms"}
+    merged: Literal["both", "inputs", "targets"] = option(
+        "where each word becomes the first symbol of its group of synonyms", default="both"
     )
 
 
@@ -29,13 +31,14 @@ class MergedSynonyms(Objective):
     config = MergedSynonymsConfig
     description = "masked language modeling with merged synonyms"
     needs_synonym_table = True
+    changes = ("masked_lm", "detection")
     first: Tensor
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.register_buffer("first", first_of_group(self.synonyms), persistent=False)
 
-    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
+    def forward(self, model: nn.Module, sample: Mapping[str, Any]) -> tuple[Tensor, SampleSize, dict[str, Any]]:
         if self.cfg.merged != "inputs":
             sample = {**sample, "target": self.first[sample["target"]]}
         if self.cfg.merged != "targets":

@@ -1,26 +1,25 @@
 """Soft regularization, ``--criterion mlm_soft_reg``: pull the embeddings of prediction and gold together (Eq. 3)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from ..core.errors import InputError
-from ..core.masked_prediction import MaskedPredictions
+from ..core.masked_prediction import Batch, MaskedPredictions
+from ..core.options import option
 from . import functional
 from .base import Metric, Objective, ObjectiveConfig
 
 
 @dataclass
 class SoftRegularizationConfig(ObjectiveConfig):
-    soft_reg_weight: float = field(default=1.0, metadata={"help": "weight of 1 - cos(e_k, e'_k)"})
-    soft_reg_detach: Literal["none", "target", "prediction"] = field(
-        default="none", metadata={"help": "which of the two embedding rows gets no gradient"}
+    soft_reg_weight: float = option("weight of 1 - cos(e_k, e'_k)", default=1.0, at_least=0)
+    soft_reg_detach: Literal["none", "target", "prediction"] = option(
+        "which of the two embeddings gets no gradient", default="none"
     )
-    soft_reg_synonyms: bool = field(
-        default=False, metadata={"help": "only where the prediction is a synonym in --synonym-table"}
-    )
+    soft_reg_synonyms: bool = option("only where the prediction is a synonym in --synonym-table", default=False)
 
 
 class SoftRegularization(Objective):
@@ -30,14 +29,13 @@ class SoftRegularization(Objective):
     config = SoftRegularizationConfig
     description = "masked language modeling with soft regularization"
     metrics = (Metric("soft_reg", "soft_reg", "masked", higher_is_better=False),)
-    weights = ("soft_reg_weight",)
 
     @classmethod
     def needs_table(cls, cfg: Any) -> bool:
         return cfg.soft_reg_synonyms
 
     def regularization(
-        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+        self, model: nn.Module, batch: Batch, masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
         embeddings = input_word_embeddings(model)
         target_rows, prediction_rows = embeddings(masked.targets), embeddings(masked.predictions)

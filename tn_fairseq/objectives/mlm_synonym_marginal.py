@@ -1,20 +1,22 @@
 """Synonym marginal, ``--criterion mlm_synonym_marginal``: the gold word or any of its synonyms is a right answer."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ..core.masked_prediction import MaskedPredictions
+from ..core.masked_prediction import Batch, MaskedPredictions
+from ..core.options import option
 from . import functional
 from .base import BITS, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
 class SynonymMarginalConfig(ObjectiveConfig):
-    synonym_weight: float = field(
+    synonym_weight: float = option(
+        "weight of a synonym's probability, from 0 (plain masked LM) to 1 (as the gold word)",
         default=1.0,
-        metadata={"help": "weight of a synonym's probability: 0 is plain masked LM, 1 that of the gold word"},
+        at_least=0,
+        at_most=1,
     )
 
 
@@ -26,11 +28,10 @@ class SynonymMarginal(Objective):
     description = "masked language modeling with the summed probability of the gold word and its synonyms"
     metrics: tuple[Metric, ...] = (Metric("synonym_gain", "synonym_gain", "masked", BITS),)
     needs_synonym_table = True
-    fractions = ("synonym_weight",)
 
     def regularization(
-        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+        self, model: nn.Module, batch: Batch, masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        synonyms = self.synonyms[masked.words]
+        synonyms = masked.synonyms
         gain = functional.synonym_gain(masked.logits, masked.targets, synonyms, self.cfg.synonym_weight).sum()
         return -gain, {"synonym_gain": gain.detach()}

@@ -1,12 +1,13 @@
 """Synonym tying, ``--criterion mlm_synonym_tying``: synonyms are right answers, and get nearly the same embeddings."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..core.masked_prediction import MaskedPredictions
+from ..core.masked_prediction import Batch, MaskedPredictions
+from ..core.options import option
 from . import functional
 from .base import Metric
 from .mlm_soft_reg import check_trained, input_word_embeddings
@@ -15,8 +16,8 @@ from .mlm_synonym_marginal import SynonymMarginal, SynonymMarginalConfig
 
 @dataclass
 class SynonymTyingConfig(SynonymMarginalConfig):
-    synonym_tying_weight: float = field(
-        default=100.0, metadata={"help": "weight of the squared distance from a word's embedding to its synonyms'"}
+    synonym_tying_weight: float = option(
+        "weight of the squared distance from a word's embedding to its synonyms'", default=100.0, at_least=0
     )
 
 
@@ -31,7 +32,6 @@ class SynonymTying(SynonymMarginal):
     config = SynonymTyingConfig
     description = "masked language modeling with the summed probability of synonyms, and tied embeddings of synonyms"
     metrics: tuple[Metric, ...] = (*SynonymMarginal.metrics, Metric("synonym_distance", "synonym_distance", "masked"))
-    weights = ("synonym_tying_weight",)
     tied: Tensor
     partners: Tensor
     starts: Tensor
@@ -50,9 +50,9 @@ class SynonymTying(SynonymMarginal):
         self.register_buffer("starts", counts[tied].cumsum(0) - counts[tied], persistent=False)
 
     def regularization(
-        self, model: nn.Module, sample: dict[str, Any], masked: MaskedPredictions
+        self, model: nn.Module, batch: Batch, masked: MaskedPredictions
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        loss, logs = super().regularization(model, sample, masked)
+        loss, logs = super().regularization(model, batch, masked)
         embeddings = input_word_embeddings(model)
         distances = functional.synonym_distance(embeddings.weight, self.tied, self.partners, self.starts)
         check_trained(distances, self.cfg.synonym_tying_weight, "synonym tying")

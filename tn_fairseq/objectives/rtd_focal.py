@@ -1,17 +1,18 @@
 """Focal replaced token detection, ``--criterion rtd_focal``: tokens that the discriminator is sure about count less."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch import Tensor
 
+from ..core.options import option
 from . import functional
 from .base import Objective, ObjectiveConfig
 
 
 @dataclass
 class FocalDetectionConfig(ObjectiveConfig):
-    rtd_focal_gamma: float = field(
-        default=2.0, metadata={"help": "exponent of the probability of the wrong answer; 0 is plain detection"}
+    rtd_focal_gamma: float = option(
+        "exponent of the probability of the wrong answer; 0 is plain detection", default=2.0, at_least=0
     )
 
 
@@ -22,7 +23,7 @@ class FocalDetection(Objective):
     config = FocalDetectionConfig
     description = "masked language modeling, and replaced token detection with the focal loss"
     needs_discriminator = True
-    weights = ("rtd_focal_gamma",)
+    changes = ("detection",)
 
     def detection_losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         weights = functional.focal_weight(logits, targets, self.cfg.rtd_focal_gamma)

@@ -1,17 +1,18 @@
 """Graded replaced token detection, ``--criterion rtd_graded``: a synonym is only partly replaced."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from ..core.masked_prediction import ElectraOutput, MaskedPredictions
+from ..core.options import option
 from .base import Objective, ObjectiveConfig
 
 
 @dataclass
 class GradedDetectionConfig(ObjectiveConfig):
-    rtd_synonym_grade: float = field(
-        default=0.5, metadata={"help": "how much a synonym is replaced: 0 is original, 1 is replaced"}
+    rtd_synonym_grade: float = option(
+        "how much a synonym is replaced, from 0 (original) to 1 (replaced)", default=0.5, at_least=0, at_most=1
     )
 
 
@@ -22,7 +23,7 @@ class GradedDetection(Objective):
     config = GradedDetectionConfig
     description = "masked language modeling, and replaced token detection with a grade of its own for synonyms"
     needs_synonym_table = needs_discriminator = True
-    fractions = ("rtd_synonym_grade",)
+    changes = ("detection",)
 
     def detection_targets(
         self, output: ElectraOutput, masked: MaskedPredictions, is_token: Tensor

@@ -1,6 +1,5 @@
 """ELECTRA's optimizer: ``--optimizer electra_adamw``."""
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from omegaconf import II
 from torch import Tensor
 
 from ..core.errors import InputError, one_line_errors
+from ..core.options import check, option
 
 # with this many steps 1 - beta^steps is 1, so there is no bias correction; float32 cannot count further
 UNCORRECTED_STEPS = 2.0**24
@@ -20,14 +20,14 @@ UNCORRECTED_STEPS = 2.0**24
 
 @dataclass
 class ElectraAdamWConfig(FairseqDataclass):
-    adam_betas: str = field(default="(0.9, 0.999)", metadata={"help": "decay of the first and second moment"})
-    adam_eps: float = field(default=1e-6, metadata={"help": "added to the root of the second moment"})
-    adam_bias_correction: bool = field(default=False, metadata={"help": "correct the bias of the moments towards zero"})
-    weight_decay: float = field(default=0.01, metadata={"help": "decoupled; not applied to biases and LayerNorm"})
-    layerwise_lr_decay: float = field(
-        default=1.0, metadata={"help": "factor of the learning rate from each layer to the one below"}
+    adam_betas: str = option("decay of the first and second moment", default="(0.9, 0.999)")
+    adam_eps: float = option("added to the root of the second moment", default=1e-6, above=0)  # 0 / 0 for zeros
+    adam_bias_correction: bool = option("correct the bias of the moments towards zero", default=False)
+    weight_decay: float = option("decoupled; not applied to biases and LayerNorm", default=0.01, at_least=0)
+    layerwise_lr_decay: float = option(
+        "factor of the learning rate from each layer to the one below", default=1.0, above=0, at_most=1
     )
-    lr: List[float] = II("optimization.lr")
+    lr: List[float] = field(default=II("optimization.lr"), metadata={"at_least": 0})
 
 
 def parameter_groups(
@@ -75,15 +75,7 @@ class ElectraAdamW(FairseqOptimizer):
                 "--optimizer electra_adamw treats matrices and vectors differently, but --fp16 flattens them; "
                 "add --fp16-no-flatten-grads"
             )
-        if not 0 < cfg.layerwise_lr_decay <= 1:
-            raise InputError(f"--layerwise-lr-decay must be in (0, 1], not {cfg.layerwise_lr_decay}")
-        if not 0 <= cfg.weight_decay < math.inf:
-            raise InputError(f"--weight-decay must be non-negative and finite, not {cfg.weight_decay}")
-        if not 0 < cfg.adam_eps < math.inf:  # with 0, parameters with zero gradients would become 0 / 0
-            raise InputError(f"--adam-eps must be positive and finite, not {cfg.adam_eps}")
-        for rate in cfg.lr:
-            if not 0 <= rate < math.inf:
-                raise InputError(f"--lr must be non-negative and finite, not {rate}")
+        check(cfg, ElectraAdamWConfig)
         groups = parameter_groups(params, cfg.weight_decay, cfg.layerwise_lr_decay)
         betas = _betas(cfg.adam_betas)
         self._optimizer = torch.optim.AdamW(groups, cfg.lr[0], betas, cfg.adam_eps, fused=True)

@@ -6,6 +6,7 @@ which are copied to a folder that NLTK reads.
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nltk
@@ -13,7 +14,7 @@ from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 from ..core.errors import InputError
 from ..core.files import write_atomically
-from .wordnet import DownloadFailed, ensure_wordnet, report
+from .wordnet import DownloadFailed, ensure_wordnet
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 DEBIAN_PACKAGES = "wordnet-base wordnet-sense-index"
@@ -48,7 +49,7 @@ def fetch_wordnet(folder: Path) -> WordNetCorpusReader:
             f"{reason}, and {folder} has no {missing[0]}; connect to the internet, or apt-get install "
             f"{DEBIAN_PACKAGES}, or unpack WordNet-3.0.tar.gz of Princeton and give its folder dict with --from"
         )
-    report(f"WordNet: ready in {copy_files(folder)}")
+    print(f"WordNet: ready in {copy_files(folder)}", file=sys.stderr, flush=True)
     return ensure_wordnet()
 
 

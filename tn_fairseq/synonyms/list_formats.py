@@ -7,12 +7,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from .vectors import progress
+from tqdm import tqdm
 
 SHOWN_WIDTH = 60
 # signs that separate or enclose words in other formats
@@ -23,16 +23,16 @@ Entry = tuple[Sequence[str], Sequence[str], float | None]  # words, the synonyms
 
 
 @dataclass
-class Lines:
-    """An iterator over the lines of a file that counts and hashes them.
+class Lines(Iterator[str]):
+    """The lines of a file, which are counted and hashed; ``read`` is its progress bar.
 
     ``columns`` are the names of the columns ``word``, ``synonym`` and ``score`` of a table, if they have others, and
     ``where`` the values of columns whose rows are kept. ``number`` is the line that an error names, ``left_out`` counts
     the rows with other values than ``where``, and ``notes`` say what else was left out.
     """
 
-    path: Path
     file: BinaryIO
+    read: tqdm
     columns: Mapping[str, str]
     where: Mapping[str, Collection[str]]
     encoding: str = "utf-8"
@@ -40,26 +40,15 @@ class Lines:
     number: int = 0
     left_out: int = 0
     notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.digest = hashlib.sha256()
-        self._iterator = self._read()
-
-    def __iter__(self) -> Iterator[str]:
-        return self._iterator
+    digest: Any = field(default_factory=hashlib.sha256)
 
     def __next__(self) -> str:
-        return next(self._iterator)
-
-    def _read(self) -> Iterator[str]:
-        with progress(self.path) as read:
-            for line in self.file:
-                self.count += 1
-                self.number = self.count
-                self.digest.update(line)
-                read.update(len(line))
-                text = line.decode(self.encoding)
-                yield text.removeprefix("\ufeff") if self.number == 1 else text
+        line = next(self.file)
+        self.number = self.count = self.count + 1
+        self.digest.update(line)
+        self.read.update(len(line))
+        text = line.decode(self.encoding)
+        return text.removeprefix("\ufeff") if self.count == 1 else text
 
 
 def shown(value: object) -> str:
@@ -88,9 +77,8 @@ def _table(lines: Lines, delimiter: str) -> Iterator[Entry]:
         if names.count(name) != 1:
             count = f"{names.count(name)} columns" if name in names else "no column"
             columns = ", ".join(f"column {place} is {shown(name)}" for place, name in enumerate(names[:5], start=1))
-            raise ValueError(
-                f"{count} {name!r} ({columns or 'the line is empty'}); --columns gives columns other names"
-            )
+            columns = columns or "the line is empty"
+            raise ValueError(f"{count} {name!r} ({columns}); --columns gives columns other names")
     if others := [name for name in names if name not in (*wanted.values(), *lines.where)]:
         lines.notes.append(f"{len(others)} columns left out: {shown(', '.join(others))}")
     word, synonym = names.index(wanted["word"]), names.index(wanted["synonym"])
@@ -108,13 +96,10 @@ def _table(lines: Lines, delimiter: str) -> Iterator[Entry]:
 
 
 def _score(text: str, place: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise ValueError(f"{place}: {shown(text)} is not a number, such as 0.9")
-    return score
+    with suppress(ValueError):
+        if math.isfinite(score := float(text)):
+            return score
+    raise ValueError(f"{place}: {shown(text)} is not a number, such as 0.9")
 
 
 def _groups(lines: Lines) -> Iterator[Entry]:
@@ -123,9 +108,8 @@ def _groups(lines: Lines) -> Iterator[Entry]:
         if line.startswith("#"):
             continue
         if sign := _OF_OTHER_FORMATS.search(line.rstrip()):
-            raise ValueError(
-                f"character {sign.start() + 1}: {sign[0]!r} in a word; if it belongs there, put \\ before it"
-            )
+            remedy = "if it belongs there, put \\ before it"
+            raise ValueError(f"character {sign.start() + 1}: {sign[0]!r} in a word; {remedy}")
         sides = [re.split(r"(?<!\\),", side) for side in re.split(r"(?<!\\)=>", line)]
         sides = [[re.sub(r"\\(.)", r"\1", term.strip()) for term in side if term.strip()] for side in sides]
         if not all(sides) or len(sides) > 2 or len(sides) == 1 and len(sides[0]) < 2:
@@ -173,20 +157,19 @@ def _ppdb(lines: Lines) -> Iterator[Entry]:
 
 def _json(lines: Lines) -> Iterator[Entry]:
     """One object with words and the lists of their synonyms, or one in each line."""
+    parse = partial(json.loads, object_pairs_hook=_object)
+    names: Collection[str] | None = None
     try:
-        texts, names = filter(str.strip, lines), None
-        text = next(texts, "")
-        first = lines.number
-        try:
-            value = json.loads(text, object_pairs_hook=_object)
-        except json.JSONDecodeError as error:
-            if error.pos < len(text.rstrip()):
-                raise
-            # an object of several lines
-            text += "".join(lines)
-            lines.number = first
-            value = json.loads(text, object_pairs_hook=_object)
-        while True:
+        for text in filter(str.strip, lines):
+            number = lines.number
+            try:
+                value = parse(text)
+            except json.JSONDecodeError as error:
+                if names is not None or error.pos < len(text.rstrip()):
+                    raise
+                text += "".join(lines)  # an object of several lines
+                lines.number = number
+                value = parse(text)
             if not isinstance(value, dict):
                 raise ValueError(f"not an object with words and lists of their synonyms: {shown(value)}")
             if len(value) > 1 and value.keys() == names:
@@ -198,9 +181,8 @@ def _json(lines: Lines) -> Iterator[Entry]:
                     raise ValueError(f"{shown(word)} has no list of words, but {shown(synonyms)}")
                 yield [word], synonyms, None
             names = value.keys()
-            if not (text := next(texts, "")):
-                return
-            value = json.loads(text, object_pairs_hook=_object)
+        if names is None:
+            parse("")  # is not valid JSON
     except json.JSONDecodeError as error:
         lines.number += error.lineno - 1
         raise ValueError(f"column {error.colno}: not valid JSON ({error.msg})") from None

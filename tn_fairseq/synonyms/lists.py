@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..core.errors import InputError
 from .list_formats import FORMATS, Entry, Lines, shown
+from .vectors import progress
 
 CONVERT = "give the file's --format, or convert it as in docs/synonyms.md#convert-other-formats"
 _EXAMPLES = 3
@@ -49,15 +50,13 @@ class SynonymList:
         self.examples: dict[str, str] = {}
         first: dict[str, dict[str, None]] = {}
         try:
-            with open(path, "rb") as file:
-                lines = Lines(path, file, columns or {}, where or {})
+            with open(path, "rb") as file, progress(path) as read:
+                lines = Lines(file, read, columns or {}, where or {})
                 try:
                     self._add_all(_shown_first(FORMATS[format](lines), first), symmetric, min_score)
                 except UnicodeDecodeError as error:
                     place = f"line {lines.count}, byte {error.start + 1}: not {lines.encoding.upper()}"
-                    remedy = (
-                        "give an uncompressed file in this encoding, such as iconv -t utf-8 writes, with --synonyms"
-                    )
+                    remedy = "give an uncompressed file in this encoding, such as iconv -t utf-8 writes"
                     raise InputError(f"{path}, {place}; {remedy}") from None
                 except ValueError as error:
                     raise InputError(f"{path}, line {lines.number or 1}: {error}; {CONVERT}") from None

@@ -1,6 +1,7 @@
 """The sources of synonyms, each a row of ``SOURCES``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -45,15 +46,9 @@ def _wordnet(options: TableOptions, dictionary: Symbols, words: Mapping[int, str
 
     reader = ensure_wordnet(options.lang)
     notes = [] if options.lang == ENGLISH else language_notes(reader, options.lang)
-
-    def candidates() -> Iterator[Sequence[str] | None]:
-        for word in tqdm(words.values(), desc="Looking up words", unit=" words", leave=False, disable=None):
-            if options.same_inflection:
-                yield inflected_synonyms(reader, word) or None
-            else:
-                yield wordnet_synonyms(reader, word, options.lang) or None
-
-    return Offer(wordnet_version(reader, options.lang), {}, candidates(), notes=notes)
+    find = inflected_synonyms if options.same_inflection else partial(wordnet_synonyms, language=options.lang)
+    shown = tqdm(words.values(), desc="Looking up words", unit=" words", leave=False, disable=None)
+    return Offer(wordnet_version(reader, options.lang), {}, (find(reader, word) or None for word in shown), notes=notes)
 
 
 def _vectors(options: TableOptions, dictionary: Symbols, words: Mapping[int, str]) -> Offer:

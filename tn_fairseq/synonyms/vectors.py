@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import statistics
 from codecs import BOM_UTF8
 from collections.abc import Collection, Sequence
 from itertools import chain, islice, takewhile
@@ -13,7 +14,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ..core.errors import InputError, first_line
-from ..core.files import read_text
+from ..core.files import read_text, sha256
 from ..core.packages import require
 from .neighbors import Vectors
 
@@ -25,7 +26,8 @@ _SAMPLE_LINES = 100  # that decide the dimension
 _SAMPLE_BYTES = 1000  # that tell text from binary numbers
 _FOLDER = (
     "--vectors needs a folder with one matrix (.npy) and one list of the words of its rows: .txt with one word per "
-    "line, or .parquet with one column"
+    "line, or .parquet with one column; convert other vectors of gensim: KeyedVectors.load(FILE)"
+    ".save_word2vec_format('vectors.txt')"
 )
 
 
@@ -89,15 +91,13 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
                     if re.search(rb"[\0-\x08\x0e-\x1f]", b"".join(sample[1:])[:_SAMPLE_BYTES]):
                         raise InputError(f"{path}: the binary format of word2vec; {_CONVERT}")
                     continue
-                dimension = _dimension(sample)
+                # of most lines, because a word that ends in a number makes it one more
+                dimension = statistics.mode(map(_numbers_at_end, sample))
                 if dimension < 1 or not _numbers_at_end(line):
                     raise InputError(f"{place}: not a word followed by numbers; {_TEXT}")
             count += 1
-            if count == 1 and line.startswith(b"/c/"):
-                raise InputError(
-                    f"{place}: {fields[0].decode(errors='replace')} is a word with its language, as in ConceptNet; "
-                    f"keep the words of one, such as with sed -n 's|^/c/en/||p' {path.name}"
-                )
+            if count == 1:
+                _check_language(place, line.decode(errors="replace"), f"sed -n 's|^/c/en/||p' {path.name}")
             size = len(fields) - dimension  # of the word
             if size < 0 or size == 0 and not line[:1].isspace():
                 numbers = max(len(fields) - 1, 0)
@@ -120,10 +120,12 @@ def _read_text(path: Path, needed: Collection[str]) -> _Found:
     return _Found(rows, version, not_utf8)
 
 
-def _dimension(lines: Sequence[bytes]) -> int:
-    """How many numbers most lines end in; a word that ends in a number makes it one more on its line."""
-    counts = [_numbers_at_end(line) for line in lines]
-    return max(set(counts), key=counts.count)
+def _check_language(place: str, line: str, command: str) -> None:
+    if line.startswith("/c/"):
+        word = line.split()[0]
+        raise InputError(
+            f"{place}: {word} is a word with its language, as in ConceptNet; remove it, such as with {command}"
+        )
 
 
 def _numbers_at_end(line: bytes) -> int:
@@ -163,21 +165,16 @@ def _read_folder(folder: Path, needed: Collection[str]) -> _Found:
         )
     words = _read_words(words_path)
     if len(words) != len(matrix):
-        raise InputError(
-            f"{words_path}: contains {len(words)} words, but {matrix_path.name} has {len(matrix)} rows; {_FOLDER}"
-        )
-    rows: dict[str, int] = {}
-    for row, word in enumerate(words):
-        if word in needed:
-            rows.setdefault(word, row)
-    digest = hashlib.sha256()
-    for path in (matrix_path, words_path):
-        with open(path, "rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    version = (
-        f"{matrix_path.name} with {words_path.name}, {len(matrix)} vectors of dimension {matrix.shape[1]}, "
-        f"sha256 {digest.hexdigest()}"
-    )
+        names = f"{len(words)} words, but {matrix_path.name} has {len(matrix)} rows"
+        raise InputError(f"{words_path}: contains {names}; {_FOLDER}")
+    change = f"sed -i 's|^/c/en/||' {words_path.name}"
+    if words_path.suffix == ".parquet":
+        change = "pandas.read_parquet(FILE).replace('^/c/en/', '', regex=True).to_parquet(FILE)"
+    _check_language(f"{words_path}, row 0", words[0] if words else "", change)
+    rows = {word: row for row, word in reversed(list(enumerate(words))) if word in needed}  # the first of equal ones
+    digest = hashlib.sha256(b"".join(bytes.fromhex(sha256(path)) for path in (matrix_path, words_path))).hexdigest()
+    size = f"{len(matrix)} vectors of dimension {matrix.shape[1]}"
+    version = f"{matrix_path.name} with {words_path.name}, {size}, sha256 {digest}"
     return _Found({word: (matrix[row], f"{matrix_path}, row {row} ({word!r})") for word, row in rows.items()}, version)
 
 

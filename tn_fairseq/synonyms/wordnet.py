@@ -150,21 +150,20 @@ def _plain(name: str) -> str:
     return _MARKS.sub("", name)
 
 
+@cache
 def process_reader() -> WordNetCorpusReader:
     """A WordNet reader of this process alone: after a fork, NLTK's would share open files, and their positions.
 
     Raises InputError as ``ensure_wordnet`` does.
     """
-    return _process_reader(os.getpid())
-
-
-@cache
-def _process_reader(process: int) -> WordNetCorpusReader:
     if multiprocessing.parent_process() is None:
         return ensure_wordnet()  # a second reader would take 2 seconds and 95 MB
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other languages are not available, says NLTK
         return WordNetCorpusReader(ensure_wordnet().root, None)
+
+
+os.register_at_fork(after_in_child=process_reader.cache_clear)
 
 
 def wordnet_version(reader: WordNetCorpusReader, language: str = "eng") -> str:
@@ -198,11 +197,6 @@ def inflected_synonyms(reader: WordNetCorpusReader, word: str) -> list[str]:
     return list(names)
 
 
-def report(line: str) -> None:
-    """Print a line to standard error and flush it."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def _multilingual_package(reader: WordNetCorpusReader) -> str:
     """The release of the Open Multilingual WordNet that this NLTK reads: omw-1.4, or from NLTK 3.10 on omw-2.0."""
     return reader._omw_reader.__name__
@@ -231,10 +225,8 @@ def _ensure(package: str, find: Callable[[], object], remedy: str) -> None:
     """Download a package with NLTK's downloader unless ``find`` finds it; raises DownloadFailed if that fails."""
     if find():
         return
-    report(f"{package}: not found by NLTK; trying nltk.download")
-    failure = _download(package)
-    if failure is None and not find():
-        failure = "NLTK does not find it afterwards"
+    print(f"{package}: not found by NLTK; trying nltk.download", file=sys.stderr, flush=True)
+    failure = _download(package) or (None if find() else "NLTK does not find it afterwards")
     if failure is not None:
         raise DownloadFailed(f"no {package}, and downloading it failed ({failure}); get it with {remedy}")
 

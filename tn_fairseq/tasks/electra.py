@@ -5,7 +5,7 @@ import logging
 import os
 import re
 from argparse import ArgumentParser
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, List, Optional  # fairseq does not know list[int]
 
@@ -23,6 +23,7 @@ from ..core.configuration import check_data_folder
 from ..core.dictionary import MASK, fingerprint, load_dictionary
 from ..core.errors import InputError, one_line_errors
 from ..core.files import sha256
+from ..core.options import check, option
 from ..core.vocabulary import WordStarts
 from ..data.block_iterator import BlockIterator
 from ..data.blocks import BlockDataset, ContiguousBlocks
@@ -38,30 +39,27 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class ElectraTaskConfig(FairseqDataclass):
-    data: str = field(
-        default=MISSING, metadata={"help": "data-bin folders, separated by colons; one per epoch, in turn"}
-    )
-    sample_break_mode: ChoiceEnum(["segments", "none", "complete", "complete_doc"]) = field(  # type: ignore[valid-type]
+    data: str = option("data-bin folders, separated by colons; one per epoch, in turn", default=MISSING)
+    sample_break_mode: ChoiceEnum(["segments", "none", "complete", "complete_doc"]) = option(  # type: ignore[valid-type]
+        "segments makes pairs of segments of one document, as ELECTRA and BERT do; none fills blocks with "
+        "text; complete does not split sentences, but cuts off longer ones; complete_doc also keeps documents apart",
         default="segments",
-        metadata={
-            "help": "segments makes pairs of segments of one document, as ELECTRA and BERT do; none fills blocks with "
-            "text; complete does not split sentences, but cuts off longer ones; complete_doc also keeps documents apart"
-        },
     )
-    document_attention: bool = field(
+    document_attention: bool = option(
+        "keep attention and positions inside each document of a block (break modes none, complete)",
         default=False,
-        metadata={"help": "keep attention and positions inside each document of a block (break modes none, complete)"},
+        needs={"sample_break_mode": ("none", "complete")},
     )
-    tokens_per_sample: int = field(default=128, metadata={"help": "longest block in tokens, <s> included"})
-    mask_prob: float = field(default=0.15, metadata={"help": "share of the tokens to mask, without special symbols"})
-    final_mask_prob: Optional[float] = field(
-        default=None, metadata={"help": "change the share linearly from --mask-prob to this one at --max-update"}
+    tokens_per_sample: int = option("longest block in tokens, <s> included", default=128, at_least=2)
+    mask_prob: float = option("share of the tokens to mask, without special symbols", default=0.15, above=0, below=1)
+    final_mask_prob: Optional[float] = option(
+        "change the share linearly from --mask-prob to this one at --max-update", default=None, above=0, below=1
     )
-    mask_whole_words: bool = field(default=False, metadata={"help": "mask a share of the words, each with all pieces"})
-    leave_unmasked_prob: float = field(default=0.15, metadata={"help": "share of the masked tokens to leave as is"})
-    random_token_prob: float = field(default=0.0, metadata={"help": "share of the masked tokens to replace at random"})
-    mask_seed: Optional[int] = field(
-        default=None, metadata={"help": "decides how text is cut and masked, so that runs can differ in --seed alone"}
+    mask_whole_words: bool = option("mask a share of the words, each with all pieces", default=False)
+    leave_unmasked_prob: float = option("share of the masked tokens to leave as is", default=0.15, at_least=0)
+    random_token_prob: float = option("share of the masked tokens to replace at random", default=0.0, at_least=0)
+    mask_seed: Optional[int] = option(
+        "decides how text is cut and masked, so that runs can differ in --seed alone", default=None
     )
     seed: int = II("common.seed")
     train_subset: str = II("dataset.train_subset")
@@ -95,27 +93,16 @@ class ElectraTask(MaskedLMTask):
         """Raises InputError (as a one-line exit) if an option is out of range or the folder has no dict.txt."""
         if OmegaConf.is_missing(cfg, "data"):
             raise InputError("task.data is not given; name the folder that tn-fairseq data binarize wrote")
-        for flag, share in (("--mask-prob", cfg.mask_prob), ("--final-mask-prob", cfg.final_mask_prob)):
-            if share is not None and not 0 < share < 1:
-                raise InputError(f"{flag} must be above 0 and below 1, not {share}; ELECTRA and BERT use 0.15")
-        probabilities = cfg.leave_unmasked_prob, cfg.random_token_prob
-        if not (min(probabilities) >= 0 and sum(probabilities) <= 1):  # so that it is true for nan
+        check(cfg, ElectraTaskConfig)
+        if cfg.leave_unmasked_prob + cfg.random_token_prob > 1:
+            raise InputError("--leave-unmasked-prob and --random-token-prob must add up to at most 1")
+        if cfg.sample_break_mode == "segments" and cfg.tokens_per_sample < SHORTEST:
             raise InputError(
-                "--leave-unmasked-prob and --random-token-prob must be non-negative and add up to at most 1"
-            )
-        shortest = SHORTEST if cfg.sample_break_mode == "segments" else 2
-        if cfg.tokens_per_sample < shortest:
-            raise InputError(
-                f"--tokens-per-sample must be at least {shortest} with --sample-break-mode {cfg.sample_break_mode}, "
-                f"not {cfg.tokens_per_sample}"
+                f"--tokens-per-sample {cfg.tokens_per_sample}: must be at least {SHORTEST} with --sample-break-mode "
+                "segments"
             )
         if cfg.final_mask_prob is not None and not cfg.max_update:
             raise InputError("--final-mask-prob needs --max-update, the update at which it is reached")
-        if cfg.document_attention and cfg.sample_break_mode not in ("none", "complete"):
-            raise InputError(
-                f"--document-attention: with --sample-break-mode {cfg.sample_break_mode}, every block is from one "
-                "document; remove the flag, or give --sample-break-mode none"
-            )
         return super().setup_task(cfg, **kwargs)
 
     @classmethod

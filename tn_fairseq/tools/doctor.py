@@ -33,13 +33,10 @@ def examine(data: Path | None, checkpoint: Path | None, synonym_table: Path | No
     read: dict[Path, Read] = {}
     files = {"data": (data, _data), "checkpoint": (checkpoint, _checkpoint), "synonym table": (synonym_table, _table)}
     checks |= {name: partial(_file, path, reader, read) for name, (path, reader) in files.items() if path is not None}
-    if len(checks) > 5:  # several files
-        checks["together"] = partial(_together, read)
     all_succeeded = True
     for name, check in checks.items():
         try:
-            with warnings.catch_warnings(), redirect_stderr(StringIO()):
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"), redirect_stderr(StringIO()):
                 mark, text = "ok", check()
         except Exception as error:  # a broken installation can raise anything
             reinstall = "" if isinstance(error, InputError) else f"; {REINSTALL}"
@@ -57,10 +54,10 @@ def _fairseq() -> str:
             import_module(name)
         except Exception as error:
             raise InputError(f"{name} cannot be imported ({first_line(error)}); {remedy}") from None
-    installed = [name for name in FAIRSEQS if version_of(name)]
+    installed = {name: version for name in FAIRSEQS if (version := version_of(name))}
     if len(installed) > 1:
         raise InputError(f"{' and '.join(installed)} are installed into the same folder; {REMEDIES['fairseq']}")
-    return ", ".join(f"{version_of(name)} ({name})" for name in installed) or "not installed by pip"
+    return ", ".join(f"{version} ({name})" for name, version in installed.items()) or "not installed by pip"
 
 
 def _plugin() -> str:
@@ -77,8 +74,7 @@ def _plugin() -> str:
 def _wordnet() -> str:
     from ..synonyms.wordnet import FETCH, find_wordnet, wordnet_version
 
-    reader = find_wordnet()
-    if reader is None:
+    if (reader := find_wordnet()) is None:
         raise InputError(f"not found; get it with {FETCH}")
     return f"{wordnet_version(reader).removeprefix('WordNet ')} in {reader.root}"
 
@@ -92,7 +88,12 @@ def _command() -> str:
 
 
 def _file(path: Path, reader: Callable[[Path], Read], read: dict[Path, Read]) -> str:
-    size, fingerprint, details = read[path] = reader(path)
+    size, fingerprint, details = reader(path)
+    for other, (its_size, its_fingerprint, _) in read.items():
+        if size != its_size or fingerprint and its_fingerprint and fingerprint != its_fingerprint:
+            remedy = "make data with the tokenizer of the checkpoint, and the table from the dict.txt of the data"
+            raise InputError(f"{other} and {path} have different dictionaries; {remedy}")
+    read[path] = size, fingerprint, details
     return f"{path}: dictionary of {size:,} symbols, fingerprint {(fingerprint or '-')[:12]}; {details}"
 
 
@@ -123,18 +124,3 @@ def _table(path: Path) -> Read:
 
     known = read_description(path)
     return int(known["dictionary_size"]), known["dictionary_fingerprint"], known.get("source", "source unknown")
-
-
-def _together(read: dict[Path, Read]) -> str:
-    """Compare the dictionaries of all files with the first."""
-    if len(read) < 2:
-        raise InputError("not compared, because a file above cannot be read")
-    first, *others = read
-    for other in others:
-        known = {read[path][1] for path in (first, other)} - {None}
-        if read[first][0] != read[other][0] or len(known) > 1:
-            raise InputError(
-                f"{first} and {other} have different dictionaries; make data with the tokenizer of the checkpoint, and "
-                "the table from the dict.txt of the data"
-            )
-    return f"{' and '.join(map(str, read))} have the same dictionary"

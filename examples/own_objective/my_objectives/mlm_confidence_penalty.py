@@ -1,15 +1,16 @@
 """Confidence penalty (Pereyra et al. 2017): masked LM minus the weighted entropy of the predictions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
+from tn_fairseq.core.options import option
 from tn_fairseq.objectives.base import BITS, Metric, Objective, ObjectiveConfig
 
 
 @dataclass
 class ConfidencePenaltyConfig(ObjectiveConfig):
-    confidence_penalty_weight: float = field(default=0.1, metadata={"help": "weight of the entropy"})
+    confidence_penalty_weight: float = option("weight of the entropy", default=0.1, at_least=0)
 
 
 def entropy(logits: torch.Tensor) -> torch.Tensor:
@@ -25,7 +26,6 @@ class ConfidencePenalty(Objective):
     config = ConfidencePenaltyConfig
     description = "masked language modeling with a confidence penalty"
     metrics = (Metric("entropy", "entropy", "masked", BITS),)
-    weights = ("confidence_penalty_weight",)
 
     def regularization(self, model, sample, masked):
         summed = entropy(masked.logits).sum()

@@ -14,12 +14,7 @@ from tn_fairseq.tools.attacks.tagging import tag
         ("What did Luther say the pope did?", "what Luther said the pope did was ___", "thing", "what"),
         ("What have sympathetic jurors decided?", "what sympathetic jurors have decided is ___", "thing", "what"),
         ("Whom did Tesla see?", "the person that Tesla saw was ___", "thing", "whom"),
-        (
-            "What city did Tesla move to in 1880?",
-            "the city that Tesla moved to in 1880 was ___",
-            "thing",
-            "what city",
-        ),
+        ("What city did Tesla move to in 1880?", "the city that Tesla moved to in 1880 was ___", "thing", "what city"),
         ("What drugs can a doctor give?", "the drugs that a doctor can give are ___", "thing", "what drugs"),
         ("How many tackles did Miller make?", "the number of tackles that Miller made was ___", "number", "how"),
         ("How much oxygen does a fire use?", "the amount of oxygen that a fire uses is ___", "number", "how"),

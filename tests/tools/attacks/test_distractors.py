@@ -3,8 +3,8 @@
 import pickle
 
 import pytest
+from files import refused
 
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.attacks.declarative import tokens
 from tn_fairseq.tools.attacks.distractors import (
     Distractors,
@@ -77,8 +77,7 @@ def test_no_new_word_is_in_the_context_and_the_kind_of_question_decides():
 
 def test_fake_answers_need_two_articles():
     example = SquadExample("1", "Who won in 1990?", "John", (("John", 0),), "Own")
-    with pytest.raises(InputError, match="give a file with at least 2 articles"):
-        Distractors([read_question(example)] * 2)
+    assert "give a file with at least 2 articles" in refused(Distractors, [read_question(example)] * 2)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +98,9 @@ def test_near_numbers(number, near):
     assert bool(near_numbers(number)) == bool(near)
 
 
-def test_antonyms_have_the_form_of_the_word():
+def test_antonyms_have_the_form_of_the_word_and_names_a_kind():
     pairs = {("larger", "JJR"): "smaller", ("women", "NNS"): "men", ("public", "JJ"): "private"}
     assert {pair: antonyms(*pair) for pair in pairs} == {pair: [word] for pair, word in pairs.items()}
-
-
-def test_kinds_of_names():
     kinds = {"France": "noun.location", "the Rhine": "noun.object", "Albert Einstein": "noun.person"}
     assert {name: name_kind(name) for name in kinds} == kinds and name_kind("Xyzzy Plughs") == "2 words"
 

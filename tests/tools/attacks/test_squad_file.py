@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from files import refused, write
 
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.attacks.squad_file import Attacked, check_output, summary, write_attacked
 from tn_fairseq.tools.formats.squad import SquadExample, read_squad
 
@@ -25,38 +25,27 @@ def test_what_is_written_can_be_read(tmp_path):
     assert swaps == [[[["1", "x"]], [["2", "x"]]], [[["3", "x"]]]]
 
 
-MISPLACED = SquadExample("1", "Who?", "The cats ran.", (("The dog", 0),))
+MISPLACED = Attacked(SquadExample("1", "Who?", "The cats ran.", (("The dog", 0),)))
 
 
 @pytest.mark.parametrize(
-    ("questions", "message"),
-    [([], "no question can be attacked"), ([Attacked(MISPLACED)], "'1': the answer 'The dog'")],
+    ("questions", "message"), [([], "no question can be attacked"), ([MISPLACED], "'1': the answer 'The dog'")]
 )
 def test_nothing_is_written_without_questions_or_with_a_misplaced_answer(tmp_path, questions, message):
-    with pytest.raises(InputError, match=message):
-        write_attacked(tmp_path / "attacked.json", questions, {})
+    assert message in refused(write_attacked, tmp_path / "attacked.json", questions, {})
     assert not list(tmp_path.iterdir())
 
 
-def test_the_output_must_not_be_the_input(tmp_path):
-    source = tmp_path / "dev.json"
-    source.write_text("{}")
+def test_only_an_attacked_file_is_replaced_and_not_the_input(tmp_path):
+    source, output = write(tmp_path / "dev.json", '{"attack": {}}'), tmp_path / "attacked.json"
     (tmp_path / "link.json").symlink_to(source)
-    check_output(source, tmp_path / "other.json")
-    for output in (source, tmp_path / "link.json"):
-        with pytest.raises(InputError, match="is the input"):
-            check_output(source, output)
-
-
-def test_only_an_attacked_file_is_replaced(tmp_path):
-    source, output = tmp_path / "dev.json", tmp_path / "attacked.json"
-    for content in ("{}", "my notes", "[1]"):
-        source.write_text("{}")
-        output.write_text(content)
-        with pytest.raises(InputError, match="attacked.json: exists, and no attack wrote it; give another file"):
-            check_output(source, output)
-    output.write_text('{"version": "1.1", "attack": {}, "data": []}')
+    for given in (source, tmp_path / "link.json"):
+        assert "is the input" in refused(check_output, source, given)
     check_output(source, output)
+    for content in ("{}", "my notes", "[1]"):
+        expected = "attacked.json: exists, and no attack wrote it; give another file"
+        assert expected in refused(check_output, source, write(output, content))
+    check_output(source, write(output, '{"version": "1.1", "attack": {}, "data": []}'))
 
 
 def test_the_summary_counts_every_question():

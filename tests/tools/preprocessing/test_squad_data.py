@@ -184,16 +184,11 @@ def test_a_context_without_tokens_has_a_window_and_the_shortest_has_one_token(tm
 def test_what_is_refused(tmp_path, letters, splits, lengths, message):
     assert message in refused(binarize_squad, {"test": [example(None)], **splits}, letters, tmp_path / "out", *lengths)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_with_other_data_is_refused(tmp_path, letters):
-    for name in ("dict.txt", "train.bin", "train.idx"):
-        write(tmp_path / "data-bin" / name, b"precious")
-    before = contents(tmp_path / "data-bin")
-    splits = {"train": [example("a", LETTERS)]}
-    message = refused(binarize_squad, splits, letters, tmp_path / "data-bin")
-    assert "data-bin: contains other data; give another" in message
-    assert contents(tmp_path / "data-bin") == before
+    before = dict.fromkeys(("dict.txt", "train.bin", "train.idx"), b"precious")
+    for name, content in before.items():
+        write(tmp_path / "other" / name, content)
+    message = refused(binarize_squad, {"test": [example(None)]}, letters, tmp_path / "other")
+    assert "other: contains other data; give another" in message and contents(tmp_path / "other") == before
 
 
 def test_splits_of_an_earlier_run_are_deleted(tmp_path, letters):

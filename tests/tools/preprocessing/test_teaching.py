@@ -160,21 +160,11 @@ def test_shards_write_what_one_process_writes(data_bin, teacher, drawn, tmp_path
 def test_killed_at_random_it_continues_to_the_same_bytes(data_bin, teacher, tmp_path):
     expected = files(teach(data_bin, teacher, tmp_path / "whole", "--versions", 3).path)
     rng, folder = random.Random(1), tmp_path / "killed"
-    command = [
-        "tn-fairseq",
-        "data",
-        "teach",
-        data_bin,
-        "--teacher",
-        teacher,
-        "--output",
-        folder,
-        *LENGTH,
-        "--versions",
-        3,
-    ]
+    command = ["tn-fairseq", "data", "teach", data_bin, "--teacher", teacher, "--output", folder, *LENGTH]
     for kill in range(11):
-        process = start_command(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, fresh=True)
+        process = start_command(
+            *command, "--versions", 3, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, fresh=True
+        )
         seen = len(list(folder.glob("*.npy")))
         while kill < 10 and process.poll() is None:
             if len(list(folder.glob("*"))) > seen + rng.choice([0, 1]):
@@ -215,8 +205,11 @@ REFUSED = {
     "complete words": (["--mask-whole-words"], "omit --mask-whole-words"),
     "another seed": (["--seed", 2], "--mask-seed 1, not 2"),
     "a share that changes": (["--final-mask-prob", 0.3, "--max-update", 2], "omit --final-mask-prob"),
-    "two teachers": (["--distillation-teacher", "teacher.pt"], "--distillation-draws exclude each other"),
-    "a temperature": (["--distillation-temperature", 2], "--distillation-temperature needs --distillation-teacher"),
+    "two teachers": (["--distillation-teacher", "teacher.pt"], "--distillation-draws and --distillation-teacher"),
+    "a temperature": (
+        ["--distillation-temperature", 2],
+        "has no effect without --distillation-teacher",
+    ),
     "fairseq's task": (["--task", "masked_lm"], "with --task electra"),
 }
 
@@ -244,17 +237,15 @@ def test_other_text_and_damaged_folders_are_refused(data_bin, drawn, teacher, tm
     assert "draws.json: has no valid 'symbols'" in error(folder=copy) or "has no valid" in error(folder=copy)
 
 
-def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkeypatch, capsys):
+def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkeypatch):
     def error(*flags: object, output=tmp_path / "new") -> str:
         words = ["data", "teach", data_bin, "--teacher", teacher, "--output", output, *LENGTH, *flags]
         return refused(main, list(map(str, words)))
 
     assert "was begun with another draws" in error("--draws", 9, "--versions", 2, output=drawn.path)
     assert "was begun with another options" in error("--mask-prob", 0.3, "--versions", 2, output=drawn.path)
-    for flags, message in ((["--draws", "256"], "must be at most 255"), (["--shard", "9/8"], "must be such as 1/8")):
-        with pytest.raises(SystemExit):
-            teach(data_bin, teacher, tmp_path / "new", *flags)
-        assert message in capsys.readouterr().err
+    assert "must be at most 255" in error("--draws", 256)
+    assert "must be such as 1/8" in error("--shard", "9/8")
     assert "--mask-prob must be above 0" in error("--mask-prob", 0)
     assert "positions, but --tokens-per-sample" in error("--tokens-per-sample", 4000)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(9, 9, 9))

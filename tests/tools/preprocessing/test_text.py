@@ -271,6 +271,9 @@ def test_a_bad_line_of_json_is_refused_or_skipped(tmp_path, bert, line, reason, 
         assert message.startswith(f"{path}, record 3: ") and reason in message and "--skip-bad-records" in message
         counts = binarize({"train": [path]}, bert, tmp_path / "out", reading=SKIP)["train"]
         assert (counts.documents, counts.bad) == (2, 1)
+    path.write_bytes(line)
+    message = refused(binarize, {"train": [path]}, bert, tmp_path / "out", reading=SKIP)
+    assert "1 bad records, and no text for train; give another --text-field" in message
 
 
 def test_records_without_text_leave_nothing():
@@ -384,9 +387,3 @@ def test_a_connection_that_breaks(name, monkeypatch):
     monkeypatch.setattr(files[0].system, "open", lambda *_: Broken())
     message = refused(list, read_chunks(files, "", SKIP))
     assert re.match(rf"{files[0].name}, .*: connection lost; check the address and the network", message)
-
-
-def test_only_bad_records(tmp_path, bert):
-    path = write(tmp_path / "a.jsonl", GOOD.replace("text", "body"))
-    message = refused(binarize, {"train": [path]}, bert, tmp_path / "out", reading=SKIP)
-    assert "1 bad records, and no text for train; give another --text-field" in message

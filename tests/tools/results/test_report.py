@@ -10,6 +10,7 @@ from files import refused
 
 from tn_fairseq.tools.results import plot
 from tn_fairseq.tools.results.compare import compare
+from tn_fairseq.tools.results.layout import align, shorten
 from tn_fairseq.tools.results.measures import GROUPS, MEASURES, measure_of
 from tn_fairseq.tools.results.report import (
     COMPARISONS,
@@ -21,7 +22,6 @@ from tn_fairseq.tools.results.report import (
     sections_of,
     write_report,
 )
-from tn_fairseq.tools.results.layout import align, shorten
 from tn_fairseq.tools.results.show import decimals, findings, markdown, number, show, significant, wide
 from tn_fairseq.tools.results.table import join, read_table, table_of, write_table
 

@@ -116,7 +116,7 @@ def test_a_study_from_start_to_report(finished):
     trained = [one["command"] for one in commands if "--save-dir runs" in one["command"]]
     assert len(trained) == 4 and all(one["exit_code"] == 0 for one in commands)
     assert trained[0].startswith('fairseq-train data-bin --user-dir "$(tn-fairseq user-dir)" --task electra')
-    assert "/" not in trained[0].replace("runs/scratch", "").replace("tables/wordnet", "").replace("/plain/seed1", "")
+    assert str(finished) not in "".join(trained)
     for run in (folder / "runs").glob("*/*/*"):
         assert {path.stem.split("_")[-1] for path in run.glob("*.pt")} == {"2", "4", "last"}
         state = torch.load(run / "checkpoint_last.pt", weights_only=False)
@@ -214,7 +214,7 @@ def test_runs_of_another_folder_are_reported_and_not_repeated(finished, tmp_path
     hours = [
         of[of["measure"] == "hours"]["value"].sum() for of in (read_table(one / TABLE)[0] for one in (folder, other))
     ]
-    assert hours[0] == hours[1] > 0 and not (folder / "data-bin").exists()
+    assert hours[0] == pytest.approx(hours[1]) and hours[1] > 0 and not (folder / "data-bin").exists()
     ours, theirs = compared(folder), compared(other)
     assert {key: row["difference"] for key, row in ours.items()} == pytest.approx(
         {key: row["difference"] for key, row in theirs.items()}, nan_ok=True
@@ -229,7 +229,7 @@ def test_runs_of_another_folder_are_reported_and_not_repeated(finished, tmp_path
         write_table(table[table["seed"].isin([0, *seeds])], part / TABLE, about)
     run_main(*words, "--no-training", "--earlier", parts[0], "--earlier", parts[1])
     pd.testing.assert_frame_equal(table_in(folder), table_in(other))
-    assert read_table(folder / TABLE)[0].query("measure == 'hours'")["value"].sum() == hours[0]
+    assert read_table(folder / TABLE)[0].query("measure == 'hours'")["value"].sum() == pytest.approx(hours[0])
 
     # a new seed is left
     plan["starts"].pop("second")

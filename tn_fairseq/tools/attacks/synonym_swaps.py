@@ -111,26 +111,19 @@ def choose_swaps(swapping: Swapping, text: Text) -> list[Swap]:
     swaps, and more.
     """
     words, swap_candidates = candidates(text.text, swapping.inflection, swapping.senses)
-    open_to_swaps = [
-        fitting
-        for candidate in swap_candidates
-        if not _is_protected(candidate.word, text) and (fitting := _fitting(candidate, text, swapping)).synonyms
-    ]
+    fitting = [_fitting(one, text, swapping) for one in swap_candidates if not _is_protected(one.word, text)]
+    fitting = [candidate for candidate in fitting if candidate.synonyms]
     count = min(max(int(swapping.share * words), 1), swapping.most)
-    first = sorted(open_to_swaps, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
-    swaps: list[Swap] = []
-    for candidate in sorted(first, key=lambda candidate: candidate.word.start):
-        swaps += _swap(candidate, text, swapping)
-    return swaps
+    first = sorted(fitting, key=lambda candidate: drawn(swapping.seed, text.name, candidate.word.start))[:count]
+    in_order = sorted(first, key=lambda candidate: candidate.word.start)
+    return [swap for candidate in in_order for swap in _swap(candidate, text, swapping)]
 
 
 def apply_swaps(text: str, swaps: Sequence[Swap]) -> str:
     """The text with its swaps, which are in order."""
-    parts, end = [], 0
-    for swap in swaps:
-        parts += [text[end : swap.start], swap.new]
-        end = swap.end
-    return "".join([*parts, text[end:]])
+    for swap in reversed(swaps):
+        text = text[: swap.start] + swap.new + text[swap.end :]
+    return text
 
 
 def moved(offset: int, swaps: Sequence[Swap]) -> int:
@@ -237,6 +230,11 @@ def _synonyms(word: str, penn: str, inflection: str, senses: str) -> tuple[str, 
     return tuple(sorted(name for name in names if relation(word, name) != Relation.OWN_WORD))
 
 
+@cache
+def _phrases() -> frozenset[str]:
+    return frozenset(name.lower() for name in process_reader().all_lemma_names() if "_" in name)
+
+
 def _in_phrases(words: Sequence[Word]) -> Iterator[int]:
     """The indices of the words that are part of a phrase of WordNet, such as *prime ministers*."""
     phrases = _phrases()
@@ -250,20 +248,15 @@ def _in_phrases(words: Sequence[Word]) -> Iterator[int]:
                 yield from range(start, start + length)
 
 
-@cache
-def _phrases() -> frozenset[str]:
-    return frozenset(name.lower() for name in process_reader().all_lemma_names() if "_" in name)
-
-
 def _fitting(candidate: Candidate, text: Text, swapping: Swapping) -> Candidate:
     """The candidate with the synonyms that fit an article that must stay, and the article only if it may change."""
-    word, synonyms, article = candidate
+    article = candidate.article
     if article is None or swapping.inflection == "any":
-        return Candidate(word, synonyms, None)
-    if _is_protected(article, text):
-        fitting = tuple(other for other in synonyms if article_of(other) == article.text.lower())
-        return Candidate(word, fitting, None)
-    return candidate
+        return candidate._replace(article=None)
+    if not _is_protected(article, text):
+        return candidate
+    fitting = (other for other in candidate.synonyms if article_of(other) == article.text.lower())
+    return Candidate(candidate.word, tuple(fitting), None)
 
 
 def _swap(candidate: Candidate, text: Text, swapping: Swapping) -> Iterator[Swap]:

@@ -27,7 +27,7 @@ from ..results.compare import compare
 from ..results.layout import shorten
 from ..results.measures import TABLES, measure_of
 from ..results.report import FILES as RESULTS
-from ..results.report import Section, list_files, page, report_folder, sections_of, write_report
+from ..results.report import Section, list_files, page_of, report_folder, write_report
 from ..results.show import show, show_arms
 from ..results.table import join, table_of
 from ..training_log import loss_points
@@ -101,7 +101,7 @@ def analyze(options: AnalysisOptions) -> str:
         shown_comparisons = comparisons.assign(
             sd=math.nan, median=math.nan, best=math.nan
         )  # the best masking is chance
-        pairs, cases = pairs_and_cases(details, synonyms, descriptions, symbols)
+        pairs, cases = pairs_and_cases(details, inputs.tables, symbols)
         pair_table = pd.DataFrame(pairs, columns=list(COLUMNS))
         pair_table.to_csv(folder / PAIRS, index=False, float_format="%.7g", lineterminator="\n")
         rates = figures(table, comparisons, inputs.checkpoints, list(synonyms))
@@ -115,7 +115,7 @@ def analyze(options: AnalysisOptions) -> str:
         }
         sections = [Section("Over training", plots=plots)] if plots else []
         lead = [f"Masked words of the split {options.split} of {options.data_bin}.", *notes]
-        html = page("False negatives", lead, [*sections, *sections_of(shown_comparisons)])
+        html = page_of("False negatives", lead, shown_comparisons, sections)
         about = {"data": str(options.data_bin), "split": options.split, "teacher": teacher, "tables": descriptions}
         write_report(folder, table, comparisons, html, about)
     measures = shown_comparisons["measure"].map(measure_of)
@@ -140,9 +140,10 @@ def read_inputs(options: AnalysisOptions) -> Inputs:
     for checkpoint in checkpoints if options.detection else ():
         if checkpoint.path.is_dir() or not issubclass(load_ours(checkpoint.path)[1], ElectraModel):
             raise InputError(f"--detection: {checkpoint.path} has no discriminator; leave the option out")
-    teacher = None
-    if options.teacher is not None:
-        found = find_teacher(options.teacher, dictionary, options.data_bin)
+    teacher, path = None, options.teacher
+    if path is not None:
+        folders = find_folders([str(path)] if path.is_dir() else [], dictionary, options.data_bin)
+        found = folders[0] if folders else check_masked_lm(path, dictionary)
         synonyms = {name: table.synonyms for name, table in tables.items()}
         teacher = load_teacher(found, checkpoints, options, synonyms)
     return Inputs(dictionary, tables, checkpoints, teacher)
@@ -209,48 +210,41 @@ def over_training(table: pd.DataFrame) -> dict[str, dict[str, tuple[list[int], l
     return found
 
 
-def find_teacher(path: Path, dictionary: Dictionary, data_bin: Path) -> Checkpoint:
-    """The teacher, a file or a folder; raises InputError as ``check_masked_lm`` and ``find_folders``."""
-    return find_folders([str(path)], dictionary, data_bin)[0] if path.is_dir() else check_masked_lm(path, dictionary)
-
-
-def content_words(dictionary: Dictionary, encoder_json: Path | None) -> Tensor:
-    """Which symbols are whole words, but no stop words: (V) boolean."""
-    words = whole_words(dictionary, encoder_json)
-    content = {index for index, word in words.items() if word.lower() not in STOP_WORDS}
-    return torch.tensor([index in content for index in range(len(dictionary))])
-
-
 def symbols_of(dictionary: Dictionary, encoder_json: Path | None) -> Symbols:
     """The symbols of a dictionary; ``encoder_json`` is GPT-2's, for a dictionary of numbers."""
     forms = surface_forms(dictionary, encoder_json)
     labels = [form.strip() if form.startswith(" ") else symbol for form, symbol in zip(forms, dictionary.symbols)]
-    return Symbols(forms, labels, content_words(dictionary, encoder_json))
+    words = whole_words(dictionary, encoder_json)
+    is_content = [index in words and words[index].lower() not in STOP_WORDS for index in range(len(dictionary))]
+    return Symbols(forms, labels, torch.tensor(is_content))
 
 
 def pairs_and_cases(
-    details: Details, tables: Mapping[str, Tensor], descriptions: Mapping[str, Mapping[str, str]], symbols: Symbols
+    details: Details, tables: Mapping[str, Table], symbols: Symbols
 ) -> tuple[list[dict[str, Any]], list[Case | TeacherCase]]:
-    """The rows of the most frequent pairs, and the cases of all tables; ``descriptions`` are theirs."""
+    """The rows of the most frequent pairs, and the cases of all tables."""
     languages = {
-        name: json.loads(description.get("options", "{}")).get("lang", "eng")
-        for name, description in descriptions.items()
+        name: json.loads(table.description.get("options", "{}")).get("lang", "eng") for name, table in tables.items()
     }
-    # inflections are known only for English
-    pair_inflection = relation if {*languages.values()} == {"eng"} else _unknown
+    wordings = {
+        language: Wording(
+            symbols.forms,
+            symbols.labels,
+            part_of_speech_in(language),
+            relation if language == "eng" else _unknown,  # inflections are known only for English
+        )
+        for language in dict.fromkeys(languages.values())
+    }
+    of_all = next(iter(wordings.values()))._replace(inflection=relation if set(wordings) == {"eng"} else _unknown)
+    synonyms = {name: table.synonyms for name, table in tables.items()}
     pairs = pair_rows(
-        details.wrong, tables, details.word_embeddings, symbols.is_content, symbols.labels, pair_inflection
+        details.wrong, synonyms, details.word_embeddings, symbols.is_content, symbols.labels, of_all.inflection
     )
-    parts_of_speech = {language: part_of_speech_in(language) for language in dict.fromkeys(languages.values())}
     cases: list[Case | TeacherCase] = []
     for collector in details.collectors:
-        language = languages[collector.name]
-        inflection = relation if language == "eng" else _unknown
-        cases += collector.cases(Wording(symbols.forms, symbols.labels, parts_of_speech[language], inflection))
+        cases += collector.cases(wordings[languages[collector.name]])
     if details.teacher_collector is not None:
-        part_of_speech = next(iter(parts_of_speech.values()))
-        wording = Wording(symbols.forms, symbols.labels, part_of_speech, pair_inflection)
-        cases += details.teacher_collector.cases(wording)
+        cases += details.teacher_collector.cases(of_all)
     return pairs, cases
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from scipy import stats
@@ -54,56 +54,7 @@ OF_TEACHER = {
     "teacher_probability": ("teacher_probability", "mismatches"),
     "teacher_gold_probability": ("teacher_gold_probability", "mismatches"),
 }
-
-
-class Counts(NamedTuple):
-    """The counts for one masking of the data, one checkpoint and one synonym table."""
-
-    sequences: int
-    corrected_sequences: int  # with at least one correction
-    masked: int
-    correct: int  # predictions that equal the gold token
-    corrected: int  # false negatives: wrong predictions that are synonyms
-    loss: float = 0.0  # of plain masked LM, in bits
-    synonym_probability: float = 0.0  # of all synonyms of the gold words together
-    with_synonyms: int = 0  # masked tokens whose gold word has a synonym in the table
-    synonym_gain: float = 0.0  # how much smaller the loss is if synonyms are right answers, in bits
-    # of the tokens that ELECTRA's discriminator reads: those that are no synonym of the original token, those that are,
-    # and the original tokens; and how many it calls replaced
-    replaced: int = 0
-    replaced_detected: int = 0
-    drawn_synonyms: int = 0
-    drawn_synonyms_detected: int = 0
-    originals: int = 0
-    originals_detected: int = 0
-    detections_ranked_right: float = 0.0  # pairs in which the replaced token has a higher logit than the original one
-    # wrong predictions that a teacher finds as likely as the gold token, and likely; and sums of its probabilities
-    teacher_as_likely: int = 0
-    teacher_likely: int = 0
-    teacher_probability: float = 0.0  # of the wrong predictions
-    teacher_gold_probability: float = 0.0  # of the gold tokens there
-
-    @property
-    def detection_pairs(self) -> int:
-        return self.replaced * self.originals
-
-    @property
-    def said_replaced(self) -> int:
-        return self.replaced_detected + self.originals_detected
-
-    @property
-    def mismatches(self) -> int:
-        return self.masked - self.correct
-
-    @property
-    def merged_correct(self) -> int:
-        """Predictions that are right if synonyms are right answers."""
-        return self.correct + self.corrected
-
-    @property
-    def merged_loss(self) -> float:
-        """The loss if synonyms are right answers, in bits: of -log(p(w_k) + sum of p(s))."""
-        return self.loss - self.synonym_gain
+Counts = dict[str, float]  # of one masking of the text, one checkpoint and one synonym table
 
 
 class Details:
@@ -134,28 +85,32 @@ class Details:
 def count(masked: MaskedPredictions, false_negative: Tensor, table: Tensor) -> Counts:
     """The counts of one batch for one table, (V, S), without those of detection and of a teacher.
 
-    ``false_negative`` is (N) boolean.
+    ``false_negative`` is (N) boolean. Losses are in bits.
     """
     lprobs = masked.logits.log_softmax(dim=-1)
     synonyms = table[masked.words]
     synonym_probabilities = lprobs.gather(1, synonyms.clamp(min=0).long()).exp().masked_fill(synonyms < 0, 0)
-    gain = functional.synonym_gain(masked.logits, masked.targets, synonyms)
-    return Counts(
-        sequences=len(masked.text),
-        corrected_sequences=int(masked.scatter(false_negative).any(dim=1).sum()),
-        masked=len(masked.targets),
-        correct=int(masked.predictions.eq(masked.targets).sum()),
-        corrected=int(false_negative.sum()),
-        loss=-lprobs.gather(1, masked.targets.unsqueeze(1)).double().sum().item() / math.log(2),
-        synonym_probability=synonym_probabilities.double().sum().item(),
-        with_synonyms=int(synonyms.ge(0).any(dim=1).sum()),
-        synonym_gain=gain.double().sum().item() / math.log(2),
-    )
+    gain = functional.synonym_gain(masked.logits, masked.targets, synonyms).double().sum().item() / math.log(2)
+    loss = -lprobs.gather(1, masked.targets.unsqueeze(1)).double().sum().item() / math.log(2)
+    correct, corrected = int(masked.predictions.eq(masked.targets).sum()), int(false_negative.sum())
+    return {
+        "sequences": len(masked.text),
+        "corrected_sequences": int(masked.scatter(false_negative).any(dim=1).sum()),
+        "masked": len(masked.targets),
+        "correct": correct,
+        "mismatches": len(masked.targets) - correct,
+        "corrected": corrected,
+        "loss": loss,
+        "merged_correct": correct + corrected,  # if synonyms are right, too
+        "merged_loss": loss - gain,  # of -log(p(w_k) + sum of p(s))
+        "with_synonyms": int(synonyms.ge(0).any(dim=1).sum()),
+        "synonym_probability": synonym_probabilities.double().sum().item(),
+    }
 
 
 def count_detected(
     masked: MaskedPredictions, detection: Detection, table: Tensor
-) -> tuple[dict[str, int], tuple[Tensor, Tensor]]:
+) -> tuple[Counts, tuple[Tensor, Tensor]]:
     """How many tokens ELECTRA's discriminator calls replaced, and its logits of replaced and of original tokens.
 
     The tokens that it reads are replaced, synonyms of the original, or originals. Synonyms have no logits here.
@@ -164,15 +119,16 @@ def count_detected(
     synonyms = masked.scatter(is_synonym)
     replaced = masked.scatter(detection.drawn_tokens.ne(masked.targets) & ~is_synonym)
     originals = detection.is_token & ~replaced & ~synonyms
-    counts = {
+    counts: Counts = {
         name: int(tokens.sum())
         for kind, is_kind in (("replaced", replaced), ("drawn_synonyms", synonyms), ("originals", originals))
         for name, tokens in ((kind, is_kind), (f"{kind}_detected", is_kind & detection.logits.gt(0)))
     }
+    counts["said_replaced"] = counts["replaced_detected"] + counts["originals_detected"]
     return counts, (detection.logits[replaced], detection.logits[originals])
 
 
-def count_judged(masked: MaskedPredictions, judgment: Judgment) -> dict[str, Any]:
+def count_judged(masked: MaskedPredictions, judgment: Judgment) -> Counts:
     """How many wrong predictions the teacher finds as likely as the gold token, or likely, and its probabilities."""
     wrong = masked.predictions.ne(masked.targets)
     return {
@@ -249,7 +205,7 @@ def count_checkpoint(
         masked = masked_batches(dataset, batches, seed)
         predicted = predict(loaded, masked, is_sample, continues_word, first, options.detection, teacher)
         seeds.append(_count_masking(_checked(predicted, progress, teacher), synonyms, details))
-    if math.isnan(seeds[0][0].loss):
+    if math.isnan(seeds[0][0]["loss"]):
         raise InputError(f"{checkpoint.path}: {DIVERGED}")
     embeddings = input_word_embeddings(loaded.model).weight.detach().cpu()
     if details is not None:
@@ -276,7 +232,7 @@ def rows_of(
         scale = 1 if not whole or measure.endswith("loss") else 100
         for number, table in enumerate(tables[:1] if measure in of_text else tables):
             for seed, counts in enumerate(seeds, start=1):
-                count, total = getattr(counts[number], part), getattr(counts[number], whole) if whole else 1
+                count, total = counts[number][part], counts[number][whole] if whole else 1
                 value = scale * count / total if total else 0.0
                 name = "" if measure in of_text else table
                 rows.append({"seed": seed, "measure": measure, "part": name, "value": value})
@@ -304,16 +260,16 @@ def _count_masking(
         counts = [count(masked, *pair) for pair in zip(fired, tables.values(), strict=True)]
         if batch.detection is not None:
             detected = [count_detected(masked, batch.detection, table) for table in tables.values()]
-            counts = [
-                one._replace(**detection_counts) for one, (detection_counts, _) in zip(counts, detected, strict=True)
-            ]
+            counts = [one | found for one, (found, _) in zip(counts, detected, strict=True)]
             scores.append([logits for _, logits in detected])
         if batch.judgment is not None:
             judged = count_judged(masked, batch.judgment)
-            counts = [one._replace(**judged) for one in counts]
+            counts = [one | judged for one in counts]
         batch_counts.append(counts)
         if details is not None:
             details.add(batch, fired)
-    masking_counts = [Counts(*map(sum, zip(*table_counts))) for table_counts in zip(*batch_counts)]
-    right = [ranked_right(table_scores) for table_scores in zip(*scores)] or [0.0] * len(masking_counts)
-    return [one._replace(detections_ranked_right=pairs) for one, pairs in zip(masking_counts, right, strict=True)]
+    totals = [{name: sum(one[name] for one in counts) for name in counts[0]} for counts in zip(*batch_counts)]
+    for total, table_scores in zip(totals, zip(*scores)):
+        total["detection_pairs"] = total["replaced"] * total["originals"]
+        total["detections_ranked_right"] = ranked_right(table_scores)
+    return totals

@@ -4,9 +4,8 @@ The input is what ``text`` reads. The output is, byte for byte, that of ``fairse
 dict.txt`` on the same pieces: each line ends with ``</s>``, and a lone ``</s>`` separates documents, as
 ``--sample-break-mode complete_doc`` expects.
 
-``encode_chunk`` is a pure function of a chunk of a file. ``binarize`` maps it over the corpus with an engine and writes
-the results in order, so the output does not depend on the engine or the number of workers. The output can be split into
-shards: folders with some of the training documents each. ``fairseq-train shard0:shard1`` reads one shard per epoch.
+``binarize`` maps ``encode_chunk`` over the corpus with an engine and writes the results in order, so the output does
+not depend on the engine or the number of workers. ``fairseq-train shard0:shard1`` reads one shard per epoch.
 """
 
 import os
@@ -34,7 +33,7 @@ class EncodedChunk:
     """The sentences of a chunk: dictionary indices, each with its ``</s>``, (tokens,), and lengths, (sentences,).
 
     ``starts`` are their byte positions in the chunk, and ``blanks`` the numbers of blank lines before them, both
-    (sentences,).
+    (sentences,). ``counts`` are those of ``SplitCounts`` that need no other chunk.
     """
 
     ids: np.ndarray
@@ -44,11 +43,7 @@ class EncodedChunk:
     trailing_blanks: int
     starts_document: bool
     nbytes: int
-    unknown: int
-    nothing_kept: int
-    bad: int
-    lowercase: int
-    uppercase: int
+    counts: dict[str, int]
 
 
 @dataclass
@@ -91,7 +86,7 @@ class SplitCounts:
 
 
 def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records) -> EncodedChunk:
-    """Encode a chunk. A pure function. Raises InputError for invalid UTF-8 and bad records."""
+    """Encode a chunk; raises InputError for invalid UTF-8 and bad records."""
     # Chunks are processed in parallel; the library's own threads would compete, and they do not survive a fork.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     chunk = text.plain(reading)
@@ -99,9 +94,15 @@ def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records
     blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
     texts = [line for line, skip in zip(lines, blank) if not skip]
     token_ids, lengths = vocabulary.tokenizer.encode_chunk(texts)
-    initials = [text[:1] for text in texts]
     ids = vocabulary.table[token_ids]
     kept = lengths > 0
+    counts = {
+        "unknown": int((ids == vocabulary.unk).sum()),
+        "nothing_kept": int((~kept).sum()),
+        "bad": chunk.bad,
+        "lowercase": sum(text[:1].islower() for text in texts),
+        "uppercase": sum(text[:1].isupper() for text in texts),
+    }
     lengths = lengths[kept]
     # The number of blank lines before each kept sentence tells where documents end, even if lines between were dropped.
     blanks = np.diff(np.cumsum(blank)[~blank][kept], prepend=0)
@@ -114,11 +115,7 @@ def encode_chunk(vocabulary: Vocabulary, reading: Reading, text: Chunk | Records
         trailing_blanks=int(blank.sum() - blanks.sum()),
         starts_document=chunk.starts_document,
         nbytes=chunk.size,
-        unknown=int((ids == vocabulary.unk).sum()),
-        nothing_kept=int((~kept).sum()),
-        bad=chunk.bad,
-        lowercase=sum(map(str.islower, initials)),
-        uppercase=sum(map(str.isupper, initials)),
+        counts=counts,
     )
 
 
@@ -207,8 +204,8 @@ class _SplitWriter:
 
     def add(self, chunk: EncodedChunk) -> None:
         """Write the next chunk."""
-        for name in ("nothing_kept", "unknown", "bad", "lowercase", "uppercase"):
-            setattr(self._counts, name, getattr(self._counts, name) + getattr(chunk, name))
+        for name, count in chunk.counts.items():
+            setattr(self._counts, name, getattr(self._counts, name) + count)
         self._new_document |= chunk.starts_document
         if len(chunk.lengths):
             self._add_sentences(chunk)

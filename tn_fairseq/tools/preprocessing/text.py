@@ -61,9 +61,7 @@ class Reading:
         if self.split_sentences is not None:
             require("sentencex", "--split-sentences", "sentences")
             if not re.fullmatch(r"[a-z]{2,3}(-\w+)*", self.split_sentences):
-                raise InputError(
-                    f"--split-sentences {self.split_sentences}: not the code of a language, such as en or de"
-                )
+                raise InputError(f"--split-sentences {self.split_sentences}: give the code of a language, such as en")
 
 
 @dataclass(frozen=True)
@@ -110,10 +108,9 @@ class Chunk:
 
     def plain(self, reading: Reading) -> "Chunk":
         """The same lines, or their sentences."""
-        language = reading.split_sentences
-        if language is None:
+        if reading.split_sentences is None:
             return self
-        lines = ("\n".join(_sentences(language, line)) for line in self.lines())
+        lines = ("\n".join(_sentences(reading.split_sentences, line)) for line in self.lines())
         return replace(self, data="".join(f"{line}\n" for line in lines).encode())
 
 
@@ -144,8 +141,8 @@ class Records:
             except (ValueError, RecursionError) as error:
                 if not reading.skip_bad_records:
                     reason = "not UTF-8" if isinstance(error, UnicodeError) else first_line(error)
-                    remedy = f"{CONVERT}; --skip-bad-records skips it"
-                    raise InputError(f"{self.name}, record {number}: {reason}; {remedy}") from None
+                    place = f"{self.name}, record {number}"
+                    raise InputError(f"{place}: {reason}; {CONVERT}; --skip-bad-records skips it") from None
                 bad += 1
             else:
                 if document:
@@ -248,6 +245,10 @@ def _arrow_cells(stream: IO[bytes], field: str) -> Iterator[bytes | None]:
         yield from _texts(batch.column(field))
 
 
+def _few(names: Iterable[str]) -> str:
+    return ", ".join(repr(name[:30]) for name in islice(names, 10)) or "none"
+
+
 def _check_column(names: list[str], field: str) -> None:
     if names.count(field) != 1:
         raise ValueError(f"not one column {field!r}, but {_few(names)} (see --text-field)")
@@ -307,8 +308,3 @@ def _sentences(language: str, line: str) -> Iterator[str]:
         if sentence:  # a blank line would separate documents
             yield sentence
         start += len(part)
-
-
-def _few(names: Iterable[str]) -> str:
-    """The first names, in quotes."""
-    return ", ".join(repr(name[:30]) for name in islice(names, 10)) or "none"

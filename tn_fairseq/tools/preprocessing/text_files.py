@@ -35,12 +35,7 @@ def _open_zstd(packed: IO[bytes]) -> IO[bytes]:
     return zstd.open(packed, options={zstd.DecompressionParameter.window_log_max: 31})  # files of zstd --long
 
 
-_DECOMPRESS: dict[str, Callable[..., Any]] = {
-    ".gz": gzip.open,
-    ".xz": lzma.open,
-    ".bz2": bz2.open,
-    ".zst": _open_zstd,
-}
+_DECOMPRESS: dict[str, Callable] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
 
 
 @dataclass(frozen=True)

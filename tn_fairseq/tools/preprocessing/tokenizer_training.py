@@ -57,11 +57,11 @@ def train_wordpiece(
         kept = max(MOST_FREQUENT, min(often, int(np.searchsorted(sizes, vocab_size * CHARACTERS_SHARE, side="right"))))
     else:
         kept = int(np.searchsorted(np.cumsum(list(counts.values())), coverage * sum(counts.values()))) + 1
-    pieces = _learn(blank, lines, _alphabet(ordered[:kept], inside), vocab_size)
+    pieces = _learn(blank, lines, ordered[:kept], inside, vocab_size)
     if coverage is None and len(pieces) < vocab_size and kept < len(ordered):
         # there is room for rarer characters
         kept = int(np.searchsorted(sizes, vocab_size, side="right"))
-        pieces = _learn(blank, lines, _alphabet(ordered[:kept], inside), vocab_size)
+        pieces = _learn(blank, lines, ordered[:kept], inside, vocab_size)
         if len(pieces) < vocab_size:
             pieces += ordered[kept : kept + 1]  # no room for its second piece
     _check_size(vocab_size, most=len(pieces), all_characters=kept >= len(ordered))
@@ -74,11 +74,13 @@ def train_wordpiece(
     }
 
 
-def _learn(blank: Tokenizer, lines: Iterable[str], alphabet: Sequence[str], vocab_size: int) -> list[str]:
-    """The special tokens, the alphabet, and the most frequent other pieces of the lines."""
-    pieces = [*BERT_SPECIAL_TOKENS, *alphabet]
+def _learn(
+    blank: Tokenizer, lines: Iterable[str], characters: Sequence[str], inside: set[str], vocab_size: int
+) -> list[str]:
+    """The special tokens, the characters, "##" and each inside words, and the most frequent other pieces."""
+    initial = sorted(characters)
+    pieces = [*BERT_SPECIAL_TOKENS, *initial, *sorted(f"##{character}" for character in inside.intersection(initial))]
     _check_size(vocab_size, least=len(pieces))
-    initial = [piece for piece in alphabet if len(piece) == 1]
     # The library adds characters in the order of a randomly seeded hash table, which then breaks ties between merges.
     # As special tokens they come first, in the same order in every run.
     trainer = trainers.WordPieceTrainer(
@@ -134,10 +136,8 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int, coverage: float |
 
 def _check_size(vocab_size: int, least: int = 0, most: float = math.inf, all_characters: bool = True) -> None:
     if vocab_size < least:
-        raise InputError(
-            f"--vocab-size {vocab_size} is too small for this corpus; its characters need {least}; "
-            "increase it, or give a smaller --character-coverage"
-        )
+        remedy = f"its characters need {least}; increase it, or give a smaller --character-coverage"
+        raise InputError(f"--vocab-size {vocab_size} is too small for this corpus; {remedy}")
     if vocab_size > most:
         remedy = "reduce it" if all_characters else "reduce it, or give a larger --character-coverage"
         raise InputError(f"--vocab-size {vocab_size} is too large for this corpus; it has {most} pieces; {remedy}")
@@ -188,11 +188,6 @@ def _normal_characters(tokenizer: Tokenizer, characters: dict[str, int]) -> tupl
             counts[normal_character] += count
     ordered = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
     return {character: counts[character] for character in ordered}, inside
-
-
-def _alphabet(characters: Sequence[str], inside: set[str]) -> list[str]:
-    """The characters, sorted, then "##" plus each that can continue a word."""
-    return sorted(characters) + sorted(f"##{character}" for character in inside.intersection(characters))
 
 
 def unknown_characters(tokenizer: TrainedTokenizer, characters: dict[str, int]) -> dict[str, int]:

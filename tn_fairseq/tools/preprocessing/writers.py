@@ -94,11 +94,9 @@ class TextWriter:
     def append(self, ids: np.ndarray, lengths: np.ndarray) -> None:
         """Append sentences: (tokens,) indices and (sentences,) lengths."""
         if self._splits[ids].any():
-            symbol = self._symbols[ids[self._splits[ids]][0]]
-            raise InputError(
-                f"--text-only: the text has the piece {symbol!r}, but fairseq-preprocess splits lines at all white "
-                "space; binarize without --text-only"
-            )
+            piece = f"the piece {self._symbols[ids[self._splits[ids]][0]]!r}"
+            problem = f"the text has {piece}, but fairseq-preprocess splits lines at all white space"
+            raise InputError(f"--text-only: {problem}; binarize without --text-only")
         for sentence in np.split(ids, np.cumsum(lengths)[:-1]):
             self._file.write(" ".join(self._symbols[sentence[:-1]]) + "\n")
 

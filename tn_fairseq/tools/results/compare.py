@@ -201,7 +201,7 @@ def _by_items(figure: pd.DataFrame, baseline: str | None, correlation: bool) -> 
         row: Row = dict.fromkeys(NUMBERS, math.nan) | {"arm": arm, "seeds": len(by_seed), "items": len(items)}
         row |= {"value": by_seed.mean(), "sd": by_seed.std(ddof=1) if len(by_seed) > 1 else math.nan}
         row["low"], row["high"] = _percentiles(resampled[arm])
-        if baseline in measured and arm != baseline:
+        if baseline is not None and baseline in measured and arm != baseline:
             differences = resampled[arm] - resampled[baseline]
             row["difference"] = by_seed.mean() - measured[baseline].mean()
             row["difference_low"], row["difference_high"] = low, high = _percentiles(differences)

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader
 
 from ...core.files import publish, write_folder
 from .measures import GROUPS, TABLES, names_of
-from .show import Table, by_arm, sentence, show, tables
+from .show import Table, by_arm, findings, legend, sentence, show, tables
 from .table import write_table
 
 TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
@@ -49,6 +49,13 @@ def page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
     return environment.get_template("page.html.jinja").render(title=title, lead=lead, sections=sections)
 
 
+def page_of(title: str, lead: Sequence[str], comparisons: pd.DataFrame, first: Sequence[Section] = ()) -> str:
+    """The page about comparisons: what is clear, other sections, a section for each group, and what columns mean."""
+    headings = [f"{heading}: {meaning}" for heading, meaning in legend(comparisons).items()]
+    sections = [Section(bullets=list(findings(comparisons))), *first, *sections_of(comparisons)]
+    return page(title, lead, [*sections, Section("Columns", bullets=headings)])
+
+
 @contextmanager
 def report_folder(output: Path, files: Mapping[str, str]) -> Iterator[Path]:
     """Yield a folder to write the files of a report to, and move them into ``output`` together at the end.
@@ -72,7 +79,7 @@ def report(
 ) -> str:
     """Write FILES about comparisons to a folder, and return the text to print, with the names of the files."""
     with report_folder(output, FILES) as folder:
-        write_report(folder, table, comparisons, page(title, notes, list(sections_of(comparisons))), about)
+        write_report(folder, table, comparisons, page_of(title, notes, comparisons), about)
     return f"{show(comparisons, notes)}\n\n{list_files(output, FILES)}"
 
 

@@ -15,9 +15,9 @@ from .measures import GROUPS, Measure, measure_of
 
 Row = Mapping[str, Any]
 LEGEND = {
+    "±": "half the width of the 95% interval",
     "n": "seeds",
     "items": "what was measured: examples, targets, or pairs of words or sentences",
-    "±": "half the width of the 95% interval",
     "sd": "standard deviation over the seeds",
     "best": "the best seed",
     "difference": "from the baseline",
@@ -52,18 +52,22 @@ def show(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
             lines += [[title, *row_cells] for row_cells in cells]
         else:
             lines += [title, *([f"  {row['arm']}", *row_cells] for row, row_cells in zip(rows, cells))]
-    legend = [[heading, LEGEND[heading]] for heading in ("±", *shown) if heading in LEGEND]
-    blocks = [align(lines, width=WIDTH), align([*legend, *_notes(comparisons)], left=(0, 1))]
+    blocks = [align(lines, width=WIDTH), _explained([*legend(comparisons).items(), *_notes(comparisons)])]
     blocks.append([line for note in (*notes, significant(comparisons)) for line in textwrap.wrap(note, WIDTH)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def legend(comparisons: pd.DataFrame) -> dict[str, str]:
+    """What the headings of the tables mean."""
+    rows = _rows(comparisons)
+    return {one: LEGEND[one] for one in LEGEND if one == "±" or any(COLUMNS[one](row) != "" for row in rows)}
 
 
 def show_arms(comparisons: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """The means for a terminal, with a legend and notes: a line for each arm and a column for each measure."""
     table = by_arm(comparisons)
-    legend = align(_notes(comparisons), left=(0, 1))
     wrapped = [line for note in notes for line in textwrap.wrap(note, WIDTH)]
-    return "\n".join([*align([table.header, *table.rows], width=WIDTH), "", *legend, *wrapped])
+    return "\n".join([*align([table.header, *table.rows], width=WIDTH), "", *_explained(_notes(comparisons)), *wrapped])
 
 
 def tables(comparisons: pd.DataFrame) -> Iterator[Table]:
@@ -210,7 +214,7 @@ def number(row: Row, column: str, low: str = "", high: str = "", signed: bool = 
     """A number of a row with half the width of its interval; empty if it is unknown."""
     if math.isnan(row[column]):
         return ""
-    places = decimals(measure_of(row["measure"]).unit, row["value"])
+    places = row.get("places", decimals(measure_of(row["measure"]).unit, row["value"]))
     while clear(row) and not round(row["difference"], places):  # a clear difference is not shown as zero
         places += 1
     zero = "z" if signed else ""  # +0.00, not -0.00
@@ -260,13 +264,27 @@ def _notes(comparisons: pd.DataFrame) -> list[list[str]]:
     return [[title, note] for note, title in titles.items()]
 
 
+def _explained(terms: Sequence[Sequence[str]]) -> list[str]:
+    """Terms with what they mean, in lines of a terminal."""
+    width = max((len(term) for term, _ in terms), default=0)
+    lines = []
+    for term, meaning in terms:
+        first, *rest = textwrap.wrap(meaning, WIDTH - width - 2)
+        lines += [f"{term:{width}}  {first}", *(" " * (width + 2) + line for line in rest)]
+    return lines
+
+
 def _by_measure(comparisons: pd.DataFrame) -> Iterator[tuple[tuple[str, Measure], list[Row]]]:
     """The title of each measure with its unit, the measure, and the rows of its arms, in the order of the groups."""
     names = list(GROUPS)
     order = comparisons["measure"].map(lambda name: names.index(measure_of(name).group))
     ordered = comparisons.loc[order.sort_values(kind="stable").index]
     for (_, data, name, part), rows in ordered.groupby(KEY, sort=False):
-        yield (measure_of(name).titled(data, part), measure_of(name)), _rows(rows)
+        measure = measure_of(name)
+        # the same for all arms: as many as the smallest value needs, if they fit
+        sizes = [abs(value) for value in rows["value"] if value] or [0.0]
+        places = min(decimals(measure.unit, min(sizes)), 3 if max(sizes) >= 1 else 5)
+        yield (measure.titled(data, part), measure), _rows(rows.assign(places=places))
 
 
 def sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...core.errors import InputError
-from ..results.measures import COST, measure_of
+from ..results.measures import COST, PEOPLE, measure_of
 from ..results.report import COMPARISONS, TABLE
 from ..results.table import read_table
 from .plan import Plan, Run, Start, Step, runs_of
@@ -31,7 +31,7 @@ class Earlier:
             # rounds of cost are no seeds
             (start, arm) in arms
             if measure_of(measure).group == COST or measure == "tokens_per_second"
-            else not arm or (start, arm, seed) in runs
+            else arm in ("", PEOPLE) or (start, arm, seed) in runs
             for start, arm, seed, measure in self.table[["start", "arm", "seed", "measure"]].itertuples(index=False)
         ]
         return self.table[kept]

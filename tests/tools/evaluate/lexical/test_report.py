@@ -98,7 +98,7 @@ def test_all_measures_of_all_families(run, checkpoints):
         other = rows.get(("bert", *key[1:]))
         assert pd.isna(row["difference"]) == (key[0] == "bert" or other is None), key
         if not pd.isna(row["difference"]):
-            assert row["difference"] == pytest.approx(row["value"] - other["value"], abs=1e-5), key
+            assert row["difference"] == pytest.approx(row["value"] - other["value"], rel=1e-6, abs=1e-5), key
     table, _ = read_table(folder / "results.parquet")
     people = table[table["arm"] == PEOPLE]
     assert people["value"].tolist() == [7, 9, 1, 8] and people["item"].tolist()[1] == "2 total sum"
@@ -155,7 +155,7 @@ def test_seeds_are_averaged(run, world, tmp_path):
         assert rows["one", *key]["value"] == pytest.approx(one) and pd.isna(rows["one", *key]["sd"])
         assert rows["two", *key]["value"] == pytest.approx((two + three) / 2)
         assert rows["two", *key]["sd"] == pytest.approx(abs(two - three) / 2**0.5, rel=1e-4)
-        assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one, abs=1e-5)
+        assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one, rel=1e-6, abs=1e-5)
         assert rows["two", *key]["seeds"] == 2
     assert "The baseline is one." in printed and "RTD AUC" not in printed
 

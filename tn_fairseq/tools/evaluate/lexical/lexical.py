@@ -15,7 +15,7 @@ from ....core.vocabulary import whole_words, word_finder
 from ....models.loading import Checkpoint, check_masked_lm, find_checkpoints, load
 from ....synonyms.swords import read_swords
 from ...results.compare import compare
-from ...results.report import FILES, list_files, page, report_folder, sections_of, write_report
+from ...results.report import FILES, list_files, page_of, report_folder, write_report
 from ...results.show import show, show_arms
 from ...results.table import join, table_of
 from ..finetuning import check_baseline, default_name, split_name
@@ -52,7 +52,6 @@ def evaluate_lexical(options: LexicalOptions) -> str:
         of_tables, of_checkpoints = measure_tables(options, inputs), measure_all(options, inputs)
         tables = compare(of_tables)
         checkpoints = compare(of_checkpoints, options.baseline, how="items")
-        # most columns of one are empty in the other
         comparisons = pd.concat([one for one in (tables, checkpoints) if len(one)], ignore_index=True)
         shown = checkpoints[checkpoints["measure"] != BY_PARADIGM]
         notes = {"tables": [], "checkpoints": [note for part in inputs.parts for note in part.notes]}
@@ -60,12 +59,15 @@ def evaluate_lexical(options: LexicalOptions) -> str:
             find, targets = word_finder(inputs.vocabulary.words), inputs.vocabulary.targets
             left_out = sum(find(target.word) is None for target in targets)
             notes["tables"].append(f"{left_out:,} of {len(targets):,} targets are not one piece and left out.")
+            notes["tables"].append('"by spelling" counts only synonyms that are spelled like the judged lemma.')
+        if inputs.judge is not None:
+            notes["tables"].append('"judge 0.5" has the synonyms with a score of at least 0.5, "no judge" all.')
         if len(checkpoints):
             notes["checkpoints"].append(INTERVALS)
         if options.baseline is not None:
             notes["checkpoints"].append(f"The baseline is {options.baseline}.")
         lead = [*notes["tables"], *notes["checkpoints"]]
-        html = page("Words", lead, list(sections_of(pd.concat([tables, shown], ignore_index=True))))
+        html = page_of("Words", lead, comparisons[comparisons["measure"] != BY_PARADIGM])
         write_report(folder, join(of_tables, of_checkpoints), comparisons, html, {"data": str(options.data)})
     blocks = [show_arms(tables, notes["tables"])] if len(tables) else []
     blocks += [show(shown, notes["checkpoints"])] if len(shown) else []
