@@ -189,21 +189,21 @@ def training(folder: Path, name: str, words: Sequence[object], updates: int, *ne
     words += ["--total-num-update", updates, "--max-update", updates]
     words += ["--log-format", "json", "--log-interval", min(20, updates)]
     job = make_job(folder, name, words, folder / name / "checkpoint_last.pt", *needs)
-    return replace(job, log=folder / f"{name}.log", redo=False)
+    return replace(job, log=folder / f"{name}.log")
 
 
 def analysis(folder: Path, trainings: Sequence[Job], *flags: object) -> Job:
     words = ["tn-fairseq", "look", "analysis", folder / "data-bin", "--path", *(job.output for job in trainings)]
     words += ["--synonym-table", folder / "synonyms.safetensors", *flags]
     words += ["--training-log", *(job.log_path for job in trainings), "--output", (folder / PAGE).parent]
-    return make_job(folder, "analysis", words, folder / PAGE, *trainings)
+    job = make_job(folder, "analysis", words, folder / PAGE, *trainings)
+    return replace(job, redo=True)  # if a training is repeated
 
 
 def make_job(folder: Path, name: str, words: Sequence[object], output: Path, *needs: Job) -> Job:
-    inside = [isinstance(word, Path) and word.is_relative_to(folder) for word in words]
-    # the same if the folder has moved, or is named from another place
-    fingerprint = {"command": shown([word.relative_to(folder) if ours else word for word, ours in zip(words, inside)])}
-    return Job(name, [*map(str, words)], output, fingerprint, needs, folder / "logs" / f"{name}.log", redo=True)
+    # the same if the folder or this repository has moved, or is named from another place
+    short = [str(word).replace(f"{folder}/", "").replace(f"{ROOT}/", "") for word in words]
+    return Job(name, [*map(str, words)], output, {"command": shown(short)}, needs, folder / "logs" / f"{name}.log")
 
 
 def run_stages(stages: Mapping[str, Sequence[Job]], folder: Path) -> None:
