@@ -27,7 +27,7 @@ TRANSFORMERS = ["accelerate>=1.3", "protobuf>=4.21", "transformers>=4.48"]
 
 setup(
     name="tn_fairseq",
-    version="0.3.0",
+    version="0.4.0",
     description="Language model pre-training on true negatives: a fairseq plugin for ELECTRA and BERT",
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",

@@ -39,7 +39,7 @@ from tn_fairseq.tools.results.table import read_table
 
 pytestmark = pytest.mark.xdist_group("readme")  # its commands follow on each other
 ROOT = PLUGIN.parent
-FRONT = "README.md"
+FRONT, CARD = "README.md", "examples/small_model/model/README.md"
 FOLDERS = ("docs", "preprocess", "tn_fairseq", "examples")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
@@ -85,8 +85,9 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def test_the_front_page_is_short():
-    assert len(PAGES[FRONT].splitlines()) <= 170
+def test_the_pages_are_short():
+    lines = {page: PAGES[page].splitlines() for page in (FRONT, *GUIDES)}
+    assert len(lines[FRONT]) <= 120 and sum(map(len, lines.values())) <= 1400
 
 
 def test_every_option_of_the_plugin_is_in_the_pages_with_its_default():
@@ -168,7 +169,7 @@ def test_names_and_links_in_the_pages_exist(page):
     for link in re.findall(r"\]\((?!http)([^)]+)\)", text):
         path, _, heading = link.partition("#")
         target = (ROOT / page).parent / path if path else ROOT / page
-        assert target.is_file(), link
+        assert target.is_dir() if link.endswith("/") else target.is_file(), link
         if heading:
             titles = [title for *_, title in headings_of(target.read_text(encoding="utf-8"))]
             assert heading in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], link
@@ -178,16 +179,15 @@ def test_names_and_links_in_the_pages_exist(page):
 
 def test_the_front_page_leads_to_every_page():
     linked = {link.partition("#")[0] for link in re.findall(r"\]\((?!http)([^)]+)\)", PAGES[FRONT])}
-    card, results = "examples/small_model/model/README.md", "examples/study/results/summary.md"
     assert {page for page in PAGES if "/" not in page or page.startswith("docs/")} - linked == {FRONT}
-    assert {card, results} <= linked
+    assert {CARD, "examples/study/results/"} <= linked
     rows = re.findall(r"^\| \[[^]]+\]\((docs/[^)#]+)\) \|", section(PAGES[FRONT], "Guides"), flags=re.MULTILINE)
-    assert sorted(rows) == GUIDES and len(GUIDES) <= 13  # one line for each
+    assert sorted(rows) == GUIDES and len(GUIDES) <= 14  # one line for each
 
 
 def test_the_readme_of_a_folder_is_short_and_leads_to_the_guides():
     layout = "tn_fairseq/README.md"
-    pages = {page for page in PAGES if page.endswith("/README.md")} - {"examples/small_model/model/README.md"}
+    pages = {page for page in PAGES if page.endswith("/README.md")} - {CARD}
     assert layout in pages and "examples/README.md" in pages
     for page in pages:
         text = re.sub(r"```.*?```\n", "", PAGES[page], flags=re.DOTALL)  # the drawing of the layout
@@ -289,13 +289,20 @@ def test_text_in_other_formats(corpus, trained):
     assert ["train", "6", "12"] in [line.split()[:3] for line in run.stdout.splitlines()]
 
 
+def with_flags(words: list[str]) -> list[str]:
+    """The command of the front page, with the flags of another page, where dots stand for it."""
+    assert words[:2] == ["fairseq-train", "..."]
+    return [*commands(FRONT, "Train on your own text")[-1], *words[2:]]
+
+
 def test_train(corpus, trained):
-    run = run_all(commands("docs/train.md")[:1], corpus)
+    run = run_all([[*with_flags(commands("docs/train.md")[0]), "--save-dir", "bert-checkpoints"]], corpus)
     assert "num_updates 4" in run.output and "bert_tiny" in run.output
 
 
 def test_start_with_an_existing_generator(corpus, trained):
-    run = run_all(commands("docs/train.md", "Start with an existing generator"), corpus)
+    (words,) = commands("docs/train.md", "Start with an existing generator")
+    run = run_all([with_flags(words)], corpus)
     assert "num_updates 4" in run.output and "generator: checkpoints/checkpoint_last.pt, frozen" in run.output
 
 
@@ -311,12 +318,10 @@ def test_use_a_model_in_python(corpus, trained, monkeypatch, capsys):
     assert names["features"].shape == (1, len(names["tokens"]), 128)
 
 
-def test_objectives(corpus, trained):
+def test_a_judge_of_corrections(corpus, trained):
     (corpus / "encoder.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
-    run = run_all(commands("docs/objectives.md", "Objectives")[:1], corpus)
-    assert "num_updates 4" in run.output and "soft_reg" in run.output
     printed = run_all(commands("docs/objectives.md", "A judge of corrections"), corpus).stdout
     assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
 
@@ -394,23 +399,10 @@ def test_conversions_of_other_lists(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = section(PAGES["docs/synonyms.md"], "Convert other formats")
     Path("cells.csv").write_text("word,pos,synonyms\nbig,adj,large|huge\nnull,noun,none|zero\n")
-    rows = [("/r/Synonym", "/c/en/big/a", "/c/en/large/a/wn"), ("/r/Antonym", "/c/en/big", "/c/en/small")]
-    rows += [("/r/Synonym", "/c/en/big", "/c/fr/grand"), ("/r/Synonym", "/c/en/null", "/c/en/none")]
-    Path("assertions.csv").write_text("".join("\t".join(["/a/", *row, '{"weight": 1.0}\n']) for row in rows))
-    senses = [{"glosses": ["large"], "synonyms": [{"word": "large"}, {"word": "huge"}]}, {"glosses": ["adult"]}]
-    records = [{"word": "big", "lang": "English", "senses": senses}, {"word": "gros", "senses": [{}]}]
-    Path("kaikki.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    expected = [
-        {"big": ["large", "huge"], "null": ["none", "zero"]},
-        {"big": ["large"], "null": ["none"]},
-        {"big": ["large", "huge"]},
-    ]
-    snippets = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    names: dict[str, object] = {}
-    for snippet, synonyms in zip(snippets, expected, strict=True):
-        exec(snippet, names)
-        words = ["big", "large", "huge", "small", "grand", "null", "none", "zero"]
-        assert SynonymList("synonyms.csv", words, "csv").synonyms == synonyms
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(snippet, {})
+    words = ["big", "large", "huge", "null", "none", "zero"]
+    assert SynonymList("synonyms.csv", words, "csv").synonyms == {"big": ["large", "huge"], "null": ["none", "zero"]}
     Path("mthesaur.txt").write_text("big,large,huge\n")
     (command,) = re.findall(r"`(sed .*?)`", page)
     subprocess.run(["bash", "-c", command], check=True)
@@ -423,7 +415,7 @@ def test_the_page_shows_tables_of_the_comparison():
     script = load_script("examples/synonym_tables.py")
     assert tuple(columns) == script.COLUMNS and tuple(row[0] for row in rows) == script.TABLES
     shown = re.findall(r"^\| `(.*?)` \| ([\d,]+ \|.*) \|$", PAGES["docs/synonyms.md"], flags=re.MULTILINE)
-    assert len(shown) == 8
+    assert 1 < len(shown) <= 8
     assert all([options, *cells.replace(",", "").split(" | ")] in rows for options, cells in shown)
 
 
@@ -436,7 +428,7 @@ def release(corpus, tmp_path) -> tuple[Path, list[str]]:
     return tmp_path, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(words))]
 
 
-def test_import_and_export(release, monkeypatch):
+def test_import_and_export(release):
     transformers = pytest.importorskip("transformers")
     page = section(PAGES["docs/transformers.md"], "Import and export")
     tmp_path, pieces = release
@@ -448,11 +440,6 @@ def test_import_and_export(release, monkeypatch):
     assert "my-electra/discriminator" in run.stdout and "my-electra/generator" in run.stdout
     transformers.AutoModelForPreTraining.from_pretrained(tmp_path / "my-electra" / "discriminator")
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "my-electra" / "generator")
-    (snippet,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(snippet, names)
-    assert names["model"](**names["tokenizer"]("the main road", return_tensors="pt")).logits.shape == (1, 5, 9)
 
 
 def test_start_from_a_released_encoder(release, monkeypatch):
@@ -479,7 +466,7 @@ def test_train_the_small_model_again(corpus, tmp_path):
     for name, split in names.items():
         (tmp_path / name).symlink_to(corpus / f"corpus.{split}.txt")
     (tmp_path / "tn_fairseq").symlink_to(PLUGIN)
-    run_all(commands("docs/quickstart.md", "Train the small model again"), tmp_path)
+    run_all(commands(CARD, "Train it again"), tmp_path)
     config = json.loads((tmp_path / "small-model" / "config.json").read_text())
     shipped = json.loads((ROOT / "examples" / "small_model" / "model" / "config.json").read_text())
     assert config["num_hidden_layers"] == shipped["num_hidden_layers"]
@@ -489,7 +476,7 @@ def test_train_the_small_model_again(corpus, tmp_path):
 def test_use_the_small_model(monkeypatch, capsys):
     pytest.importorskip("transformers")
     monkeypatch.chdir(ROOT)
-    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["docs/quickstart.md"], flags=re.DOTALL)
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGES[CARD], flags=re.DOTALL)
     exec(snippet, {})
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5 and re.fullmatch(r"\d\d\.\d%  door", lines[0])
@@ -501,8 +488,6 @@ def test_see_the_false_negatives(corpus, trained):
     assert "wrong predictions that are synonyms, synonyms (%)" in run_all([plain], corpus).stdout
     (corpus / "good.pt").write_bytes((corpus / "checkpoints" / "checkpoint_last.pt").read_bytes())
     assert "10% likely to the teacher" in run_all([with_teacher], corpus).stdout
-    named = set(re.findall(r"`((?:\w+)?\.(?:csv|json|html|parquet))`", PAGES[page]))
-    assert set(FILES) == named
     assert all((corpus / "false-negatives" / name).exists() for name in FILES)
 
 
@@ -524,25 +509,26 @@ def test_glue_and_squad(corpus, trained):
         write_squad(corpus / name, [(text, "Which road?", text[:8]) for text in filter(None, sentences)])
     run_all(commands("docs/prepare-data.md", "GLUE and SQuAD"), corpus)
     page = section(PAGES["docs/evaluate.md"], "GLUE and SQuAD")
-    scoring, robustness = commands_in(page)[:-1], commands_in(section(page, "Robustness"))
+    *scoring, _, _, robustness = commands_in(page)
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
     assert all((corpus / "scores" / name).exists() for name in REPORT_FILES)
 
-    for name in ("swap.json", "distractors.json"):
+    for name in ("dev-swapped.json", "dev-distractors.json"):
         attacked = (corpus / "dev-v1.1.json").read_text().replace("leads to", "goes to")
         (corpus / name).write_text(attacked)
-    run_all(robustness, corpus)
+    run_all([robustness], corpus)
     assert {path.name for path in (corpus / "robust").iterdir()} == {*REPORT_FILES, "predictions"}
     table, _ = read_table(corpus / "robust" / "results.parquet")
-    assert set(table["part"]) == {"swap", "distractors"}
+    assert set(table["part"]) == {"dev-swapped", "dev-distractors"}
 
 
 def test_add_distractors(tmp_path):
     write_squad(
         tmp_path / "dev-v1.1.json", [("John did.", "Who won in 1990?", "John"), ("Ada did.", "Who ran?", "Ada")]
     )
-    printed = run_all(commands("docs/evaluate.md", "Add distractors"), tmp_path).stdout
+    _, words, _ = commands("docs/evaluate.md", "Robustness")
+    printed = run_all([words], tmp_path).stdout
     assert "questions: 2, attacked: 1, left out: 1" in printed and "distractor: Ada won in " in printed
     assert "John did. Ada won in " in (tmp_path / "dev-distractors.json").read_text()
 
@@ -551,7 +537,8 @@ def test_swap_synonyms(tmp_path):
     context = "The sailors purchased a car. Later the car stopped near the village."
     write_squad(tmp_path / "dev-v1.1.json", [(context, "Who?", "The sailors")])
     write_swords(tmp_path / "swords-v1.1_dev.json.gz", swords_content([(context, "car", {"auto": 9})]))
-    run_all(commands("docs/evaluate.md", "Swap synonyms"), tmp_path)
+    words, *_ = commands("docs/evaluate.md", "Robustness")
+    run_all([words], tmp_path)
     assert "The sailors" in (tmp_path / "dev-swapped.json").read_text()
 
 
@@ -577,31 +564,27 @@ def test_no_command_is_left_untried():
         "docs/prepare-data.md": {"Text", "Text in other formats", "GLUE and SQuAD"},
         "docs/synonyms.md": {"Build a table", "Choose a synonym table", "Exact synonyms"},
         "docs/objectives.md": {
-            "Objectives",
             "Distill a larger model",
             "A judge of corrections",
             "Add your own objective",
         },
         "docs/train.md": {"Train", "Start with an existing generator"},
-        "docs/quickstart.md": {"Train the small model again"},
+        CARD: {"Train it again"},
         "docs/false-negatives.md": {"See the false negatives"},
-        "docs/evaluate.md": {"GLUE and SQuAD", "Robustness", "Swap synonyms", "Add distractors"},
-        "docs/transformers.md": {"Import and export", "Start from a released encoder", "A smaller student"},
+        "docs/evaluate.md": {"GLUE and SQuAD", "Robustness"},
+        "docs/transformers.md": {"Import and export", "Start from a released encoder"},
     }
     here["docs/evaluate.md"].add("Substitutes, similar words and minimal pairs")
     elsewhere = {
         "docs/train.md": {
             "Several GPUs or machines",
-            "Why the recipes give these flags",
             "Large corpora",
-            "What large corpora cost",
         },
-        "docs/quickstart.md": {"From scratch", "Expected losses", "Pictures"},
-        "docs/transformers.md": {"An example with a comparison", "Tables of synonyms"},
+        "docs/quickstart.md": {"From scratch", "Expected losses"},
+        "docs/transformers.md": {"An example with a comparison"},
         "docs/study.md": {"Run a study"},
     }
-    elsewhere["docs/train.md"] |= {"Large corpora", "What large corpora cost"}
-    elsewhere["docs/train.md"] |= {"Data, synonym tables and released weights", "Run a recipe"}
+    elsewhere["docs/train.md"] |= {"Run a recipe"}
     found = {page: {title for title, text in own_texts(page) if commands_in(text)} for page in PAGES}
     expected = {page: here.get(page, set()) | elsewhere.get(page, set()) for page in {*here, *elsewhere}}
     assert {page: titles for page, titles in found.items() if titles} == expected

@@ -46,7 +46,7 @@ def test_the_site_has_every_guide_and_what_it_links_to(site):
     for page in site.glob("*.html"):
         for target in re.findall(r'(?:href|src)="(?!https?:)([^"#?]+)', page.read_text(encoding="utf-8")):
             assert page.name == "404.html" or (page.parent / target).exists(), (page.name, target)
-    assert (site / "examples" / "study" / "results" / "plots" / "doses.svg").exists()
+    assert (site / "examples" / "pictures" / "findings.svg").exists()
     assert not list(site.rglob("hooks.py"))
 
 

@@ -37,8 +37,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def resolve(target: str, page: str) -> str:
-    """The path in the repository of what a page links to."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+    """The path in the repository of what a page links to; of a folder, its page."""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+    return posixpath.join(path, "index.html") if target.endswith("/") else path
 
 
 def place_in_site(path: str) -> str:

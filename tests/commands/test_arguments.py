@@ -97,7 +97,7 @@ def test_what_is_wrong_is_refused_in_one_line(line, named):
         ("--dict d", "the following arguments are required: FILE"),
         ("t --dictt=d", "unrecognized arguments: --dictt=d; did you mean --dict?"),
         ("--dictt d", "unrecognized arguments: --dictt; did you mean --dict?"),
-        ("t --nothing", 'unrecognized arguments: --nothing; After "--": flags'),
+        ("t --nothing", 'unrecognized arguments: --nothing; after "--": flags'),
     ],
 )
 def test_what_cannot_be_read_is_one_line_and_names_the_wrong_option_first(line, message):

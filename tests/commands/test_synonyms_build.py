@@ -275,7 +275,6 @@ REFUSED = {
     "": "--source",
     "--source vectors": "--vectors",
     "--source vectors --vectors v.txt --lang fra": "--lang",
-    "--source wordnet --combine union": "--combine",
     "--source wordnet --filter vectors=0.3": "--vectors",
     "--source wordnet --filter model=0.3 --vectors v.txt": "--vectors",
     "--source wordnet --filter vectors --vectors v.txt": "--filter",

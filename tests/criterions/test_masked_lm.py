@@ -256,8 +256,8 @@ def test_every_criterion_checks_the_shared_options_and_its_table(build, synonym_
         assert "--synonym-table" in refused(build, "bert", "--criterion", criterion)
     else:
         build("bert", "--criterion", criterion)
-    for flag in ("--discriminator-loss-weight", "--generator-temperature"):
-        assert flag in refused(build, "bert", "--criterion", criterion, "--synonym-table", synonym_table, flag, -1)
+    for name in ("--discriminator-loss-weight", "--generator-temperature"):
+        assert name in refused(build, "bert", "--criterion", criterion, "--synonym-table", synonym_table, name, -1)
 
 
 @pytest.mark.parametrize(

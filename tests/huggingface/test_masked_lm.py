@@ -54,8 +54,8 @@ def test_a_folder_is_the_same_teacher_as_the_imported_checkpoint(released, wordp
     for teacher in (tmp_path / "bert.pt", released / "bert"):
         words = [wordpiece_bin, "--path", tmp_path / "bert.pt", "--synonym-table", table, "--mask-seeds", 1]
         analysis([str(word) for word in (*words, "--teacher", teacher, "--output", tmp_path / "report")])
-        table, _ = read_table(tmp_path / "report" / "results.parquet")
-        rows.append(table.groupby("measure")["value"].mean())
+        results, _ = read_table(tmp_path / "report" / "results.parquet")
+        rows.append(results.groupby("measure")["value"].mean())
     for rate in OF_TEACHER:
         assert rows[0][rate] == pytest.approx(rows[1][rate], rel=1e-3)
     assert rows[0]["teacher_as_likely_rate"] == 100

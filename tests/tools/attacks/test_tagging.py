@@ -33,7 +33,8 @@ def test_only_white_space_is_between_the_words(text):
     [
         "She/PRP plans/VBZ to/TO play/VB in/IN the/DT plays/NNS that/IN he/PRP plans/VBZ ./.",  # the sentence decides
         "they/PRP do/VBP n't/RB know/VB it/PRP 's/VBZ Anna/NNP ’s/POS ,/, we/PRP 'll/MD see/VB",
-        "Super/NNP Bowl/NNP games/NNS are/VBP American/JJ football/NN games/NNS of/IN the/DT Denver/NNP Broncos/NNPS",
+        "Super/NNP Bowl/NNP games/NNS are/VBP American/JJ football/NN games/NNS of/IN the/DT Denver/NNP Broncos/NNPS "
+        "./.",
     ],
 )
 def test_tags(tagged):

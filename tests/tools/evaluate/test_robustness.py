@@ -238,7 +238,7 @@ def test_the_command_writes_the_report_and_prints_its_tables(squad, tmp_path, ca
     assert all(len(line) <= 120 for line in printed.partition(str(tmp_path))[0].splitlines())
     assert all(str(tmp_path / name) in printed for name in FILES)
     assert "distractors: 30 of 30 questions" in printed and "half: 15 of 30 questions" in printed
-    assert "SQuAD EM under half, drop (%)" in printed and "SQuAD EM under half, drop" in (tmp_path / PAGE).read_text()
+    assert "half: SQuAD EM drop (%)" in printed and "Half: SQuAD EM drop" in (tmp_path / PAGE).read_text()
     table, about = read_table(tmp_path / TABLE)
     assert len(table) == 3 * (30 + 15) * 6
     assert [one["settings"] for one in about.values()] == [{"placement": "end"}, None]

@@ -359,10 +359,10 @@ def test_the_commands_of_the_page(capsys, tmp_path):
         if "study" not in words[words.index("--output") + 1 :]:
             run_main(*(places.get(word, word) for word in words if "sources" not in word), "--dry-run")
             assert capsys.readouterr().out
-    arm, own = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
+    (arms,) = re.findall(r"```yaml\n(.*?)```", guide("study"), flags=re.DOTALL)
     plan = FOLDER / "plans" / "tiny.yaml"
     (place,) = re.findall(r"`my_objectives: (\S+)`", guide("study"))
-    text = plan.read_text().replace("    arms:\n", "    arms:\n" + arm + own)
+    text = plan.read_text().replace("    arms:\n", "    arms:\n" + arms)
     source = f"sources:\n  my_objectives: {plan.parent / place}\n"
     (tmp_path / "plan.yaml").write_text(text.replace("sources:\n", source))
     run_main(tmp_path / "plan.yaml", "--output", tmp_path / "4", "--dry-run")

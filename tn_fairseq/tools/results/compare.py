@@ -5,6 +5,7 @@ clusters of items with replacement, the same for all arms, so that differences a
 """
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -144,7 +145,8 @@ def _welch(ours: np.ndarray, theirs: np.ndarray) -> Row:
     row: Row = {"pairs": 0, "difference": ours.mean() - theirs.mean()}
     if min(len(ours), len(theirs)) < 2 or np.ptp(ours) == np.ptp(theirs) == 0:
         return row
-    test = stats.ttest_ind(ours, theirs, equal_var=False)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # one side may be constant
+        test = stats.ttest_ind(ours, theirs, equal_var=False)
     interval = test.confidence_interval(CONFIDENCE)
     squares = (len(ours) - 1) * ours.var(ddof=1) + (len(theirs) - 1) * theirs.var(ddof=1)
     pooled_sd = math.sqrt(squares / (len(ours) + len(theirs) - 2))

@@ -191,9 +191,9 @@ _ALL = [
         Measure(f"{kind}{score}{end}", FINE_TUNING, title.format(score=score), better=better, note=note)
         for score in ("EM", "F1")
         for kind, end, title, better, note in (
-            ("original ", "", "SQuAD {score} before {{part}}", 1, "on the questions that were attacked, before"),
-            ("attacked ", "", "SQuAD {score} under {{part}}", 1, ""),
-            ("", " drop", "SQuAD {score} under {{part}}, drop", -1, "original minus attacked, on the same questions"),
+            ("original ", "", "{{part}}: SQuAD {score} before the attack", 1, "on the questions that were attacked"),
+            ("attacked ", "", "{{part}}: SQuAD {score} under attack", 1, ""),
+            ("", " drop", "{{part}}: SQuAD {score} drop", -1, "original minus attacked, on the same questions"),
         )
     ),
     Measure("update_time", COST, "time of an update, that of the baseline = 100", better=-1),

@@ -178,7 +178,8 @@ def plots(start: Start, table: pd.DataFrame) -> dict[str, str]:
         caption = f"The same accuracy minus that of {start.baseline} with the same seed: same text, same masks."
         label = f"accuracy minus {start.baseline} (points)"
         drawn[caption] = plot.lines(mean_curves(differences), arms, label, zero=True)
-    if rates := curves_of(table, "prediction_rate"):
+    rates = curves_of(table, "prediction_rate")
+    if any(len(updates) > 1 for updates, _ in rates.values()):
         caption = "Wrong predictions that are synonyms of the masked word, with the same table for all arms."
         drawn[caption] = plot.lines(mean_curves(rates), arms, "of the wrong predictions (%)", points=True)
     return drawn

@@ -121,7 +121,7 @@ def test_only_tables(run):
     by_spelling = {"judged": 2, "acceptable": 50, "doubtful": 0, "rejected": 50, "held": 25}
     assert values_of(folder, "mine by spelling") == {f"table {name}": value for name, value in by_spelling.items()}
     lines = [line.split() for line in printed.splitlines()]
-    assert ["mine", "3", "66.67", "0.000", "33.33", "50.00", "2", "50.00", "4", "25.00", "0.000"] in lines
+    assert ["mine", "3", "66.67", "0.000", "33.33", "50.00", "2", "4", "50.00", "25.00", "0.000"] in lines
     assert "1 of 4 targets are not one piece and left out." in printed
 
 
