@@ -17,8 +17,8 @@ from report import loss_curve
 
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import write_atomically
-from tn_fairseq.tools.reporting.plot import COLORS, DASHES, drawing
-from tn_fairseq.tools.reporting.training_log import read_records
+from tn_fairseq.tools.results.plot import COLORS, DASHES, drawing
+from tn_fairseq.tools.training_log import read_records
 
 LOG = "pretraining.log"
 WINDOW = 100  # updates; the losses of single batches differ too much to see a curve

@@ -6,10 +6,10 @@
 prints the report and writes it to demo/report.txt.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -17,19 +17,20 @@ from quickstart import CRITERIA, READ, SEEDS
 
 from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import read_json
-from tn_fairseq.tools.reporting.layout import align, cell
-from tn_fairseq.tools.reporting.statistics import mean_interval
-from tn_fairseq.tools.reporting.training_log import read_records
-from tn_fairseq.tools.results.table import read_table
+from tn_fairseq.tools.results.compare import compare
+from tn_fairseq.tools.results.layout import align
+from tn_fairseq.tools.results.show import COLUMNS, number
+from tn_fairseq.tools.results.table import read_table, table_of
+from tn_fairseq.tools.training_log import read_records
 
 EXAMPLES = 3
 CONTEXT = 45  # characters on either side of the masked word
-# in the logs of fairseq-train -> label, digits
+# in the logs of fairseq-train -> measure, label
 COMPARED = {
-    "valid_nll_loss": ("masked-LM loss, in bits", 3),
-    "valid_mlm_accuracy": ("masked words predicted, in %", 2),
-    "valid_false_negative_rate": ("wrong words that are synonyms, in %", 2),
-    "train_train_wall": ("seconds of training on one core", 0),
+    "valid_nll_loss": ("loss", "masked-LM loss, in bits"),
+    "valid_mlm_accuracy": ("accuracy", "masked words predicted, in %"),
+    "valid_false_negative_rate": ("prediction_rate", "wrong words that are synonyms, in %"),
+    "train_train_wall": ("training_time", "seconds of training on one core"),
 }
 
 
@@ -45,7 +46,7 @@ def report(folder: Path) -> Iterator[str]:
     rates, _ = read_table(analysis / "results.parquet")
     if (folder / "half.pt").exists():
         yield from comparison(folder)
-        share = last_rates(rates, folder / "plain")["teacher_as_likely_rate"].mean()
+        share = of_last(rates, "plain").mean()["teacher_as_likely_rate"]
         yield f"  The teacher finds {share:.0f}% of plain's wrong words at least as likely as the masked word."
         yield ""
         yield "what plain masked LM punishes: wrong words that the teacher finds likely"
@@ -57,7 +58,7 @@ def report(folder: Path) -> Iterator[str]:
     log = folder / "pretraining.log"
     yield from loss_curve(log)
     yield from discriminator(log)
-    yield from false_negatives(last_rates(rates, folder / "pretraining"))
+    yield from false_negatives(of_last(rates, "pretraining"))
     yield ""
     yield "what plain masked LM punishes: the most likely synonyms"
     for number, case in enumerate(likeliest_of_each_word(cases), start=1):
@@ -66,27 +67,30 @@ def report(folder: Path) -> Iterator[str]:
         yield f"     gold {case['gold']}, synonym {synonym} (probability {probability:.2%})"
 
 
-def last_rates(rates: pd.DataFrame, run: Path) -> dict[str, pd.Series]:
-    """The rates of each masking, of the run's checkpoint with the most updates."""
-    rows = rates[[Path(arm).parent.name == run.name for arm in rates["arm"]]]
+def of_last(rates: pd.DataFrame, run: str) -> Any:
+    """The values of each measure, a group for each, of the run's checkpoint with the most updates."""
+    rows = rates[[Path(arm).parent.name == run for arm in rates["arm"]]]
     updates = rows["checkpoint"].astype(int)
-    return dict(list(rows[updates == updates.max()].groupby("measure")["value"]))
+    return rows[updates == updates.max()].groupby("measure")["value"]
 
 
 def comparison(folder: Path) -> Iterator[str]:
     """The objectives on held-out text, where those with the same seed have the same masks."""
-    last = {arm: [last_records(folder / f"seed{seed}" / f"{arm}.log") for seed in SEEDS] for arm in CRITERIA}
-    yield f"held-out text: means of {len(SEEDS)} seeds, and differences from plain with 95% intervals over the seeds"
+    last = {(arm, seed): last_records(folder / f"seed{seed}" / f"{arm}.log") for arm in CRITERIA for seed in SEEDS}
+    rows = [
+        {"arm": arm, "seed": seed, "measure": measure, "value": float(record[name])}
+        for name, (measure, _) in COMPARED.items()
+        for (arm, seed), record in last.items()
+    ]
+    compared = compare(table_of(rows), baseline="plain").groupby("measure", sort=False)
     lines = [["", *CRITERIA]]
-    for name, (label, digits) in COMPARED.items():
-        plain, *others = ([float(record[name]) for record in records] for records in last.values())
-        cells = [f"{fmean(plain):.{digits}f}"]
-        for values in others:
-            differences = [ours - theirs for ours, theirs in zip(values, plain)]
-            cells.append(cell(fmean(differences), f"+z.{digits}f", *mean_interval(differences)))
-        lines.append([f"  {label}", *cells])
+    for measure, label in COMPARED.values():
+        by_arm = compared.get_group(measure).to_dict("records")
+        lines.append([f"  {label}", *(COLUMNS["difference"](row) or number(row, "value") for row in by_arm)])
+    seconds = json.loads((folder / READ).read_text(encoding="utf-8"))["seconds"]
+    yield f"held-out text: means of {len(SEEDS)} seeds, and differences from plain with 95% intervals over the seeds"
     yield from align(lines)
-    yield f"  Before, the teacher read the text once for all seeds, in {(folder / READ).read_text()} seconds."
+    yield f"  Before, the teacher read the text once for all seeds, in {seconds:.0f} seconds."
 
 
 def last_records(log: Path) -> dict[str, Any]:
@@ -107,11 +111,11 @@ def discriminator(log: Path) -> Iterator[str]:
         yield '  "original" is still the best answer everywhere; the discriminator needs far longer training'
 
 
-def false_negatives(last: dict[str, pd.Series]) -> Iterator[str]:
-    masked, wrong, corrected = (int(last[name].sum()) for name in ("masked", "mismatches", "corrected"))
-    yield f"false negatives in held-out text ({len(last['masked'])} maskings of it)"
-    yield f"  {masked:,} masked words, and the generator's word is wrong for {wrong:,}"
-    yield f"  {corrected:,} of the wrong words are synonyms ({last['prediction_rate'].mean():.3f}%): hard correction"
+def false_negatives(values: Any) -> Iterator[str]:
+    sums, rate = values.sum().astype(int), values.mean()["prediction_rate"]
+    yield f"false negatives in held-out text ({values.count()['masked']} maskings of it)"
+    yield f"  {sums['masked']:,} masked words, and the generator's word is wrong for {sums['mismatches']:,}"
+    yield f"  {sums['corrected']:,} of the wrong words are synonyms ({rate:.3f}%): hard correction"
     yield "  removes them from the loss (the paper reports 1.3 to 1.6% for trained BERT models)"
 
 

@@ -2,34 +2,44 @@
 
 import itertools
 import json
-import os
 import re
 import signal
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from files import refused, write
 from guides import guide
 from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
-from tn_fairseq.tools.launching import launching
-from tn_fairseq.tools.reporting.training_log import read_records
+
+from tn_fairseq.tools import jobs
+from tn_fairseq.tools.jobs import Job, read_commands
+from tn_fairseq.tools.training_log import read_records
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "quickstart"
 UPDATES = "2"
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    """The --output of a run whose first stage is done: a short corpus. test_wordnet_corpus.py writes the real one."""
-    corpus = tmp_path / "demo folder" / "corpus"
-    corpus.mkdir(parents=True)
+quickstart = load_script("examples/quickstart/quickstart.py")
+report = load_script("examples/quickstart/report.py")
+losses = load_script("examples/quickstart/losses.py")
+
+
+def with_short_corpus(stages: dict[str, list[Job]], folder: Path) -> None:
+    """Do the first stage with a short corpus. test_wordnet_corpus.py writes the real one."""
     sentences = [" ".join(words) for words in itertools.product(SUBJECTS, VERBS, OBJECTS, ".")]
-    for split, count in (("train", 8), ("valid", 1)):
-        documents = ["\n".join(sentences[start : start + 10]) for start in range(0, len(sentences), 10)]
-        (corpus / f"{split}.txt").write_text("\n\n".join(documents * count) + "\n")
-    return corpus.parent
+    documents = ["\n".join(sentences[start : start + 10]) for start in range(0, len(sentences), 10)]
+
+    def write_corpus() -> None:
+        for split, count in (("train", 8), ("valid", 1)):
+            write(folder / "corpus" / f"{split}.txt", "\n\n".join(documents * count) + "\n")
+
+    ((corpus,), *_) = stages.values()
+    assert not jobs.run([replace(corpus, run=write_corpus)], folder, quiet=True)
 
 
 def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
@@ -45,65 +55,65 @@ def commands_of_the_page(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_the_demo_compares_three_objectives(folder, monkeypatch):
+def test_the_demo_compares_three_objectives(tmp_path, monkeypatch):
+    folder = tmp_path / "demo folder"
+    with_short_corpus(quickstart.continued(folder, int(UPDATES)), folder)
     command = [sys.executable, str(FOLDER / "quickstart.py"), "--output", folder, "--max-update", UPDATES]
     monkeypatch.setenv("BROWSER", "echo opened %s")
     first = run_command(*command, "--open")
     assert first.code == 0 and not first.stderr, first.output  # no progress bar, because this is no terminal
-    report = (folder / "report.txt").read_text(encoding="utf-8")
+    text = (folder / "report.txt").read_text(encoding="utf-8")
     page = folder / "false-negatives" / "cases.html"
     # as long as with `make demo`, which also prints up to seven lines of its installation
     assert len(first.stdout.splitlines()) == 24 + 1
-    assert report in first.stdout and f"all results on one page: {page} (" in first.stdout
+    assert text in first.stdout and f"all results on one page: {page} (" in first.stdout
     assert f"opened {page.as_uri()}" in first.stdout.splitlines()
-    assert report.count("     teacher: ") == 3
-    log = (folder / "demo.log").read_text(encoding="utf-8")
-    assert log.count("$ tn-fairseq ") == 6 and log.count("$ fairseq-train ") == 9 and "known to WordNet" in log
-    text = page.read_text(encoding="utf-8")
-    assert all(f'"name":"{arm}","points":[[2,' in text for arm in ("plain", "corrected", "taught"))
-    for name in ("data-bin", "synonyms.safetensors", "seed3/corrected/checkpoint_last.pt", "seed3/plain.log") + (
-        "false-negatives/cases.html",
-        "false-negatives/index.html",
-    ):
-        assert (folder / name).exists()
+    assert text.count("     teacher: ") == 3
+    commands = read_commands(folder)
+    assert [one["command"].split()[0] for one in commands].count("fairseq-train") == 9 and len(commands) == 9 + 6
+    assert all((folder / one["log"]).exists() and one["exit_code"] == 0 for one in commands)
+    html = page.read_text(encoding="utf-8")
+    assert all(f'"name":"{arm}","points":[[2,' in html for arm in ("plain", "corrected", "taught"))
     # the same data, order and masks: in the first updates, the corrections change little, and another seed more
-    losses = [
+    first_losses = [
         float(read_records(folder / f"{run}.log", "train_inner")[0]["nll_loss"])
         for run in ("seed1/plain", "seed1/corrected", "seed2/plain")
     ]
-    assert losses[0] == pytest.approx(losses[1], abs=0.005) and losses[0] != pytest.approx(losses[2], abs=0.005)
+    assert first_losses[0] == pytest.approx(first_losses[1], abs=0.005)
+    assert first_losses[0] != pytest.approx(first_losses[2], abs=0.005)
 
     again = run_command(*command)
     assert again.code == 0, again.output
-    assert again.stdout.count("already there") == 6 and report in again.stdout
-    assert (folder / "demo.log").read_text(encoding="utf-8") == log
+    assert again.stdout.count("already there") == 6 and text in again.stdout
+    assert read_commands(folder) == commands
 
     with nullcontext() if BROWSER else pytest.raises(SystemExit, match="no browser found"):
         load_script("examples/pictures.py").main(commands_of_the_page(folder)["pictures"][2:])
         assert (folder / "pictures" / "cases.png").exists()
 
-    with pytest.raises(SystemExit, match="holds a run without --from-scratch; give another folder$"):
-        load_script("examples/quickstart/quickstart.py").main(["--output", str(folder), "--from-scratch"])
-    for checkpoint in (folder / "seed1" / "plain").iterdir():  # so that no other checkpoint can replace a damaged one
+    assert "--from-scratch" in refused(quickstart.main, ["--output", str(folder), "--from-scratch"])
+    run = folder / "seed1" / "plain"
+    assert str(run) in refused(quickstart.main, ["--output", str(folder), "--max-update", "3"])
+    for checkpoint in run.iterdir():  # so that no other checkpoint can replace a damaged one
         checkpoint.write_bytes(b"damaged")
-    (folder / "seed1" / "plain.done").unlink()
-    broken = run_command(*command)
-    error = broken.error()
-    assert f"{folder}/seed1/plain.log: fairseq-train failed: " in error and error.endswith("delete it to start over")
+    assert f"{run}/checkpoint_last.pt.job.json" in refused(quickstart.main, [*command[2:]])
+    (run / "checkpoint_last.pt.job.json").unlink()
+    error = run_command(*command).error()
+    assert "seed1/plain: failed" in error and f"{run}/checkpoint_last.pt" in error and f"{run}.log" in error
 
 
 @pytest.mark.soak
 def test_the_discriminator_from_scratch_finds_replaced_words(tmp_path):
     """It finds most of them before it learns anything, so this trains for a third of the updates."""
-    quickstart = load_script("examples/quickstart/quickstart.py")
-    with launching(tmp_path / "demo.log", "locked") as launcher:
-        quickstart.from_scratch(quickstart.Stages(tmp_path, launcher), 800)
+    quickstart.run_stages(quickstart.from_scratch(tmp_path, 800), tmp_path)
     last = read_records(tmp_path / "pretraining.log", "valid")[-1]
     assert float(last["valid_rtd_recall"]) > 5 and float(last["valid_rtd_precision"]) > 50
 
 
 @pytest.mark.slow
-def test_from_scratch(folder, tmp_path):
+def test_from_scratch(tmp_path):
+    folder = tmp_path / "demo folder"
+    with_short_corpus(quickstart.from_scratch(folder, int(UPDATES)), folder)
     with open(folder / "corpus" / "train.txt", "a") as text:  # the vocabulary of 8,192 pieces needs more words
         syllables = ["".join(letters) for letters in itertools.product("bcdfghjklmnprstvwxyz", "aeiou")]
         lines = [f"{' '.join(first + second for second in syllables)}\n" for first in syllables]
@@ -111,94 +121,69 @@ def test_from_scratch(folder, tmp_path):
     commands = commands_of_the_page(folder)
     run = run_command(*commands["quickstart"])
     assert run.code == 0 and "--from-scratch" in commands["quickstart"], run.output
-    report = (folder / "report.txt").read_text(encoding="utf-8")
-    assert report in run.stdout and "pre-training (losses" in report
-    assert "8,192 symbols" in (folder / "demo.log").read_text(encoding="utf-8")
-    assert re.search(r"it finds [\d.]+% of the replaced words", report)
+    text = (folder / "report.txt").read_text(encoding="utf-8")
+    assert text in run.stdout and "pre-training (losses" in text
+    assert "8,192 symbols" in (folder / "logs" / "tokenizer.log").read_text(encoding="utf-8")
+    assert re.search(r"it finds [\d.]+% of the replaced words", text)
     assert len(run.stdout.splitlines()) <= 30
-    losses = run_command(*commands["losses"], cwd=tmp_path)
-    assert losses.code == 0, losses.output
-    curve = report[report.index("pre-training") : report.index("\ndiscriminator: ")]
-    assert f"{folder}:\n{curve}\n" in losses.stdout
+    plotted = run_command(*commands["losses"], cwd=tmp_path)
+    assert plotted.code == 0, plotted.output
+    curve = text[text.index("pre-training") : text.index("\ndiscriminator: ")]
+    assert f"{folder}:\n{curve}\n" in plotted.stdout
     assert (tmp_path / "examples" / "quickstart" / "losses.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(SystemExit, match="holds a run with --from-scratch; give another folder$"):
-        load_script("examples/quickstart/quickstart.py").main(["--output", str(folder)])
+    assert "--from-scratch" in refused(quickstart.main, ["--output", str(folder)])
 
 
-def test_an_interruption_ends_the_trainings(monkeypatch, tmp_path):
-    quickstart = load_script("examples/quickstart/quickstart.py")
-    start, started = quickstart.Launcher.start, []
-
-    def interrupted(*args: object):
-        """The signal arrives when the second training has just started."""
-        started.append(start(*args))
-        if len(started) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return started[-1]
-
-    def sleep(stages, updates):
-        words = ["python", "-c", "import time; time.sleep(600)"]
-        stages.train("training", dict.fromkeys((tmp_path / "plain", tmp_path / "corrected"), words), updates)
-
-    monkeypatch.setattr(quickstart.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(quickstart.Launcher, "start", interrupted)
-    monkeypatch.setattr(quickstart, "continued", sleep)
-    with pytest.raises(SystemExit, match="^error: interrupted; run the same command again to resume$"):
-        quickstart.main(["--output", str(tmp_path)])
-    assert len(started) == 2 and all(command.process.returncode == -signal.SIGTERM for command in started)
-    assert not list(tmp_path.glob("*.done"))
+def sleeping(folder: Path, updates: int) -> dict[str, list[Job]]:
+    words = ["python", "-c", "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(600)"]
+    return {"training": [Job("plain", words, folder / "plain", {})]}
 
 
-@pytest.fixture
-def losses():
-    return load_script("examples/quickstart/losses.py")
+def failing(folder: Path, updates: int) -> dict[str, list[Job]]:
+    words = ["python", "-c", "import sys; print('started'); sys.exit('error: no corpus; give one')"]
+    return {"corpus: a text": [Job("corpus", words, folder / "corpus", {})]}
+
+
+def test_an_interruption_a_failure_and_a_wrong_output_get_one_line(monkeypatch, tmp_path):
+    main = partial(quickstart.main, ["--output", str(tmp_path / "demo")])
+    monkeypatch.setattr(quickstart, "continued", sleeping)
+    assert "run the same command again" in refused(main)
+    (command,) = read_commands(tmp_path / "demo")
+    assert command["exit_code"] == -signal.SIGTERM
+    monkeypatch.setattr(quickstart, "continued", failing)
+    assert f"no corpus; give one (see {tmp_path}/demo/corpus.log)" in refused(main)
+    (tmp_path / "file").touch()
+    assert "--output" in refused(quickstart.main, ["--output", str(tmp_path / "file")])
+    monkeypatch.setattr(quickstart.webbrowser, "open", lambda address: False)
+    assert not quickstart.opens(tmp_path / "cases.html")
 
 
 def record(update: int, loss: float) -> str:
     return f'2026-01-01 | INFO | train_inner | {{"num_updates": "{update}", "nll_loss": "{loss}"}}\n'
 
 
-def test_a_point_of_the_plot_is_the_mean_of_a_hundred_updates(losses, tmp_path):
+def test_a_point_of_the_plot_is_the_mean_of_a_hundred_updates(tmp_path):
     log = tmp_path / "pretraining.log"
     lines = [record(update, loss) for update, loss in ((20, 9), (100, 5), (120, 4), (200, 3), (220, 8), (120, 2))]
     log.write_text("started\n" + "".join(lines))  # the last line is from a resumed run, which replaces the earlier one
     assert losses.curve(log) == (220, [60, 160, 220], [7, 2.5, 8])
 
 
-def test_runs_without_losses_and_an_output_that_cannot_be_written_get_one_line(losses, tmp_path, monkeypatch):
+def test_runs_without_losses_and_an_output_that_cannot_be_written_get_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(losses, "loss_curve", lambda log: [])
     log = tmp_path / "pretraining.log"
-    with pytest.raises(SystemExit, match="^error: .*pretraining.log: No such file .*; give the --output of quickstart"):
-        losses.main([str(tmp_path), "--output", str(tmp_path / "losses.png")])
-    log.write_text("started\n")
-    with pytest.raises(SystemExit, match="^error: .*pretraining.log: no losses in it; "):
-        losses.main([str(tmp_path), "--output", str(tmp_path / "losses.png")])
-    log.write_text(record(20, 9))
-    with pytest.raises(SystemExit, match="^error: .*pretraining.log/losses.png: cannot be written"):
-        losses.main([str(tmp_path), "--output", str(log / "losses.png")])
-
-
-def test_no_browser_and_a_stage_that_fails_get_one_line(monkeypatch, tmp_path):
-    quickstart = load_script("examples/quickstart/quickstart.py")
-    monkeypatch.setattr(quickstart.webbrowser, "open", lambda address: False)
-    assert not quickstart.opens(tmp_path / "cases.html")
-
-    def fails(stages, updates):
-        code = "import sys; print('started'); sys.exit('error: no corpus; give one')"
-        stages.run("1/6 corpus: a text", {tmp_path / "corpus": ["python", "-c", code]})
-
-    monkeypatch.setattr(quickstart, "continued", fails)
-    with pytest.raises(SystemExit, match=f"^error: 1/6 corpus: no corpus; give one .all output: {tmp_path}/demo.log.$"):
-        quickstart.main(["--output", str(tmp_path)])
-    assert "started\nerror: no corpus" in (tmp_path / "demo.log").read_text()
-    (tmp_path / "file").touch()
-    with pytest.raises(SystemExit, match="^error: --output .*file: File exists; give a folder that you can write to$"):
-        quickstart.main(["--output", str(tmp_path / "file")])
+    for content, output in (
+        (None, "losses.png"),
+        ("started\n", "losses.png"),
+        (record(20, 9), log.name + "/losses.png"),
+    ):
+        if content:
+            log.write_text(content)
+        assert str(log) in refused(losses.main, [str(tmp_path), "--output", str(tmp_path / output)])
 
 
 def test_the_report_has_intervals_over_the_seeds(tmp_path):
-    report = load_script("examples/quickstart/report.py")
-    (tmp_path / "draws.done").write_text("14")
+    write(tmp_path / "draws.job.json", {"seconds": 14.2})
     accuracies = {"plain": (40, 41, 42), "corrected": (40, 41, 42), "taught": (41, 42.5, 44)}
     for arm, values in accuracies.items():
         for seed, accuracy in enumerate(values, start=1):
@@ -212,14 +197,13 @@ def test_the_report_has_intervals_over_the_seeds(tmp_path):
         " ".join(line.split()) for line in report.comparison(tmp_path)
     )
     assert "means of 3 seeds" in heading and columns == "plain corrected taught"
-    assert loss.endswith(" 4.000 +0.000 ± 0.000 +0.000 ± 0.000") and rate.endswith(" 0.10 +0.00 ± 0.00 +0.00 ± 0.00")
-    assert time.endswith(" 40 +0 ± 0 +2 ± 0") and before.endswith(" in 14 seconds.")
+    assert loss.endswith(" 4.000 +0.000 +0.000") and rate.endswith(" 0.100 +0.000 +0.000")  # all seeds agree
+    assert time.endswith(" 40 +0 +2") and before.endswith(" in 14 seconds.")
     # the differences are 1, 1.5 and 2: a standard error of 0.5 / sqrt(3), times Student's 4.303
-    assert accuracy.endswith(" 41.00 +0.00 ± 0.00 +1.50 ± 1.24")
+    assert accuracy.endswith(" 41.00 +0.00 +1.50 ± 1.24")
 
 
 def test_the_report_says_whether_the_discriminator_finds_replaced_words(tmp_path):
-    report = load_script("examples/quickstart/report.py")
     log = tmp_path / "pretraining.log"
     valid = '"valid_rtd_recall": "{}", "valid_rtd_precision": "50", "valid_replaced_rate": "30"'
     line = 'x | INFO | valid | {{"valid_num_updates": "9", ' + valid + "}}\n"

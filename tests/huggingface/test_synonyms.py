@@ -331,16 +331,16 @@ def test_a_special_token_with_synonyms_is_refused(tokenizer, tmp_path):
 @pytest.mark.parametrize(
     ("source", "options", "named"),
     [
-        (["thesaurus"], {}, "source thesaurus: unknown"),
-        ([], {}, "source is missing"),
-        (["vectors"], {}, "source vectors or filter vectors needs vectors"),
-        (["wordnet"], {"filter": {"list": 0.5}}, "filter list: unknown"),
-        (["list"], {"synonyms": "s.txt", "format": "xml"}, "format xml: unknown; give one of tsv"),
-        (["list"], {"synonyms": "s.txt"}, "source list needs format"),
-        (["vectors"], {"vectors": "v.txt", "top_k": 0}, "top_k 0"),
-        (["vectors"], {"vectors": "v.txt", "min_similarity": float("nan")}, "min_similarity nan"),
-        (["vectors"], {"vectors": "missing.txt"}, "missing.txt: No such file"),
-        (["model"], {"path": "/missing/model"}, "/missing/model: no such folder; give a model that save_pretrained"),
+        (["thesaurus"], {}, "thesaurus"),
+        ([], {}, "source"),
+        (["vectors"], {}, "vectors"),
+        (["wordnet"], {"filter": {"list": 0.5}}, "list"),
+        (["list"], {"synonyms": "s.txt", "format": "xml"}, "xml"),
+        (["list"], {"synonyms": "s.txt"}, "format"),
+        (["vectors"], {"vectors": "v.txt", "top_k": 0}, "top_k"),
+        (["vectors"], {"vectors": "v.txt", "min_similarity": float("nan")}, "min_similarity"),
+        (["vectors"], {"vectors": "missing.txt"}, "missing.txt"),
+        (["model"], {"path": "/missing/model"}, "/missing/model"),
     ],
 )
 def test_wrong_options_are_refused(tokenizer, source, options, named):

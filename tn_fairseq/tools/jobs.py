@@ -111,12 +111,18 @@ def refuse(job: Job) -> None:
 
 
 def run(
-    jobs: Sequence[Job], folder: Path, parallel: int = 1, threads: int | None = None, cwd: Path | None = None
+    jobs: Sequence[Job],
+    folder: Path,
+    parallel: int = 1,
+    threads: int | None = None,
+    cwd: Path | None = None,
+    quiet: bool = False,
 ) -> list[str]:
     """Do the jobs that are left, in their order as soon as what they need is done; return what failed.
 
     Up to ``parallel`` commands run at the same time, in ``cwd``, by default here. They share the cores if ``threads``
     and OMP_NUM_THREADS are not given. Functions run in this process, one at a time; no command starts in the meantime.
+    If ``quiet``, a terminal shows what runs, but nothing stays on it.
     Raises InputError if a job is refused, or if another process, or a command of a killed one, works in the ``folder``.
     """
     for job in jobs:
@@ -133,7 +139,7 @@ def run(
             lock = stack.enter_context(locked(folder / LOCK, busy, PATIENCE, inherited=True))
         except OSError as error:
             raise InputError(f"{folder}: {error.strerror}; name another folder with --output") from None
-        runner = _Runner(jobs, folder, parallel, threads, cwd, lock)
+        runner = _Runner(jobs, folder, parallel, threads, cwd, quiet, lock)
         before = {number: signal.signal(number, runner.interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             runner.loop()
@@ -162,10 +168,17 @@ class _Runner:
     """The loop over jobs, and the commands that run."""
 
     def __init__(
-        self, jobs: Sequence[Job], folder: Path, parallel: int, threads: int | None, cwd: Path | None, lock: int
+        self,
+        jobs: Sequence[Job],
+        folder: Path,
+        parallel: int,
+        threads: int | None,
+        cwd: Path | None,
+        quiet: bool,
+        lock: int,
     ):
         self.jobs, self.folder, self.parallel, self.threads = jobs, folder, parallel, threads
-        self.cwd, self.lock, self.gpus = cwd, lock, visible_gpus()
+        self.cwd, self.quiet, self.lock, self.gpus = cwd, quiet, lock, visible_gpus()
         self.done = {one for job in jobs for one in (job, *job.needs) if is_done(one)}
         self.waiting = [job for job in jobs if job not in self.done]
         self.running: list[_Command] = []
@@ -174,7 +187,8 @@ class _Runner:
         self.parts: dict[Job, float] = {}  # how much of a job is done, from 0 to 1
         self.start, self.gained = time.monotonic(), 0.0  # the weight that was done since then
         total, bar = sum(job.weight for job in jobs), "{percentage:3.0f}%|{bar:20}| {desc}"
-        self.bar = tqdm(total=total, initial=total - self._weight_left(), bar_format=bar, disable=None)
+        initial = total - self._weight_left()
+        self.bar = tqdm(total=total, initial=initial, bar_format=bar, leave=not quiet, disable=None)
 
     def loop(self) -> None:
         """Start what is ready and look after what runs, until nothing is left that can be done."""
@@ -233,7 +247,7 @@ class _Runner:
             step(job)
         except (InputError, OSError) as error:
             self.failed.append(f"{job.name}: {error}")
-            _print(self.failed[-1])
+            self._print(self.failed[-1])
 
     def _start(self, job: Job) -> None:
         """Start a command, or complete a job whose command has succeeded before."""
@@ -266,6 +280,7 @@ class _Runner:
             except OSError as error:
                 raise InputError(f"{program}: {error.strerror}; check the command") from None
         self.running.append(_Command(job, process, gpu, datetime.now(), begin, begin))
+        self.bar.set_description_str(job.name)
 
     def _look_at(self, command: _Command) -> None:
         """Follow the log of a command, and complete its job if it has ended."""
@@ -276,7 +291,7 @@ class _Runner:
         for line in [*lines, *([] if code is None else [command.rest])]:
             text = line.decode(errors="replace")
             if WARNING in text:
-                _print(f"{job.name}: {text.split(' | ', 3)[-1]}")
+                self._print(f"{job.name}: {text.split(' | ', 3)[-1]}")
             elif record := parse_record(text, "train_inner"):
                 self._show(job, record)
         if code is not None:
@@ -308,7 +323,7 @@ class _Runner:
         self.done.add(job)
         self._gain(job, 1)
         number = sum(one in self.done for one in self.jobs)
-        _print(f"[{number}/{len(self.jobs)}] {job.name}: {clock(seconds)}{self._time_left()}")
+        self._print(f"[{number}/{len(self.jobs)}] {job.name}: {clock(seconds)}{self._time_left()}")
 
     def _call(self, function: Callable[[], None] | None) -> None:
         """Call a function of a job, which a signal interrupts at once."""
@@ -341,6 +356,10 @@ class _Runner:
             self.parts.setdefault(job, part)  # a resumed command did this before
             self._gain(job, part)
         self.bar.set_description_str(f"{job.name}, loss {record.get('loss')}{self._time_left()}")
+
+    def _print(self, text: str) -> None:
+        if not self.quiet:
+            _print(text)
 
     def _gain(self, job: Job, part: float) -> None:
         self.gained += (part - self.parts.get(job, 0)) * job.weight

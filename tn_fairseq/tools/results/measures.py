@@ -197,6 +197,7 @@ _ALL = [
         )
     ),
     Measure("update_time", COST, "time of an update, that of the baseline = 100", better=-1),
+    Measure("training_time", COST, "seconds of training", "seconds", -1),
     # not compared
     Measure("sequences", "", "sequences", "sequences"),
     Measure("masked", "", "masked tokens", "tokens"),
