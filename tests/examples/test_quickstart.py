@@ -93,7 +93,7 @@ def test_the_demo_compares_three_objectives(tmp_path, monkeypatch):
 
     assert "--from-scratch" in refused(quickstart.main, ["--output", str(folder), "--from-scratch"])
     run = folder / "seed1" / "plain"
-    assert str(run) in refused(quickstart.main, ["--output", str(folder), "--max-update", "3"])
+    assert str(folder / "seed1") in refused(quickstart.main, ["--output", str(folder), "--max-update", "3"])
     for checkpoint in run.iterdir():  # so that no other checkpoint can replace a damaged one
         checkpoint.write_bytes(b"damaged")
     assert f"{run}/checkpoint_last.pt.job.json" in refused(quickstart.main, [*command[2:]])
