@@ -5,6 +5,8 @@ import sys
 import pytest
 from helpers import PLUGIN, load_script, run_command
 
+from tn_fairseq.core.errors import one_line_errors
+
 SCRIPT = PLUGIN.parent / "examples" / "benchmark_scale.py"
 # processes take the place of a Dask cluster, whose workers take long to start
 WITHOUT_CLUSTER = """
@@ -47,7 +49,7 @@ def test_it_measures_both_engines(cluster, tmp_path):
 def test_wrong_flags_get_one_line(flags, named, tmp_path, monkeypatch, capsys):
     words = ["--text", "none", *flags.split(), "--tokenizer", str(tmp_path), "--output", str(tmp_path / "out")]
     monkeypatch.setattr(sys, "argv", ["benchmark_scale.py", *words])
-    with pytest.raises(SystemExit) as stop:
+    with pytest.raises(SystemExit) as stop, one_line_errors():
         load_script("examples/benchmark_scale.py").main()
     last = (str(stop.value) + "\n" + capsys.readouterr().err).strip().splitlines()
     assert stop.value.code and any(named in line for line in last) and not (tmp_path / "out.json").exists()

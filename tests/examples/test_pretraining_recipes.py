@@ -406,28 +406,22 @@ def test_wrong_arguments_get_an_error(files, tools, tmp_path, monkeypatch):
     recipe = "electra_small/baseline"
     given = arguments(recipe, files)
     file = files["checkpoint"]
-    for word in (
-        *(
-            "chekpoint=bert.pt",
-            "--lr",
-            "wikibooks",
-            "--distributed-rank",
-            f"checkpoint={file}",
-            "synonym_table=nowhere",
-        ),
-        *(f"data={file}", f"data={files['data']}:nowhere", f"save_dir={file}"),
+    for words, named in (
+        (["chekpoint=bert.pt"], "chekpoint=bert.pt"),
+        (["--lr"], "--lr"),
+        (["wikibooks"], "wikibooks"),
+        (["--distributed-rank"], "--distributed-rank"),
+        ([f"checkpoint={file}"], "checkpoint="),
+        (["synonym_table=nowhere"], "synonym_table=nowhere"),
+        ([f"data={file}"], "data="),
+        ([f"data={files['data']}:nowhere"], "data=nowhere"),
+        ([f"save_dir={file}"], "save_dir="),
+        (["--distributed-world-size", "0"], "workers"),
+        (["--distributed-world-size", "3"], "3 workers"),
+        (["--cpu", "dataset.batch_size=5"], "dataset.batch_size=5"),
+        (["--cpu", "dataset.batch_size=null"], "dataset.batch_size=null"),
     ):
-        assert word.removesuffix(f"={file}").replace(f"{files['data']}:", "") in refusal(
-            recipe, *given, word, cwd=tmp_path
-        )
-    for words in (
-        ["--distributed-world-size", "0"],
-        ["--distributed-world-size", "3"],
-        ["--cpu", "dataset.batch_size=5"],
-        ["--cpu", "dataset.batch_size=null"],
-    ):
-        error = refusal(recipe, *given, *words, cwd=tmp_path)
-        assert words[1] in error or "3 workers" in error
+        assert named in refusal(recipe, *given, *words, cwd=tmp_path)
     write_programs(tools, python="echo 0")
     assert "--cpu" in refusal(recipe, *given, cwd=tmp_path)
     write_programs(tools, python="echo no torch >&2; exit 1")

@@ -272,9 +272,9 @@ def test_ten_updates_are_those_of_the_criterion(bert, tokenizer, synonyms, impor
 
     recorded.tokenizer = tokenizer
     options = {"objective": "mlm_hard_correction", "synonyms": synonyms, "collator": recorded, "max_steps": 10}
-    options |= {"lr_scheduler_type": "constant", "optim": "sgd", "learning_rate": 0.05, "max_grad_norm": 0.0}
+    options |= {"lr_scheduler_type": "constant", "optim": "sgd", "learning_rate": 0.01, "max_grad_norm": 0.0}
     trainer = train(copy_of(bert), tokenizer, tmp_path, **options)
-    optimizer, expected = torch.optim.SGD(model.parameters(), lr=0.05), []
+    optimizer, expected = torch.optim.SGD(model.parameters(), lr=0.01), []
     for batch in batches[:10]:
         loss, sample_size, _ = criterion(model, in_fairseq(task, token_ids, batch))
         optimizer.zero_grad()

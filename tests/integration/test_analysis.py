@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from files import refused
-from helpers import FAMILIES, WORDS, run_command, save_random_model, synonyms_of, train_here, write_data_bin
+from helpers import FAMILIES, WORDS, save_random_model, synonyms_of, train_here, write_data_bin
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 from tn_fairseq.commands.arguments import parse_options

@@ -76,11 +76,10 @@ def write_study(
         name: compare_start(table[table["start"] == name], name, start, before) for name, start in plan.starts.items()
     }
     comparisons = pd.concat([part for part in parts.values() if len(part)] or list(parts.values()), ignore_index=True)
-    about = {
-        "plan": plan.model_dump(mode="json") | {"sources": list(plan.sources)},  # not the paths of this machine
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine([one.about.get("machine", {}).get("processor", "") for one in earlier]),
-    }
+    here = machine([one.about.get("machine", {}).get("processor", "") for one in earlier])
+    # not the paths of this machine
+    told = plan.model_dump(mode="json", exclude={"paper"}) | {"sources": list(plan.sources)}
+    about = {"plan": told, "date": time.strftime("%Y-%m-%d"), "machine": here}
     glance = at_a_glance(plan, table, comparisons)
     opening, rest = read_discussion(Path(DISCUSSION))
     hours = table[table["measure"] == "hours"].groupby("arm")["value"].sum()
@@ -88,7 +87,7 @@ def write_study(
     sections = [
         Section(tables=[glance], paragraphs=[GLANCE]),
         *rest,
-        Section("How", paragraphs=[HOW, f"{about['date']}. {', '.join(about['machine'].values())}. {used}."]),
+        Section("How", paragraphs=[HOW, f"{about['date']}. {', '.join(here.values())}. {used}."]),
     ]
     if failed:
         sections.append(Section("Failed", bullets=failed))

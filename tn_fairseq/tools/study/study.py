@@ -334,7 +334,7 @@ def link_sources(plan: Plan, path: Path, starts: Sequence[Start]) -> None:
             raise InputError(f"{link}: not a link, as in a folder that was copied; delete it")
         link.symlink_to(place)
     evaluations = [one for start in starts for one in start.measures.evaluations().values()]
-    steps = [step for one in (*starts, *evaluations) for step in one.prepare]
+    steps = [step for start in starts for step in start.prepare] + [step for one in evaluations for step in one.prepare]
     commands = [step.command for step in steps if not is_done(prepare_jobs(step)[0])]
     commands += [one.flags for one in evaluations]
     words = (word for command in commands for word in shlex.split(command))
@@ -351,7 +351,7 @@ def commands_left(start: Start, training: Mapping[Run, Job]) -> list[str]:
         return []
     name = next(iter(training)).start
     evaluations = start.measures.evaluations()
-    nothing = dict.fromkeys(("analysis", *evaluations), table_of)
+    nothing: dict[str, Command] = {name: lambda words: table_of([]) for name in ("analysis", *evaluations)}
     others = [*rate_jobs(start, training, nothing), *joint_jobs(name, start, training, nothing)]
     measures = [job.name.partition(" of ")[0] for job in others if not is_done(job)]
     measures += ["cost"] if any(not is_done(job) for job in cost_jobs(name, start, training)) else []
