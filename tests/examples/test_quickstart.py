@@ -93,10 +93,10 @@ def test_the_demo_compares_three_objectives(tmp_path, monkeypatch):
 
     assert "--from-scratch" in refused(quickstart.main, ["--output", str(folder), "--from-scratch"])
     run = folder / "seed1" / "plain"
-    assert str(run) in refused(quickstart.main, ["--output", str(folder), "--max-update", "3"])
+    assert str(folder / "seed1") in refused(quickstart.main, ["--output", str(folder), "--max-update", "3"])
     for checkpoint in run.iterdir():  # so that no other checkpoint can replace a damaged one
         checkpoint.write_bytes(b"damaged")
-    assert f"{run}/checkpoint_last.pt.job.json" in refused(quickstart.main, [*command[2:]])
+    assert f"{run}/checkpoint_last.pt.job.json" in refused(quickstart.main, [str(word) for word in command[2:]])
     (run / "checkpoint_last.pt.job.json").unlink()
     error = run_command(*command).error()
     assert "seed1/plain: failed" in error and f"{run}/checkpoint_last.pt" in error and f"{run}.log" in error
