@@ -323,7 +323,9 @@ def test_a_judge_of_corrections(corpus, trained):
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
     printed = run_all(commands("docs/objectives.md", "A judge of corrections"), corpus).stdout
-    assert "none 2 100.0 50.0 0.0 50.0 100.0".split() in [line.split() for line in printed.splitlines()]
+    (all_pairs,) = [line.split() for line in printed.splitlines() if line.startswith("synonyms ")]
+    assert all_pairs[:6] == ["synonyms", "2", "50.00", "0.000", "50.00", "100.00"]
+    assert "synonyms, judge 0.6" in printed
 
 
 def test_distill_a_larger_model(corpus):

@@ -160,7 +160,7 @@ PLACES = [
     f"glue-bin/SST-2/input0/train.idx evaluate glue checkpoint_last.pt --data glue-bin {SCORE}",
     f"glue-bin/SST-2/label/valid.bin evaluate glue checkpoint_last.pt --data glue-bin {SCORE}",
     f"squad-bin/train.bin evaluate squad checkpoint_last.pt --data squad-bin {SCORE}",
-    f"scores/model/SST-2/seed1/settings.json evaluate glue model=checkpoint_last.pt --data glue-bin {SCORE}",
+    f"scores/model/SST-2/seed1/results.parquet.job.json evaluate glue model=checkpoint_last.pt --data glue-bin {SCORE}",
 ]
 
 
