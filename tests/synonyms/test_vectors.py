@@ -1,5 +1,4 @@
 import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -198,11 +197,3 @@ def test_nothing_is_unpickled(folder, tmp_path):
     np.save(folder / "emb.npy", np.array([[Bomb(trace)]], dtype=object), allow_pickle=True)
     assert "not a matrix in NumPy's format" in refusal(folder)
     assert not trace.exists()
-
-
-def test_without_pyarrow_the_error_says_how_to_get_it(folder, words_file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    if words_file.suffix == ".txt":
-        assert_expected(folder)  # a text file does not need it
-    else:
-        assert "pip install 'tn_fairseq[parquet]'" in refusal(folder)

@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from ..core.errors import InputError, first_line
 from ..core.files import read_text, sha256
-from ..core.packages import require
 from .neighbors import Vectors
 
 _TEXT = "--vectors needs an uncompressed text file of GloVe or word2vec, or a folder"
@@ -191,7 +190,6 @@ def _read_words(path: Path) -> list[str]:
         # not splitlines, because words of published files contain rare line separators
         text = read_text(path, _FOLDER, "utf-8-sig")
         return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-    require("pyarrow", str(path), "parquet")
     from pyarrow import ArrowException, parquet
 
     try:

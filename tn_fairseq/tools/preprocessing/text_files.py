@@ -54,8 +54,6 @@ class TextFile:
     def __post_init__(self) -> None:
         if self.compression == ".zst":
             require(ZSTD_MODULE, self.name, "zstd")
-        if self.format in (PARQUET, ARROW):
-            require("pyarrow", self.name, "parquet")
 
     @property
     def compression(self) -> str | None:
