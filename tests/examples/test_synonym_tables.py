@@ -8,6 +8,7 @@ import torch
 from helpers import load_script
 from lexical_files import swords_content, write_swords
 
+from tn_fairseq.commands.arguments import parse_options
 from tn_fairseq.commands.synonyms_build import main as build_synonym_table
 from tn_fairseq.core.dictionary import fingerprint, load_dictionary
 
@@ -76,7 +77,8 @@ def test_the_options_of_every_row_are_those_of_the_command():
             if name in options
             for word in files[flag : flag + (4 if name == "list" else 2)]
         ]
-        synonym_tables.parse(["--dict", "d", "--output", "o", "--source", *options.split(), *used])
+        words = ["--dict", "d", "--output", "o", "--source", *options.split(), *used]
+        parse_options(synonym_tables.BuildOptions, "synonyms build", None, words)
 
 
 def test_without_a_list_its_tables_are_left_out(inputs, monkeypatch, capsys):

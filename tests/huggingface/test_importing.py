@@ -249,7 +249,7 @@ def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_
     assert torch.equal(state["embeddings.position_embeddings.weight"], theirs[:100])
     for wrong in (513, 0):
         error = refused(released / "bert", "--max-positions", wrong)
-        assert f"--max-positions {wrong}" in error and "512" in error
+        assert f"--max-positions {wrong}" in error
 
 
 # Some of the layers

@@ -11,6 +11,8 @@ def align(lines: Sequence[str | Sequence[str]], left: Collection[int] = (0,), wi
     The columns in ``left`` are aligned to the left, all others to the right. If lines would be longer than ``width``,
     the start of the cells in the first column is cut.
     """
+    # the name of a file may have several lines
+    lines = [line if isinstance(line, str) else [text.replace("\n", " ") for text in line] for line in lines]
     cells = [line for line in lines if not isinstance(line, str)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     if width is not None and widths:
