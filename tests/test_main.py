@@ -98,7 +98,7 @@ def test_the_folder_and_the_help_do_not_import_torch(program, tmp_path, monkeypa
     assert "  data binarize " in run.stdout and not {"torch", "fairseq", "numpy"} & imported
     run = run_command(*program, "evaluate", "glue", "--help", cwd=tmp_path)
     imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
-    assert "--paper" in run.stdout and not {"torch", "fairseq", "numpy"} & imported
+    assert "--tasks" in run.stdout and not {"torch", "fairseq", "numpy"} & imported
 
 
 @pytest.mark.parametrize("words", ["--help", "look doctor"])

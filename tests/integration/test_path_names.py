@@ -173,7 +173,7 @@ def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, mon
     exchange_import.main([names.argument(exported), f"--data={data}", f"--output={imported}"])
     words = [names.argument(imported), f"--data={names('examples')}", f"--output={names('scores')}"]
     evaluate_glue.main([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
-    assert f"{ODD}imported-{ODD}".replace("\n", " ").strip() in capsys.readouterr().out
+    assert f"imported-{ODD.split()[0]}" in capsys.readouterr().out
     rows, _ = read_table(Path(names("scores"), "results.parquet"))
     assert set(rows["arm"]) == {f"{ODD}imported-{ODD}"} and rows["value"].notna().all()
 

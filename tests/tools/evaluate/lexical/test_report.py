@@ -14,7 +14,7 @@ from tn_fairseq.commands.evaluate_lexical import main
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.tools.evaluate.lexical.lexical import FILES, lexical_rows
 from tn_fairseq.tools.evaluate.lexical.options import LexicalOptions
-from tn_fairseq.tools.results import compare, report
+from tn_fairseq.tools.results import compare
 from tn_fairseq.tools.results.measures import PEOPLE
 from tn_fairseq.tools.results.table import read_table
 
@@ -50,11 +50,8 @@ def world(english, tmp_path_factory) -> dict[str, Path]:
 def run(world, tmp_path, monkeypatch, capsys):
     """Run the command with all data unless ``without``; return what it printed and its files."""
     monkeypatch.setattr(compare, "RESAMPLES", 40)
-    forest = report.plot.forest
 
-    def run(*words: object, without: tuple[str, ...] = (), plots: bool = False, **changed: object) -> tuple[str, Path]:
-        # plots take seconds
-        monkeypatch.setattr(report.plot, "forest", forest if plots else lambda *_: "")
+    def run(*words: object, without: tuple[str, ...] = (), **changed: object) -> tuple[str, Path]:
         options = {name: path for name, path in world.items() if name not in ("seeds", *without)}
         options |= {name.replace("_", "-"): value for name, value in changed.items()}
         options.setdefault("output", tmp_path / "report")
@@ -76,9 +73,7 @@ def values_of(folder: Path, arm: str) -> dict[str, float]:
 
 
 def test_all_measures_of_all_families(run, checkpoints):
-    printed, folder = run(
-        *(f"{family}={path}" for family, path in checkpoints.items()), "--baseline", "bert", plots=True
-    )
+    printed, folder = run(*(f"{family}={path}" for family, path in checkpoints.items()), "--baseline", "bert")
     assert {path.name for path in folder.iterdir()} == set(FILES)
     assert all(len(line) <= 120 for line in printed.split(f"  {folder}")[0].splitlines())
     assert all(f"{folder / name}" in printed for name in FILES) and "<svg" in (folder / "index.html").read_text()
