@@ -123,7 +123,7 @@ def test_from_scratch(tmp_path):
     assert run.code == 0 and "--from-scratch" in commands["quickstart"], run.output
     text = (folder / "report.txt").read_text(encoding="utf-8")
     assert text in run.stdout and "pre-training (losses" in text
-    assert "8,192 symbols" in (folder / "logs" / "tokenizer.log").read_text(encoding="utf-8")
+    assert "8,192 symbols" in (folder / "logs" / "data.log").read_text(encoding="utf-8")
     assert re.search(r"it finds [\d.]+% of the replaced words", text)
     assert len(run.stdout.splitlines()) <= 30
     plotted = run_command(*commands["losses"], cwd=tmp_path)
