@@ -323,7 +323,7 @@ def test_a_judge_of_corrections(corpus, trained):
     sentence = "The primary function looks like an ancient bridge."
     write_swords(corpus / "swords-v1.1_dev.json.gz", swords_content([(sentence, "primary", {"main": 9, "chief": 0})]))
     printed = run_all(commands("docs/objectives.md", "A judge of corrections"), corpus).stdout
-    (all_pairs,) = [line.split() for line in printed.splitlines() if line.startswith("synonyms ")]
+    all_pairs = next(line.split() for line in printed.splitlines() if line.startswith("synonyms "))
     assert all_pairs[:6] == ["synonyms", "2", "50.00", "0.000", "50.00", "100.00"]
     assert "synonyms, judge 0.6" in printed
 
@@ -514,7 +514,7 @@ def test_glue_and_squad(corpus, trained):
     *scoring, _, _, robustness = commands_in(page)
     run = run_all(scoring, corpus)
     assert set(json.loads(run.stdout)) == {"exact_match", "f1"}
-    assert all((corpus / "scores" / name).exists() for name in REPORT_FILES)
+    assert all((corpus / scores / name).exists() for scores in ("scores", "squad-scores") for name in REPORT_FILES)
 
     for name in ("dev-swapped.json", "dev-distractors.json"):
         attacked = (corpus / "dev-v1.1.json").read_text().replace("leads to", "goes to")

@@ -17,6 +17,7 @@ from tn_fairseq.tools.results.report import (
     FILES,
     TABLE,
     Section,
+    check_output,
     page,
     report_folder,
     sections_of,
@@ -126,12 +127,13 @@ def test_a_report_has_three_files_and_its_page_needs_no_network(tmp_path):
     arms = COMPARED.assign(arm=COMPARED["arm"].replace("other", "<b>"))
     curve = plot.lines({"plain": ([1, 2], [3, 4])}, ["plain"], "accuracy (%)")
     html = page("<Title>", ["A lead."], [Section(plots={"a caption": curve}, bullets=["<i>"]), *sections_of(arms)])
-    with report_folder(tmp_path, FILES) as folder:
-        write_report(folder, TABLE_OF_ROWS, COMPARED, html, {"date": "today"})
+    with report_folder(tmp_path, FILES, "a") as folder:
+        write_report(folder, "a", TABLE_OF_ROWS, COMPARED, html, {"date": "today"})
     assert {path.name for path in tmp_path.iterdir()} == {*FILES}
     read = pd.read_csv(tmp_path / COMPARISONS)
     assert np.allclose(read["difference"], COMPARED["difference"], equal_nan=True, atol=1e-6)
-    assert read_table(tmp_path / TABLE)[1] == {"date": "today"}
+    assert read_table(tmp_path / TABLE)[1] == {"report": "a", "date": "today"}
+    assert "has the report of a" in refused(check_output, tmp_path, "b")
     assert (
         "&lt;Title&gt;" in html and "&lt;i&gt;" in html and "<td>&lt;b&gt;</td>" in html and "<td><b></td>" not in html
     )

@@ -23,7 +23,7 @@ from ...core.files import sha256, write_atomically
 from ...models.base import EncoderModel
 from ..jobs import Job, is_done, run
 from ..results.compare import compare
-from ..results.report import report
+from ..results.report import check_output, report
 from ..results.table import read_table, table_of, write_table
 from .options import FineTuningOptions
 
@@ -163,6 +163,7 @@ def evaluate(
 
     Raises InputError with the first job that failed.
     """
+    check_output(options.output, title)
     if failed := run(jobs, options.output, options.parallel):
         more = f"; {len(failed) - 1} more failed, too" * (len(failed) > 1)
         raise InputError(f"{failed[0]}{more}")

@@ -24,7 +24,7 @@ from ..formats.squad import SquadExample, read_labeled_squad
 from ..preprocessing.squad_data import binarize_squad
 from ..preprocessing.writers import LENGTHS
 from ..results.compare import compare
-from ..results.report import report
+from ..results.report import check_output, report
 from ..results.table import column_table
 from .finetuning import CHECKPOINT, MARKER, check_baseline, name_and_path
 from .options import RobustnessOptions
@@ -86,6 +86,7 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
     files, and for an output that cannot be written.
     """
     attacks = read_attacks(options.original, options.attacked)
+    check_output(options.output, "Robustness")
     with write_folder(options.output, "--output"):  # whether it can be written
         pass
     table = _rows(options, attacks)

@@ -90,7 +90,7 @@ def analyze(options: AnalysisOptions) -> str:
     collector = TeacherCollector(teacher, synonyms, symbols.is_content, options.max_cases) if teacher else None
     details = Details(synonyms, options.max_cases, collector)
 
-    with report_folder(options.output, FILES) as folder:
+    with report_folder(options.output, FILES, "false negatives") as folder:
         table = count_all(options, inputs, {shown: details})
         of_shown = table[(table["arm"] == str(shown.path)) & table["part"].eq("")].groupby("measure")["value"].sum()
         totals = int(of_shown["masked"]), int(of_shown["mismatches"])
@@ -117,7 +117,7 @@ def analyze(options: AnalysisOptions) -> str:
         lead = [f"Masked words of the split {options.split} of {options.data_bin}.", *notes]
         html = page_of("False negatives", lead, shown_comparisons, sections)
         about = {"data": str(options.data_bin), "split": options.split, "teacher": teacher, "tables": descriptions}
-        write_report(folder, table, comparisons, html, about)
+        write_report(folder, "false negatives", table, comparisons, html, about)
     measures = shown_comparisons["measure"].map(measure_of)
     printed = shown_comparisons[[measure.group != TABLES and not measure.detail for measure in measures]]
     of_tables = shown_comparisons[[measure.group == TABLES for measure in measures]]

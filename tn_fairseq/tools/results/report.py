@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader
 
+from ...core.errors import InputError
 from ...core.files import publish, write_folder
 from .measures import GROUPS, TABLES, names_of
 from .show import Table, by_arm, findings, legend, sentence, show, tables
-from .table import write_table
+from .table import read_table, write_table
 
 TABLE, COMPARISONS, PAGE = "results.parquet", "comparisons.csv", "index.html"
 FILES = {
@@ -56,13 +57,20 @@ def page_of(title: str, lead: Sequence[str], comparisons: pd.DataFrame, first: S
     return page(title, lead, [*sections, Section("Columns", bullets=headings)])
 
 
+def check_output(output: Path, kind: str) -> None:
+    """Raises InputError if a folder has a report of another kind, such as GLUE, which would be replaced."""
+    if (output / TABLE).exists() and (other := read_table(output / TABLE)[1].get("report")) != kind:
+        raise InputError(f"--output {output}: has the report of {other or 'something else'}; give another folder")
+
+
 @contextmanager
-def report_folder(output: Path, files: Mapping[str, str]) -> Iterator[Path]:
+def report_folder(output: Path, files: Mapping[str, str], kind: str) -> Iterator[Path]:
     """Yield a folder to write the files of a report to, and move them into ``output`` together at the end.
 
     ``files`` says what each file contains, and the last one must be written. Raises InputError for an output that
-    cannot be written.
+    cannot be written, or that ``check_output`` refuses.
     """
+    check_output(output, kind)
     with write_folder(output, "--output") as folder:
         yield folder
         # delete the files of an earlier report, so that two reports do not mix
@@ -78,20 +86,21 @@ def report(
     about: Mapping[str, Any] | None = None,
 ) -> str:
     """Write FILES about comparisons to a folder, and return the text to print, with the names of the files."""
-    with report_folder(output, FILES) as folder:
-        write_report(folder, table, comparisons, page_of(title, notes, comparisons), about)
+    with report_folder(output, FILES, title) as folder:
+        write_report(folder, title, table, comparisons, page_of(title, notes, comparisons), about)
     return f"{show(comparisons, notes)}\n\n{list_files(output, FILES)}"
 
 
 def write_report(
     folder: Path,
+    kind: str,
     table: pd.DataFrame,
     comparisons: pd.DataFrame,
     html: str,
     about: Mapping[str, Any] | None = None,
 ) -> None:
     """Write FILES to a folder; ``about`` is what the table was made from."""
-    write_table(table, folder / TABLE, about)
+    write_table(table, folder / TABLE, {"report": kind, **(about or {})})
     comparisons.to_csv(folder / COMPARISONS, index=False, float_format="%.7g", lineterminator="\n")
     (folder / PAGE).write_text(html, encoding="utf-8")
 

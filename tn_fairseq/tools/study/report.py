@@ -19,13 +19,24 @@ from ..jobs import RECORD
 from ..results import plot
 from ..results.layout import align
 from ..results.measures import DETAILS, FINE_TUNING, measure_of
-from ..results.report import COMPARISONS, FILES, PAGE, TABLE, Section, page, sections_of, write_report
+from ..results.report import (
+    COMPARISONS,
+    FILES,
+    PAGE,
+    TABLE,
+    Section,
+    check_output,
+    page,
+    report_folder,
+    sections_of,
+    write_report,
+)
 from ..results.show import Table, findings, number, sentence, short, show, wide
 from .earlier import Earlier
 from .plan import Plan, Start, runs_of
 from .rows import compare_start, curves_of, finished_runs, smoothed
 
-PLAN, DISCUSSION = "plan.yaml", "discussion.txt"
+PLAN, DISCUSSION, KIND = "plan.yaml", "discussion.txt", "study"
 TITLE = "# "  # begins a line of a discussion that is the title of a section
 # measure of the table of all starts, and of starts with an oracle
 HEADLINES = {
@@ -58,7 +69,8 @@ PAPER_NOTE = (
 
 
 def check_free(output: Path, plan: Path) -> None:
-    """Raises InputError for a folder without a study that has files with the names of its report."""
+    """Raises InputError for a folder with another report, or without one that has files with the names of ours."""
+    check_output(output, KIND)
     if not (output / TABLE).exists() and not (output / RECORD).exists():
         for place in (output / name for name in (PLAN, PAGE, COMPARISONS)):
             if place.exists() and place.resolve() != plan.resolve():
@@ -99,9 +111,11 @@ def write_study(
         sections.append(Section(paragraphs=[f"Planned, without a finished run: {', '.join(left)}."]))
     if plan.paper:
         sections.append(Section(PAPER, paragraphs=[PAPER_NOTE], tables=list(paper_tables(plan, comparisons))))
-    write_report(Path(), table, comparisons, page(plan.title, [plan.question.strip(), *opening], sections), about)
-    if path.resolve() != Path(PLAN).resolve():
-        shutil.copyfile(path, PLAN)
+    html = page(plan.title, [plan.question.strip(), *opening], sections)
+    with report_folder(Path(), FILES, KIND) as folder:
+        write_report(folder, KIND, table, comparisons, html, about)
+        if path.resolve() != Path(PLAN).resolve():
+            shutil.copyfile(path, folder / PLAN)
     if len(plan.starts) == 1:
         print(show(comparisons))
     else:

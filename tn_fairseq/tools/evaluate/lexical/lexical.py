@@ -48,7 +48,7 @@ def evaluate_lexical(options: LexicalOptions) -> str:
     dictionary, and for an output that cannot be written.
     """
     inputs = read_inputs(options)
-    with report_folder(options.output, FILES) as folder:
+    with report_folder(options.output, FILES, "words") as folder:
         of_tables, of_checkpoints = measure_tables(options, inputs), measure_all(options, inputs)
         tables = compare(of_tables)
         checkpoints = compare(of_checkpoints, options.baseline, how="items")
@@ -68,7 +68,7 @@ def evaluate_lexical(options: LexicalOptions) -> str:
             notes["checkpoints"].append(f"The baseline is {options.baseline}.")
         lead = [*notes["tables"], *notes["checkpoints"]]
         html = page_of("Words", lead, comparisons[comparisons["measure"] != BY_PARADIGM])
-        write_report(folder, join(of_tables, of_checkpoints), comparisons, html, {"data": str(options.data)})
+        write_report(folder, "words", join(of_tables, of_checkpoints), comparisons, html, {"data": str(options.data)})
     blocks = [show_arms(tables, notes["tables"])] if len(tables) else []
     blocks += [show(shown, notes["checkpoints"])] if len(shown) else []
     return "\n\n".join([*blocks, list_files(options.output, FILES)])
