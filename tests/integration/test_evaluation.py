@@ -99,7 +99,7 @@ def test_glue_fine_tunes_scores_and_compares(world, glue):
     assert set(map(tuple, table[["arm", "seed", "data", "measure"]].to_numpy())) == {
         (arm, 1, "glue", measure) for arm in ("electra", "bert") for measure in measures
     }
-    assert len(about) == 4 and about["electra SST-2 seed 1"]["--max-update"] == "12"
+    assert about["report"] == "GLUE" and len(about) == 5 and about["electra SST-2 seed 1"]["--max-update"] == "12"
     for _, rows in compare(table, "bert", "welch").groupby(["measure", "part"]):
         electra, bert = (rows[rows["arm"] == arm].iloc[0] for arm in ("electra", "bert"))
         assert electra["difference"] == pytest.approx(electra["value"] - bert["value"])
