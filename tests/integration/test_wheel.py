@@ -143,7 +143,7 @@ def test_analysis_export_and_fine_tuning(trained):
         "--output glue-scores -- --cpu",
     )
     assert (trained.folder / "draws" / "draws.json").exists()
-    assert "SST-2" in (trained.folder / "glue-scores" / "glue.json").read_text(encoding="utf-8")
+    assert "SST-2" in (trained.folder / "glue-scores" / "index.html").read_text(encoding="utf-8")
     assert "<script" in (trained.folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")
     assert (trained.folder / "exported" / "discriminator" / "model.safetensors").exists()
 

@@ -241,7 +241,8 @@ def test_the_command_writes_the_report_and_prints_its_tables(squad, tmp_path, ca
     assert "half: SQuAD EM drop (%)" in printed and "Half: SQuAD EM drop" in (tmp_path / PAGE).read_text()
     table, about = read_table(tmp_path / TABLE)
     assert len(table) == 3 * (30 + 15) * 6
-    assert [about[name]["settings"] for name in list(about)[1:]] == [{"placement": "end"}, None]
+    assert about.pop("report") == "Robustness"
+    assert [one["settings"] for one in about.values()] == [{"placement": "end"}, None]
     assert len({one["sha256"] for one in about.values()}) == 2 and about["half"]["file"] == str(squad / "half.json")
     assert len((tmp_path / COMPARISONS).read_text().splitlines()) == 1 + 2 * 2 * 6
 
