@@ -317,6 +317,7 @@ class Measurements:
         """
         from fairseq_cli.train import cli_main
 
+        tn_fairseq.register()  # it was imported before fairseq
         criterion = criterion or baseline(arch)
         updates = updates or self.updates
         words = [self.folder, "--user-dir", Path(tn_fairseq.__file__).parent, *TASK]
