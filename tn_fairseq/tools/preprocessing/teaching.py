@@ -7,7 +7,7 @@ import time
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,9 +22,7 @@ from ...core.files import sha256
 from ...data.drawn_folder import HEADER, DrawnFolder
 from ...models.loading import load_reader
 from ...modules.cross_entropy import log_probabilities
-
-if TYPE_CHECKING:
-    from ...commands.data_teach import TeachOptions
+from .options import TeachOptions
 
 SCORED = 8  # of so many masked positions, one is scored for the summary, which costs two passes over its logits
 WORDS_PER_DRAW = 0.5  # different words of a usual teacher, to estimate the size
@@ -41,7 +39,7 @@ class Reading(NamedTuple):
     seconds: float  # of the teacher's forward pass
 
 
-def teach(options: "TeachOptions", share: tuple[int, int]) -> str:
+def teach(options: TeachOptions, share: tuple[int, int]) -> str:
     """Store the draws that are missing of the I-th of N shares, and return a summary.
 
     Raises InputError if anything does not fit.
