@@ -80,13 +80,12 @@ def lines(
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     arms: Sequence[str],
     label: str,
-    x_label: str = "updates",
     zero: bool = False,
     points: bool = False,
 ) -> str:
     """A line for each arm through its points (x, y)."""
     with drawing((WIDTH, 3.6)) as figure:
-        draw_lines(figure.subplots(), curves, arms, label, x_label, zero, points)
+        draw_lines(figure.subplots(), curves, arms, label, zero, points)
         if any(curves):  # a single line needs no name
             figure.legend(loc="outside lower center", ncols=2, fontsize=8)
         return svg(figure)
@@ -97,7 +96,6 @@ def draw_lines(
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     arms: Sequence[str],
     label: str,
-    x_label: str = "updates",
     zero: bool = False,
     points: bool = False,
 ) -> None:
@@ -106,7 +104,7 @@ def draw_lines(
         axis.axhline(0, color=INK, linewidth=0.8)
     for arm, (x, y) in curves.items():
         axis.plot(x, y, label=arm, linewidth=1.4, marker="o" if points else "", **look(arms, arm))
-    axis.set_xlabel(x_label)
+    axis.set_xlabel("updates")
     axis.set_ylabel(label)
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.xaxis.get_major_locator().set_params(integer=True, nbins=6)

@@ -20,11 +20,11 @@ TRAINING_TEXT = "training text"
 
 def log_rows(log: Path, run: Run, window: int) -> pd.DataFrame:
     """The curves of a training log, measured before the model saw the text, and the hours over all sittings."""
+    records, columns = read_records(log, "train_inner"), ("num_updates", "mlm_accuracy", "nll_loss")
     # fairseq's masked_lm logs no accuracy
-    records = [record for record in read_records(log, "train_inner") if "mlm_accuracy" in record]
-    columns = ("num_updates", "mlm_accuracy", "nll_loss")
-    curve = np.array([[float(record[column]) for column in columns] for record in records]).reshape(-1, 3)
-    hours = max((float(record["wall"]) for record in read_records(log, "train_inner")), default=0) / 3600
+    points = [[float(record[column]) for column in columns] for record in records if "mlm_accuracy" in record]
+    curve = np.array(points).reshape(-1, 3)
+    hours = max((float(record["wall"]) for record in records), default=0) / 3600
     rows: list[dict[str, Any]] = [{"data": TRAINING_TEXT, "measure": "hours", "value": hours}]
     for updates, accuracy, loss in thinned(curve, window):
         about = {"data": TRAINING_TEXT, "checkpoint": f"{updates:.0f}"}

@@ -26,7 +26,7 @@ from .. import jobs
 from ..jobs import Job, is_done, shown
 from ..results.measures import DETAILS, WORDS, names_of
 from ..results.report import TABLE
-from ..results.table import join, read_table, table_of, write_table
+from ..results.table import column_table, join, read_table, table_of, write_table
 from ..training_log import read_records
 from .earlier import read_earlier
 from .plan import Evaluation, Plan, Run, Start, Step, command_of_arm, read_plan, runs_of, training_command
@@ -209,7 +209,7 @@ def _analyze(command: Command, words: Sequence[str], measure: str, run: Run, out
         # elsewhere_training_novels is about "training novels"
         data = measure.removeprefix("elsewhere").replace("_", " ").strip() or "other text"
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_table(table_of(rows.to_dict("records"), data=data, **run._asdict()), output)
+    write_table(column_table(rows.to_dict("list") | {"data": data} | run._asdict()), output)
 
 
 def joint_jobs(name: str, start: Start, training: Mapping[Run, Job], commands: Mapping[str, Command]) -> list[Job]:
@@ -248,7 +248,7 @@ def _evaluate(command: Command, words: Sequence[str], name: str, output: Path) -
     keys = ["arm", "seed", "data", "measure", "part"]
     means = rows[~of_words].groupby(keys, sort=False, as_index=False)["value"].mean()
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_table(join(table_of(means.to_dict("records"), start=name), rows[of_words].assign(start=name)), output)
+    write_table(join(column_table(means.to_dict("list") | {"start": name}), rows[of_words].assign(start=name)), output)
 
 
 def cost_jobs(name: str, start: Start, training: Mapping[Run, Job]) -> list[Job]:
@@ -346,14 +346,14 @@ def link_sources(plan: Plan, path: Path, starts: Sequence[Start]) -> None:
 
 def commands_left(start: Start, training: Mapping[Run, Job]) -> list[str]:
     """The commands of preparation and training that are left, and a comment that names the measures."""
-    left = with_needs(training.values())
     if not training:
         return []
     name = next(iter(training)).start
-    evaluations = start.measures.evaluations()
-    nothing: dict[str, Command] = {name: lambda words: table_of([]) for name in ("analysis", *evaluations)}
+    kinds = ("analysis", *start.measures.evaluations())
+    nothing: dict[str, Command] = {kind: lambda words: table_of([]) for kind in kinds}
     others = [*rate_jobs(start, training, nothing), *joint_jobs(name, start, training, nothing)]
     measures = [job.name.partition(" of ")[0] for job in others if not is_done(job)]
     measures += ["cost"] if any(not is_done(job) for job in cost_jobs(name, start, training)) else []
     comment = f"# then these measures of {name}: {', '.join(dict.fromkeys(measures))}"
-    return [shown(job.run) for job in left if not callable(job.run)] + ([comment] if measures else [])
+    commands = [shown(job.run) for job in with_needs(training.values()) if not callable(job.run)]
+    return commands + ([comment] if measures else [])
