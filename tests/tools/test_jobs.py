@@ -167,13 +167,18 @@ def test_finish_is_retried_alone_and_check_with_the_command(tmp_path):
             raise InputError(name)
 
     job = sh("echo ran", "a", check=lambda: fails_once("check"), finish=lambda: fails_once("finish"))
-    assert run([job], tmp_path) == ["a: check"] and states(job) == ["started"]
+    assert run([job], tmp_path) == ["a: check"] and states(job) == [None]
     assert run([job], tmp_path) == ["a: finish"] and states(job) == ["ran"]
     assert run([job], tmp_path) == [] and states(job) == ["done"]
     assert calls == ["check", "check", "finish", "finish"] and job.log_path.read_text() == "ran\nran\n"
 
 
 # Commands
+
+
+def test_a_command_may_insist_on_creating_the_folder_of_its_output(tmp_path):
+    job = Job("made", ["sh", "-c", "mkdir new && touch new/out"], tmp_path / "new" / "out", {}, log=tmp_path / "log")
+    assert run([job], tmp_path) == [] and is_done(job)
 
 
 def test_a_command_has_its_folder_threads_log_and_record(tmp_path):
@@ -325,7 +330,7 @@ def test_an_interruption_ends_all_commands_with_what_they_started(tmp_path, numb
     interrupted(jobs, number, parallel=2)
     assert [one["exit_code"] for one in read_commands(tmp_path)] == [-signal.SIGTERM] * 2
     wait_until(lambda: not running(int(last_line(shell.log_path))))
-    assert left(jobs) == jobs and states(*jobs) == ["started", "started", "started", None]
+    assert left(jobs) == jobs and states(*jobs) == [None] * 4
 
 
 @pytest.mark.parametrize("moment", ["Popen", "_mark", "_read_marker", "_read", "parse_record", "write_text", "_print"])

@@ -262,7 +262,7 @@ class _Runner:
         # fairseq-train would use all GPUs, each for a batch
         uses_all = not self.gpus or any("--distributed-world-size" in word for word in words)
         gpu = None if uses_all else min(self.gpus, key=[command.gpu for command in self.running].count)
-        _mark(job, "started")
+        _mark_started(job)
         job.log_path.parent.mkdir(parents=True, exist_ok=True)
         with open(job.log_path, "ab") as printed:
             begin = printed.tell()
@@ -308,7 +308,7 @@ class _Runner:
 
     def _do(self, job: Job) -> None:
         assert callable(job.run)
-        _mark(job, "started")
+        _mark_started(job)
         self._complete(job, 0, job.run)
 
     def _complete(self, job: Job, seconds: float, function: Callable[[], None] | None) -> None:
@@ -316,7 +316,7 @@ class _Runner:
         start = time.monotonic()
         self._call(function)
         if not job.output.exists():
-            _mark(job, "started")
+            _mark_started(job)
             raise InputError(f"ended without {job.output}{'' if callable(job.run) else f' (see {job.log_path})'}")
         seconds += time.monotonic() - start
         _mark(job, "done", seconds)
@@ -391,6 +391,13 @@ def _read_marker(job: Job) -> dict[str, Any]:
     ):
         raise InputError(f"{job.marker}: not the marker of a job; {remedy}")
     return marker
+
+
+def _mark_started(job: Job) -> None:
+    if job.resumes:
+        _mark(job, "started")
+    else:  # a marker would create the output's folder, which some commands refuse to write to if it exists
+        job.marker.unlink(missing_ok=True)
 
 
 def _mark(job: Job, state: str, seconds: float = 0) -> None:

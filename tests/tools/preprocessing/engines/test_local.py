@@ -15,7 +15,7 @@ from engine_checks import SQUARES, Consumed, call, map_until_refused, running, s
 from files import refused, write
 
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.tools.preprocessing.engines import map_chunks, open_engine
+from tn_fairseq.tools.preprocessing.engines import local, map_chunks, open_engine
 from tn_fairseq.tools.preprocessing.engines.local import ATTEMPTS, LOOK_AHEAD, LocalProcesses
 
 
@@ -141,9 +141,10 @@ def test_workers_ignore_interrupts(handle):
     assert is_interrupted(0)  # in this process it is as usual
 
 
-def test_workers_that_wait_for_a_killed_one_end_with_it(handle, capsys):
-    """As if it was killed while it wrote a result, although this process handles the signal that ends the others."""
+def test_workers_that_wait_for_a_killed_one_end_with_it(handle, monkeypatch, capsys):
+    """As if it was killed while it wrote a result, and the others had not yet given up this process's handler."""
     handle(signal.SIGTERM, lambda *_: None)
+    monkeypatch.setattr(local, "_prepare_worker", lambda function: setattr(local, "_function", function))
     results = []
     with closing(LocalProcesses(abs, 2)) as engine:
         assert list(engine.map([0])) == [0]

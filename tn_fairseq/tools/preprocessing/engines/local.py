@@ -83,10 +83,14 @@ class LocalProcesses(Generic[Item, Result]):
                 process.kill()
             problem = f"{self._workers} processes cannot be started ({error.strerror})"
             raise InputError(f"{problem}; reduce --workers") from None
-        self._pool = pool
+        self._pool, self._processes = pool, [*pool._processes.values()]
 
     def _restart(self) -> None:
         warn("a worker was killed (out of memory?); its work is retried")
+        # If it was killed while it wrote a result, the others wait for a lock that nobody releases. The pool only
+        # terminates them, which the parent's handler of signals, if it has one, ignores before _prepare_worker runs.
+        for process in self._processes:
+            process.kill()
         self.close()
         self._start()
 
@@ -103,8 +107,6 @@ def _prepare_worker(function: Callable) -> None:
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C for all
-    # The pool ends its workers with this signal if one of them was killed. If it was killed while it wrote a result,
-    # the others wait for a lock that nobody releases, and a handler of the parent would let them wait forever.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # Without this, a worker would wait forever for work from a parent that was killed.
     threading.Thread(target=_exit_with_parent, daemon=True).start()
