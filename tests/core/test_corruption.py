@@ -262,11 +262,10 @@ def test_draws_have_no_gradient_and_may_be_empty():
     assert corruption.draw_replacements(torch.empty(0, 4)).shape == (0,)
 
 
-def test_fill_in_and_original_tokens():
+def test_take_masked_and_fill_in():
     src_tokens = torch.tensor([[0, MASK, 6, 2], [0, 7, MASK, 2]])
     targets = torch.tensor([[1, 5, 1, 1], [1, 7, 8, 1]])  # 1 is padding: not masked; 7 was masked and left unchanged
     masked = targets.ne(1)
-    assert corruption.original_tokens(src_tokens, targets, masked).tolist() == [[0, 5, 6, 2], [0, 7, 8, 2]]
     assert corruption.take_masked(src_tokens, masked).tolist() == [MASK, 7, MASK]
     assert corruption.take_masked(src_tokens, masked, torch.tensor([1, 5, 6])).tolist() == [MASK, 7, MASK]
     filled = corruption.fill_in(src_tokens, masked, torch.tensor([10, 11, 12]))

@@ -201,7 +201,7 @@ def test_only_what_the_judge_accepts_is_corrected(build_judged, judge):
     criterion.objective.continues_word[task.dictionary.index("noun12")] = True
     batch = first_batch(task, size=24)
     masked, output = outputs(built, batch)
-    text = corruption.original_tokens(batch["net_input"]["src_tokens"], batch["target"], masked)
+    text = batch["target"].where(masked, batch["net_input"]["src_tokens"])
     words = complete_words(text, criterion.objective.continues_word, task.dictionary.pad())
     is_synonym = torch.tensor([task.dictionary[word] in synonyms_of("noun3") for word in words[masked].tolist()])
     candidates = corruption.fill_in(torch.zeros_like(masked), masked, is_synonym)

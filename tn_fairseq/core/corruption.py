@@ -224,8 +224,3 @@ def flat_indices(masked_tokens: Tensor, masked_indices: Optional[Tensor] = None)
 def fill_in(tokens: Tensor, masked_tokens: Tensor, values: Tensor) -> Tensor:
     """The tokens with `values` at the masked positions, row by row: (B, T), (B, T) boolean, (N) -> (B, T)."""
     return tokens.masked_scatter(masked_tokens, values)
-
-
-def original_tokens(src_tokens: Tensor, target_tokens: Tensor, masked_tokens: Tensor) -> Tensor:
-    """The text before masking, s: (B, T), targets (B, T) where masked, (B, T) boolean -> (B, T)."""
-    return torch.where(masked_tokens, target_tokens, src_tokens)

@@ -70,7 +70,7 @@ def masked_predictions(
     The texts and targets are (B, T), the logits (N, V), and ``continues_word``, (V) boolean, is that of the synonym
     table. ``masked_indices``, (N), are as in ``corruption.flat_indices``.
     """
-    text = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
+    text = torch.where(masked_tokens, target_tokens, src_tokens)
     words = None
     if continues_word is not None:
         words = corruption.take_masked(complete_words(text, continues_word, padding), masked_tokens, masked_indices)

@@ -65,7 +65,7 @@ class JointElectra(nn.Module):
         logits = self.generator.generator_lm_head(self.generator.generator_predictions(hidden))
         drawn = corruption.draw_replacements(logits, temperature)
         corrupted = corruption.fill_in(input_ids, masked_tokens, drawn)
-        is_replaced = corrupted.ne(corruption.original_tokens(input_ids, target_tokens, masked_tokens))
+        is_replaced = corrupted.ne(target_tokens) & masked_tokens
         return ElectraOutput(logits, drawn, is_replaced, self.discriminator(input_ids=corrupted, **others).logits)
 
     def gradient_checkpointing_enable(self, *args: Any, **options: Any) -> None:

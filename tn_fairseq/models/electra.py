@@ -143,9 +143,8 @@ class ElectraModel(EncoderModel):
 
         drawn_tokens = corruption.draw_replacements(logits, temperature, uniform_draws)
         corrupted_tokens = corruption.fill_in(src_tokens, masked_tokens, drawn_tokens)
-        original = corruption.original_tokens(src_tokens, target_tokens, masked_tokens)
         hidden = self.encode(self.discriminator, corrupted_tokens, *context)
-        is_replaced = corrupted_tokens.ne(original)
+        is_replaced = corrupted_tokens.ne(target_tokens) & masked_tokens
         return ElectraOutput(logits, drawn_tokens, is_replaced, self.discriminator_head(hidden))
 
 
