@@ -238,11 +238,11 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("tsv", "word\tsynonym\tscore\nbig\tlarge\tnan\n", "line 2: column 3: 'nan' is not a number"),
         ("csv", "", "line 1: no column 'word' (the line is empty)"),
         # groups
-        ("groups", "# a\nbig\n", "line 2: neither a, b nor a, b => c: 'big'"),
-        ("groups", "big, large\nbig =>\n", "line 2: neither a, b"),
-        ("groups", "big => large => huge\n", "line 1: neither a, b"),
-        ("groups", "big,\n", "line 1: neither a, b"),
-        ("groups", "word,synonym\nbig,large\n", "line 1: names of columns, as in --format csv"),
+        ("groups", "# a\nbig\n", "line 2: character 4: neither a, b"),
+        ("groups", "big, large\nbig =>\n", "line 2: character 5: neither a, b"),
+        ("groups", "big => large => huge\n", "line 1: character 14: neither"),
+        ("groups", "big,\n", "line 1: character 5: neither"),
+        ("groups", "word,synonym\nbig,large\n", "line 1: character 1: names of columns, as in --format csv"),
         ("groups", "word\tsynonym\nbig\tlarge\n", "line 1: character 5: '\\t' in a word"),
         ("groups", "big: large, huge\n", "line 1: character 4: ':' in a word"),
         ("groups", "big <=> large\n", "line 1: character 5: '<' in a word"),
@@ -250,15 +250,15 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("groups", NESTED, "line 1: character 1: '{' in a word"),
         ("groups", ",".join(map(str, range(101))), "line 1: 101 words that are all synonyms of each other"),
         # MyThes
-        ("mythes", "big|1\n-|large\n", "line 1: 'big|1' is not an encoding"),
-        ("mythes", "UTF-8\nbig,large\n", "line 2: not a word, | and the number of its meanings: 'big,large'"),
-        ("mythes", "UTF-8\nbig|2\n-|large\nhuge|1\n-|big\n", "line 5: not a word, |"),
+        ("mythes", "big|1\n-|large\n", "line 1: character 1: 'big|1' is no encoding"),
+        ("mythes", "UTF-8\nbig,large\n", "line 2: character 1: not a word, | and"),
+        ("mythes", "UTF-8\nbig|2\n-|large\nhuge|1\n-|big\n", "line 5: character 3: not a word, |"),
         ("mythes", "UTF-8\nbig|2\n-|large\n", "line 3: a meaning of 'big' is missing"),
         ("mythes", b"ASCII\nbig|1\n-|large\n\xe9cole|0\n", "line 4, byte 1: not ASCII"),
-        ("mythes", "", "line 1: '' is not an encoding"),
+        ("mythes", "", "line 1: character 1: '' is no encoding"),
         # PPDB
-        ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0\n", "line 1: not the 6 columns"),
-        ("ppdb", "X ||| big ||| large ||| PPDB2.0Score=1 ||| 0-0 ||| Equivalence\n", "line 1: not the 6 columns"),
+        ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0\n", "line 1: column 5: not the 6"),
+        ("ppdb", "X ||| big ||| large ||| PPDB2.0Score=1 ||| 0-0 ||| Equivalence\n", "line 1: column 1: not the 6"),
         ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0 ||| Equivalence\n", "line 1: column 4: PPDB2.0Score: ''"),
         # JSON
         ("json", "big, large\n", "line 1: column 1: not valid JSON"),
@@ -266,12 +266,12 @@ CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
         ("json", '{"big": ["large"]}\n\n{"huge": [}\n', "line 3: column 11: not valid JSON"),
         ("json", '{"big": ["large"]}\n{"huge":\n["big"]}\n', "not valid JSON"),
         ("json", "[" * 100_000, "line 1: not valid JSON (too many brackets)"),
-        ("json", '[["big", "large"]]\n', "line 1: not an object with words"),
-        ("json", KAIKKI, "line 1: 'senses' has no list of words, but [{'synonyms'"),
-        ("json", NESTED, "line 2: 'huge' has no list of words, but {'noun': ['vast']}"),
-        ("json", '{"big": ["large"]}\n{"huge": "vast"}\n', "line 2: 'huge' has no list of words, but 'vast'"),
-        ("json", '{"big": ["large", 5]}', "line 1: 'big' has no list of words"),
-        ("json", RECORDS, "line 2: the names of the object before, so they are not words: 'word, synonyms'"),
+        ("json", '[["big", "large"]]\n', "line 1: column 1: not an object with words"),
+        ("json", KAIKKI, "'senses' has no list of words, but [{'synonyms'"),
+        ("json", NESTED, "line 2: column 2: 'huge' has no list of words, but {'noun': ['vast']}"),
+        ("json", '{"big": ["large"]}\n{"huge": "vast"}\n', "line 2: column 2: 'huge' has no list of words"),
+        ("json", '{"big": ["large", 5]}', "line 1: column 2: 'big' has no list of words"),
+        ("json", RECORDS, "line 2: column 1: the names of the object before, not words: 'word, synonyms'"),
         ("json", '{"big": ["large"],\n"big": ["huge"]}', "line 1: the name 'big' occurs twice"),
         ("json", "", "line 1: column 1: not valid JSON"),
         # all of them
@@ -305,7 +305,7 @@ def test_a_missing_score_is_refused_with_a_minimum(write):
 
 def test_nothing_is_written_for_wrong_input(build, write, tmp_path):
     path = write("big\nlarge\n")
-    assert "synonyms.txt, line 1: neither a, b" in refused(build, path, "groups")
+    assert "synonyms.txt, line 1: character 4: neither a, b" in refused(build, path, "groups")
     assert "missing.tsv: No such file" in refused(build, tmp_path / "missing.tsv", "tsv")
     assert "Is a directory" in refused(build, tmp_path, "tsv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]

@@ -113,9 +113,10 @@ def _groups(lines: Lines) -> Iterator[Entry]:
         sides = [re.split(r"(?<!\\),", side) for side in re.split(r"(?<!\\)=>", line)]
         sides = [[re.sub(r"\\(.)", r"\1", term.strip()) for term in side if term.strip()] for side in sides]
         if not all(sides) or len(sides) > 2 or len(sides) == 1 and len(sides[0]) < 2:
-            raise ValueError(f"neither a, b nor a, b => c: {shown(line.strip())}")
+            place = line.rfind("=>") + 1 or len(line.rstrip()) + 1
+            raise ValueError(f"character {place}: neither a, b nor a, b => c: {shown(line.strip())}")
         if {"word", "synonym"} <= set(sides[0]):
-            raise ValueError(f"names of columns, as in --format csv: {shown(line.strip())}")
+            raise ValueError(f"character 1: names of columns, as in --format csv: {shown(line.strip())}")
         if len(sides) == 1 and len(sides[0]) > _LARGEST_GROUP:
             raise ValueError(
                 f"{len(sides[0])} words that are all synonyms of each other, of at most {_LARGEST_GROUP}; if they are "
@@ -130,12 +131,13 @@ def _mythes(lines: Lines) -> Iterator[Entry]:
     try:
         "".encode(encoding.removeprefix("microsoft-"))
     except (LookupError, ValueError):
-        raise ValueError(f"{shown(encoding)} is not an encoding that Python knows, as in MyThes' first line") from None
+        raise ValueError(f"character 1: {shown(encoding)} is no encoding, as in MyThes' first line") from None
     lines.encoding = encoding.removeprefix("microsoft-")
     for line in filter(str.strip, lines):
         word, _, count = line.strip().rpartition("|")
         if not count.isdecimal():
-            raise ValueError(f"not a word, | and the number of its meanings: {shown(line.strip())}")
+            place = line.rfind("|") + 2
+            raise ValueError(f"character {place}: not a word, | and the number of its meanings: {shown(line.strip())}")
         for _ in range(int(count)):
             meaning = next(lines, None)
             if meaning is None:
@@ -150,7 +152,8 @@ def _ppdb(lines: Lines) -> Iterator[Entry]:
     for line in filter(str.strip, lines):
         cells = [cell.strip() for cell in line.split("|||")]
         if len(cells) != 6 or not re.fullmatch(r"\[.+\]", cells[0]):
-            raise ValueError(f"not the 6 columns of PPDB 2.0, [X] ||| word ||| ...: {shown(line.strip())}")
+            column = min(len(cells), 6) if re.fullmatch(r"\[.+\]", cells[0]) else 1
+            raise ValueError(f"column {column}: not the 6 of PPDB 2.0, [X] ||| word ||| ...: {shown(line.strip())}")
         features = dict(feature.partition("=")[::2] for feature in cells[3].split())
         yield [cells[1]], [cells[2]], _score(features.get("PPDB2.0Score", ""), "column 4: PPDB2.0Score")
 
@@ -171,14 +174,16 @@ def _json(lines: Lines) -> Iterator[Entry]:
                 lines.number = number
                 value = parse(text)
             if not isinstance(value, dict):
-                raise ValueError(f"not an object with words and lists of their synonyms: {shown(value)}")
+                raise ValueError(f"column 1: not an object with words and lists of their synonyms: {shown(value)}")
             if len(value) > 1 and value.keys() == names:
-                raise ValueError(f"the names of the object before, so they are not words: {shown(', '.join(value))}")
+                raise ValueError(f"column 1: the names of the object before, not words: {shown(', '.join(value))}")
             for word, synonyms in value.items():
                 if not isinstance(synonyms, list) or not all(isinstance(synonym, str) for synonym in synonyms):
                     name = re.search(rf"{re.escape(json.dumps(word, ensure_ascii=False))}\s*:", text)
-                    lines.number += text.count("\n", 0, name.start()) if name else 0
-                    raise ValueError(f"{shown(word)} has no list of words, but {shown(synonyms)}")
+                    start = name.start() if name else 0
+                    lines.number += text.count("\n", 0, start)
+                    column = start - text.rfind("\n", 0, start)
+                    raise ValueError(f"column {column}: {shown(word)} has no list of words, but {shown(synonyms)}")
                 yield [word], synonyms, None
             names = value.keys()
         if names is None:
