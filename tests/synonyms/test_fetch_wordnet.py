@@ -65,7 +65,7 @@ def test_without_files_the_error_says_how_to_get_them(without_wordnet, debian, t
     message = refused(main, ["--from", str(folder)])
     assert message == f"error: --from {folder}: has no cntlist.rev; give the folder dict of WordNet-3.0.tar.gz"
     monkeypatch.setattr(fetch_wordnet, "DEBIAN_FOLDER", folder)
-    message = refused(fetch_wordnet.fetch_wordnet, folder)
+    message = refused(fetch_wordnet.fetch_wordnet)
     assert f"(no network), and {folder} has no cntlist.rev; " in message
     assert "apt-get install wordnet-base wordnet-sense-index" in message and "--from" in message
 

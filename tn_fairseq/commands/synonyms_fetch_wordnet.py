@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.options import option
-from ..synonyms.fetch_wordnet import DEBIAN_FOLDER, fetch_wordnet
-from ..synonyms.wordnet import wordnet_version
 from .arguments import command_line
 
 
@@ -17,10 +15,10 @@ from .arguments import command_line
 class FetchOptions:
     """Where WordNet is if it cannot be downloaded."""
 
-    folder: Path = option(
+    folder: Path | None = option(
         "a folder with WordNet 3.0's data.noun, ..., used if NLTK has none and cannot download it (default: "
-        f"{DEBIAN_FOLDER}, of Debian's packages)",
-        default=DEBIAN_FOLDER,
+        "/usr/share/wordnet, of Debian's packages)",
+        default=None,
         flag="--from",
         metavar="FOLDER",
     )
@@ -28,6 +26,10 @@ class FetchOptions:
 
 def fetch(options: FetchOptions) -> None:
     """Make WordNet available, and print its version."""
+    # imported here because nltk takes seconds to import and --help does not need it
+    from ..synonyms.fetch_wordnet import fetch_wordnet
+    from ..synonyms.wordnet import wordnet_version
+
     print(f"{wordnet_version(fetch_wordnet(options.folder))} is ready")
 
 

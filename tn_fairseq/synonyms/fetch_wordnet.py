@@ -31,14 +31,14 @@ verb.creation verb.emotion verb.motion verb.perception verb.possession verb.soci
 _SYNTACTIC_CATEGORIES = ("", "noun", "verb", "adj", "adv")
 
 
-def fetch_wordnet(folder: Path) -> WordNetCorpusReader:
-    """NLTK's WordNet reader; if necessary, download WordNet, or copy its files from a folder.
+def fetch_wordnet(folder: Path | None = None) -> WordNetCorpusReader:
+    """NLTK's WordNet reader; if necessary, download WordNet, or copy its files from a folder, by default Debian's.
 
-    Raises InputError, which says how else to get it, if everything fails, and for a folder that lacks files, unless it
-    is Debian's.
+    Raises InputError, which says how else to get it, if everything fails, and for a folder that lacks files.
     """
-    missing = [name for name in _FILES if not (folder / name).is_file()]
-    if missing and folder != DEBIAN_FOLDER:
+    source = folder or DEBIAN_FOLDER
+    missing = [name for name in _FILES if not (source / name).is_file()]
+    if missing and folder:
         raise InputError(f"--from {folder}: has no {missing[0]}; give the folder dict of WordNet-3.0.tar.gz")
     try:
         return ensure_wordnet()
@@ -46,10 +46,10 @@ def fetch_wordnet(folder: Path) -> WordNetCorpusReader:
         reason = str(failure).partition(";")[0]
     if missing:
         raise InputError(
-            f"{reason}, and {folder} has no {missing[0]}; connect to the internet, or apt-get install "
+            f"{reason}, and {source} has no {missing[0]}; connect to the internet, or apt-get install "
             f"{DEBIAN_PACKAGES}, or unpack WordNet-3.0.tar.gz of Princeton and give its folder dict with --from"
         )
-    print(f"WordNet: ready in {copy_files(folder)}", file=sys.stderr, flush=True)
+    print(f"WordNet: ready in {copy_files(source)}", file=sys.stderr, flush=True)
     return ensure_wordnet()
 
 

@@ -4,18 +4,27 @@ Each is the question's statement, altered, with a fake answer: one of another ar
 Liang (2017), numbers become near numbers, names other names of their kind, and nouns and adjectives antonyms.
 """
 
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
+from itertools import count
 from typing import NamedTuple
 
 from ...core.errors import InputError
+from ...core.files import sha256
+from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.inflection import inflect, readings
-from ...synonyms.wordnet import process_reader
-from ..formats.squad import SquadExample
+from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
+from ..formats.squad import SquadExample, read_squad
+from ..preprocessing.engines import map_chunks
 from .declarative import NOUNS, Statement, Token, head, spelled, statement, tokens
-from .synonym_swaps import article_of
+from .options import DistractorOptions
+from .squad_file import Attacked, check_output, summary, write_attacked
+from .synonym_swaps import article_of, drawn
+from .tagging import VERSION as TAGGER
 from .tagging import tag
 
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -206,3 +215,50 @@ def filled(statement: Statement, form: str, answer: str) -> str:
     text = re.sub(r"\s+([,.;:])", r"\1", spelled([*statement.before, Token(answer, ""), *statement.after])).strip(" ,")
     text = re.sub(r"\b(a)n?(?= ([a-z]\w*))", lambda match: article_of(match[2]), text)
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def add_distractors(options: DistractorOptions) -> None:
+    """Add distractors, and print how many questions have none, and why."""
+    examples = read_squad(options.squad)
+    check_output(options.squad, options.output)
+    attack = {
+        "name": "add-distractors",
+        "position": "end",
+        "seed": options.seed,
+        "wordnet": wordnet_version(ensure_wordnet()),
+        "lemminflect": LEMMINFLECT,
+        "tagger": TAGGER,
+        "input": options.squad.name,
+        "sha256": sha256(options.squad),
+    }
+    skipped = {example.id: "they have no answers" for example in examples if not example.answers}
+    answered = [example for example in examples if example.answers]
+    if not answered:
+        raise InputError(f"{options.squad}: no question has an answer; give a labeled file")
+    questions: list[Question] = map_chunks(read_question, answered, options.workers, "read", "questions")
+    distractors = Distractors(questions)
+    attacked: list[Attacked] = []
+    attack_one = partial(_attack, distractors, options.seed)
+    outcomes = map_chunks(attack_one, questions, options.workers, "attack", "questions")
+    for question, (result, reason) in zip(questions, outcomes):
+        if result is None:
+            skipped[question.example.id] = reason
+        else:
+            attacked.append(result)
+    print(*summary(len(attacked), skipped), sep="\n")
+    for shown in random.Random(options.seed).sample(attacked, min(options.show, len(attacked))):
+        print(f"\n{shown.example.id}: {shown.example.question.strip()}")
+        print(f"  answer:     {shown.example.answers[0][0]}\n  distractor: {shown.record['distractor']}")
+    write_attacked(options.output, attacked, attack)
+    print(f"wrote {options.output}")
+
+
+def _attack(distractors: Distractors, seed: int, question: Question) -> tuple[Attacked | None, str]:
+    example, draws = question.example, count(1)
+    sentence, reason = distractors.sentence(
+        question, lambda items: items[drawn(seed, example.id, next(draws)) % len(items)]
+    )
+    if sentence is None:
+        return None, reason
+    attacked = replace(example, context=f"{example.context} {sentence}")
+    return Attacked(attacked, {"distractor": sentence}), ""

@@ -8,22 +8,27 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import asdict, fields, replace
+from functools import cache, lru_cache, partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...core.options import option
+from ...core.files import sha256
 from ...core.vocabulary import STOP_WORDS, match_case
 from ...synonyms.acceptance import judged_synonyms
 from ...synonyms.contrasts import entry
+from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.inflection import Relation, inflect, lemmas, readings, relation
-from ...synonyms.swords import Target, verdict
-from ...synonyms.wordnet import process_reader
+from ...synonyms.swords import VERDICTS, Target, read_swords, verdict
+from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
+from ..formats.squad import SquadExample, read_squad
+from ..preprocessing.engines import map_chunks
+from ..results.layout import align
+from .options import INFLECTIONS, SENSES, SwapOptions, Swapping
+from .squad_file import Attacked, check_output, summary, write_attacked
+from .tagging import VERSION as TAGGER
 from .tagging import Word, tag
 
-INFLECTIONS = ("keep", "any")
-SENSES = ("all", "first")
 ARTICLES = ("a", "an")
 
 # tags of words that can be swapped -> part of speech for LemmInflect and for WordNet, and the form for LemmInflect
@@ -45,29 +50,6 @@ _LONGEST_PHRASE = 4  # words
 _BEFORE, _AFTER = re.compile(r"[\s(\[{\"“‘'—]?"), re.compile(r"[\s.,;:?!)\]}\"”’'—]?")
 # an hour, but a unit, a European, a one-way street
 _VOWEL = re.compile(r"hour|hono|heir|(?!eu|ewe|onc?e\b|uni(?![mnd])|u[kr][aeiou]|us[aeu]|ut[ei]|ubi)[aeiou]")
-
-
-@dataclass(frozen=True)
-class Swapping:
-    """How many words are swapped, and for what.
-
-    int(``share`` x words) words are swapped, but at least one and at most ``most``. With the ``inflection`` "keep", a
-    synonym gets the form of the word, and *a* before it becomes *an* if necessary; with "any", it is WordNet's lemma.
-    ``senses`` are those of the word, with its part of speech, whose synonyms count: "all", or only the "first".
-    """
-
-    share: float = option("share of the words to swap", default=0.1, above=0, at_most=1)
-    most: int = option("at most N words", default=10, at_least=1)
-    inflection: str = option(
-        "keep: give synonyms the form of the word, and correct a and an before them; any: WordNet's lemmas, as in the "
-        "paper",
-        default="keep",
-        choices=INFLECTIONS,
-    )
-    senses: str = option(
-        "all: synonyms in any sense; first: only in the most frequent sense", default="all", choices=SENSES
-    )
-    seed: int = option("seed", default=1)
 
 
 class Text(NamedTuple):
@@ -280,3 +262,74 @@ def _is_protected(word: Word, text: Text) -> bool:
 def drawn(seed: int, *names: object) -> int:
     """A number that looks random and depends only on the arguments, not on the platform or the version of Python."""
     return int.from_bytes(hashlib.sha256("\0".join(map(str, (seed, *names))).encode()).digest()[:8], "big")
+
+
+def swap_synonyms(options: SwapOptions) -> None:
+    """Swap, and print what was swapped."""
+    place = options.place
+    targets = read_swords(options.swords) if options.swords else None
+    swapping = Swapping(**{entry.name: getattr(options, entry.name) for entry in fields(Swapping)})
+    examples = read_squad(options.squad)
+    check_output(options.squad, options.output)
+    attack = {
+        "name": "swap-synonyms",
+        **asdict(swapping),
+        "lemminflect": LEMMINFLECT,
+        "tagger": TAGGER,
+        "in": place,
+        "wordnet": wordnet_version(ensure_wordnet()),
+        "input": options.squad.name,
+        "sha256": sha256(options.squad),
+    }
+    answered = [example for example in examples if example.answers]
+    skipped = {example.id: "they have no answers" for example in examples if not example.answers}
+    texts = [_protected_text(example, place) for example in answered]
+    swaps = map_chunks(partial(choose_swaps, swapping), texts, options.workers, "swap", "texts")
+    questions = []
+    for example, text, text_swaps in zip(answered, texts, swaps):
+        if not text_swaps:
+            skipped[example.id] = "no word outside of their answers can be swapped"
+            continue
+        changes: dict[str, Any] = {place: apply_swaps(text.text, text_swaps)}
+        if place == "context":
+            changes["answers"] = tuple((answer, moved(start, text_swaps)) for answer, start in example.answers)
+        record = [[swap.old, swap.new] for swap in text_swaps if not swap.is_article]
+        questions.append(Attacked(replace(example, **changes), {"swaps": record}))
+    print(*summary(len(questions), skipped), sep="\n")
+    _report(texts, swaps, options.seed, options.show)
+    write_attacked(options.output, questions, attack)
+    print(f"wrote {options.output}")
+    if targets is not None:
+        print(*_judgments(targets), sep="\n")
+
+
+def _protected_text(example: SquadExample, place: str) -> Text:
+    text = getattr(example, place)
+    protected = set(occurrences(text, [answer for answer, _ in example.answers]))
+    if place == "context":  # an answer may begin or end inside a word
+        protected.update((start, start + len(answer)) for answer, start in example.answers)
+    return Text(example.id, text, tuple(sorted(protected)))
+
+
+def _report(texts: Sequence[Text], swaps: Sequence[Sequence[Swap]], seed: int, show: int) -> None:
+    """Print how many words were swapped, and some texts before and after."""
+    attacked = [(text, text_swaps) for text, text_swaps in zip(texts, swaps) if text_swaps]
+    words = sum(not swap.is_article for _, text_swaps in attacked for swap in text_swaps)
+    print(f"swapped words: {words:,}, {words / max(len(attacked), 1):.1f} in an attacked text")
+    attacked.sort(key=lambda pair: drawn(seed, pair[0].name, "sample"))
+    for text, text_swaps in attacked[:show]:
+        print(f"\n{text.name}")
+        for old, new in changed_sentences(text.text, text_swaps):
+            print(f"  - {old}\n  + {new}")
+
+
+def _judgments(targets: Sequence[Target]) -> list[str]:
+    """What people say about all swaps that would be possible at SWORDS's targets, one row for each variant."""
+    rows: list[Sequence[str]] = [("--inflection", "--senses", "targets", "swaps", "judged", *VERDICTS)]
+    for inflection in INFLECTIONS:
+        for senses in SENSES:
+            swappable, swaps, verdicts = judge_swaps(targets, inflection, senses)
+            judged = verdicts.total()
+            shares = [f"{100 * verdicts[name] / max(judged, 1):.1f}%" for name in VERDICTS]
+            rows.append((inflection, senses, f"{swappable:,}", f"{swaps:,}", f"{judged:,}", *shares))
+    return [f"\nswaps at {len(targets):,} targets of SWORDS", *align(rows, left=(0, 1))]
