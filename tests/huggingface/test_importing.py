@@ -3,7 +3,6 @@
 import io
 import json
 import pickle
-import shlex
 import shutil
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from safetensors.torch import load_file, save_file
 
 from tn_fairseq.__main__ import main
 from tn_fairseq.core.dictionary import load_dictionary
-from tn_fairseq.huggingface.folder import PretrainedFolder
-from tn_fairseq.huggingface.importing import add_rows, cut_rows
 
 transformers = pytest.importorskip("transformers")
 HEAD = ["bias", "dense.bias", "dense.weight", "layer_norm.bias", "layer_norm.weight"]
@@ -86,6 +83,21 @@ def change(folder: Path, function=None, **tensors: torch.Tensor | None) -> None:
     save_file(content, path, metadata={"format": "pt"})
 
 
+def configure(folder: Path, **settings: object) -> None:
+    """Change the config.json; None deletes a setting."""
+    path = folder / "config.json"
+    content = json.loads(path.read_text()) | settings
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+
+
+def with_symbols(data_bin: Path, folder: Path, count: int) -> Path:
+    """A copy of a data-bin whose dictionary has more symbols."""
+    shutil.copytree(data_bin, folder)
+    with open(folder / "dict.txt", "a", encoding="utf-8") as file:
+        file.write("".join(f"new{number} 1\n" for number in range(count)))
+    return folder
+
+
 def early(folder: Path) -> None:
     """The names of early releases, which also save an index and a tied copy."""
 
@@ -106,10 +118,17 @@ def as_bin(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
 
+def without_a_type(folder: Path) -> None:
+    """As in Google's first releases: the names of the tensors tell it."""
+    configure(folder, model_type=None, architectures=None)
+
+
 # Released models
 
 
-@pytest.mark.parametrize(("name", "rewrite"), [("bert", as_bin), ("bert", early), ("alone", early)])
+@pytest.mark.parametrize(
+    ("name", "rewrite"), [("bert", as_bin), ("bert", early), ("alone", early), ("bert", without_a_type)]
+)
 def test_other_formats_of_the_same_weights(folders, convert, name, rewrite):
     said, today = convert(folders / name)
     rewrite(folders / name)
@@ -152,7 +171,6 @@ def test_what_is_new_neither_depends_on_nor_changes_the_global_random_state(rele
     ("kind", "source", "left_out", "new"),
     [
         ("BertForPreTraining", "bert", "bert.pooler.dense*, cls.seq_relationship*", []),
-        ("BertForQuestionAnswering", "bert", "qa_outputs*", MASKED_LM_HEAD),
         ("ElectraForSequenceClassification", "discriminator", "classifier.dense*, classifier.out_proj*", DETECTOR),
     ],
 )
@@ -189,9 +207,8 @@ def test_a_new_generator_is_a_quarter_as_wide(convert, tmp_path):
 
 
 def test_a_new_generator_has_the_size_of_its_architecture(convert, tmp_path):
-    tiny = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512, "embedding_size": 128}
-    discriminator, _ = make_electra(len(PIECES), **tiny)
-    discriminator.save_pretrained(write_vocabulary(tmp_path / "tiny"))
+    sizes = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512, "embedding_size": 128}
+    make_electra(len(PIECES), **sizes)[0].save_pretrained(write_vocabulary(tmp_path / "tiny"))
     said, state = convert(tmp_path / "tiny")
     assert "--arch electra_tiny --finetune-from-model" in said  # without sizes
     assert state["generator.layers.1.ffn_out.weight"].shape == (128, 512)
@@ -212,9 +229,6 @@ def test_the_same_folder_as_generator_is_a_copy(released, convert):
     same = released / "generator" / ".." / "bert"  # another spelling
     said, state = convert(released / "bert", "--as", "electra", "--generator", same)
     assert "left out" not in said and fresh(DETECTOR) in said
-    layers = [name for name in state if name.startswith("generator.")]
-    assert len(layers) == 24
-    assert all(torch.equal(state[name], state[name.replace("generator.", "discriminator.")]) for name in layers)
     _, bert = convert(released / "bert")
     assert all(torch.equal(state[f"generator_head.{name}"], bert[f"masked_lm_head.{name}"]) for name in HEAD)
     said, _ = convert(released / "alone", "--as", "electra", "--generator", released / "alone")
@@ -248,8 +262,7 @@ def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_
     theirs = load_file(released / "bert" / "model.safetensors")["bert.embeddings.position_embeddings.weight"]
     assert torch.equal(state["embeddings.position_embeddings.weight"], theirs[:100])
     for wrong in (513, 0):
-        error = refused(released / "bert", "--max-positions", wrong)
-        assert f"--max-positions {wrong}" in error
+        assert f"--max-positions {wrong}" in refused(released / "bert", "--max-positions", wrong)
 
 
 # Some of the layers
@@ -277,23 +290,17 @@ def cut_by_hand(folder: Path, layers: list[int], output: Path) -> Path:
     return output / folder.name
 
 
-@pytest.mark.parametrize("layers", [[0, 3], [2]])
 @pytest.mark.parametrize(
     ("name", "words"),
-    [
-        ("bert", []),
-        ("bert", ["--as", "electra"]),
-        ("discriminator", []),
-        ("discriminator", ["--generator", "generator"]),
-    ],
+    [("bert", []), ("bert", ["--as", "electra"]), ("discriminator", ["--generator", "generator"])],
 )
-def test_a_student_is_the_import_of_a_model_that_was_cut_by_hand(deep, convert, tmp_path, name, words, layers):
+def test_a_student_is_the_import_of_a_model_that_was_cut_by_hand(deep, convert, tmp_path, name, words):
     words = [deep / word if word == "generator" else word for word in words]
-    said, student = convert(deep / name, *words, "--keep-layers", ",".join(map(str, layers)))
-    by_hand = cut_by_hand(deep / name, layers, tmp_path / "by-hand")
+    said, student = convert(deep / name, *words, "--keep-layers", "0,3")
+    by_hand = cut_by_hand(deep / name, [0, 3], tmp_path / "by-hand")
     said_by_hand, expected = convert(by_hand, *words)
     assert student.keys() == expected.keys() and not differing(student, expected)
-    line = f"kept {len(layers)} of 4 layers: {','.join(map(str, layers))}\n"
+    line = "kept 2 of 4 layers: 0,3\n"
     assert line in said and said.replace(line, "") == said_by_hand.replace(str(by_hand), str(deep / name))
 
 
@@ -302,20 +309,15 @@ def test_the_same_folder_as_generator_keeps_all_layers(deep, convert):
     said, student = convert(deep / "bert", *words, "--keep-layers", "1,3")
     _, whole = convert(deep / "bert", *words)
     assert "left out" not in said and "--generator-layers 4 " in said
-    assert all(f"discriminator.layers.{number}.ffn_in.bias" in student for number in (0, 1))
-    for name, tensor in student.items():
-        source = name.replace("discriminator.layers.1", "discriminator.layers.3")
-        source = source.replace("discriminator.layers.0", "discriminator.layers.1")
-        # the new head is drawn after the layers
-        assert name.startswith("discriminator_head") or torch.equal(whole[source], tensor), name
-    assert {name for name in whole if name.startswith("generator")} <= student.keys()
+    generator = {name: tensor for name, tensor in whole.items() if name.startswith("generator")}
+    assert not differing(generator, student)
+    for ours, theirs in ((0, 1), (1, 3)):
+        name = "discriminator.layers.{}.ffn_in.weight"
+        assert torch.equal(student[name.format(ours)], whole[name.format(theirs)])
 
 
 def test_new_symbols_of_a_student_and_of_the_same_folder_as_generator(deep, convert, wordpiece_bin, tmp_path):
-    more = tmp_path / "more-bin"
-    shutil.copytree(wordpiece_bin, more)
-    with open(more / "dict.txt", "a", encoding="utf-8") as file:
-        file.write("new 1\n")
+    more = with_symbols(wordpiece_bin, tmp_path / "more-bin", 1)
     words = ["--as", "electra", "--generator", deep / "bert", "--new-symbols", "--data", more]
     _, whole = convert(deep / "bert", *words)
     _, student = convert(deep / "bert", *words, "--keep-layers", "2")
@@ -323,34 +325,19 @@ def test_new_symbols_of_a_student_and_of_the_same_folder_as_generator(deep, conv
     assert torch.equal(student[name], whole[name]) and len(student[name]) == len(convert(deep / "bert")[1][name]) + 1
 
 
-def test_keeping_all_layers_is_a_plain_import(deep, convert, tmp_path):
-    said, _ = convert(deep / "bert")
-    plain = (tmp_path / "imported.pt").read_bytes()
-    assert convert(deep / "bert", "--keep-layers", "0,1,2,3")[0] == said
-    assert (tmp_path / "imported.pt").read_bytes() == plain
-
-
 def test_errors_name_the_layers_of_the_folder(deep, refused, tmp_path):
-    for layers in ("0,4", "1,1", "2,0", "", "a,b", "0,", "0-2", "-1", "1.5", "0 1"):
+    for layers in ("0,4", "a,b"):
         error = refused(deep / "bert", "--keep-layers", layers)
-        assert f"--keep-layers {shlex.quote(layers)}" in error and "0 to 3" in error, error
+        assert f"--keep-layers {layers}" in error and "0 to 3" in error
     folder = shutil.copytree(deep / "bert", tmp_path / "bert")
     name = LAYER.replace(".1.", ".3.")
-    for tensor in (torch.full((32, 48), torch.nan), None):
-        change(folder, **{name: tensor})
-        assert name in refused(folder, "--keep-layers", "0,3")
-    for number, named in ((3, "bert.encoder.layer.3."), ("3", "num_hidden_layers")):
-        configure(folder, num_hidden_layers=number)
-        assert named in refused(folder, "--keep-layers", "0,2")
+    change(folder, **{name: torch.full((32, 48), torch.nan)})
+    assert name in refused(folder, "--keep-layers", "0,3")
+    configure(folder, num_hidden_layers=3)
+    assert "bert.encoder.layer.3." in refused(folder, "--keep-layers", "0,2")
 
 
 # Invalid input
-
-
-def configure(folder: Path, name: str = "config.json", **settings: object) -> None:
-    path = folder / name
-    content = json.loads(path.read_text()) | settings
-    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
 
 
 def replace_file(missing: str, written: str | None = None, content: bytes = b""):
@@ -378,15 +365,8 @@ def resize(folder: Path) -> None:
 
 
 def without_type_and_prefix(folder: Path) -> None:
-    """As in Google's first releases, but no name of a tensor tells the type."""
-    configure(folder, model_type=None, architectures=None)
+    without_a_type(folder)
     change(folder, lambda content: [content.update({n.removeprefix("bert."): content.pop(n)}) for n in list(content)])
-
-
-def contradict(folder: Path) -> None:
-    """What AutoTokenizer says counts, so the data is that of another tokenizer."""
-    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
-    configure(folder, "tokenizer_config.json", do_lower_case=False)
 
 
 ADAPTER = "encoder.layer.0.adapter.weight"
@@ -397,7 +377,6 @@ WEIGHTS, CONFIG = "model.safetensors", "tokenizer_config.json"
 WRONG = [
     (LAYER, lambda folder: change(folder, **{LAYER: None})),
     (ADAPTER, lambda folder: change(folder, **{ADAPTER: torch.zeros(1)})),
-    (f"{LAYER} has shape (3, 3)", lambda folder: change(folder, **{LAYER: torch.zeros(3, 3)})),
     (f"{QUERY} has shape (3, 3)", lambda folder: change(folder, **{QUERY: torch.zeros(3, 3)})),  # not the key's
     (f"{LAYER} is int8", lambda folder: change(folder, **{LAYER: torch.zeros(32, 48, dtype=torch.int8)})),
     ("cls.predictions.bias", lambda folder: change(folder, **{"cls.predictions.bias": torch.tensor(1.0)})),
@@ -405,17 +384,12 @@ WRONG = [
     (UNTIED, lambda folder: change(folder, **{UNTIED: torch.zeros(len(PIECES))})),
     ("roberta", lambda folder: configure(folder, model_type="roberta")),
     ("hidden_act", lambda folder: configure(folder, hidden_act="gelu_new")),
-    ("position_embedding_type", lambda folder: configure(folder, position_embedding_type="relative_key")),
-    ("layer_norm_eps", lambda folder: configure(folder, layer_norm_eps=1e-5)),
-    ("bert.encoder.layer.1.", lambda folder: configure(folder, num_hidden_layers=1)),
     ("hidden_size '32'", lambda folder: configure(folder, hidden_size="32")),
-    ("word_embeddings.weight", lambda folder: configure(folder, hidden_size=64)),
     ("num_attention_heads 5", lambda folder: configure(folder, num_attention_heads=5)),
     ("hidden_dropout_prob 10", lambda folder: configure(folder, hidden_dropout_prob=10)),
     ("model_type", without_type_and_prefix),
     ("config.json", replace_file("config.json")),
-    ("pytorch_model.bin", replace_file(WEIGHTS)),
-    ("max_shard_size", replace_file(WEIGHTS, "model.safetensors.index.json", b"{}")),
+    ("max_shard_size", replace_file(WEIGHTS)),
     ("git lfs pull", replace_file(WEIGHTS, WEIGHTS, LFS)),
     ("pytorch_model.bin", replace_file(WEIGHTS, "pytorch_model.bin", pickle.dumps({"weight": 1}))),
     ("pytorch_model.bin", replace_file(WEIGHTS, "pytorch_model.bin", text_only())),
@@ -424,7 +398,6 @@ WRONG = [
     (BINARIZE, lambda folder: write_vocabulary(folder, SWAPPED)),
     ("'surplus'", lambda folder: write_vocabulary(folder, [*PIECES, "surplus"])),
     (f"resize_token_embeddings({len(PIECES)})", resize),
-    ("tokenizer", contradict),
 ]
 
 
@@ -472,13 +445,6 @@ def test_an_added_token_is_a_token(released, tmp_path, capsys):
     assert "left out" not in capsys.readouterr().out
 
 
-def test_a_config_without_a_type(folders, convert):
-    """As in Google's first releases: the names of the tensors tell it."""
-    _, before = convert(folders / "bert")
-    configure(folders / "bert", model_type=None, architectures=None)
-    assert not differing(before, convert(folders / "bert")[1])
-
-
 @pytest.fixture(scope="module")
 def strangers(released, tmp_path_factory) -> Path:
     """The released models, and generators that do not fit them."""
@@ -486,8 +452,6 @@ def strangers(released, tmp_path_factory) -> Path:
     shutil.copytree(released, folder)
     make_electra(len(PIECES), seed=7)[1].save_pretrained(folder / "stranger")
     make_bert(len(PIECES), max_position_embeddings=100).save_pretrained(folder / "short")
-    shutil.copytree(folder / "generator", folder / "damaged")
-    change(folder / "damaged", **{"generator_predictions.dense.weight": torch.zeros(3, 3)})
     return folder
 
 
@@ -499,7 +463,6 @@ def strangers(released, tmp_path_factory) -> Path:
         ("bert", "generator", "--as electra"),
         ("discriminator", "bert", "/bert/config.json"),
         ("discriminator", "stranger", "/stranger: electra.embeddings"),
-        ("discriminator", "damaged", "/damaged: generator_predictions.dense.weight"),
         ("bert --as electra", "short", "/short/config.json"),
     ],
 )
@@ -509,22 +472,9 @@ def test_a_generator_that_does_not_fit(strangers, refused, source, generator, na
     assert named in refused(strangers / name, *words, *more).replace(str(strangers), "")
 
 
-def test_rows_that_only_pad_are_no_rows_of_new_symbols():
-    name, weight = "bert.embeddings.word_embeddings.weight", torch.tensor([[1.0, 2], [3, 4], [100, 100], [100, 100]])
-    for size in (2, 3, 5):
-        folder = PretrainedFolder(Path("a"), {}, "bert", "bert.", {name: weight.clone()})
-        assert cut_rows(folder, 2) == 2
-        add_rows(folder, size)
-        (rows,) = folder.tensors.values()
-        assert rows.shape == (size, 2) and torch.equal(rows[:2], weight[:2]) and rows.max() < 50
-
-
 def test_new_symbols_get_rows_with_the_spread_of_the_others(folders, convert, refused, wordpiece_bin, tmp_path):
-    """The existing rows stay as they are, bit for bit, and the same import gives the same new rows."""
-    more = tmp_path / "more-bin"
-    shutil.copytree(wordpiece_bin, more)
-    with open(more / "dict.txt", "a", encoding="utf-8") as file:
-        file.write("".join(f"new{number} 1\n" for number in range(50)))
+    """The existing rows stay as they are, bit for bit."""
+    more = with_symbols(wordpiece_bin, tmp_path / "more-bin", 50)
     _, before = convert(folders / "bert")
     _, after = convert(folders / "bert", "--new-symbols", "--data", more)
     assert before.keys() == after.keys()
@@ -539,6 +489,4 @@ def test_new_symbols_get_rows_with_the_spread_of_the_others(folders, convert, re
         assert torch.equal(torch.cat([rows[: len(tensor) - 1], rows[-1:]]), tensor)
         torch.testing.assert_close(new.mean(), tensor.mean(), atol=0.01, rtol=0)
         assert name == "masked_lm_head.bias" or new.std() == pytest.approx(tensor.std().item(), rel=0.1)
-    _, again = convert(folders / "bert", "--new-symbols", "--data", more)
-    assert not differing(after, again)
     assert "new0" in refused(folders / "bert", data_bin=more)
