@@ -56,24 +56,16 @@ def test_wordpiece_files(corpus, tmp_path, capsys):
     assert not any(piece.startswith(("##[", "##]", "##汉")) for piece in pieces(out))
 
 
-def test_casing(corpus, tmp_path):
-    uncased = train(corpus, tmp_path / "uncased")
-    cased = train(corpus, tmp_path / "cased", more=["--cased"])
-    assert not any("É" in piece or piece[:1].isupper() for piece in pieces(uncased)[5:])
-    assert any("É" in piece for piece in pieces(cased))
-    assert "uncased" in load_tokenizer(uncased / "vocab.txt").description
-    assert " cased" in load_tokenizer(cased / "vocab.txt").description
-
-
 @pytest.mark.parametrize("cased", [False, True])
 def test_transformers_reads_wordpiece(corpus, tmp_path, cased):
     transformers = pytest.importorskip("transformers")
     train(corpus, tmp_path, more=["--cased"] * cased)
+    assert any("É" in piece for piece in pieces(tmp_path)) == cased
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    assert len(theirs) == 200
-    assert theirs.mask_token == "[MASK]"
+    assert len(theirs) == 200 and theirs.mask_token == "[MASK]"
     lines = [*corpus.read_text(encoding="utf-8").replace("[MASK]", "").split("\n"), "Ünknown ☃ wörds"]
     for ours in (load_tokenizer(tmp_path), load_tokenizer(tmp_path / "vocab.txt")):
+        assert (" cased" if cased else "uncased") in ours.description
         for line in lines:
             assert ours.encode_chunk([line])[0].tolist() == theirs(line, add_special_tokens=False)["input_ids"]
 
@@ -105,26 +97,6 @@ def test_another_kind_in_the_same_folder_replaces_the_first(corpus, tmp_path):
 
 
 @every_kind
-@pytest.mark.parametrize(
-    ("content", "size", "message"),
-    [
-        (None, 200, "No such file"),
-        (b"\n \n", 200, "no line with text"),
-        ("汉字\n".encode() + b"\xff", 200, "not UTF-8 at byte 7"),
-        (b"the cat", -1, "--vocab-size -1"),
-        (b"the cat", 0, "--vocab-size 0"),
-        (b"the cat", 99_999_999_999, "--vocab-size 99999999999"),
-    ],
-)
-def test_wrong_input_gets_one_line(tmp_path, kind, content, size, message):
-    path = tmp_path / "corpus.txt"
-    if content is not None:
-        write(path, content)
-    assert message in refused(train, path, tmp_path / "out", kind, size)
-    assert not (tmp_path / "out").exists()
-
-
-@every_kind
 def test_the_sizes_in_the_errors_are_the_limits(corpus, tmp_path, kind):
     for size, problem in ((6, "is too small for this corpus; its characters need "), (90_000, "is too large")):
         message = refused(train, corpus, tmp_path, kind, size)
@@ -148,10 +120,8 @@ def chinese(tmp_path_factory):
     ("size", "more", "left"),
     [
         (1005, [], (101, 5050 + 3, CHINESE[1000], 100)),  # the 1,000 most frequent ones
-        (1006, [], (100, 4950 + 3, CHINESE[1001], 99)),  # one more fits
         (1106, [], (1, 1, CHINESE[1099], 1)),
         (1107, [], None),  # a is two pieces
-        (1107, ["--character-coverage", "1"], None),
         (328, ["--character-coverage", "0.5"], (778, 777 * 778 // 2 + 3, CHINESE[323], 777)),
     ],
 )
@@ -168,19 +138,16 @@ def test_what_is_left_out_is_printed(chinese, tmp_path, capsys, size, more, left
     characters, times, example, count = left
     assert abs(unknown - times) <= 1  # aa is one unknown word of two characters
     share = times / (N * (N + 1) // 2 + 3)
-    assert (
-        f"left out: {characters:,} character{'s' * (characters > 1)}, unknown, {share:.3%} of the text, such as "
-        f"{example!r} ({count:,} times); keep more with --character-coverage" in printed
-    )
+    plural = "s" * (characters > 1)
+    assert f"left out: {characters:,} character{plural}, unknown, {share:.3%} of the text, such as " in printed
+    assert f"{example!r} ({count:,} times)" in printed
 
 
 @pytest.mark.parametrize(
     ("size", "more", "message"),
     [
         (1108, [], "too large for this corpus; it has 1107 pieces; reduce it"),
-        (9999, [], "too large for this corpus; it has 1107 pieces; reduce it"),
         (1004, [], "too small for this corpus; its characters need 1005; increase it, or give a smaller --character-"),
-        (1106, ["--character-coverage", "1"], "too small for this corpus; its characters need 1107"),
         (329, ["--character-coverage", "0.5"], "has 328 pieces; reduce it, or give a larger --character-coverage"),
     ],
 )
@@ -208,37 +175,36 @@ def test_the_character_coverage_of_sentencepiece(tmp_path, capsys):
     assert {"汉", "é"} <= set(kept) and "汉" not in load_tokenizer(tmp_path / "default").pieces
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        *((f"--character-coverage {share}", "--character-coverage") for share in ("0", "1.5", "x", "nan")),
-        ("--character-coverage 0.979", "--character-coverage 0.979"),
-        ("--cased", "--cased"),
-        ("--output vocab.txt", "--output"),
-    ],
-)
-def test_wrong_flags(corpus, tmp_path, monkeypatch, more, message):
+def test_wrong_input(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "vocab.txt", "")
-    assert message in refused(train, corpus, tmp_path / "out", "sentencepiece", 100, more=more.split())
-    assert not (tmp_path / "out").exists()
+    for text, more, named in (
+        (write(tmp_path / "empty.txt", b"\n \n"), "", "no line with text"),
+        (write(tmp_path / "latin.txt", "汉字\n".encode() + b"\xff"), "", "not UTF-8 at byte 7"),
+        (corpus, "--vocab-size 0", "--vocab-size"),
+        (corpus, "--vocab-size 99999999999", "--vocab-size"),
+        (corpus, "--character-coverage 0", "--character-coverage"),
+        (corpus, "--character-coverage 1.5", "--character-coverage"),
+        (corpus, "--character-coverage 0.979", "--character-coverage 0.979"),
+        (corpus, "--cased", "--cased"),
+        (corpus, "--output vocab.txt", "--output"),
+    ):
+        assert named in refused(train, text, tmp_path / "out", "sentencepiece", 100, more=more.split())
+        assert not (tmp_path / "out").exists()
     train(corpus, tmp_path / "out", "sentencepiece", 100, more=["--character-coverage", "0.98"])
 
 
-def test_the_tokenizer_of_a_model_is_not_replaced(corpus, tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    assert "holds a model, which needs its own tokenizer; give another folder" in refused(train, corpus, tmp_path)
-    assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["config.json"]
-    (tmp_path / "vocab.txt").write_text("a tokenizer")
-    (tmp_path / "config.json").unlink()
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "old.model"])
+def test_a_model_or_a_tokenizer_of_others_is_not_replaced(corpus, tmp_path, name):
+    (tmp_path / name).write_text("{}")
     for kind in KINDS:
-        expected = f"--output {tmp_path}: holds vocab.txt, another tokenizer; give another folder"
-        assert expected in refused(train, corpus, tmp_path, kind, 100)
+        error = refused(train, corpus, tmp_path, kind, 100)
+        assert f"--output {tmp_path}: holds " in error and (name == "config.json" or name in error)
+    assert contents(tmp_path) == {name: b"{}"}
+
+
+def test_the_text_is_not_replaced(corpus, tmp_path):
+    (tmp_path / "vocab.txt").write_text("a text")
     (tmp_path / "tokenizer.json").write_text("{}")
-    expected = f"--output {tmp_path}: would replace the text vocab.txt; give another folder"
-    assert expected in refused(train, tmp_path / "vocab.txt", tmp_path, "wordpiece", 100)
-    assert (tmp_path / "vocab.txt").read_text() == "a tokenizer"
-    (tmp_path / "tokenizer.json").unlink()
-    (tmp_path / "vocab.txt").rename(tmp_path / "old.model")
-    assert "holds old.model, another tokenizer; give another" in refused(train, corpus, tmp_path, "sentencepiece", 100)
-    assert [path.name for path in tmp_path.iterdir() if path != corpus] == ["old.model"]
+    message = refused(train, tmp_path / "vocab.txt", tmp_path, "wordpiece", 100)
+    assert "would replace the text vocab.txt" in message and (tmp_path / "vocab.txt").read_text() == "a text"
