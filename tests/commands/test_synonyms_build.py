@@ -110,12 +110,6 @@ def test_the_three_counts_are_printed_and_saved_in_order(dict_txt, capsys):
     assert found == [("4", "40.00%"), ("3", "30.00%"), ("2", "20.00%")]
 
 
-def test_a_cased_dictionary_keeps_the_casing_of_the_key(dict_txt):
-    write_dict(dict_txt, ["▁primary", "▁main", "▁Primary", "▁Chief", "▁MAIN", "▁PRIMARY", "▁", "main"])
-    table, _ = rows(dict_txt, "--source", "wordnet")
-    assert (table["▁primary"], table["▁Primary"], table["▁PRIMARY"]) == ({"▁main"}, {"▁Chief"}, {"▁MAIN"})
-
-
 def test_vectors_give_the_nearest_words_but_no_stop_words(dict_txt, vectors_txt, capsys):
     vectors_txt.write_bytes(vectors_txt.read_bytes() + b"\xff 1 0\n")
     near = ["--source", "vectors", "--vectors", vectors_txt, "--top-k", "2", "--min-similarity", "0.5"]
@@ -124,23 +118,19 @@ def test_vectors_give_the_nearest_words_but_no_stop_words(dict_txt, vectors_txt,
     assert description["options"] == {"top_k": 2, "min_similarity": 0.5}
     assert description["source_version"].startswith("vectors.txt, 6 vectors of dimension 2")
     printed = capsys.readouterr().out
-    assert "with a vector" in printed and "with a neighbor kept" in printed and "paper" not in printed
+    assert "with a neighbor kept" in printed and "paper" not in printed
     assert f"{vectors_txt}: skipped 1 lines whose word is not UTF-8" in printed
 
 
-def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, checkpoint, capsys):
+def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, checkpoint):
     model = ["--source", "model", "--path", checkpoint]
     table, description = rows(model_dict, *model)
     assert table == {"primary": {"main"}, "main": {"primary"}, "stay": {"halt"}, "halt": {"stay"}}
     assert description["options"] == {"top_k": 10, "min_similarity": 0.5}
     assert description["source_version"].startswith("checkpoint.pt, 7 updates, embeddings of dimension 3, sha256 ")
-    assert description["source"] == "model"
     assert description["counts"] == {"with an embedding": 4, "with a neighbor kept": 4}
-    printed = capsys.readouterr().out
-    assert "primary: main\n" in printed and "paper" not in printed
     everything, _ = rows(model_dict, *model, "--min-similarity", "-2")
     assert everything["primary"] == {"stay", "main", "halt"}
-    assert rows(model_dict, *model, "--min-similarity", "-2", "--top-k", "1")[0]["primary"] == {"main"}
     assert rows(model_dict, *model, "--min-similarity", "-2", "--filter", "model=0.5")[0] == table
 
 
@@ -153,25 +143,19 @@ def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
         "▁Édifice": {"▁Bâtiment"},
         "▁Bâtiment": {"▁Édifice"},
     }
-    assert (description["source"], description["source_version"]) == ("wordnet", "WordNet 3.0 with omw-2.0 (fra)")
+    assert description["source_version"] == "WordNet 3.0 with omw-2.0 (fra)"
     assert description["options"] == {"lang": "fra"}
     assert list(description["counts"].values()) == [6, 6, 5]
-    printed = capsys.readouterr().out
-    assert "--stop-words FILE" in printed and "paper" not in printed
+    assert "--stop-words FILE" in capsys.readouterr().out
     show([str(french.parent / "synonyms.safetensors"), "the", "--dict", str(french)])
     assert capsys.readouterr().out.endswith("the: (no synonym)\n")
 
-
-def test_stop_words_can_be_given(french, capsys):
     stop_words = french.parent / "french.txt"
     stop_words.write_text("ON\nme\n")
     table, description = rows(french, "--source", "wordnet", "--lang", "fra", "--stop-words", stop_words)
     assert table["▁rester"] == {"▁demeurer"} and "▁on" not in table
     assert description["options"] == {"lang": "fra", "stop_words": "french.txt"}
     assert "7, of them 1 stop words (left out)" in capsys.readouterr().out
-    stop_words.write_bytes("à\n".encode("latin-1"))
-    with pytest.raises(SystemExit, match="french.txt, line 1: not UTF-8"):
-        build(french, "--source", "wordnet", "--stop-words", stop_words)
 
 
 NEAR = [("elections", "election", "polls", "poll"), ("went", "go", "moved", "move"), ("november", "april")]
@@ -186,38 +170,27 @@ def inflected(tmp_path):
     return path, ["--source", "vectors", "--vectors", tmp_path / "near.txt", "--min-similarity", "0.9"]
 
 
-def test_synonyms_in_the_same_inflection(inflected):
+def test_synonyms_in_the_same_inflection_and_without_contrasts(inflected):
     dict_txt, near = inflected
-    by_default, _ = rows(dict_txt, "--source", "wordnet")
-    assert by_default["elections"] == {"election"} and by_default["went"] == {"go", "move"}
     found, description = rows(dict_txt, "--source", "wordnet", "--same-inflection")
     assert found["went"] == {"moved"} and found["moved"] == {"went"} and found["go"] == {"move"}
     assert "elections" not in found  # WordNet does not have polls among its synonyms
     assert description["options"] == {"same_inflection": "LemmInflect 0.2.3"}
     assert description["counts"]["with a synonym in the dictionary"] == len(found)
-    assert rows(dict_txt, *near)[0]["elections"] == {"election", "polls", "poll"}
-    assert rows(dict_txt, *near, "--same-inflection")[0]["elections"] == {"polls"}
-
-
-def test_contrasts_are_dropped(inflected):
-    dict_txt, near = inflected
     table, _ = rows(dict_txt, *near)
+    assert table["elections"] == {"election", "polls", "poll"}
     assert table["november"] == {"april"} and table["large"] == {"small"}
+    assert rows(dict_txt, *near, "--same-inflection")[0]["elections"] == {"polls"}
     without, description = rows(dict_txt, *near, "--no-contrasts")
     assert without == {word: row for word, row in table.items() if word not in ("november", "april", "large", "small")}
     assert description["options"]["no_contrasts"] == "WordNet 3.0"
 
 
-@pytest.fixture
-def sources(dict_txt, vectors_txt):
-    """Options for vectors, and the tables of WordNet and vectors."""
+def test_sources_are_combined_and_filtered(dict_txt, vectors_txt, capsys):
     vectors_txt.write_text("primary 1 0\nmain 1 0.1\nstay 1 0.5\nremain 1 0.45\nchief 0 1\nmaster 1 0.2\n")
     near = ["--vectors", vectors_txt, "--top-k", "100"]
-    return near, rows(dict_txt, "--source", "wordnet")[0], rows(dict_txt, "--source", "vectors", *near)[0]
-
-
-def test_the_union_has_the_synonyms_of_both_sources(dict_txt, sources, capsys):
-    near, wordnet, vectors = sources
+    wordnet, vectors = (rows(dict_txt, "--source", *words)[0] for words in (["wordnet"], ["vectors", *near]))
+    capsys.readouterr()
     expected = {word: wordnet.get(word, set()) | vectors.get(word, set()) for word in {*wordnet, *vectors}}
     table, description = rows(dict_txt, "--source", "wordnet", "vectors", "--combine", "union", *near)
     assert table == expected
@@ -230,55 +203,43 @@ def test_the_union_has_the_synonyms_of_both_sources(dict_txt, sources, capsys):
         "with a vector": 6,
         "with a synonym in the table": len(expected),
     }
-    printed = capsys.readouterr().out
-    assert "primary: main, chief, master, " in printed  # mean ranks 0.5, 2 and 2; WordNet puts chief first
-    assert "the paper's" not in printed.split("with a vector")[-1]
+    # mean ranks 0.5, 2 and 2; WordNet puts chief first
+    assert "primary: main, chief, master, " in capsys.readouterr().out
 
-
-@pytest.mark.parametrize("floor", ["-2", "0.2", "0.98"])
-def test_a_filter_is_an_intersection_with_all_neighbors_above_the_floor(dict_txt, sources, floor):
-    near, wordnet, vectors = sources
-    both = ["--source", "wordnet", "vectors", "--combine", "intersection", *near, "--min-similarity", floor]
+    # a filter is an intersection with all neighbors above the floor
+    both = ["--source", "wordnet", "vectors", "--combine", "intersection", *near, "--min-similarity", "0.2"]
     expected, _ = rows(dict_txt, *both)
-    if floor == "-2":
-        pairs = {word: wordnet[word] & vectors[word] for word in {*wordnet} & {*vectors}}
-        assert expected == {word: row for word, row in pairs.items() if row}
-    table, description = rows(dict_txt, "--source", "wordnet", *near[:2], "--filter", f"vectors={floor}")
+    table, description = rows(dict_txt, "--source", "wordnet", *near[:2], "--filter", "vectors=0.2")
     assert table == expected != wordnet
     kept = description["options"]["filter"]["vectors"]
-    assert kept["min_similarity"] == float(floor)
+    assert kept["min_similarity"] == 0.2
     assert kept["version"].startswith("vectors.txt, 6 vectors of dimension 2, sha256 ")
 
 
 def test_swords_measures_the_table(dict_txt, tmp_path, capsys):
     judged = {"main": 9, "chief": 2, "elementary": 0, "halt": 8}
     swords = write_swords(tmp_path / "swords.json.gz", swords_content([("Our primary aim", "primary", judged)]))
-    build(dict_txt, "--source", "wordnet", "--swords", swords)
+    build(dict_txt, "--source", "wordnet", "--same-inflection", "--swords", swords)
     printed = capsys.readouterr().out
     found = re.findall(r"^judged pairs: (\w+) +(\d) +(\S+) of 3 judged pairs$", printed, flags=re.MULTILINE)
     assert found == [(name, "1", "33.33%") for name in ("acceptable", "doubtful", "rejected")]
     assert re.search(r"^acceptable substitutes in the table +1 +50.00% of 2 acceptable substitutes$", printed, re.M)
-    pairs = re.search(r"^pairs across inflections +(\d+) +\S+ of (\d+) pairs$", printed, re.M)
-    assert 0 <= int(pairs[1]) < int(pairs[2])
-    build(dict_txt, "--source", "wordnet", "--same-inflection", "--swords", swords)
-    assert re.search(r"^rows across inflections +0 +0.00% of \d+ rows$", capsys.readouterr().out, re.M)
+    assert re.search(r"^rows across inflections +0 +0.00% of \d+ rows$", printed, re.M)
 
 
 # flags, and the flag or file that the error must name
 REFUSED = {
     "--encoder-json encoder.json --source wordnet": "--encoder-json",
     "--source model --path missing.pt": "missing.pt",
-    "--source wordnet --stop-words missing.txt": "with one word per line with --stop-words",
-    "--source vectors --vectors wrong.json": "wrong.json, line 1: not a word followed by numbers",
-    "--source wordnet --swords wrong.json": "wrong.json: contexts: must be an object",
+    "--source wordnet --stop-words missing.txt": "missing.txt",
+    "--source vectors --vectors wrong.json": "wrong.json",
+    "--source wordnet --swords wrong.json": "wrong.json",
+    "--source list --synonyms missing.tsv --format tsv": "missing.tsv",
     "--source list --synonyms dict.txt --format groups --output dict.txt": "dict.txt: exists and is no synonym table",
     "": "--source",
     "--source vectors": "--vectors",
     "--source vectors --vectors v.txt --lang fra": "--lang",
     "--source wordnet --filter vectors=0.3": "--vectors",
-    "--source wordnet --filter model=0.3 --vectors v.txt": "--vectors",
-    "--source wordnet --filter vectors --vectors v.txt": "--filter",
-    "--source wordnet --filter vectors=1.1 --vectors v.txt": "--filter",
     "--source wordnet --format tsv": "--format",
     "--source wordnet --min-score 0": "--min-score",
     "--source wordnet --symmetric": "--symmetric",
@@ -286,9 +247,7 @@ REFUSED = {
     "--source list --synonyms x": "--format",
     "--source list --synonyms x --format groups --columns word=a": "--columns",
     "--source list --synonyms x --format groups --where a=b": "--where",
-    "--source list --synonyms x --format csv --columns gloss=a": "--columns",
-    "--source list --synonyms x --format csv --where a": "--where",
-    "--source list --synonyms x --format tsv --min-score nan": "--min-score",
+    "--source list --synonyms x --format csv --columns word": "--columns",
     "--source wordnet --top-k 5": "--top-k",
     "--source list --synonyms x --format tsv --min-similarity 0.5": "--min-similarity",
     "--source wordnet --lang fra --no-contrasts": "--no-contrasts",

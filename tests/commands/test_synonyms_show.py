@@ -41,7 +41,6 @@ def test_unknown_words_are_reported_after_the_rows(shown, tmp_path, capsys):
     ("flags", "named"),
     [
         ("no.safetensors --dict dict.txt", "no.safetensors"),
-        ("", "TABLE"),
         ("x", "--dict"),
         ("x --dict d --tokenizer t", "--tokenizer"),
         ("x --tokenizer t --encoder-json e", "--encoder-json"),
