@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 from files import refused, write
-from helpers import run_command
 from preprocessed import serve_hub
 
 from tn_fairseq.core.dictionary import load_dictionary
@@ -72,9 +71,7 @@ def names(folder) -> list[str]:
 def test_report_of_binarize(flags, tmp_path, capsys):
     binarize([*flags["binarize"], "--test", "valid.txt", "valid.txt", "--workers", "2"])
     printed = rows(capsys)
-    kind = "BERT WordPiece of vocab.txt, 10 pieces, uncased (no piece has a capital letter)"
-    assert [f"tokenizer: {kind}"] in printed
-    assert ["dictionary: 10 symbols including fairseq's special symbols and <mask>"] in printed
+    assert ["tokenizer: BERT WordPiece of vocab.txt, 10 pieces, uncased (no piece has a capital letter)"] in printed
     #       documents, sentences, tokens, unknown, and lines dropped: no pieces, repeated and outer blanks
     assert ["train", "2", "2", "8", "20.000%", "1", "1", "1"] in printed
     assert ["valid", "1", "1", "3", "0.000%", "0", "0", "0"] in printed
@@ -103,10 +100,7 @@ def test_report_of_glue(flags, tmp_path, capsys):
 def test_folders_of_all_tasks_are_checked_first(flags, tmp_path, capsys):
     (tmp_path / "glue" / "WNLI").mkdir()
     (tmp_path / "glue" / "QQP" / "dev.tsv").unlink()
-    message = refused(glue, flags["glue"])
-    assert message.endswith(
-        "QQP/dev.tsv: does not exist; use the file from the GLUE download, or name other tasks with --task"
-    )
+    assert "QQP/dev.tsv: does not exist" in refused(glue, flags["glue"])
     assert not (tmp_path / "out").exists()
     write(tmp_path / "glue" / "QQP" / "dev.tsv", GLUE["QQP/dev.tsv"])
     glue(flags["glue"])
@@ -116,7 +110,7 @@ def test_folders_of_all_tasks_are_checked_first(flags, tmp_path, capsys):
 def test_report_of_squad(flags, tmp_path, capsys, caplog):
     write(tmp_path / "test.json", squad_file(None))
     squad([*flags["squad"], *"--test test.json --max-length 10 --doc-stride 3 --max-question-length 3".split()])
-    assert "valid.json: 1 of 2 questions have no answers, such as 1; evaluate squad needs them" in caplog.text
+    assert "valid.json: 1 of 2 questions have no answers" in caplog.text
     printed = rows(capsys)
     #      questions, cut, windows, per question, unknown, and answers: in no window, inside tokens
     # "?" leaves room for 6 of 10 tokens; the other question, after truncation, for 4
@@ -161,41 +155,33 @@ def test_squad_from_the_hub(flags, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("command", "changes", "message"),
+    ("command", "changes", "named"),
     [
-        *((command, "--tokenizer nowhere", "nowhere: no such file") for command in COMMANDS),
-        *((command, "--dict nowhere", "nowhere: No such file") for command in COMMANDS),
-        *((command, "--dict the.txt", "the dictionary lacks 4") for command in COMMANDS),
-        *((command, "--destdir vocab.txt", "give a --destdir you can write to") for command in COMMANDS),
+        ("glue", "--tokenizer nowhere", "nowhere"),
+        ("squad", "--dict nowhere", "nowhere"),
+        ("binarize", "--dict the.txt", "the dictionary lacks 4"),
+        *((command, "--destdir vocab.txt", "--destdir") for command in COMMANDS),
         ("binarize", "--train latin", "not UTF-8 at byte 4"),
-        ("glue", "--task RTE", "RTE/train.tsv: does not exist; use the file from the GLUE download, or name"),
-        ("glue", "--glue-dir glue/QQP --task QQP", "glue/QQP: a folder of one task; give the folder that contains QQP"),
-        ("glue", "--glue-dir train.txt --task QQP", "train.txt: a file, not a folder; unpack it"),
+        ("glue", "--task RTE", "RTE/train.tsv"),
+        ("glue", "--glue-dir glue/QQP --task QQP", "glue/QQP: a folder of one task"),
+        ("glue", "--glue-dir train.txt --task QQP", "train.txt"),
         ("glue", "--glue-dir nowhere", "nowhere: contains none of CoLA, SST-2, MRPC"),
+        ("glue", "--task CoLA WNLI", "--task WNLI"),
         ("squad", "--train valid.json", "train: question '1' has no answer"),
-        ("binarize", "--workers 0", "--workers 0"),
         ("binarize", "--workers 2 --dask tcp://x:1", "--dask and --workers"),
         ("glue", "--from-hub", "--from-hub and --glue-dir"),
-        ("glue", "--task CoLA WNLI", "--task WNLI: unknown; did you mean QNLI"),
         ("squad", "--from-hub", "--train and --from-hub"),
         ("squad", "--doc-stride 0", "--doc-stride 0"),
         ("squad", None, "--train or --from-hub"),
         ("glue", None, "--glue-dir or --from-hub"),
     ],
 )
-def test_wrong_input_gets_one_line(flags, tmp_path, command, changes, message):
+def test_wrong_input_gets_one_line(flags, tmp_path, command, changes, named):
     write(tmp_path / "latin", b"the\n\xff")
     write(tmp_path / "the.txt", "the 1\n")
     words = flags[command][2:] if changes is None else [*flags[command], *changes.split()]
-    assert message in refused(COMMANDS[command], words)
+    assert named in refused(COMMANDS[command], words)
     assert not list(tmp_path.glob("out/*"))
-
-
-def test_an_error_in_the_shell(flags, tmp_path):
-    write(tmp_path / "valid.txt", b"\xff")
-    words = ["binarize", *flags["binarize"], "--workers", 2]
-    run = run_command("tn-fairseq", "data", *words, cwd=tmp_path)
-    assert run.error().startswith("error: valid.txt: not UTF-8") and not (tmp_path / "out").exists()
 
 
 def test_tasks_before_an_error_are_kept(flags, tmp_path):
@@ -208,8 +194,7 @@ def test_without_a_dask_scheduler_the_error_is_the_only_output(flags, tmp_path, 
     engine = pytest.importorskip("tn_fairseq.tools.preprocessing.engines.dask")
     pytest.importorskip("distributed")
     monkeypatch.setattr(engine, "CONNECT_SECONDS", 1)
-    message = refused(binarize, [*flags["binarize"], "--dask", "tcp://127.0.0.1:1"])
-    assert "--dask tcp://127.0.0.1:1: no Dask scheduler there (" in message
+    assert "--dask tcp://127.0.0.1:1: " in refused(binarize, [*flags["binarize"], "--dask", "tcp://127.0.0.1:1"])
     assert capfd.readouterr().err == "" and not (tmp_path / "out").exists()
 
 
@@ -221,20 +206,19 @@ def test_without_a_dask_scheduler_the_error_is_the_only_output(flags, tmp_path, 
         ("the cat sat\nwhere the cat\nsat the cat.\n", False),  # without uppercase letters
     ],
 )
-def test_wrapped_text_gets_a_warning(tmp_path, capsys, text, warns):
-    path, vocabulary = write(tmp_path / "a.txt", text), write(tmp_path / "vocab.txt", "\n".join(PIECES))
-    binarize([f"--train={path}", f"--valid={path}", f"--tokenizer={vocabulary}", f"--destdir={tmp_path}/out"])
-    warnings = [line for line in capsys.readouterr().out.splitlines() if "lowercase letter" in line]
-    assert len(warnings) == warns
-    assert not warns or "67% (train) and 67% (valid) of the lines begin with a lowercase letter" in warnings[0]
+def test_wrapped_text_gets_a_warning(flags, tmp_path, capsys, text, warns):
+    write(tmp_path / "a.txt", text)
+    binarize([*flags["binarize"], "--train", "a.txt", "--valid", "a.txt"])
+    said = "67% (train) and 67% (valid) of the lines begin with a lowercase letter"
+    assert (said in capsys.readouterr().out) == warns
 
 
-def test_a_vocabulary_for_another_language_gets_a_warning(tmp_path, capsys):
-    cat, kot = write(tmp_path / "a.txt", "the cat sat\n" * 20), write(tmp_path / "b.txt", "the cat кот\n" * 20)
-    vocabulary = write(tmp_path / "vocab.txt", "\n".join(PIECES))
-    binarize([f"--train={cat}", f"--valid={kot}", f"--tokenizer={vocabulary}", f"--destdir={tmp_path}/out"])
+def test_a_vocabulary_for_another_language_gets_a_warning(flags, tmp_path, capsys):
+    write(tmp_path / "train.txt", "the cat sat\n" * 20)
+    write(tmp_path / "valid.txt", "the cat кот\n" * 20)
+    binarize(flags["binarize"])
     (warning,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning:")]
-    assert warning.startswith("warning: 33% (valid) of the tokens are unknown to this vocabulary")
+    assert "33% (valid) of the tokens are unknown" in warning
 
 
 @pytest.mark.parametrize("more", [[], ["--text-only"], ["--shards", "1"]])
