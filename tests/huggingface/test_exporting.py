@@ -1,6 +1,5 @@
 """Export: the contents of the folders, the model card, and rejected input."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from tn_fairseq.__main__ import main
 from tn_fairseq.core.checkpoints import load_checkpoint
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.huggingface.exporting import export_model
-from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.model_card import model_card
 
 transformers = pytest.importorskip("transformers")
@@ -52,27 +50,27 @@ def test_the_auto_classes_fine_tune_and_tokenize(exported, monkeypatch):
     assert classifier.eval()(**batch).logits.shape == (2, 3)
 
 
-@pytest.mark.parametrize("half", [False, True])
-def test_an_imported_model_with_odd_pieces_is_exported_as_it_was(tmp_path, half, capsys):
+def test_an_imported_model_with_odd_pieces_is_exported_as_it_was(tmp_path, capsys):
     pieces = [*PIECES, "the", "\u2028", "a b", "<s>", PIECES[7], "<unk>"]  # two are repeated
     model = make_bert(len(pieces))
     save_models(tmp_path, {"released": model}, pieces)
     data = write_bin(tmp_path, tmp_path / "released")
     main(["import", str(tmp_path / "released"), "--data", str(data), "--output", str(tmp_path / "bert.pt")])
     assert "removed: the rows of 2 token ids without a piece" in capsys.readouterr().out
-    export_model(tmp_path / "bert.pt", tmp_path / "exported", half=half)
+    export_model(tmp_path / "bert.pt", tmp_path / "exported")
+    assert "imported weights" in (tmp_path / "exported" / "README.md").read_text()
     released, exported = (
         transformers.AutoTokenizer.from_pretrained(tmp_path / name) for name in ("released", "exported")
     )
     assert exported.get_vocab() == released.get_vocab()
-    again = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "exported", dtype=torch.float32).eval()
+    again = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "exported").eval()
     assert again.config.vocab_size == len(pieces)
     batch = released("the noun1 [MASK] the verb2", return_tensors="pt")
     gone = [5, 7]
     ours, theirs = (one.eval()(**batch).logits.detach() for one in (again, model))
     torch.testing.assert_close(ours[..., gone], torch.full_like(ours[..., gone], -10_000))
     kept = [index for index in range(len(pieces)) if index not in gone]
-    torch.testing.assert_close(ours[..., kept], theirs[..., kept], atol=0.05 if half else 1e-5, rtol=0)
+    torch.testing.assert_close(ours[..., kept], theirs[..., kept], atol=1e-5, rtol=0)
     main(["import", str(tmp_path / "exported"), "--data", str(data), "--output", str(tmp_path / "again.pt")])
 
 
@@ -80,10 +78,6 @@ def test_the_contents_of_a_folder(exported):
     names = {path.name for path in (exported / "generator").iterdir()}
     assert names >= {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"}
     assert (exported / "generator" / "vocab.txt").read_text().split("\n")[:-1] == PIECES
-    config = json.loads((exported / "generator" / "config.json").read_text())
-    assert config["architectures"] == ["ElectraForMaskedLM"]
-    assert (config["hidden_size"], config["embedding_size"], config["vocab_size"]) == (64, 128, len(PIECES))
-    assert (config["pad_token_id"], config["max_position_embeddings"]) == (PIECES.index("[PAD]"), 512)
     assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # no half-written files
     assert len({path.stat().st_mode for path in (exported / "generator").iterdir()}) == 1
 
@@ -103,7 +97,7 @@ def test_the_card_describes_the_training(exported, wordpiece_bin):
     card = (exported / "generator" / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: transformers\npipeline_tag: fill-mask\n")
     for told in (
-        "hard correction of false negatives (`--criterion mlm_hard_correction`)",
+        "`--criterion mlm_hard_correction`",
         "hard_correction_weight 0.25",
         "| synonym table | synonyms.safetensors (test)",
         "| architecture | `electra_tiny` |",
@@ -118,37 +112,20 @@ def test_the_card_describes_the_training(exported, wordpiece_bin):
     assert "AutoModelForPreTraining" in (exported / "discriminator" / "README.md").read_text()
 
 
-def test_the_card_includes_options_that_are_zero_but_not_unset_flags(checkpoint):
+def test_the_card_includes_options_that_are_zero_but_not_unset_flags_or_folders(checkpoint):
     state = load_checkpoint(checkpoint)
     criterion = {"hard_correction_weight": 0.0, "discriminator_loss_weight": 0, "a_flag": False, "unset": None}
     paths = {"correction_judge": "/home/someone/encoder.pt", "save_dir": "/home/someone/checkpoints"}
     state["cfg"]["criterion"] |= {**criterion, **paths}
+    state["cfg"]["dataset"].update(batch_size=None, max_tokens=4096)
     card = model_card("electra", "generator", state)
     assert "hard_correction_weight 0.0, " in card and "discriminator_loss_weight 0, " in card
     assert "correction_judge encoder.pt" in card and "someone" not in card
     assert "a_flag" not in card and "unset" not in card and "save_dir" not in card
-    state["cfg"]["criterion"] = {"_name": "mlm_distillation", "distillation_teacher": "/home/someone/teacher.pt"}
-    card = model_card("electra", "generator", state)
-    assert "distillation_teacher teacher.pt" in card and "someone" not in card
+    assert "| batch | at most 4,096 tokens x 1 accumulated" in card
     state["cfg"]["criterion"] = {"_name": "not ours", "weight": 2, "synonym_table": "/home/someone/table.safetensors"}
     card = model_card("electra", "generator", state)
     assert "weight 2" in card and "someone" not in card
-
-
-@pytest.mark.parametrize(
-    ("sequences", "tokens", "told"),
-    [(None, 4096, "at most 4,096 tokens"), (8, 4096, "8 sequences, at most 4,096 tokens")],
-)
-def test_the_card_states_the_batch_size(checkpoint, sequences, tokens, told):
-    state = load_checkpoint(checkpoint)
-    state["cfg"]["dataset"].update(batch_size=sequences, max_tokens=tokens)
-    assert f"| batch | {told} x 1 accumulated" in model_card("electra", "generator", state)
-
-
-def test_the_card_of_weights_that_were_imported_but_not_trained(tmp_path, released, wordpiece_bin):
-    import_model(released / "bert", wordpiece_bin, tmp_path / "imported.pt")
-    export_model(tmp_path / "imported.pt", tmp_path / "out")
-    assert "imported weights" in (tmp_path / "out" / "README.md").read_text()
 
 
 # Invalid input
