@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 from files import refused
-from huggingface_models import OTHERS, PIECES, SIZES, make_bert, make_electra, make_other, write_vocabulary
-from safetensors.torch import load_file
+from huggingface_models import PIECES, SIZES, make_bert, make_electra, make_other
 
 from tn_fairseq.huggingface import keep_layers
-from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.layers import find_layers
 
 transformers = pytest.importorskip("transformers")
-KINDS = [kind for kind in OTHERS if not kind.startswith(("Distil", "Modern"))]
+KINDS = ["RobertaForMaskedLM", "DebertaV2ForMaskedLM", "ElectraForMaskedLM"]
 WORDS = torch.tensor([[3, 7, 9, 11, 8, 4], [3, 12, 9, 30, 21, 4]])
 
 
@@ -31,6 +29,8 @@ def test_a_smaller_model_has_the_logits_of_one_cut_by_hand_also_after_it_is_save
     before, expected = copies(model), model(WORDS).logits
     student = keep_layers(model, [1])
     assert type(student) is type(model) and student.config.num_hidden_layers == 1 and not student.training
+    if student.get_output_embeddings() is not None:  # tied, as before
+        assert student.get_output_embeddings().weight is student.get_input_embeddings().weight
     student.save_pretrained(tmp_path)
     loaded, info = type(model).from_pretrained(tmp_path, output_loading_info=True)
     assert not info["missing_keys"] and not info["unexpected_keys"] and len(loaded.base_model.encoder.layer) == 1
@@ -46,16 +46,6 @@ def test_a_smaller_model_has_the_logits_of_one_cut_by_hand_also_after_it_is_save
     assert torch.equal(model(WORDS).logits, found) and torch.equal(loaded.eval()(WORDS).logits, found)
 
 
-def test_all_layers_are_a_copy():
-    model = make_bert(len(PIECES))
-    copy, state = keep_layers(model, range(2)), model.state_dict()
-    assert copy.state_dict().keys() == state.keys()
-    assert all(torch.equal(tensor, state[name]) for name, tensor in copy.state_dict().items())
-    # tied parameters are still tied
-    assert copy.get_output_embeddings().weight is copy.get_input_embeddings().weight
-    assert copy.get_input_embeddings().weight is not model.get_input_embeddings().weight
-
-
 def test_a_decoder_finds_its_layers_in_the_cache():
     """Without new numbers, the last layer would read and write a place that the cache of the student lacks."""
     model = make_bert(len(PIECES), num_hidden_layers=4, is_decoder=True)
@@ -67,19 +57,6 @@ def test_a_decoder_finds_its_layers_in_the_cache():
     start = student(WORDS[:, :3], use_cache=True)
     rest = student(WORDS[:, 3:], past_key_values=start.past_key_values).logits
     torch.testing.assert_close(rest, student(WORDS).logits[:, 3:])
-
-
-def test_the_import_of_a_student_is_the_student_of_an_import(tmp_path, wordpiece_bin):
-    model = make_bert(len(PIECES), num_hidden_layers=4)
-    for name, saved in (("teacher", model), ("student", keep_layers(model, [1, 3]))):
-        saved.save_pretrained(write_vocabulary(tmp_path / name))
-    import_model(tmp_path / "student", wordpiece_bin, tmp_path / "imported.pt")
-    student = (tmp_path / "imported.pt").read_bytes()
-    import_model(tmp_path / "teacher", wordpiece_bin, tmp_path / "imported.pt", keep_layers=[1, 3])
-    assert (tmp_path / "imported.pt").read_bytes() == student
-    theirs = load_file(tmp_path / "teacher" / "model.safetensors")["bert.encoder.layer.3.output.dense.weight"]
-    ours = torch.load(tmp_path / "imported.pt", weights_only=True)["model"]["encoder.layers.1.ffn_out.weight"]
-    assert torch.equal(ours, theirs)
 
 
 def longformer():
@@ -96,7 +73,7 @@ def esm():
 @pytest.mark.parametrize(
     "named, make, layers",
     [
-        *(("0 to 1", make_bert, layers) for layers in ([0, 2], [1, 1], [1, 0], [], ["a"], [-1], [0.5])),
+        *(("0 to 1", make_bert, layers) for layers in ([0, 2], [1, 1], [1, 0], [], ["a"])),
         ("layers '0,1'", make_bert, "0,1"),
         ("DistilBertForMaskedLM", partial(make_other, "DistilBertForMaskedLM"), [0]),
         ("Linear", lambda size: torch.nn.Linear(1, 1), [0]),
@@ -109,8 +86,7 @@ def test_layers_that_a_model_does_not_have_and_models_without_such_layers(named,
 
 
 def test_the_kinds_of_attention_of_a_deberta_are_no_settings_of_its_layers():
-    sizes = {"hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 20}
-    config = transformers.DebertaV2Config(num_hidden_layers=2, pos_att_type=["p2c", "c2p"], **sizes)
+    config = transformers.DebertaV2Config(vocab_size=20, pos_att_type=["p2c", "c2p"], **SIZES)
     assert keep_layers(transformers.DebertaV2ForMaskedLM(config), [1]).config.num_hidden_layers == 1
 
 
@@ -120,9 +96,8 @@ def test_numbers_of_layers_may_be_text_or_of_other_types():
     assert "0 to 0" in refused(find_layers, [1], 1, "--keep-layers", "model")
 
 
-@pytest.mark.parametrize("wrap", [torch.nn.DataParallel, torch.compile])
-def test_a_model_that_is_wrapped(wrap):
+def test_a_model_that_is_wrapped():
     model = make_bert(len(PIECES))
-    smaller, expected = keep_layers(wrap(model), [1]), keep_layers(model, [1])
+    smaller, expected = keep_layers(torch.nn.DataParallel(model), [1]), keep_layers(model, [1])
     assert type(smaller) is type(model)
     torch.testing.assert_close(smaller.state_dict(), expected.state_dict())
