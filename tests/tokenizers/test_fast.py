@@ -68,8 +68,8 @@ def test_the_configuration_names_the_special_tokens_if_the_pieces_do_not(tmp_pat
     tokenizer = load_tokenizer(tmp_path)
     assert [pieces[index] for index in tokenizer.special_ids.values()] == tokens
     assert set(tokenizer.symbols.values()) >= {"cat"}
-    write(tmp_path / name, config | {"mask_token": "no piece"})
     if tokens[0] == "[CLS]":
+        write(tmp_path / name, config | {"mask_token": "no piece"})
         assert "lacks the special tokens" in refused(load_tokenizer, tmp_path)
 
 
@@ -88,54 +88,34 @@ def test_added_tokens_of_white_space_and_line_breaks(tmp_path):
     assert tokenizer.token_ids(dictionary)[ours].tolist() == theirs.ids
 
 
-def test_a_tokenizer_json_without_special_tokens(tmp_path):
-    Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2})).save(str(tmp_path / "tokenizer.json"))
-    assert "lacks the special tokens <pad>, <unk>, <mask>" in refused(load_tokenizer, tmp_path)
-
-
-def test_token_ids_of_a_tokenizer_json_with_robertas_special_tokens(tmp_path):
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", "cat", "<mask>", "the"]
-    backend = Tokenizer(models.WordLevel({piece: index for index, piece in enumerate(pieces)}))
-    backend.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = load_tokenizer(tmp_path)
-    assert tokenizer.pieces == pieces
-    assert tokenizer.token_ids(model_dictionary(tokenizer)).tolist() == [0, 1, 2, 3, 4, 6, 5]
-
-
 def test_gpt2_ids_match_fairseqs_encoder(tmp_path):
     folder = gpt2_folder(tmp_path)
     reference = get_encoder(folder / "encoder.json", folder / "vocab.bpe")
     tokenizer = load_tokenizer(folder / "encoder.json")
+    assert tokenizer.dictionary().symbols[4:] == [str(number) for number in range(300)]
     for line in [*TEXT, " leading", "trailing ", "  x\u3000y\x85z\x1c1", "<|endoftext|> 😀"]:
         assert tokenizer.encode_chunk([line])[0].tolist() == reference.encode(line)
         assert symbols_of(tokenizer, line) == list(map(str, reference.encode(line)))
 
 
-def test_gpt2_dictionary_is_numbers_in_order(tmp_path):
-    tokenizer = load_tokenizer(gpt2_folder(tmp_path))
-    assert tokenizer.dictionary().symbols[4:] == [str(number) for number in range(300)]
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("vocab.bpe", ("#version", "#"), "vocab.bpe, line 1: not '#version"),
+        ("vocab.bpe", ("#version", "#"), "vocab.bpe, line 1"),
         ("vocab.bpe", ("t h", "th"), "does not fit encoder.json"),
         ("vocab.bpe", ("t h", "qqq zzz"), "does not fit encoder.json"),
-        ("vocab.bpe", None, "vocab.bpe: No such file or directory; use the vocab.bpe that belongs to encoder.json"),
-        ("encoder.json", ('"!": 0', '"!": 1'), "map each piece to a unique number"),
-        ("encoder.json", ('"A": ', '"unused": '), "lacks pieces for some of the 256 bytes"),
+        ("encoder.json", ('"!": 0', '"!": 1'), "a unique number"),
+        ("encoder.json", ('"A": ', '"unused": '), "256 bytes"),
     ],
 )
 def test_damaged_gpt2_files(tmp_path, name, change, message):
     path = gpt2_folder(tmp_path) / name
-    if change is None:
-        path.unlink()
-    else:
-        content = path.read_text(encoding="utf-8").replace('":', '": ')
-        assert change[0] in content
-        write(path, content.replace(*change))
+    content = path.read_text(encoding="utf-8").replace('":', '": ')
+    assert change[0] in content
+    write(path, content.replace(*change))
     assert message in refused(load_tokenizer, tmp_path)
+    path.unlink()
+    assert path.name in refused(load_tokenizer, tmp_path)
 
 
 def test_symbols_that_gpt2_lacks_get_the_next_ids(tmp_path):

@@ -52,18 +52,12 @@ def test_each_place_contains_the_characters_of_its_piece(placing):
     outside = {character for place, character in enumerate(PLACES) if place not in covered}
     assert outside <= set(" \t\r\n\u0301\u0302\u200b\x07")
 
-
-def test_ids_with_offsets_are_those_of_the_line(placing):
-    tokenizer = placing[0]
+    # the ids are those of the line, and line breaks are spaces
     assert [array.shape for array in tokenizer.encode_with_offsets("")] == [(0,), (0, 2)]
     for line in [*TEXT, PLACES.replace("\r\n", "  ").replace("\n", " ")]:
         ids, offsets = tokenizer.encode_with_offsets(line)
         assert ids.tolist() == tokenizer.encode_chunk([line])[0].tolist()
         assert (np.diff(offsets, axis=0) >= 0).all()
-
-
-def test_line_breaks_are_spaces(placing):
-    tokenizer = placing[0]
     split, joined = map(tokenizer.encode_with_offsets, ("the\ncat\r\nsat\n\n汉", "the cat  sat  汉"))
     assert [array.tolist() for array in split] == [array.tolist() for array in joined]
 

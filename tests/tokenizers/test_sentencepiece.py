@@ -13,8 +13,6 @@ def test_sentencepiece_leaves_its_special_tokens_to_fairseq(tmp_path):
     folder = sentencepiece_folder(tmp_path, **IDS)
     tokenizer = load_tokenizer(folder)
     pieces = tokenizer.dictionary().symbols
-    assert len(pieces) + 1 == 42  # fairseq appends <mask>
-    assert len(set(pieces)) == len(pieces)
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "any.model"))
     assert pieces[4:] == [processor.id_to_piece(index) for index in range(5, 42)]
     assert set(symbols_of(tokenizer, "</s> <mask> the <s>")).isdisjoint({"<s>", "</s>", "<mask>"})
@@ -23,8 +21,7 @@ def test_sentencepiece_leaves_its_special_tokens_to_fairseq(tmp_path):
 
 def test_a_literal_user_defined_mask_is_unknown(tmp_path):
     tokenizer = load_tokenizer(sentencepiece_folder(tmp_path, user_defined_symbols=["<mask>"]))
-    assert "<mask>" not in tokenizer.dictionary()
-    assert symbols_of(tokenizer, "<mask>")[-1] == "<unk>"
+    assert "<mask>" not in tokenizer.dictionary() and symbols_of(tokenizer, "<mask>")[-1] == "<unk>"
 
 
 def test_a_sentencepiece_model_without_sentence_symbols(tmp_path):
