@@ -5,14 +5,14 @@ import pytest
 import torch
 import transformers
 from files import refused
-from huggingface_models import PIECES as TOY_PIECES
+from helpers import write_table
 from huggingface_models import SIZES, write_vocabulary
 from tokenizer_folders import sentencepiece_folder, with_real_data
 
 from tn_fairseq.commands.synonyms_build import main
 from tn_fairseq.commands.synonyms_show import main as show
 from tn_fairseq.core.dictionary import load_dictionary
-from tn_fairseq.core.synonym_table import load_synonym_table, save_synonym_table
+from tn_fairseq.core.synonym_table import load_synonym_table
 from tn_fairseq.huggingface import SynonymTable
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.synonyms import TokenizerSymbols
@@ -64,6 +64,13 @@ def tokenizer(tmp_path):
     return bert(tmp_path)
 
 
+@pytest.fixture
+def table(tokenizer, tmp_path):
+    """PRIMARY, without WordNet, which takes a second."""
+    (tmp_path / "groups.txt").write_text("chief, main, primary\n")
+    return SynonymTable.from_list(tokenizer, tmp_path / "groups.txt", "groups")
+
+
 def by_token(tokenizer, table):
     """The rows of the tensor as tokens -> tokens."""
     rows = {}
@@ -104,27 +111,27 @@ def test_special_and_added_tokens(tokenizer, tmp_path):
     tokenizer.add_tokens(["master"], special_tokens=True)
     tokenizer.add_special_tokens({"additional_special_tokens": ["basal"]})
     tokenizer.add_special_tokens({"pad_token": "chief"})  # a word of the vocabulary
-    table = SynonymTable.from_wordnet(tokenizer)
+    (tmp_path / "groups.txt").write_text("primary, main, principal, master, basal, chief\n")
+    table = SynonymTable.from_list(tokenizer, tmp_path / "groups.txt", "groups")
     assert len(table.synonyms) == len(tokenizer) == len(BERT_PIECES) + 3
-    assert table.to_rows()["primary"] == ["main", "principal"] and "principal" in table.to_rows()
-    assert not {"master", "basal", "chief"} & set(table.to_rows())
+    assert table.to_rows().keys() == {"primary", "main", "principal"}
+    assert table.to_rows()["primary"] == ["main", "principal"]
     special = tokenizer.convert_tokens_to_ids(["master", "basal", "chief", "[PAD]", "[MASK]"])
     assert (table.synonyms[special] == -1).all() and not torch.isin(table.synonyms, torch.tensor(special)).any()
     table.save(tmp_path / "table.safetensors")
     assert SynonymTable.from_file(tokenizer, tmp_path / "table.safetensors").to_rows() == table.to_rows()
 
 
-def test_ids_with_gaps_are_rows_without_synonyms():
+def test_ids_with_gaps_are_rows_without_synonyms(table, tmp_path):
     vocabulary = {piece: 3 * number for piece, number in numbered(BERT_PIECES).items()}
     tokenizer = transformers.BertTokenizer(vocab=vocabulary)
-    table = SynonymTable.from_wordnet(tokenizer)
-    assert len(table.synonyms) == 3 * len(BERT_PIECES) - 2
-    assert by_token(tokenizer, table) == EXPECTED
+    gaps = SynonymTable.from_list(tokenizer, tmp_path / "groups.txt", "groups")
+    assert len(gaps.synonyms) == 3 * len(BERT_PIECES) - 2
+    assert by_token(tokenizer, gaps) == table.to_rows() == PRIMARY
 
 
-def test_a_padded_table_has_more_rows(tokenizer):
-    table = SynonymTable.from_wordnet(tokenizer)
-    assert repr(table) == "<SynonymTable: 5 of 16 tokens have 8 synonyms, from wordnet>"
+def test_a_padded_table_has_more_rows(tokenizer, table):
+    assert repr(table) == "<SynonymTable: 3 of 16 tokens have 6 synonyms, from list>"
     padded, size = table.padded(64), len(tokenizer)
     assert torch.equal(padded.synonyms[:size], table.synonyms) and (padded.synonyms[size:] == -1).all()
     assert torch.equal(padded.continues_word[:size], table.continues_word) and not padded.continues_word[size:].any()
@@ -137,14 +144,14 @@ def test_options_are_those_of_the_command(tokenizer, tmp_path):
     vectors.write_text("primary 1 0\nmain 1 0.1\nchief 1 0.5\nstay -1 0\nthe 1 0\nlarge 0 1\n")
     near = SynonymTable.from_vectors(tokenizer, vectors, top_k=1, min_similarity=0.5)
     assert near.to_rows() == {"primary": ["main"], "main": ["primary"], "chief": ["main"]}
-    filtered = SynonymTable.from_wordnet(tokenizer, filter={"vectors": 0.98}, vectors=vectors)
-    assert filtered.to_rows() == {"primary": ["main"], "main": ["primary"]}
     (tmp_path / "list.tsv").write_text("word\tsynonym\tscore\nprimary\tmain\t0.9\nprimary\tlarge\t0.2\n")
     both_ways = SynonymTable.from_list(tokenizer, tmp_path / "list.tsv", "tsv", symmetric=True)
     assert both_ways.to_rows() == {"primary": ["main", "large"], "main": ["primary"], "large": ["primary"]}
-    options = {"synonyms": tmp_path / "list.tsv", "format": "tsv"}
-    where = SynonymTable.build(tokenizer, ["list"], **options, columns={"score": "score"}, where={"score": "0.2"})
+    options = {"synonyms": tmp_path / "list.tsv", "format": "tsv", "columns": {"score": "score"}}
+    where = SynonymTable.build(tokenizer, ["list"], **options, where={"score": "0.2"})
     assert where.to_rows() == {"primary": ["large"]}
+    filtered = SynonymTable.build(tokenizer, ["list"], **options, filter={"vectors": 0.98}, vectors=vectors)
+    assert filtered.to_rows() == {"primary": ["main"]}
 
 
 def bert_model(vocab_size, words):
@@ -218,7 +225,6 @@ def test_the_embeddings_of_an_imported_model_are_those_of_the_original(released,
     dictionary = load_dictionary(wordpiece_bin / "dict.txt")
     assert rows_of(ours, dictionary) == rows_of(fairseq, dictionary) != {}
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    assert len(tokenizer) == len(TOY_PIECES)
     of_checkpoint = SynonymTable.from_model(tokenizer, checkpoint, min_similarity=0.2)
     assert torch.equal(of_checkpoint.synonyms, SynonymTable.from_file(tokenizer, ours).synonyms)
 
@@ -250,43 +256,38 @@ def test_a_released_tokenizer_has_the_same_dictionary_in_fairseq(tmp_path):
 
 
 def write_table_of_data(folder, symbols):
-    """A dict.txt of other data, and the table for it."""
+    """A dict.txt of other data, and a table for it."""
     folder.mkdir(exist_ok=True)
     (folder / "dict.txt").write_text("".join(f"{symbol} 1\n" for symbol in symbols))
-    main(["--dict", str(folder / "dict.txt"), "--source", "wordnet", "--output", str(folder / "table")])
-    return folder / "table", folder / "dict.txt"
+    rows = {word: [other for other in row if other in symbols] for word, row in EXPECTED.items() if word in symbols}
+    return write_table(folder / "table", load_dictionary(folder / "dict.txt"), rows), folder / "dict.txt"
 
 
 def test_a_table_of_another_order_is_read_with_its_dictionary(tokenizer, tmp_path):
     symbols = ["##er", "stay", "remain", "main", "madeupword0000", "chief", "primary"]
     path, dict_txt = write_table_of_data(tmp_path / "data", symbols)
     table = SynonymTable.from_file(tokenizer, path, dictionary=dict_txt)
-    assert by_token(tokenizer, table) == {**EXPECTED, "main": ["chief", "primary"]}
+    assert by_token(tokenizer, table) == EXPECTED
     assert table.continues_word.nonzero().flatten().tolist() == [tokenizer.convert_tokens_to_ids("##er")]
     table.save(tmp_path / "ours")  # in the tokenizer's own order
     assert torch.equal(SynonymTable.from_file(tokenizer, tmp_path / "ours").synonyms, table.synonyms)
 
 
-def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, tmp_path):
-    ours = tmp_path / "ours"
-    SynonymTable.from_wordnet(deberta(tmp_path)).save(tmp_path / "deberta")
-    SynonymTable.from_wordnet(tokenizer).save(ours)
+def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, table, tmp_path):
+    SynonymTable.from_list(deberta(tmp_path), tmp_path / "groups.txt", "groups").save(tmp_path / "deberta")
+    table.save(tmp_path / "ours")
     path, dict_txt = write_table_of_data(tmp_path / "data", [*WORDS, "madeupword0000"])
     other, other_txt = write_table_of_data(tmp_path / "other", ["main", "chief", "principal"])
+    unused = write_table(tmp_path / "unused", load_dictionary(dict_txt), {"stay": ["madeupword0000"]})
     for file, options, named in (
         (tmp_path / "deberta", {}, "--tokenizer"),
-        (ours, {"dictionary": dict_txt}, str(ours)),
+        (tmp_path / "ours", {"dictionary": dict_txt}, str(tmp_path / "ours")),
         (other, {"dictionary": other_txt}, f"{other_txt}: 'principal'"),
+        (unused, {"dictionary": dict_txt}, "'madeupword0000'"),
     ):
         assert named in refused(SynonymTable.from_file, tokenizer, file, **options)
-
-    dictionary = load_dictionary(dict_txt)
-    table = torch.full((len(dictionary), 1), -1, dtype=torch.int32)
-    table[dictionary.index("stay")] = dictionary.index("madeupword0000")
-    save_synonym_table(tmp_path / "unused", table, dictionary, {})
     tokenizer.add_special_tokens({"additional_special_tokens": ["main"]})
-    for file, named in ((path, "special token"), (tmp_path / "unused", "'madeupword0000'")):
-        assert named in refused(SynonymTable.from_file, tokenizer, file, dictionary=dict_txt)
+    assert "special token" in refused(SynonymTable.from_file, tokenizer, path, dictionary=dict_txt)
 
 
 def test_wrong_options_are_refused(tokenizer):
