@@ -62,22 +62,19 @@ def test_the_copy_of_a_faster_process_is_kept(without_wordnet, debian):
 
 def test_without_files_the_error_says_how_to_get_them(without_wordnet, debian, tmp_path, monkeypatch):
     folder = make_folder(tmp_path / "dict", tmp_path)
-    message = refused(main, ["--from", str(folder)])
-    assert message == f"error: --from {folder}: has no cntlist.rev; give the folder dict of WordNet-3.0.tar.gz"
+    assert f"--from {folder}: has no cntlist.rev" in refused(main, ["--from", str(folder)])
     monkeypatch.setattr(fetch_wordnet, "DEBIAN_FOLDER", folder)
     message = refused(fetch_wordnet.fetch_wordnet)
     assert f"(no network), and {folder} has no cntlist.rev; " in message
     assert "apt-get install wordnet-base wordnet-sense-index" in message and "--from" in message
 
 
-@pytest.mark.parametrize("mode", [0o775, 0o757])
-@pytest.mark.parametrize("of", ["nltk_data", "nltk_data/corpora"])
+@pytest.mark.parametrize("of, mode", [("nltk_data", 0o775), ("nltk_data/corpora", 0o757)])
 def test_a_folder_that_a_group_or_anyone_can_write_is_not_used(without_wordnet, debian, of, mode):
     files = debian()
     folder = make_folder(without_wordnet / "corpora", without_wordnet)
     (without_wordnet.parent / of).chmod(mode)
-    message = refused(fetch_wordnet.copy_files, files)
-    assert "none of NLTK's folders is writable only by you" in message and "; set NLTK_DATA" in message
+    assert "; set NLTK_DATA" in refused(fetch_wordnet.copy_files, files)
     assert os.listdir(folder) == []
 
 
