@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_bin, write_vocabulary
+from huggingface_models import PIECES, make_bert, make_electra, refusal, save_models, write_vocabulary
 from safetensors.torch import load_file, save_file
 
 from tn_fairseq.__main__ import main
-from tn_fairseq.core.dictionary import load_dictionary
+from tn_fairseq.huggingface import keep_layers
 
 transformers = pytest.importorskip("transformers")
 HEAD = ["bias", "dense.bias", "dense.weight", "layer_norm.bias", "layer_norm.weight"]
@@ -167,20 +167,15 @@ def test_what_is_new_neither_depends_on_nor_changes_the_global_random_state(rele
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize(
-    ("kind", "source", "left_out", "new"),
-    [
-        ("BertForPreTraining", "bert", "bert.pooler.dense*, cls.seq_relationship*", []),
-        ("ElectraForSequenceClassification", "discriminator", "classifier.dense*, classifier.out_proj*", DETECTOR),
-    ],
-)
-def test_other_heads_are_left_out_and_named(released, convert, tmp_path, kind, source, left_out, new):
-    getattr(transformers, kind).from_pretrained(released / source).save_pretrained(write_vocabulary(tmp_path / kind))
-    said, weights = convert(tmp_path / kind)
-    names = ", ".join(f"{name[:-1]}.bias, {name[:-1]}.weight" for name in left_out.split(", "))
-    assert f"left out of {tmp_path / kind}: {names}\n" in said and (not new or fresh(new) in said)
-    found = {name for name in differing(weights, convert(released / source)[1]) if not name.startswith("generator")}
-    assert found <= set(new)
+def test_other_heads_are_left_out_and_named(released, convert, tmp_path):
+    folder = write_vocabulary(tmp_path / "classifier")
+    model = transformers.ElectraForSequenceClassification.from_pretrained(released / "discriminator")
+    model.save_pretrained(folder)
+    said, weights = convert(folder)
+    names = [f"classifier.{module}.{kind}" for module in ("dense", "out_proj") for kind in ("bias", "weight")]
+    assert f"left out of {folder}: {', '.join(names)}\n" in said and fresh(DETECTOR) in said
+    changed = differing(weights, convert(released / "discriminator")[1])
+    assert {name for name in changed if not name.startswith("generator")} <= set(DETECTOR)
 
 
 def test_what_there_is_of_a_head_is_kept(folders, convert):
@@ -270,59 +265,41 @@ def test_positions_can_be_removed_but_not_added(released, convert, refused, tmp_
 
 @pytest.fixture(scope="module")
 def deep(tmp_path_factory) -> Path:
-    """BERT and ELECTRA of four layers."""
+    """BERT and ELECTRA of four layers, and BERT and the discriminator with two of them."""
     folder = tmp_path_factory.mktemp("deep")
     discriminator, generator = make_electra(len(PIECES), num_hidden_layers=4)
-    bert = make_bert(len(PIECES), num_hidden_layers=4)
-    save_models(folder, {"discriminator": discriminator, "generator": generator, "bert": bert})
+    models = {"discriminator": discriminator, "bert": make_bert(len(PIECES), num_hidden_layers=4)}
+    save_models(folder, {**models, "generator": generator})
+    save_models(folder / "cut", {name: keep_layers(model, [0, 3]) for name, model in models.items()})
     return folder
-
-
-def cut_by_hand(folder: Path, layers: list[int], output: Path) -> Path:
-    """A folder with some of the layers of another, written by ``transformers``."""
-    model = (
-        transformers.AutoModelForPreTraining if folder.name == "discriminator" else transformers.AutoModelForMaskedLM
-    )
-    model = model.from_pretrained(folder)
-    model.base_model.encoder.layer = torch.nn.ModuleList([model.base_model.encoder.layer[layer] for layer in layers])
-    model.config.num_hidden_layers = len(layers)
-    save_models(output, {folder.name: model})
-    return output / folder.name
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [("bert", []), ("bert", ["--as", "electra"]), ("discriminator", ["--generator", "generator"])],
 )
-def test_a_student_is_the_import_of_a_model_that_was_cut_by_hand(deep, convert, tmp_path, name, words):
+def test_a_student_is_the_import_of_a_model_that_was_cut(deep, convert, name, words):
     words = [deep / word if word == "generator" else word for word in words]
     said, student = convert(deep / name, *words, "--keep-layers", "0,3")
-    by_hand = cut_by_hand(deep / name, [0, 3], tmp_path / "by-hand")
-    said_by_hand, expected = convert(by_hand, *words)
+    said_of_cut, expected = convert(deep / "cut" / name, *words)
     assert student.keys() == expected.keys() and not differing(student, expected)
     line = "kept 2 of 4 layers: 0,3\n"
-    assert line in said and said.replace(line, "") == said_by_hand.replace(str(by_hand), str(deep / name))
+    assert line in said and said.replace(line, "") == said_of_cut.replace(str(deep / "cut"), str(deep))
 
 
-def test_the_same_folder_as_generator_keeps_all_layers(deep, convert):
-    words = ["--as", "electra", "--generator", deep / "bert"]
+def test_the_same_folder_as_generator_keeps_all_layers_and_gets_new_symbols(deep, convert, wordpiece_bin, tmp_path):
+    more = with_symbols(wordpiece_bin, tmp_path / "more-bin", 1)
+    words = ["--as", "electra", "--generator", deep / "bert", "--new-symbols", "--data", more]
     said, student = convert(deep / "bert", *words, "--keep-layers", "1,3")
     _, whole = convert(deep / "bert", *words)
     assert "left out" not in said and "--generator-layers 4 " in said
-    generator = {name: tensor for name, tensor in whole.items() if name.startswith("generator")}
-    assert not differing(generator, student)
+    shared = {name: tensor for name, tensor in whole.items() if name.startswith(("generator", "embeddings"))}
+    assert not differing(shared, student)
     for ours, theirs in ((0, 1), (1, 3)):
         name = "discriminator.layers.{}.ffn_in.weight"
         assert torch.equal(student[name.format(ours)], whole[name.format(theirs)])
-
-
-def test_new_symbols_of_a_student_and_of_the_same_folder_as_generator(deep, convert, wordpiece_bin, tmp_path):
-    more = with_symbols(wordpiece_bin, tmp_path / "more-bin", 1)
-    words = ["--as", "electra", "--generator", deep / "bert", "--new-symbols", "--data", more]
-    _, whole = convert(deep / "bert", *words)
-    _, student = convert(deep / "bert", *words, "--keep-layers", "2")
     name = "embeddings.word_embeddings.weight"
-    assert torch.equal(student[name], whole[name]) and len(student[name]) == len(convert(deep / "bert")[1][name]) + 1
+    assert len(student[name]) == len(convert(deep / "bert")[1][name]) + 1
 
 
 def test_errors_name_the_layers_of_the_folder(deep, refused, tmp_path):
@@ -425,24 +402,6 @@ def test_embeddings_that_are_padded(folders, convert, wordpiece_bin):
     for words in ([], ["--new-symbols"]):
         out, after = convert(folder, *words)
         assert said in out and not differing(before, after)
-
-
-def test_an_added_token_is_a_token(released, tmp_path, capsys):
-    """added_tokens.json beside vocab.txt, whose row was trained: its tensors are those of transformers."""
-    folder = tmp_path / "added"
-    shutil.copytree(released / "bert", folder)
-    model = transformers.BertForMaskedLM.from_pretrained(folder)
-    model.resize_token_embeddings(len(PIECES) + 1)
-    with torch.no_grad():
-        model.get_input_embeddings().weight[-1].fill_(0.25)
-    model.save_pretrained(folder)
-    (folder / "added_tokens.json").write_text(json.dumps({"covidish": len(PIECES)}))
-    data_bin = write_bin(tmp_path, folder)
-    main(["import", str(folder), "--data", str(data_bin), "--output", str(tmp_path / "a.pt")])
-    dictionary = load_dictionary(data_bin / "dict.txt")
-    state = torch.load(tmp_path / "a.pt", weights_only=True)["model"]
-    assert state["embeddings.word_embeddings.weight"][dictionary.index("covidish")].eq(0.25).all()
-    assert "left out" not in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
