@@ -74,14 +74,6 @@ def test_an_imported_model_with_odd_pieces_is_exported_as_it_was(tmp_path, capsy
     main(["import", str(tmp_path / "exported"), "--data", str(data), "--output", str(tmp_path / "again.pt")])
 
 
-def test_the_contents_of_a_folder(exported):
-    names = {path.name for path in (exported / "generator").iterdir()}
-    assert names >= {"config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"}
-    assert (exported / "generator" / "vocab.txt").read_text().split("\n")[:-1] == PIECES
-    assert {path.name for path in exported.parent.iterdir()} == {"electra"}  # no half-written files
-    assert len({path.stat().st_mode for path in (exported / "generator").iterdir()}) == 1
-
-
 def test_half_precision_halves_the_file_and_is_loaded_as_float32(checkpoint, exported, tmp_path):
     main(["export", str(checkpoint), "--output", str(tmp_path / "half"), "--half"])
     folders = [folder / "discriminator" for folder in (exported, tmp_path / "half")]
@@ -133,8 +125,8 @@ def test_the_card_includes_options_that_are_zero_but_not_unset_flags_or_folders(
 
 def test_an_output_that_already_exists(checkpoint, tmp_path):
     (tmp_path / "precious.txt").write_text("1")
-    error = refusal("export", checkpoint, "--output", tmp_path)
-    assert str(tmp_path) in error and {path.name for path in tmp_path.iterdir()} == {"precious.txt"}
+    assert str(tmp_path) in refusal("export", checkpoint, "--output", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
 def test_data_that_has_moved(checkpoint, wordpiece_bin, tmp_path):
@@ -148,7 +140,7 @@ def test_data_that_has_moved(checkpoint, wordpiece_bin, tmp_path):
 
 def test_data_with_another_vocabulary(checkpoint, tmp_path):
     data_bin = write_bin(tmp_path / "data", write_vocabulary(tmp_path / "other", [*PIECES[:-1], "##er"]))
-    error = refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
-    assert "dictionary" in error
+    words = ["export", checkpoint, "--data", data_bin, "--output", tmp_path / "out"]
+    assert "dictionary" in refusal(*words)
     shutil.rmtree(data_bin / "tokenizer")
-    assert "tokenizer" in refusal("export", checkpoint, "--data", data_bin, "--output", tmp_path / "out")
+    assert "tokenizer" in refusal(*words)

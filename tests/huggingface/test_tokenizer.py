@@ -237,17 +237,6 @@ def test_load_tokenizer_reads_the_export_and_exporting_again_changes_nothing(exp
     assert second == first
 
 
-def test_a_tokenizer_json_keeps_its_behavior(tmp_path):
-    folder = tokenizer_json(tmp_path / "custom", is_custom=True)
-    (folder / "special_tokens_map.json").write_text('{"pad_token": "[MASK]"}')
-    tokenizer = load_tokenizer(folder)
-    files = tokenizer_files(tokenizer, model_dictionary(tokenizer), MAX_POSITIONS)
-    made, original = json.loads(files["tokenizer.json"]), json.loads(tokenizer.files["tokenizer.json"])
-    for part in ("model", "normalizer", "pre_tokenizer", "added_tokens", "decoder"):
-        assert made[part] == original[part]
-    assert files.keys() == {"tokenizer.json", "tokenizer_config.json"}
-
-
 def test_symbols_that_are_only_in_the_dictionary_come_last_and_have_names_of_their_own(tmp_path):
     tokenizer = load_tokenizer(gpt2_folder(tmp_path))
 
