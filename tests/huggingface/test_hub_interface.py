@@ -83,26 +83,20 @@ def test_features_of_a_pair_are_those_of_transformers(load, folder, family):
     assert interface.decode(batch[1]) == "noun9"
 
 
-def test_the_features_of_the_generator(load, folder):
-    _, features = run("ElectraModel", folder / "generator", "noun1 verb2")
-    interface = load("electra")
-    found = interface.extract_features(interface.encode("noun1 verb2"), encoder="generator")
+def test_features_of_the_generator_and_detection_are_those_of_transformers(load, folder):
+    text, interface = "noun1 verb2s verb3", load("electra")
+    _, features = run("ElectraModel", folder / "generator", text)
+    found = interface.extract_features(interface.encode(text), encoder="generator")
     torch.testing.assert_close(found[0], features, atol=1e-5, rtol=1e-4)
-
-
-def test_probabilities_of_replacement_are_those_of_transformers(load, folder):
-    _, logits = run("ElectraForPreTraining", folder / "electra", "noun1 verb2s verb3")
-    found = load("electra").replaced_probabilities("noun1 verb2s verb3")
+    _, logits = run("ElectraForPreTraining", folder / "electra", text)
+    found = interface.replaced_probabilities(text)
     assert [token for token, _ in found] == ["noun1", "verb2", "s", "verb3"]
     torch.testing.assert_close(torch.tensor([p for _, p in found]), logits[1:-1].sigmoid(), atol=1e-6, rtol=1e-4)
-
-
-def test_predictions_have_no_dropout_and_training_mode_is_kept(load):
-    interface = load("electra")
-    filled, replaced = interface.fill_mask(TEXT), interface.replaced_probabilities("noun1")
+    # predictions have no dropout, and training mode is kept
+    filled = interface.fill_mask(TEXT)
     assert not interface.model.training
     interface.train()
-    assert (interface.fill_mask(TEXT), interface.replaced_probabilities("noun1")) == (filled, replaced)
+    assert (interface.fill_mask(TEXT), interface.replaced_probabilities(text)) == (filled, found)
     assert interface.model.training
 
 
