@@ -17,11 +17,9 @@ from huggingface_models import (
     make_electra,
     make_other,
     save_models,
-    write_bin,
     write_vocabulary,
 )
 from omegaconf import OmegaConf
-from torch.utils.data import Dataset
 
 from tn_fairseq.core.checkpoints import load_checkpoint
 from tn_fairseq.huggingface.draws import DrawsCollator, teach
@@ -47,20 +45,13 @@ DETECTION = [name for name in OBJECTIVES if name.startswith("rtd")]
 GROUPS = "".join(", ".join(f"{kind}{number}" for number in range(40)) + "\n" for kind in ("noun", "verb", "adjective"))
 
 
-class Sentences(Dataset):
-    def __init__(self, tokenizer, count: int = 32):
-        self.rows = [tokenizer(" ".join(words)) for words in random_sentences(count, seed=3)[:count]]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict:
-        return self.rows[index]
+def sentences(tokenizer, count: int = 32) -> list:
+    return [tokenizer(" ".join(words)) for words in random_sentences(count, seed=3)[:count]]
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return transformers.AutoTokenizer.from_pretrained(write_vocabulary(tmp_path_factory.mktemp("tokenizer")))
+def tokenizer(tokenizer_folder):
+    return transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
 
 
 @pytest.fixture(scope="module")
@@ -75,18 +66,12 @@ def bert(tokenizer):
     return make_bert(len(tokenizer), hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
-def copy_of(model):
-    copy = type(model)(model.config)
-    copy.load_state_dict(model.state_dict())
-    return copy
-
-
 def collator_of(tokenizer, seed: int = 2, **options):
     return transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.4, seed=seed, **options)
 
 
 def batch_of(tokenizer) -> dict:
-    return collator_of(tokenizer, seed=1)([Sentences(tokenizer)[index] for index in range(8)])
+    return collator_of(tokenizer, seed=1)(sentences(tokenizer)[:8])
 
 
 def fixed_masks(tokenizer):
@@ -113,8 +98,8 @@ def train(model, tokenizer, folder, kind=TrueNegativeTrainer, resume=None, colla
     trainer = kind(
         model=model,
         args=transformers.TrainingArguments(output_dir=str(folder), **(settings | options)),
-        train_dataset=rows or Sentences(tokenizer),
-        eval_dataset=Sentences(tokenizer, 16),
+        train_dataset=rows or sentences(tokenizer),
+        eval_dataset=sentences(tokenizer, 16),
         data_collator=collator or collator_of(tokenizer),
         **own,
     )
@@ -128,7 +113,7 @@ def fit(bert, tokenizer, synonyms, tmp_path):
 
     def fit_one(objective="mlm", model=None, **options):
         options = {"objective": objective, "synonyms": synonyms, **options}
-        return train(copy_of(bert) if model is None else model, tokenizer, tmp_path, **options)
+        return train(deepcopy(bert) if model is None else model, tokenizer, tmp_path, **options)
 
     return fit_one
 
@@ -154,27 +139,26 @@ def assert_same_parameters(one, other, **tolerance) -> None:
 
 
 @pytest.fixture(scope="module")
-def imported(bert, tokenizer, tmp_path_factory):
-    """The same model, table and vocabulary in fairseq: (model, task, the tokenizer's ids of its symbols, the table)."""
+def imported(bert, tokenizer, wordpiece_bin, tmp_path_factory):
+    """The same model in fairseq: (model, task, the tokenizer's ids of its symbols)."""
     folder = tmp_path_factory.mktemp("imported")
     save_models(folder, {"bert": bert})
-    data = write_bin(folder, folder / "bert")
-    import_model(folder / "bert", data, folder / "bert.pt")
-    cfg = load_checkpoint(folder / "bert.pt")["cfg"]
-    task = tasks.setup_task(OmegaConf.create(cfg["task"]))
-    model = task.build_model(OmegaConf.create(cfg["model"]))
-    model.load_state_dict(load_checkpoint(folder / "bert.pt")["model"])
-    dictionary, its_tokenizer = read_data_bin(data)
-    return model, task, torch.from_numpy(its_tokenizer.token_ids(dictionary)), folder
+    import_model(folder / "bert", wordpiece_bin, folder / "bert.pt")
+    state = load_checkpoint(folder / "bert.pt")
+    task = tasks.setup_task(OmegaConf.create(state["cfg"]["task"]))
+    model = task.build_model(OmegaConf.create(state["cfg"]["model"]))
+    model.load_state_dict(state["model"])
+    dictionary, its_tokenizer = read_data_bin(wordpiece_bin)
+    return model, task, torch.from_numpy(its_tokenizer.token_ids(dictionary))
 
 
 @pytest.fixture(scope="module")
-def teacher(tokenizer, imported):
+def teacher(tokenizer, wordpiece_bin, tmp_path_factory):
     """Another model with the same tokenizer, without dropout, and its import."""
-    *_, folder = imported
+    folder = tmp_path_factory.mktemp("teacher")
     sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     save_models(folder, {"teacher": make_bert(len(tokenizer), seed=4, **sizes)})
-    import_model(folder / "teacher", folder / "data-bin", folder / "teacher.pt")
+    import_model(folder / "teacher", wordpiece_bin, folder / "teacher.pt")
     return folder / "teacher"
 
 
@@ -205,7 +189,7 @@ def in_fairseq(task, token_ids: torch.Tensor, batch: dict) -> dict:
 def test_loss_logs_and_gradients_are_those_of_the_criterion(
     name, bert, tokenizer, synonyms, imported, teacher, tmp_path
 ):
-    model, task, token_ids, _ = imported
+    model, task, token_ids = imported
     synonyms.save(tmp_path / "table.safetensors")
     criterion = criterion_of(task, name, tmp_path / "table.safetensors", **options_of(name, str(teacher) + ".pt"))
     batch = batch_of(tokenizer)
@@ -244,7 +228,7 @@ def test_every_objective_trains_and_is_logged(name, fit, teacher):
 
 
 def test_without_false_negatives_it_is_the_plain_trainer_bitwise(bert, tokenizer, tmp_path):
-    plain = train(copy_of(bert), tokenizer, tmp_path, kind=transformers.Trainer)
+    plain = train(deepcopy(bert), tokenizer, tmp_path, kind=transformers.Trainer)
     empty = tmp_path / "empty.tsv"
     empty.write_text("word\tsynonym\nnothing\tnowhere\nnoun1\tnoun2\n")
     table = SynonymTable.from_list(tokenizer, empty, "tsv")
@@ -252,7 +236,7 @@ def test_without_false_negatives_it_is_the_plain_trainer_bitwise(bert, tokenizer
     table._table.fill_(-1)
     expected = plain.evaluate()["eval_loss"]
     for name in ("mlm", "mlm_hard_correction"):
-        ours = train(copy_of(bert), tokenizer, tmp_path, objective=name, synonyms=table)
+        ours = train(deepcopy(bert), tokenizer, tmp_path, objective=name, synonyms=table)
         assert losses(ours)[0] == losses(plain)[0]
         assert ours.evaluate()["eval_loss"] == expected
         assert_same_parameters(ours.model, plain.model, rtol=1e-5, atol=1e-6)
@@ -260,7 +244,7 @@ def test_without_false_negatives_it_is_the_plain_trainer_bitwise(bert, tokenizer
 
 def test_updates_and_an_evaluation_are_those_of_the_criterion(bert, tokenizer, synonyms, imported, tmp_path):
     """Both divide by the positions that hard correction keeps."""
-    model, task, token_ids, _ = imported
+    model, task, token_ids = imported
     before = {name: value.clone() for name, value in model.state_dict().items()}
     synonyms.save(tmp_path / "table.safetensors")
     criterion = criterion_of(task, "mlm_hard_correction", tmp_path / "table.safetensors")
@@ -279,7 +263,7 @@ def test_updates_and_an_evaluation_are_those_of_the_criterion(bert, tokenizer, s
     recorded.tokenizer = tokenizer
     options = {"objective": "mlm_hard_correction", "synonyms": synonyms, "collator": recorded, "max_steps": 5}
     options |= {"lr_scheduler_type": "constant", "optim": "sgd", "learning_rate": 0.01, "max_grad_norm": 0.0}
-    trainer = train(copy_of(bert), tokenizer, tmp_path, **options)
+    trainer = train(deepcopy(bert), tokenizer, tmp_path, **options)
     optimizer, expected = torch.optim.SGD(model.train().parameters(), lr=0.01), []
     for batch in batches[:5]:
         loss = loss_of_criterion(batch)
@@ -314,15 +298,15 @@ def test_resuming_equals_not_stopping(fit, tokenizer, tmp_path):
     model = make_bert(len(tokenizer))  # with dropout
     options = {"objective_kwargs": {"prediction_mode": "sample"}, "save_strategy": "steps", "save_steps": 2}
     options["collator"] = fixed_masks(tokenizer)
-    complete = fit("mlm_hard_correction", copy_of(model), **options)
-    resumed = fit("mlm_hard_correction", copy_of(model), resume=str(tmp_path / "checkpoint-2"), **options)
+    complete = fit("mlm_hard_correction", deepcopy(model), **options)
+    resumed = fit("mlm_hard_correction", deepcopy(model), resume=str(tmp_path / "checkpoint-2"), **options)
     assert_same_parameters(complete.model, resumed.model, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", ["mlm_sent_kl", "mlm_distillation"])
 def test_half_precision_follows_float32(name, fit, bert, teacher):
     """Every pass through a model uses it: also those that sentence KL adds, and the teacher's."""
-    own, other, types = copy_of(bert), transformers.AutoModelForMaskedLM.from_pretrained(teacher), set()
+    own, other, types = deepcopy(bert), transformers.AutoModelForMaskedLM.from_pretrained(teacher), set()
     full = fit(name, objective_kwargs=options_of(name, other))
     for model in (own, other):
         layer = model.bert.encoder.layer[0].output.dense
@@ -362,10 +346,14 @@ def test_other_masked_language_models(kind, tokenizer, synonyms, tmp_path):
         loss.backward()
 
 
+def make_joint(tokenizer, seed: int = 1) -> JointElectra:
+    discriminator, generator = make_electra(len(tokenizer), seed=seed, generator_sizes={**SIZES})
+    return JointElectra(generator, discriminator)
+
+
 @pytest.fixture
 def electra(tokenizer):
-    discriminator, generator = make_electra(len(tokenizer), generator_sizes={**SIZES})
-    return JointElectra(generator, discriminator)
+    return make_joint(tokenizer)
 
 
 def test_electra_with_gradient_checkpointing_is_the_same(electra, fit):
@@ -442,42 +430,35 @@ def test_electra_detects_what_its_discriminator_says(electra, tokenizer):
     torch.testing.assert_close(losses[batch["attention_mask"].bool()].mean(), expected)
 
 
-def test_electra_is_saved_and_resumed(electra, fit, tokenizer, tmp_path):
+def test_electra_is_saved_and_resumed(electra, fit, tokenizer, tmp_path, caplog):
     shared = electra.discriminator.get_input_embeddings().weight
     assert shared is electra.generator.get_input_embeddings().weight is electra.generator.generator_lm_head.weight
     options = {"save_strategy": "steps", "save_steps": 2, "collator": fixed_masks(tokenizer)}
     complete = fit("rtd_graded", electra, **options)
     loaded = JointElectra.from_pretrained(tmp_path / "checkpoint-4")
     assert_same_parameters(loaded, complete.model, rtol=0, atol=0)
+    assert "are replaced" not in caplog.text
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "checkpoint-4" / "generator").mask_token
-    discriminator, generator = make_electra(len(tokenizer), seed=7, generator_sizes={**SIZES})
-    other = JointElectra(generator, discriminator)
+    other = make_joint(tokenizer, seed=7)
     fit("rtd_graded", other, resume=str(tmp_path / "checkpoint-2"), **options)
     assert_same_parameters(complete.model, other, rtol=0, atol=0)
-    electra.save_pretrained(tmp_path / "saved")
-    read = transformers.ElectraForPreTraining.from_pretrained(tmp_path / "saved" / "discriminator")
-    assert torch.equal(read.get_input_embeddings().weight, shared)
 
-
-def test_trained_embeddings_are_not_replaced_silently(electra, tokenizer, tmp_path, caplog):
-    electra.save_pretrained(tmp_path)
-    JointElectra.from_pretrained(tmp_path)
-    assert not caplog.records
-    discriminator = transformers.ElectraForPreTraining.from_pretrained(tmp_path / "discriminator")
-    _, generator = make_electra(len(tokenizer), seed=7, generator_sizes={**SIZES})
+    # trained embeddings are not replaced silently
+    folder = tmp_path / "checkpoint-4" / "discriminator"
+    discriminator = transformers.ElectraForPreTraining.from_pretrained(folder)
+    assert torch.equal(discriminator.get_input_embeddings().weight, shared)
+    generator = make_joint(tokenizer, seed=8).generator
     joint = JointElectra(generator, discriminator)
     assert joint.discriminator.get_input_embeddings() is generator.get_input_embeddings()
-    assert f"{tmp_path / 'discriminator'}: the discriminator's embeddings are replaced" in caplog.text
+    assert f"{folder}: the discriminator's embeddings are replaced" in caplog.text
 
 
 def test_a_generator_with_its_own_output_layer_is_saved_with_it(tokenizer):
-    def build(seed):
-        discriminator, generator = make_electra(len(tokenizer), seed=seed, generator_sizes={**SIZES})
+    one, other = make_joint(tokenizer), make_joint(tokenizer, seed=2)
+    for joint in (one, other):
+        generator = joint.generator
         generator.config.tie_word_embeddings = False
-        generator.generator_lm_head.weight = torch.nn.Parameter(generator.generator_lm_head.weight.detach() + seed)
-        return JointElectra(generator, discriminator)
-
-    one, other = build(1), build(2)
+        generator.generator_lm_head.weight = torch.nn.Parameter(generator.generator_lm_head.weight.detach() + 1)
     other.load_state_dict(one.state_dict())
     assert_same_parameters(one, other, rtol=0, atol=0)
 
@@ -492,20 +473,10 @@ def test_a_judge_decides_about_corrections(bert, fit, tmp_path):
     assert accepted[0] == 100 and accepted[1] < 100
 
 
-def test_a_teacher_is_a_folder_or_a_model_and_scores_only_masked_positions(distill, tokenizer, teacher):
+def test_a_teacher_is_a_folder_or_a_model(distill, teacher):
     loaded = transformers.AutoModelForMaskedLM.from_pretrained(teacher)
     one, two = (distill(model, max_steps=1) for model in (str(teacher), loaded))
     assert_same_parameters(one.model, two.model, rtol=0, atol=0)
-    batch = batch_of(tokenizer)
-    masked, shapes = batch["labels"] != -100, []
-    hook = loaded.cls.register_forward_hook(lambda module, inputs, output: shapes.append(output.shape))
-    inputs = {"src_tokens": batch["input_ids"], "attention_mask": batch["attention_mask"]}
-    with torch.no_grad():
-        logits, _ = Teacher(loaded)(**inputs, masked_tokens=masked)
-        hook.remove()
-        everywhere = loaded(batch["input_ids"], batch["attention_mask"]).logits
-    assert shapes == [(1, int(masked.sum()), len(tokenizer))]
-    torch.testing.assert_close(logits, everywhere[masked])
 
 
 def test_a_weight_of_0_is_the_plain_objective_bitwise(fit, distill):
@@ -514,13 +485,18 @@ def test_a_weight_of_0_is_the_plain_objective_bitwise(fit, distill):
     assert_same_parameters(plain.model, other.model, rtol=0, atol=0)
 
 
-def test_a_teacher_reads_without_dropout_also_if_it_was_in_training_mode(tokenizer):
+def test_a_teacher_scores_only_masked_positions_and_without_dropout(tokenizer):
     model = make_bert(len(tokenizer), hidden_dropout_prob=0.5)
-    batch, teacher = batch_of(tokenizer), Teacher(model).eval()
-    model.train()
-    inputs = {"src_tokens": batch["input_ids"], "masked_tokens": batch["labels"] != -100}
-    one, two = (teacher(**inputs, attention_mask=batch["attention_mask"])[0] for _ in range(2))
-    assert torch.equal(one, two)
+    batch, teacher, shapes = batch_of(tokenizer), Teacher(model).eval(), []
+    masked = batch["labels"] != -100
+    model.train()  # in a Trainer of its own
+    hook = model.cls.register_forward_hook(lambda module, inputs, output: shapes.append(output.shape))
+    with torch.no_grad():
+        logits, _ = teacher(batch["input_ids"], masked, attention_mask=batch["attention_mask"])
+        hook.remove()
+        everywhere = model.eval()(batch["input_ids"], batch["attention_mask"]).logits
+    assert shapes == [(1, int(masked.sum()), len(tokenizer))]
+    torch.testing.assert_close(logits, everywhere[masked])
 
 
 def test_a_teacher_with_one_type_of_tokens_or_only_relative_positions(tokenizer):
@@ -537,7 +513,7 @@ def test_a_teacher_with_one_type_of_tokens_or_only_relative_positions(tokenizer)
 
 def test_rows_that_a_teacher_has_read(tokenizer):
     """They depend on the seed, the version and the row only, and hold the most likely words."""
-    teacher, rows = make_bert(len(tokenizer), seed=4), Sentences(tokenizer, 10)
+    teacher, rows = make_bert(len(tokenizer), seed=4), sentences(tokenizer, 10)
     taught = teach(rows, teacher, tokenizer, draws=40, versions=2, mask_prob=0.4)
     assert len(taught) == 20
     for one, other in zip(taught, teach(rows, teacher, tokenizer, draws=40, versions=2, mask_prob=0.4, batch_size=3)):
@@ -564,7 +540,7 @@ def train_on_draws(fit, tokenizer):
 
 
 def test_a_batch_with_draws_has_the_loss_of_the_criterion(bert, tokenizer, imported, drawn_rows, train_on_draws):
-    model, task, token_ids, _ = imported
+    model, task, token_ids = imported
     criterion = criterion_of(task, "mlm_distillation", "", synonym_table=None, distillation_draws="in the batch")
     batch = DrawsCollator(tokenizer)(drawn_rows[:8])
     trainer = train_on_draws(drawn_rows, synonyms=None, max_steps=1)
@@ -581,7 +557,7 @@ def test_a_batch_with_draws_has_the_loss_of_the_criterion(bert, tokenizer, impor
 
 @pytest.fixture(scope="module")
 def drawn_rows(tokenizer):
-    return teach(Sentences(tokenizer), make_bert(len(tokenizer), seed=4), tokenizer, mask_prob=0.4)
+    return teach(sentences(tokenizer), make_bert(len(tokenizer), seed=4), tokenizer, mask_prob=0.4)
 
 
 def test_draws_train_like_their_teacher(tokenizer, drawn_rows, train_on_draws):
@@ -667,7 +643,7 @@ def test_a_teacher_is_unwrapped_and_may_have_any_class(wrapper, bert, tokenizer)
 
 def test_a_wrapped_student_gets_the_columns_that_it_reads(fit, bert):
     """A wrapper has no names for its inputs, so the Trainer would remove them all."""
-    one, other = fit(max_steps=1), fit("mlm", torch.nn.DataParallel(copy_of(bert)), max_steps=1)
+    one, other = fit(max_steps=1), fit("mlm", torch.nn.DataParallel(deepcopy(bert)), max_steps=1)
     assert losses(one) == losses(other)
 
 
@@ -683,7 +659,7 @@ def test_rows_of_no_token_are_not_scored(distill, bert, tokenizer):
     assert losses(distill(larger, max_steps=1)) == pytest.approx(expected, rel=1e-6)
     for other in (teacher, larger):
         assert losses(distill(other, deepcopy(padded), max_steps=1)) == pytest.approx(expected, rel=1e-4)
-    taught = teach(Sentences(tokenizer, 4), larger, tokenizer)
+    taught = teach(sentences(tokenizer, 4), larger, tokenizer)
     assert all((row["draw_words"] < len(tokenizer)).all() for row in taught)
 
 
@@ -731,7 +707,7 @@ def given(bert, tokenizer, synonyms, teacher, fit, distill, train_on_draws, tmp_
         tokenizer=tokenizer,
         synonyms=synonyms,
         taught={"distillation_teacher": str(teacher)},
-        rows=lambda **options: teach(Sentences(tokenizer), bert, tokenizer, **options),
+        rows=lambda **options: teach(sentences(tokenizer), bert, tokenizer, **options),
         folder=tmp_path,
         fit=fit,
         distill=distill,
@@ -748,7 +724,7 @@ def sharing(bert):
 
 
 def partly_in_bfloat16(bert):
-    model = copy_of(bert)
+    model = deepcopy(bert)
     model.bert.encoder.layer[1].bfloat16()
     return model
 
@@ -831,7 +807,7 @@ def test_adapters_of_peft(fit, tokenizer, bert, name):
     """Only the adapters learn, and an evaluation is that of the model into which they are merged."""
     peft = pytest.importorskip("peft")
     config = peft.LoraConfig(target_modules=["query", "value"], r=2, init_lora_weights=False)
-    model = peft.get_peft_model(copy_of(bert), config)
+    model = peft.get_peft_model(deepcopy(bert), config)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     options = {"objective_kwargs": options_of(name, bert), "collator": fixed_masks(tokenizer), "max_steps": 2}
     trainer = fit(name, model, **options)
@@ -847,7 +823,7 @@ def test_adapters_of_peft(fit, tokenizer, bert, name):
 def test_a_term_needs_embeddings_that_learn(name, fit, bert):
     peft = pytest.importorskip("peft")
     frozen, adapted = (
-        peft.get_peft_model(copy_of(bert), peft.LoraConfig(target_modules=modules, r=2))
+        peft.get_peft_model(deepcopy(bert), peft.LoraConfig(target_modules=modules, r=2))
         for modules in (["query"], ["word_embeddings"])
     )
     assert "embeddings" in refused(fit, f"mlm_{name}", frozen)
@@ -858,7 +834,7 @@ def test_a_term_needs_embeddings_that_learn(name, fit, bert):
 
 @pytest.mark.parametrize("name", ["mlm_sent_kl", "mlm_hard_correction", "rtd_focal"])
 def test_an_update_without_masked_tokens_teaches_nothing(name, fit, bert, electra, tokenizer):
-    model = electra if name == "rtd_focal" else copy_of(bert)
+    model = electra if name == "rtd_focal" else deepcopy(bert)
     before = {key: value.clone() for key, value in model.state_dict().items()}
 
     def collate(rows: list[dict]) -> dict:
