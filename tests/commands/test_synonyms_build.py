@@ -37,36 +37,6 @@ def vectors_txt(tmp_path):
     return path
 
 
-@pytest.fixture
-def model_dict(tmp_path):
-    return write_dict(tmp_path / "model.dict.txt", ["primary", "stay", "main", "halt", "the", "##s"])
-
-
-@pytest.fixture
-def checkpoint(model_dict):
-    """A model in which main is near primary, and halt near stay; only primary and stay are frequent."""
-    dictionary = load_dictionary(model_dict)
-    embeddings = torch.full((len(dictionary), 3), 99.0)
-    for word, row in {"primary": (14, 1, 3), "stay": (14, -1, 3), "main": (4, 1, 3), "halt": (4, -1, 3)}.items():
-        embeddings[dictionary.index(word)] = torch.tensor(row).float()
-    digest = torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
-    model = {"embeddings.word_embeddings.weight": embeddings, "dictionary_fingerprint": digest}
-    path = model_dict.parent / "checkpoint.pt"
-    torch.save({"cfg": {"model": None}, "model": model, "optimizer_history": [{"num_updates": 7}]}, path)
-    return path
-
-
-@pytest.fixture
-def french(tmp_path, monkeypatch):
-    """A French dictionary, and a French lexicon in the only folder of NLTK."""
-    without_languages(tmp_path, monkeypatch)
-    lines = "00117985-v\tfra:lemma\trester\n00117985-v\tfra:lemma\tdemeurer\n00117985-v\tfra:lemma\ton\n"
-    lines += "02913152-n\tfra:lemma\tBâtiment\n02913152-n\tfra:lemma\tédifice\n02913152-n\tfra:lemma\tgros œuvre\n"
-    write_lexicon(tmp_path, "fra", lines)
-    pieces = ["▁rester", "▁demeurer", "▁on", "▁bâtiment", "▁Édifice", "▁Bâtiment", "▁the", "er"]
-    return write_dict(tmp_path / "french.dict.txt", pieces)
-
-
 def build(dict_txt, *options):
     output = dict_txt.parent / "synonyms.safetensors"
     main(["--dict", str(dict_txt), *map(str, options), "--output", str(output)])
@@ -122,19 +92,35 @@ def test_vectors_give_the_nearest_words_but_no_stop_words(dict_txt, vectors_txt,
     assert f"{vectors_txt}: skipped 1 lines whose word is not UTF-8" in printed
 
 
-def test_a_model_gives_the_nearest_words_of_its_own_embeddings(model_dict, checkpoint):
-    model = ["--source", "model", "--path", checkpoint]
-    table, description = rows(model_dict, *model)
+def test_a_model_gives_the_nearest_words_of_its_own_embeddings(dict_txt, tmp_path):
+    """A model in which main is near primary, and halt near stay; only primary and stay are frequent."""
+    write_dict(dict_txt, ["primary", "stay", "main", "halt", "the", "##s"])
+    dictionary = load_dictionary(dict_txt)
+    embeddings = torch.full((len(dictionary), 3), 99.0)
+    for word, row in {"primary": (14, 1, 3), "stay": (14, -1, 3), "main": (4, 1, 3), "halt": (4, -1, 3)}.items():
+        embeddings[dictionary.index(word)] = torch.tensor(row).float()
+    digest = torch.tensor(list(bytes.fromhex(fingerprint(dictionary))), dtype=torch.uint8)
+    parameters = {"embeddings.word_embeddings.weight": embeddings, "dictionary_fingerprint": digest}
+    state = {"cfg": {"model": None}, "model": parameters, "optimizer_history": [{"num_updates": 7}]}
+    torch.save(state, tmp_path / "checkpoint.pt")
+    model = ["--source", "model", "--path", tmp_path / "checkpoint.pt"]
+    table, description = rows(dict_txt, *model)
     assert table == {"primary": {"main"}, "main": {"primary"}, "stay": {"halt"}, "halt": {"stay"}}
     assert description["options"] == {"top_k": 10, "min_similarity": 0.5}
     assert description["source_version"].startswith("checkpoint.pt, 7 updates, embeddings of dimension 3, sha256 ")
     assert description["counts"] == {"with an embedding": 4, "with a neighbor kept": 4}
-    everything, _ = rows(model_dict, *model, "--min-similarity", "-2")
+    everything, _ = rows(dict_txt, *model, "--min-similarity", "-2")
     assert everything["primary"] == {"stay", "main", "halt"}
-    assert rows(model_dict, *model, "--min-similarity", "-2", "--filter", "model=0.5")[0] == table
+    assert rows(dict_txt, *model, "--min-similarity", "-2", "--filter", "model=0.5")[0] == table
 
 
-def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
+def test_other_languages_come_from_the_multilingual_wordnet(tmp_path, monkeypatch, capsys):
+    without_languages(tmp_path, monkeypatch)
+    lines = "00117985-v\tfra:lemma\trester\n00117985-v\tfra:lemma\tdemeurer\n00117985-v\tfra:lemma\ton\n"
+    lines += "02913152-n\tfra:lemma\tBâtiment\n02913152-n\tfra:lemma\tédifice\n02913152-n\tfra:lemma\tgros œuvre\n"
+    write_lexicon(tmp_path, "fra", lines)
+    pieces = ["▁rester", "▁demeurer", "▁on", "▁bâtiment", "▁Édifice", "▁Bâtiment", "▁the", "er"]
+    french = write_dict(tmp_path / "french.dict.txt", pieces)
     table, description = rows(french, "--source", "wordnet", "--lang", "fra")
     assert table == {  # the built-in stop words, such as "on", are English
         "▁rester": {"▁demeurer", "▁on"},
@@ -147,10 +133,10 @@ def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
     assert description["options"] == {"lang": "fra"}
     assert list(description["counts"].values()) == [6, 6, 5]
     assert "--stop-words FILE" in capsys.readouterr().out
-    show([str(french.parent / "synonyms.safetensors"), "the", "--dict", str(french)])
+    show([str(tmp_path / "synonyms.safetensors"), "the", "--dict", str(french)])
     assert capsys.readouterr().out.endswith("the: (no synonym)\n")
 
-    stop_words = french.parent / "french.txt"
+    stop_words = tmp_path / "french.txt"
     stop_words.write_text("ON\nme\n")
     table, description = rows(french, "--source", "wordnet", "--lang", "fra", "--stop-words", stop_words)
     assert table["▁rester"] == {"▁demeurer"} and "▁on" not in table
@@ -158,30 +144,22 @@ def test_other_languages_come_from_the_multilingual_wordnet(french, capsys):
     assert "7, of them 1 stop words (left out)" in capsys.readouterr().out
 
 
-NEAR = [("elections", "election", "polls", "poll"), ("went", "go", "moved", "move"), ("november", "april")]
-
-
-@pytest.fixture
-def inflected(tmp_path):
-    """A dictionary of inflected words, and options for vectors in which all words of a row of NEAR are near."""
-    lines = [f"{word} {math.cos(angle)} {math.sin(angle)}\n" for angle, row in enumerate(NEAR) for word in row]
-    (tmp_path / "near.txt").write_text("".join(lines) + "large -1 0.1\nsmall -1 0\n")
-    path = write_dict(tmp_path / "inflected.dict.txt", sorted([*sum(NEAR, ()), "large", "small"]))
-    return path, ["--source", "vectors", "--vectors", tmp_path / "near.txt", "--min-similarity", "0.9"]
-
-
-def test_synonyms_in_the_same_inflection_and_without_contrasts(inflected):
-    dict_txt, near = inflected
+def test_synonyms_in_the_same_inflection_and_without_contrasts(dict_txt, vectors_txt):
+    near = [("elections", "election", "polls", "poll"), ("went", "go", "moved", "move"), ("november", "april")]
+    lines = [f"{word} {math.cos(angle)} {math.sin(angle)}\n" for angle, words in enumerate(near) for word in words]
+    vectors_txt.write_text("".join(lines) + "large -1 0.1\nsmall -1 0\n")
+    write_dict(dict_txt, sorted([*sum(near, ()), "large", "small"]))
     found, description = rows(dict_txt, "--source", "wordnet", "--same-inflection")
     assert found["went"] == {"moved"} and found["moved"] == {"went"} and found["go"] == {"move"}
     assert "elections" not in found  # WordNet does not have polls among its synonyms
     assert description["options"] == {"same_inflection": "LemmInflect 0.2.3"}
     assert description["counts"]["with a synonym in the dictionary"] == len(found)
-    table, _ = rows(dict_txt, *near)
+    vectors = ["--source", "vectors", "--vectors", vectors_txt, "--min-similarity", "0.9"]
+    table, _ = rows(dict_txt, *vectors)
     assert table["elections"] == {"election", "polls", "poll"}
     assert table["november"] == {"april"} and table["large"] == {"small"}
-    assert rows(dict_txt, *near, "--same-inflection")[0]["elections"] == {"polls"}
-    without, description = rows(dict_txt, *near, "--no-contrasts")
+    assert rows(dict_txt, *vectors, "--same-inflection")[0]["elections"] == {"polls"}
+    without, description = rows(dict_txt, *vectors, "--no-contrasts")
     assert without == {word: row for word, row in table.items() if word not in ("november", "april", "large", "small")}
     assert description["options"]["no_contrasts"] == "WordNet 3.0"
 
