@@ -55,42 +55,42 @@ def write(tmp_path):
 
 @pytest.fixture
 def build(tmp_path):
-    """A function that runs the command, and returns the tensors' bytes, the rows in words and the description."""
+    """A function that runs the command, and returns the rows in words and the description."""
     (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in WORDS), encoding="utf-8")
     dictionary, output = load_dictionary(tmp_path / "dict.txt"), tmp_path / "table.safetensors"
 
     def build(path, format, *options):
         flags = "--dict", tmp_path / "dict.txt", "--source", "list", "--synonyms", path, "--format", format, *options
         main(list(map(str, [*flags, "--output", output])))
-        content, names = output.read_bytes(), dictionary.symbols
+        names = dictionary.symbols
         rows = {
             names[index]: [names[other] for other in row if other != -1]
             for index, row in enumerate(load_synonym_table(output, dictionary).synonyms.tolist())
             if row[0] != -1
         }
-        return content[8 + int.from_bytes(content[:8], "little") :], rows, read_description(output)
+        return rows, read_description(output)
 
     return build
 
 
-def test_all_formats_of_the_same_pairs_give_the_same_table(build, write):
-    found = {}
-    for name, writer in WRITERS.items():
-        path = write(writer(PAIRS))
-        found[name], rows, description = build(path, name)
-        assert rows == {"big": ["large", "huge"], "polish": ["shine"], "large": ["big"]}, name
-        assert json.loads(description["options"])["format"] == name and description["source"] == "list"
-        digest, lines = hashlib.sha256(path.read_bytes()).hexdigest(), path.read_bytes().count(b"\n")
-        assert description["source_version"] == f"synonyms.txt, {lines} lines, sha256 {digest}"
-    assert len(set(found.values())) == 1 and set(found) == set(FORMATS)
+@pytest.mark.parametrize("made", WRITERS)
+@pytest.mark.parametrize("named", FORMATS)
+def test_every_format_is_read_and_never_as_another_one(write, made, named):
+    path = write(WRITERS[made](PAIRS))
+    if made != named:
+        assert f"{path}, line 1: " in refused(SynonymList, path, WORDS, named)
+        return
+    read = SynonymList(path, WORDS, named)
+    assert read.synonyms == {"big": ["large", "huge"], "polish": ["shine"], "large": ["big"]}
+    digest, lines = hashlib.sha256(path.read_bytes()).hexdigest(), path.read_bytes().count(b"\n")
+    assert read.version == f"synonyms.txt, {lines} lines, sha256 {digest}"
 
 
-def test_symmetric_is_both_directions(build, write):
+def test_symmetric_is_both_directions(write):
     both = [pair for word, other, score in PAIRS for pair in ((word, other, score), (other, word, score))]
-    expected, rows, _ = build(write(table(both, ",")), "csv")
-    found, symmetric_rows, description = build(write(table(PAIRS, ",")), "csv", "--symmetric")
-    assert symmetric_rows == rows and found == expected and rows["shine"] == ["polish"]
-    assert json.loads(description["options"])["symmetric"] is True
+    expected = SynonymList(write(table(both, ",")), WORDS, "csv").synonyms
+    assert SynonymList(write(table(PAIRS, ",")), WORDS, "csv", symmetric=True).synonyms == expected
+    assert expected["shine"] == ["polish"]
 
 
 GROUP = {word: [other for other in ("big", "large", "huge") if other != word] for word in ("big", "large", "huge")}
@@ -126,22 +126,22 @@ def test_the_lines_of_each_format(write, format, content, expected):
 
 def test_columns_with_other_names_and_rows_with_a_value(build, write):
     path = write("id,rel,term,gloss,p\n1,syn,big,large,1\n2,ant,big,small,9\n3,near,big,huge,2\n")
-    columns = "--columns", "word=term,synonym=gloss"
-    assert build(path, "csv", *columns)[1] == {"big": ["large", "small", "huge"]}
-    _, rows, description = build(path, "csv", *columns, "--where", "rel=syn")
-    assert rows == {"big": ["large"]}
+    rows, description = build(path, "csv", "--columns", "word=term,synonym=gloss", "--where", "rel=syn")
+    assert rows == {"big": ["large"]} and description["source"] == "list"
     options = json.loads(description["options"])
     assert options["columns"] == {"word": "term", "synonym": "gloss"} and options["where"] == {"rel": ["syn"]}
     scored = "--columns", "word=term,synonym=gloss,score=p"
-    assert build(path, "csv", *scored, "--where", "rel=syn", "--where", "rel=near")[1] == {"big": ["huge", "large"]}
-    assert build(path, "csv", *scored, "--where", "rel=syn", "rel=near", "id=3")[1] == {"big": ["huge"]}
+    assert build(path, "csv", *scored, "--where", "rel=syn", "rel=near")[0] == {"big": ["huge", "large"]}
+    assert build(path, "csv", *scored, "--where", "rel=syn", "rel=near", "id=3")[0] == {"big": ["huge"]}
 
 
-def test_every_entry_is_counted_once(write, build, capsys):
+def test_every_entry_is_counted_once(write):
     rows = ["big,large,3", "big,very large,3", "big,take_on,9", "big,unknown,3", "big,large,0.5", "big,big,3"]
     rows += ["unknown,much,1", "huge,small,1", "huge,big (rare),1", "huge,,1"]
-    path = write("\n".join(["word,synonym,score,kind", *(f"{row},a" for row in rows), "big,small,9,b"]) + "\n")
-    expected = {
+    lines = ["word,synonym,score,kind,note", *(f"{row},a," for row in rows), "big,small,9,b,"]
+    read = SynonymList(write("\n".join(lines) + "\n"), WORDS, "csv", min_score=1, where={"kind": ["a"]})
+    assert read.synonyms == {"big": ["large"], "huge": ["small"]}
+    assert read.counts == {
         "entries used": 2,
         "entries skipped: below --min-score": 1,
         "entries skipped: other values of --where": 1,
@@ -151,15 +151,12 @@ def test_every_entry_is_counted_once(write, build, capsys):
         "words left out: several words": 2,
         "words left out: not in the dictionary": 3,
     }
-    assert build(path, "csv", "--min-score", 1, "--where", "kind=a")[1] == {"big": ["large"], "huge": ["small"]}
-    printed = capsys.readouterr().out
-    assert f"{path}: read as csv\n  big: large, very large, take_on, unknown\n" in printed
-    assert all(f"{name:40}{count:11,}" in printed for name, count in expected.items())
-    assert "('very large')" in printed and "('unknown: much')" not in printed
-    counts = SynonymList(path, WORDS, "csv", min_score=1, where={"kind": ["a"]}).counts
-    assert counts == expected and sum(n for name, n in counts.items() if name.startswith("entries")) == len(rows) + 1
-    notes = SynonymList(path, WORDS, "csv").notes
-    assert "1 columns left out: 'kind'" in notes
+    assert sum(count for name, count in read.counts.items() if name.startswith("entries")) == len(rows) + 1
+    assert read.notes[:2] == ["read as csv", "  big: large, very large, take_on, unknown"]
+    assert "1 columns left out: 'note'" in read.notes
+    for name, count in read.counts.items():
+        assert any(note.startswith(f"{name:40}{count:11,}") for note in read.notes)
+    assert "('very large')" in "".join(read.notes)
 
 
 def test_a_dry_run_writes_nothing(build, write, tmp_path, capsys):
@@ -188,8 +185,8 @@ def test_rows_are_by_score_and_then_in_the_order_of_the_file(tmp_path_factory, p
 
 def test_top_k_counts_the_synonyms_that_fit_the_casing_of_the_word(build, write):
     path = write("word,synonym,score\nPolish,big,9\nPolish,shine,8\nPolish,École,7\npolish,large,1\n")
-    assert build(path, "csv")[1] == {"polish": ["big", "shine", "large"], "Polish": ["École"]}
-    _, rows, description = build(path, "csv", "--top-k", 1)
+    assert build(path, "csv")[0] == {"polish": ["big", "shine", "large"], "Polish": ["École"]}
+    rows, description = build(path, "csv", "--top-k", 1)
     assert rows == {"polish": ["big"], "Polish": ["École"]}
     assert json.loads(description["options"]) == {"format": "csv", "symmetric": False, "top_k": 1, "min_score": None}
 
@@ -197,7 +194,7 @@ def test_top_k_counts_the_synonyms_that_fit_the_casing_of_the_word(build, write)
 def test_other_sources_combine_with_a_list(build, write):
     near = "--vectors", write("big 1 0\nlarge 1 0.1\nsmall 0 1\nhuge 1 0.2\n", "vectors.txt")
     sources = "--source", "list", "vectors", *near, "--combine", "intersection"
-    _, rows, description = build(write("big,small\nbig,large\n"), "groups", *sources)
+    rows, description = build(write("big,small\nbig,large\n"), "groups", *sources)
     assert rows == {"big": ["large", "small"], "large": ["big"], "small": ["big"]}
     assert json.loads(description["counts"])["in the list"] == 3
 
@@ -256,16 +253,6 @@ def test_another_format_is_one_line_with_its_place(write, format, content, place
     path = write(content)
     message = refused(SynonymList, path, WORDS, format)
     assert message.startswith(str(path)) and place in message
-
-
-@pytest.mark.parametrize("made", WRITERS)
-@pytest.mark.parametrize("named", WRITERS)
-def test_no_format_is_read_as_another_one(write, made, named):
-    path = write(WRITERS[made](PAIRS))
-    if made == named:
-        assert SynonymList(path, WORDS, named).synonyms["big"] == ["large", "huge"]
-    else:
-        assert f"{path}, line 1: " in refused(SynonymList, path, WORDS, named)
 
 
 def test_a_missing_score_is_refused_with_a_minimum(write):
