@@ -6,7 +6,7 @@ import torch
 import transformers
 from files import refused
 from helpers import write_table
-from huggingface_models import SIZES, write_vocabulary
+from huggingface_models import make_bert, write_vocabulary
 from tokenizer_folders import sentencepiece_folder, with_real_data
 
 from tn_fairseq.commands.synonyms_build import main
@@ -24,6 +24,7 @@ BERT_PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", *WORDS, "[MASK]"
 ROBERTA_PIECES = ["<s>", "<pad>", "</s>", "<unk>"]
 PRIMARY = {"primary": ["chief", "main"], "main": ["chief", "primary"], "chief": ["main", "primary"]}
 EXPECTED = {**PRIMARY, "stay": ["remain"], "remain": ["stay"]}
+GROUPS = "chief, main, primary\nremain, stay\n"
 
 
 def numbered(pieces):
@@ -64,11 +65,10 @@ def tokenizer(tmp_path):
     return bert(tmp_path)
 
 
-@pytest.fixture
-def table(tokenizer, tmp_path):
-    """PRIMARY, without WordNet, which takes a second."""
-    (tmp_path / "groups.txt").write_text("chief, main, primary\n")
-    return SynonymTable.from_list(tokenizer, tmp_path / "groups.txt", "groups")
+def build(tokenizer, folder, groups=GROUPS):
+    """The table of a list, without WordNet, which takes a second."""
+    (folder / "groups.txt").write_text(groups)
+    return SynonymTable.from_list(tokenizer, folder / "groups.txt", "groups")
 
 
 def by_token(tokenizer, table):
@@ -85,7 +85,7 @@ def by_token(tokenizer, table):
 @pytest.mark.parametrize("make", KINDS)
 def test_rows_have_the_ids_of_the_tokenizer_and_a_saved_table_is_the_same(make, tmp_path):
     tokenizer = make(tmp_path)
-    table = SynonymTable.from_wordnet(tokenizer)
+    table = build(tokenizer, tmp_path)
     assert table.to_rows() == EXPECTED and len(table) == 5
     assert table.synonyms.shape == (len(tokenizer), 2) and table.synonyms.dtype == torch.int32
     marker = {"▁primary", "Ġprimary"} & set(tokenizer.get_vocab())
@@ -111,8 +111,7 @@ def test_special_and_added_tokens(tokenizer, tmp_path):
     tokenizer.add_tokens(["master"], special_tokens=True)
     tokenizer.add_special_tokens({"additional_special_tokens": ["basal"]})
     tokenizer.add_special_tokens({"pad_token": "chief"})  # a word of the vocabulary
-    (tmp_path / "groups.txt").write_text("primary, main, principal, master, basal, chief\n")
-    table = SynonymTable.from_list(tokenizer, tmp_path / "groups.txt", "groups")
+    table = build(tokenizer, tmp_path, "primary, main, principal, master, basal, chief\n")
     assert len(table.synonyms) == len(tokenizer) == len(BERT_PIECES) + 3
     assert table.to_rows().keys() == {"primary", "main", "principal"}
     assert table.to_rows()["primary"] == ["main", "principal"]
@@ -122,16 +121,17 @@ def test_special_and_added_tokens(tokenizer, tmp_path):
     assert SynonymTable.from_file(tokenizer, tmp_path / "table.safetensors").to_rows() == table.to_rows()
 
 
-def test_ids_with_gaps_are_rows_without_synonyms(table, tmp_path):
+def test_ids_with_gaps_are_rows_without_synonyms(tmp_path):
     vocabulary = {piece: 3 * number for piece, number in numbered(BERT_PIECES).items()}
     tokenizer = transformers.BertTokenizer(vocab=vocabulary)
-    gaps = SynonymTable.from_list(tokenizer, tmp_path / "groups.txt", "groups")
-    assert len(gaps.synonyms) == 3 * len(BERT_PIECES) - 2
-    assert by_token(tokenizer, gaps) == table.to_rows() == PRIMARY
+    table = build(tokenizer, tmp_path)
+    assert len(table.synonyms) == 3 * len(BERT_PIECES) - 2
+    assert by_token(tokenizer, table) == EXPECTED
 
 
-def test_a_padded_table_has_more_rows(tokenizer, table):
-    assert repr(table) == "<SynonymTable: 3 of 16 tokens have 6 synonyms, from list>"
+def test_a_padded_table_has_more_rows(tokenizer, tmp_path):
+    table = build(tokenizer, tmp_path)
+    assert repr(table) == "<SynonymTable: 5 of 16 tokens have 8 synonyms, from list>"
     padded, size = table.padded(64), len(tokenizer)
     assert torch.equal(padded.synonyms[:size], table.synonyms) and (padded.synonyms[size:] == -1).all()
     assert torch.equal(padded.continues_word[:size], table.continues_word) and not padded.continues_word[size:].any()
@@ -152,37 +152,6 @@ def test_options_are_those_of_the_command(tokenizer, tmp_path):
     assert where.to_rows() == {"primary": ["large"]}
     filtered = SynonymTable.build(tokenizer, ["list"], **options, filter={"vectors": 0.98}, vectors=vectors)
     assert filtered.to_rows() == {"primary": ["main"]}
-
-
-def bert_model(vocab_size, words):
-    """A model whose embeddings of words are far from the others'; ``words`` gives their meaning."""
-    model = transformers.BertModel(transformers.BertConfig(vocab_size=vocab_size, **SIZES))
-    with torch.no_grad():
-        weight = model.embeddings.word_embeddings.weight
-        weight.fill_(100.0)
-        for number, (token, meaning) in enumerate(words.items()):
-            weight[token] = torch.zeros(weight.size(1))
-            weight[token, 0] = 14 if number % 2 else 4
-            weight[token, 1] = meaning
-    return model
-
-
-def test_a_model_gives_the_nearest_words_of_its_own_embeddings(tokenizer, tmp_path):
-    meanings = {"primary": 1, "main": 1, "stay": -1, "remain": -1}
-    tokenizer_words = [word for word in WORDS if word not in meanings and word != "the"]
-    (tmp_path / "words.txt").write_text("\n".join(["the", "inch", *tokenizer_words]))
-    ids = tokenizer.convert_tokens_to_ids(list(meanings))
-    model = bert_model(64, dict(zip(ids, meanings.values())))  # more embeddings than tokens
-    options = {"stop_words": tmp_path / "words.txt"}
-    table = SynonymTable.from_model(tokenizer, model, **options)
-    expected = {"primary": ["main"], "main": ["primary"], "stay": ["remain"], "remain": ["stay"]}
-    assert table.to_rows() == expected
-    model.save_pretrained(tmp_path / "model")
-    from_folder = SynonymTable.from_model(tokenizer, tmp_path / "model", **options)
-    assert torch.equal(from_folder.synonyms, table.synonyms)
-    assert from_folder.description["source_version"].startswith("model, embeddings of dimension 32, sha256 ")
-    again = SynonymTable.from_model(tokenizer, transformers.AutoModel.from_pretrained(tmp_path / "model"), **options)
-    assert again.description == from_folder.description
 
 
 def rows_of(path, dictionary):
@@ -225,8 +194,11 @@ def test_the_embeddings_of_an_imported_model_are_those_of_the_original(released,
     dictionary = load_dictionary(wordpiece_bin / "dict.txt")
     assert rows_of(ours, dictionary) == rows_of(fairseq, dictionary) != {}
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    of_checkpoint = SynonymTable.from_model(tokenizer, checkpoint, min_similarity=0.2)
-    assert torch.equal(of_checkpoint.synonyms, SynonymTable.from_file(tokenizer, ours).synonyms)
+    for model in (checkpoint, folder, transformers.AutoModel.from_pretrained(folder)):
+        table = SynonymTable.from_model(tokenizer, model, min_similarity=0.2)
+        assert torch.equal(table.synonyms, SynonymTable.from_file(tokenizer, ours).synonyms)
+        if model != checkpoint:
+            assert table.description["source_version"].startswith("bert, embeddings of dimension 32, sha256 ")
 
 
 def test_a_sentencepiece_model_has_the_same_dictionary_in_fairseq(tmp_path):
@@ -273,9 +245,9 @@ def test_a_table_of_another_order_is_read_with_its_dictionary(tokenizer, tmp_pat
     assert torch.equal(SynonymTable.from_file(tokenizer, tmp_path / "ours").synonyms, table.synonyms)
 
 
-def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, table, tmp_path):
-    SynonymTable.from_list(deberta(tmp_path), tmp_path / "groups.txt", "groups").save(tmp_path / "deberta")
-    table.save(tmp_path / "ours")
+def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, tmp_path):
+    build(deberta(tmp_path), tmp_path).save(tmp_path / "deberta")
+    build(tokenizer, tmp_path).save(tmp_path / "ours")
     path, dict_txt = write_table_of_data(tmp_path / "data", [*WORDS, "madeupword0000"])
     other, other_txt = write_table_of_data(tmp_path / "other", ["main", "chief", "principal"])
     unused = write_table(tmp_path / "unused", load_dictionary(dict_txt), {"stay": ["madeupword0000"]})
@@ -302,14 +274,12 @@ def test_wrong_options_are_refused(tokenizer):
 
 
 def test_other_models_are_refused(tokenizer, tmp_path):
-    size = len(tokenizer)
-    assert f"{size - 1} embeddings" in refused(SynonymTable.from_model, tokenizer, bert_model(size - 1, {}))
-    model = bert_model(size, {})
+    small, broken = (make_bert(size).bert for size in (len(tokenizer) - 1, len(tokenizer)))
     with torch.no_grad():
-        model.get_input_embeddings().weight[5] = torch.nan
-    assert "BertModel" in refused(SynonymTable.from_model, tokenizer, model)
+        broken.get_input_embeddings().weight[5] = torch.nan
     (tmp_path / "config.json").write_text("{}")
-    assert str(tmp_path) in refused(SynonymTable.from_model, tokenizer, tmp_path)
+    for model, named in ((small, f"{len(tokenizer) - 1} embeddings"), (broken, "BertModel"), (tmp_path, str(tmp_path))):
+        assert named in refused(SynonymTable.from_model, tokenizer, model)
 
 
 @pytest.mark.parametrize("name", ["/missing/tokenizer", "damaged"])
