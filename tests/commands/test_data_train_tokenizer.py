@@ -39,28 +39,15 @@ def pieces(folder):
     return (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def test_wordpiece_files(corpus, tmp_path, capsys):
-    out = train(corpus, tmp_path / "out")
-    assert sorted(contents(out)) == ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
-    assert pieces(out)[:5] == SPECIAL
-    assert (len(pieces(out)), len(set(pieces(out)))) == (200, 200)
-    printed = capsys.readouterr().out
-    assert "WordPiece of tokenizer.json, 200 pieces, uncased" in printed
-    assert f"wrote vocab.txt, tokenizer.json, tokenizer_config.json to {out}" in printed
-    tokenizer = load_tokenizer(out)
-    dictionary = tokenizer.dictionary()
-    assert len(dictionary) + 1 == 200
-    # no unknown pieces, and no literal special token is learned
-    ids, _ = tokenizer.encode_chunk(corpus.read_text(encoding="utf-8").split("\n"))
-    assert (tokenizer.lookup_table(dictionary)[ids] != dictionary.unk()).all()
-    assert not any(piece.startswith(("##[", "##]", "##汉")) for piece in pieces(out))
-
-
 @pytest.mark.parametrize("cased", [False, True])
-def test_transformers_reads_wordpiece(corpus, tmp_path, cased):
+def test_wordpiece_is_written_and_read_as_by_transformers(corpus, tmp_path, capsys, cased):
     transformers = pytest.importorskip("transformers")
     train(corpus, tmp_path, more=["--cased"] * cased)
-    assert any("É" in piece for piece in pieces(tmp_path)) == cased
+    assert sorted(contents(tmp_path)) == ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert f"wrote vocab.txt, tokenizer.json, tokenizer_config.json to {tmp_path}" in capsys.readouterr().out
+    found = pieces(tmp_path)
+    assert found[:5] == SPECIAL and len(found) == len(set(found)) == 200
+    assert any("É" in piece for piece in found) == cased
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
     assert len(theirs) == 200 and theirs.mask_token == "[MASK]"
     lines = [*corpus.read_text(encoding="utf-8").replace("[MASK]", "").split("\n"), "Ünknown ☃ wörds"]
@@ -68,6 +55,12 @@ def test_transformers_reads_wordpiece(corpus, tmp_path, cased):
         assert (" cased" if cased else "uncased") in ours.description
         for line in lines:
             assert ours.encode_chunk([line])[0].tolist() == theirs(line, add_special_tokens=False)["input_ids"]
+
+    # no unknown pieces, and no literal special token is learned
+    dictionary = ours.dictionary()
+    ids, _ = ours.encode_chunk(corpus.read_text(encoding="utf-8").split("\n"))
+    assert (ours.lookup_table(dictionary)[ids] != dictionary.unk()).all() and len(dictionary) + 1 == 200
+    assert not any(piece.startswith(("##[", "##]", "##汉")) for piece in found)
 
 
 def test_sentencepiece_files(corpus, tmp_path, capsys):
