@@ -24,7 +24,6 @@ ROOT = PLUGIN.parent
 FOLDER = ROOT / "examples" / "pretraining"
 RUN = FOLDER / "run.sh"
 PAGE = guide("train", "Paper recipes")
-LAUNCHERS = [ROOT / "examples" / "launch" / name for name in ("one_machine.sh", "many_machines.sh", "slurm.sbatch")]
 CRITERIA = {
     "baseline": "electra",
     "hard_correction": "mlm_hard_correction",
@@ -37,9 +36,8 @@ EXPECTED = {f"{model}/{row}" for model in ("bert_base", "bert_large", "electra_b
     f"electra_small/{row}" for row in CRITERIA
 }
 RECIPES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.yaml"))
-# each family and criterion, with and without a checkpoint; run.sh and the small sizes treat the others alike
+# with and without a checkpoint and a table; run.sh treats the others alike
 VARIOUS = ["bert_base/hard_correction", "electra_base/soft_regularization", "electra_small/baseline"]
-VARIOUS += ["electra_small/hard_correction", "electra_small/sentence_kl"]
 CONTINUING = [recipe for recipe in RECIPES if not recipe.startswith("electra_small/")]
 
 LAYERS = ("layers", "embed_dim", "attention_heads", "ffn_embed_dim")
@@ -212,38 +210,31 @@ def test_header_readme_and_settings_agree(recipe):
 
 
 @pytest.mark.parametrize("recipe", VARIOUS)
-def test_run_sh_sets_the_paths_and_nothing_else(recipe, files, run_sh):
-    """With the number of GPUs in the recipe."""
+def test_run_sh_sets_the_paths_and_nothing_else(recipe, files, run_sh, tmp_path):
+    """With the number of GPUs in the recipe; relative paths become absolute."""
     yaml = deepcopy(as_written(recipe))
     yaml.common.user_dir = str(PLUGIN)
-    yaml.task.data, yaml.checkpoint.save_dir = str(files["data"]), str(files["save_dir"])
+    yaml.task.data, yaml.checkpoint.save_dir = f"{files['data']}:{files['data']}", str(files["save_dir"])
     if recipe in CONTINUING:
         yaml.checkpoint.finetune_from_model = str(files["checkpoint"])
     if needs_table(recipe):
         yaml.criterion.synonym_table = str(files["synonym_table"])
     gpus = f"distributed_training.distributed_world_size={yaml.distributed_training.distributed_world_size}"
-    assert settings(run_sh(recipe, *arguments(recipe, files), gpus)) == settings(yaml)
-
-
-def test_relative_paths_and_shards_become_absolute(files, run_sh, tmp_path):
     relative = {name: path.relative_to(tmp_path) for name, path in files.items()}
-    given = arguments("bert_base/hard_correction", {**relative, "data": f"{relative['data']}:{files['data']}"})
-    cfg = run_sh("bert_base/hard_correction", *given)
-    assert cfg.task.data == f"{files['data']}:{files['data']}"
-    assert cfg.checkpoint.save_dir == str(files["save_dir"])
-    assert cfg.checkpoint.finetune_from_model == str(files["checkpoint"])
-    assert cfg.criterion.synonym_table == str(files["synonym_table"])
+    relative["data"] = f"{relative['data']}:{files['data']}"
+    assert settings(run_sh(recipe, *arguments(recipe, relative), gpus)) == settings(yaml)
 
 
-@pytest.mark.parametrize("recipe", ["bert_base/baseline", "electra_small/baseline"])
-def test_the_batch_is_the_same_on_any_number_of_gpus(recipe, files, overrides, tools):
+def test_the_batch_is_the_same_on_any_number_of_gpus(files, overrides, tools):
+    recipe = "electra_small/baseline"
+
     def batch(gpus: int, *more: str) -> int:
         write_programs(tools, python=f"echo {gpus}")
         given = dict(word.split("=", 1) for word in overrides(recipe, *arguments(recipe, files), *more))
         assert given["distributed_training.distributed_world_size"] == str(gpus)
         return gpus * int(given["dataset.batch_size"]) * int(given["optimization.update_freq"].strip("[]"))
 
-    for gpus in (1, 2, 4, 8, 16, 128):
+    for gpus in (1, 8, 128):
         assert batch(gpus) == 128, gpus
     assert batch(2, "dataset.batch_size=4") == 128
     assert batch(3, "dataset.batch_size=5", "optimization.update_freq=[2]") == 30
@@ -259,25 +250,20 @@ def test_settings_of_the_user_win(files, run_sh):
     assert cfg.common.fp16 and cfg.task.tokens_per_sample == 64 and cfg.lr_scheduler.power == 2
 
 
-@pytest.mark.parametrize("launcher, device", zip(LAUNCHERS, ("cpu", "gpu", "cpu")), ids=str)
-def test_run_sh_accepts_the_flags_of_the_launchers(launcher, device, files, run_sh, tools, monkeypatch):
+def test_run_sh_accepts_the_flags_of_a_launcher(files, run_sh, tools, monkeypatch):
     """They have the same effect as with fairseq-train."""
-    environment = {"WORKERS": "4", "MACHINES": "2", "FIRST_MACHINE": "node1", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7"}
-    for name, value in {**environment, "DEVICE": device}.items():
+    launcher = ROOT / "examples" / "launch" / "slurm.sbatch"
+    for name, value in {"WORKERS": "4", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "DEVICE": "cpu"}.items():
         monkeypatch.setenv(name, value)
     cfg = run_sh("bert_base/baseline", *arguments("bert_base/baseline", files), before=(launcher,))
     workers = cfg.distributed_training.distributed_world_size
-    assert workers == (4 if launcher.name == "one_machine.sh" else 8)
-    assert workers * cfg.dataset.batch_size * cfg.optimization.update_freq[0] == 128
+    assert workers == 8 and workers * cfg.dataset.batch_size * cfg.optimization.update_freq[0] == 128
 
-    flags = subprocess.run([launcher, "printf", "%s\\n"], capture_output=True, text=True, check=True).stdout.split()
+    flags = subprocess.run([launcher, "printf", "%s\n"], capture_output=True, text=True, check=True).stdout.split()
     train = ["data", "--task", "electra", "--arch", "bert_base", "--criterion", "electra", *flags]
-    if device == "gpu":  # the recipe's settings; the launchers do not add them
-        train += ["--ddp-backend", "legacy_ddp", "--fp16", "--fp16-no-flatten-grads"]
     expected = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), train))
     assert settings(cfg.distributed_training) == settings(expected.distributed_training)
-    assert cfg.common.cpu == expected.common.cpu == (device == "cpu")
-    assert cfg.common.fp16 == expected.common.fp16 == (device == "gpu")
+    assert cfg.common.cpu and not cfg.common.fp16
 
 
 def test_commands_of_the_guide_are_accepted(tools, tmp_path):
@@ -346,14 +332,6 @@ def load(save_dir: Path) -> dict:
     return torch.load(save_dir / LAST, weights_only=True)
 
 
-@pytest.mark.parametrize("recipe", ["electra_small/baseline", "electra_small/sentence_kl"])
-def test_recipes_train(recipe, small_world, run_sh, tmp_path):
-    _hydra_main(run_sh(recipe, *small_world(recipe, "a save"), *smaller(recipe, updates=2), "--cpu"))
-    state = load(tmp_path / "a save")
-    assert state["optimizer_history"][-1]["num_updates"] == 2
-    assert state["cfg"]["criterion"]["_name"] == CRITERIA[recipe.split("/")[1]]
-
-
 def test_a_run_continues_the_checkpoint_and_the_same_command_resumes(small_world, run_sh, released, tmp_path, caplog):
     """A run from released weights that stopped after two updates ends like an uninterrupted one."""
     recipe, gone = "bert_base/hard_correction", f"checkpoint={tmp_path / 'gone'}"
@@ -385,47 +363,31 @@ def refusal(*words: object, cwd: Path) -> str:
     return process.stderr
 
 
-def test_the_error_for_an_unknown_recipe_lists_all(tools, tmp_path):
-    for words in ([], [""], ["bert_huge/baseline"], ["bert_base"], ["data=x"]):
-        assert refusal(*words, cwd=tmp_path).endswith(f"one of: {' '.join(RECIPES)}\n")
-
-
-@pytest.mark.parametrize("recipe", ["bert_base/hard_correction", "electra_small/baseline"])
-def test_required_arguments_must_be_given_and_exist(recipe, files, tools, tmp_path):
-    given = arguments(recipe, files)
-    for argument in given:
-        name, path = argument.split("=", 1)
-        others = [word for word in given if word != argument]
-        for wrong in ([], [f"{name}="], [f"{name}=nowhere"]):
-            if wrong != ["save_dir=nowhere"]:
-                assert f"{name}=" in refusal(recipe, *others, *wrong, cwd=tmp_path)
-    assert not files["save_dir"].exists()
-
-
 def test_wrong_arguments_get_an_error(files, tools, tmp_path, monkeypatch):
+    for words in ([], ["bert_huge/baseline"], ["data=x"]):
+        assert refusal(*words, cwd=tmp_path).endswith(f"one of: {' '.join(RECIPES)}\n")
+    for argument in arguments("bert_base/hard_correction", files):
+        others = [word for word in arguments("bert_base/hard_correction", files) if word != argument]
+        name = argument.partition("=")[0]
+        for wrong in ([], *([[f"{name}=nowhere"]] if name != "save_dir" else [])):
+            assert f"{name}=" in refusal("bert_base/hard_correction", *others, *wrong, cwd=tmp_path)
     recipe = "electra_small/baseline"
     given = arguments(recipe, files)
     file = files["checkpoint"]
     for words, named in (
         (["chekpoint=bert.pt"], "chekpoint=bert.pt"),
-        (["--lr"], "--lr"),
         (["wikibooks"], "wikibooks"),
-        (["--distributed-rank"], "--distributed-rank"),
         ([f"checkpoint={file}"], "checkpoint="),
         (["synonym_table=nowhere"], "synonym_table=nowhere"),
-        ([f"data={file}"], "data="),
         ([f"data={files['data']}:nowhere"], "data=nowhere"),
         ([f"save_dir={file}"], "save_dir="),
-        (["--distributed-world-size", "0"], "workers"),
         (["--distributed-world-size", "3"], "3 workers"),
         (["--cpu", "dataset.batch_size=5"], "dataset.batch_size=5"),
-        (["--cpu", "dataset.batch_size=null"], "dataset.batch_size=null"),
     ):
         assert named in refusal(recipe, *given, *words, cwd=tmp_path)
-    write_programs(tools, python="echo 0")
-    assert "--cpu" in refusal(recipe, *given, cwd=tmp_path)
-    write_programs(tools, python="echo no torch >&2; exit 1")
-    assert "torch" in refusal(recipe, *given, cwd=tmp_path)
+    for python, named in (("echo 0", "--cpu"), ("echo no torch >&2; exit 1", "torch")):
+        write_programs(tools, python=python)
+        assert named in refusal(recipe, *given, cwd=tmp_path)
     (tools / "fairseq-hydra-train").unlink()
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     assert "fairseq-hydra-train" in refusal(recipe, *given, "--cpu", cwd=tmp_path)
