@@ -156,7 +156,7 @@ def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkey
 
 
 @pytest.mark.usefixtures("served_programs")
-def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, monkeypatch, capsys):
+def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = Names(ODD, sources)
     vocabulary = names.source("vocab.txt", ".txt")
@@ -168,14 +168,11 @@ def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, mon
     train(names.argument(data), folder, *flags)
     examples = f"--destdir={names('examples')}"
     data_glue.main([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
-    exported, imported = names("exported"), names("imported", ".pt")
-    exchange_export.main([names.argument(f"{folder}/checkpoint_last.pt"), f"--output={exported}", f"--data={data}"])
-    exchange_import.main([names.argument(exported), f"--data={data}", f"--output={imported}"])
-    words = [names.argument(imported), f"--data={names('examples')}", f"--output={names('scores')}"]
+    checkpoint = names.argument(f"{folder}/checkpoint_last.pt")
+    words = [checkpoint, f"--data={names('examples')}", f"--output={names('scores')}"]
     evaluate_glue.main([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
-    assert f"imported-{ODD.split()[0]}" in capsys.readouterr().out
     rows, _ = read_table(Path(names("scores"), "results.parquet"))
-    assert set(rows["arm"]) == {f"{ODD}imported-{ODD}"} and rows["value"].notna().all()
+    assert set(rows["arm"]) == {f"{ODD}-checkpoint_last"} and rows["value"].notna().all()
 
 
 def refusal(command: ModuleType, *words: object) -> str:
