@@ -12,9 +12,6 @@ import fairseq
 import pytest
 from helpers import PLUGIN, Run, write_sources, write_squad
 
-from tn_fairseq.commands import GROUPS
-
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]  # its tests depend on each other's output
 ROOT = PLUGIN.parent
 # Run all commands in one process: each process would import torch and fairseq again.
 MODULES_IN_TURN = """
@@ -27,13 +24,11 @@ for module, *words in json.loads(sys.argv.pop()):
         assert not end.code, (module, words, end.code)
 print(*(getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith("tn_fairseq")))
 """
-# The script that pip writes for fairseq's entry points.
-ENTRY_POINT = "import sys; from fairseq_cli.{} import cli_main; sys.exit(cli_main())"
 TRAINING = (
     "data-bin --user-dir tn_fairseq --task electra --arch electra_tiny --tokens-per-sample 32 --batch-size 8 "
     "--criterion mlm_hard_correction --synonym-table synonyms.safetensors --max-update 2 --cpu "
     "--optimizer electra_adamw --lr 1e-3 --save-dir checkpoints"
-)
+).split()
 ANSWERED = [
     ("In 1880 Tesla moved to the beautiful city of Prague.", "What city did Tesla move to in 1880?", "Prague"),
     ("Edison opened a large factory in Boston.", "Where did Edison open a large factory?", "Boston"),
@@ -80,10 +75,8 @@ def pip(*words: object) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def build_wheel(folder: Path) -> Path:
     """A wheel built from a copy of the sources, so that it contains no files of an earlier build."""
-    folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     shutil.copytree(PLUGIN, source / "tn_fairseq", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
@@ -93,16 +86,11 @@ def wheel(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def installation(tmp_path_factory, wheel) -> Installation:
-    return Installation(tmp_path_factory.mktemp("installation"), wheel)
-
-
-@pytest.fixture(scope="module")
-def preprocessed(installation) -> Installation:
-    """The installation, with the output of every preprocessing command in the folder."""
-    write_sources(installation.folder)
-    write_squad(installation.folder / "dev.json", ANSWERED)
+@pytest.mark.slow
+def test_the_commands_run_from_a_wheel(tmp_path):
+    installed = Installation(tmp_path, build_wheel(tmp_path))
+    folder = write_sources(installed.folder)
+    write_squad(folder / "dev.json", ANSWERED)
     commands = [
         "data train-tokenizer --input text --type wordpiece --vocab-size 60 --output tokenizer",
         "data binarize --train text --valid text --tokenizer vocab.txt --destdir data-bin",
@@ -112,50 +100,25 @@ def preprocessed(installation) -> Installation:
         "evaluate swap-synonyms --squad dev.json --output swapped.json",
         "evaluate add-distractors --squad dev.json --output distractors.json",
     ]
-    tried = {command.split()[1] for command in commands if command.startswith("data")}
-    assert tried == GROUPS["data"].keys() - {"teach"}  # which needs a model
-    run = installation.modules(*(f"tn_fairseq {command}" for command in ["user-dir", *commands]))
-    assert run.stdout.startswith(f"{installation.packages / 'tn_fairseq'}\n")  # the folder for --user-dir
-    return installation
-
-
-@pytest.fixture(scope="module")
-def trained(preprocessed) -> Installation:
-    """The installation, with a checkpoint that fairseq-train wrote with ``--user-dir`` as in the docs."""
-    run = preprocessed.run("-c", ENTRY_POINT.format("train"), *TRAINING.split())
-    assert "num_updates 2" in run.output
-    return preprocessed
-
-
-def test_every_preprocessing_command(preprocessed):
+    run = installed.modules(*(f"tn_fairseq {command}" for command in ["user-dir", *commands]))
+    assert run.stdout.startswith(f"{installed.packages / 'tn_fairseq'}\n")  # the folder for --user-dir
     names = "tokenizer/vocab.txt data-bin/train.bin glue-bin/SST-2/label/train.bin squad-bin/train.bin"
     for name in [*names.split(), "swapped.json", "distractors.json"]:
-        assert (preprocessed.folder / name).stat().st_size > 0, name
+        assert (folder / name).stat().st_size > 0, name
 
+    # the script that pip writes for fairseq's entry point
+    run = installed.run("-c", "import sys; from fairseq_cli.train import cli_main; sys.exit(cli_main())", *TRAINING)
+    assert "num_updates 2" in run.output
 
-def test_analysis_export_and_fine_tuning(trained):
     checkpoint, table = "checkpoints/checkpoint_last.pt", "--synonym-table synonyms.safetensors"
-    trained.modules(
+    installed.modules(
         f"tn_fairseq look analysis data-bin --path {checkpoint} {table} --mask-seeds 1 --output false-negatives",
         f"tn_fairseq exchange export {checkpoint} --data data-bin --output exported",
         f"tn_fairseq data teach data-bin --teacher {checkpoint} --tokens-per-sample 16 --output draws",
         f"tn_fairseq evaluate glue tiny={checkpoint} --data glue-bin --seeds 1 --max-update 2 "
         "--output glue-scores -- --cpu",
     )
-    assert (trained.folder / "draws" / "draws.json").exists()
-    assert "SST-2" in (trained.folder / "glue-scores" / "index.html").read_text(encoding="utf-8")
-    assert "<script" in (trained.folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")
-    assert (trained.folder / "exported" / "discriminator" / "model.safetensors").exists()
-
-
-def test_a_yaml_recipe(preprocessed, quickstart_recipe):
-    """Hydra runs in its own folder, so paths are absolute, but the plugin is found by name."""
-    folder = preprocessed.folder
-    shutil.copy(quickstart_recipe, folder)
-    preprocessed.run(
-        *["-c", ENTRY_POINT.format("hydra_train"), "--config-dir", folder, "--config-name", quickstart_recipe.stem],
-        *["common.user_dir=tn_fairseq", f"task.data={folder / 'data-bin'}"],
-        *[f"criterion.synonym_table={folder / 'synonyms.safetensors'}", "optimization.max_update=2"],
-        f"checkpoint.save_dir={folder / 'by-recipe'}",
-    )
-    assert (folder / "by-recipe" / "checkpoint_last.pt").exists()
+    assert (folder / "draws" / "draws.json").exists()
+    assert "SST-2" in (folder / "glue-scores" / "index.html").read_text(encoding="utf-8")
+    assert "<script" in (folder / "false-negatives" / "cases.html").read_text(encoding="utf-8")
+    assert (folder / "exported" / "discriminator" / "model.safetensors").exists()
