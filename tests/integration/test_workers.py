@@ -38,6 +38,9 @@ ON_A_CPU = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp"]
 UNLIKE = ("wps", "ups", "train_wall", "wall", "valid_wps", "valid_best_loss", "valid_wpb", "valid_bsz")
 
 
+SPLITS = ("train", "valid")
+
+
 class Trained(NamedTuple):
     """The output of a run, and its last checkpoint."""
 
@@ -150,29 +153,19 @@ def runs(synonym_table, teacher) -> dict[str, list]:
     return {**even, **uneven, "ragged.bert.mlm_soft_reg": ragged, "bf16.electra.mlm_hard_correction": bf16}
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory, data, runs) -> dict[tuple[str, int], Trained]:
-    """A single process that accumulates as many batches, or uses single batches with a learning rate of 0."""
-    folder = tmp_path_factory.mktemp("alone")
-    freqs = {name: {"uneven": (1, 2), "ragged": (4,)}.get(name.split(".")[0], (2,)) for name in runs}
-    accumulating = {
-        f"{name} {freq}": [*runs[name], "--update-freq", freq, *(["--lr", 0] if freq == 1 else [])]
-        for name in runs
-        for freq in freqs[name]
-    }
-    trained = by_itself(folder, data, accumulating)
-    return {(name, freq): trained[f"{name} {freq}"] for name in runs for freq in freqs[name]}
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory, data, runs) -> dict[str, Trained]:
-    return by_torchrun(tmp_path_factory.mktemp("two"), data, runs, 2)
-
-
-def test_two_workers_train_the_same_model_as_one_process(alone, two, runs):
-    assert {part for name in two for part in name.split(".")} == {*FAMILIES, *PAPER, "uneven", "ragged", "bf16"}
+def test_two_workers_train_the_same_model_as_one_process(data, runs, tmp_path):
+    assert {part for name in runs for part in name.split(".")} == {*FAMILIES, *PAPER, "uneven", "ragged", "bf16"}
+    # as many batches as two workers
+    freqs = {name: 4 if name.startswith("ragged") else 2 for name in runs}
+    one = by_itself(tmp_path / "one", data, {name: [*runs[name], "--update-freq", freqs[name]] for name in runs})
+    two = by_torchrun(tmp_path / "two", data, runs, 2)
     for name in runs:
-        assert_same(two[name], alone[name, 4 if name.startswith("ragged") else 2], 2)
+        assert_same(two[name], one[name], 2)
+        # one worker lacks a batch in the last update and in validation; with four batches an update, one of four
+        if name.startswith(("uneven", "ragged")):
+            train, valid = (int(re.search(rf"{split}: (\d+) blocks", one[name].run.output)[1]) for split in SPLITS)
+            assert math.ceil(train / 3) % 2 == 1 if name.startswith("uneven") else math.ceil(train / 6) % 4 == 3
+            assert math.ceil(valid / 8) % 2 == 1
 
 
 @pytest.mark.slow
@@ -180,28 +173,6 @@ def test_workers_that_fairseq_starts_also_train_it(data, runs, tmp_path):
     """A single update, because these workers import everything again."""
     run = [*runs["bert.electra"], "--max-update", 1, "--disable-validation"]
     check_same(by_fairseq, 2, data, {"bert.electra": run}, tmp_path, ("default",))
-
-
-def test_the_runs_above_were_uneven(alone, two, runs):
-    """One worker lacks masked tokens, false negatives, or a batch, while the other has them."""
-
-    def one_of_two(batches: list[dict], key: str) -> bool:
-        has = [float(batch[key]) > 0 for batch in batches]
-        return any(first != second for first, second in zip(has[::2], has[1::2]))
-
-    single = {name: alone[name, 1].run for name in runs if name.startswith("uneven")}
-    for name, run in single.items():
-        batches = run.records("train_inner")
-        assert len(batches) % 4 == 1, (name, len(batches))
-        assert len(two[name].run.records("train_inner")) == len(batches) // 2 + 1
-        blocks = int(re.search(r"valid: (\d+) blocks", run.output).group(1))
-        assert math.ceil(blocks / 8) % 4 == 1, blocks
-        assert one_of_two(batches, "nll_loss"), name
-    # the second worker's last update has one batch where the first has two
-    blocks = int(re.search(r"train: (\d+) blocks", two["ragged.bert.mlm_soft_reg"].run.output).group(1))
-    assert math.ceil(blocks / 6) % 4 == 3
-    corrected = single["uneven.electra.mlm_hard_correction"].records("train_inner")
-    assert one_of_two(corrected, "false_negative_sequences")
 
 
 @pytest.mark.slow
