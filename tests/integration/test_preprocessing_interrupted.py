@@ -1,10 +1,8 @@
 """Killed preprocessing: partial output never looks complete, and the next run writes the correct bytes."""
 
-import json
 import random
 import shutil
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from files import contents, refused, write
 from interruption import full_disk, kill_at_every_step
 from tokenizer_folders import bert_folder
 
-from tn_fairseq.commands import data_train_tokenizer
+from tn_fairseq.commands import data_glue, data_squad, data_train_tokenizer
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.preprocessing.binarization import binarize
@@ -102,44 +100,41 @@ def test_a_tokenizer_killed_at_every_step(tmp_path):
 
 
 SENTENCES = "gj04\t1\t\tthe cat sat\ngj04\t0\t*\tsat the dog sat\n"
-SQUAD = {"context": "the cat sat on a mat", "qas": [{"id": "1", "question": "the cat", "answers": []}]}
-ANSWER = {"text": "cat", "answer_start": 4}
 
 
-@pytest.mark.parametrize(
-    ("command", "needed"), [("data_glue", "CoLA"), ("data_squad", "dict.txt"), ("synonyms_build", "table.safetensors")]
-)
 @pytest.mark.slow
-def test_other_commands_killed_at_every_step(command, needed, tmp_path):
-    """Over earlier output: if the file or folder that readers need exists, all output is the old or the new."""
-    main = import_module(f"tn_fairseq.commands.{command}").main
+def test_glue_killed_at_every_step(tmp_path):
+    """Over earlier output: if the folder of the task exists, all output is the old or the new."""
+    tokenizer = bert_folder(tmp_path / "tokenizer", WORDS)
 
-    def flags(output: Path, words: list[str], sentences: str) -> list:
-        if command == "synonyms_build":
-            dictionary = write(tmp_path / "dict.txt", "".join(f"{word} 1\n" for word in words))
-            return ["--dict", dictionary, "--source", "wordnet", "--output", output / needed]
-        tokenizer = ["--tokenizer", bert_folder(tmp_path / "tokenizer", words), "--destdir", output]
-        if command == "data_glue":
-            (tmp_path / "glue" / "CoLA").mkdir(parents=True, exist_ok=True)
-            for split in ("train", "dev"):
-                write(tmp_path / "glue" / "CoLA" / f"{split}.tsv", sentences)
-            return ["--glue-dir", tmp_path / "glue", "--task", "CoLA", *tokenizer]
-        SQUAD["qas"][0]["answers"] = [ANSWER]
-        path = write(tmp_path / "squad.json", json.dumps({"data": [{"paragraphs": [SQUAD]}]}))
-        return ["--train", path, "--valid", path, *tokenizer]
-
-    def run(output: Path, words: list[str] = WORDS, sentences: str = SENTENCES) -> None:
-        main(list(map(str, flags(output, words, sentences))))
+    def run(output: Path, sentences: str = SENTENCES) -> None:
+        for split in ("train", "dev"):
+            write(tmp_path / "glue" / "CoLA" / f"{split}.tsv", sentences)
+        words = ["--glue-dir", tmp_path / "glue", "--task", "CoLA", "--tokenizer", tokenizer, "--destdir", output]
+        data_glue.main(list(map(str, words)))
 
     old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
-    # the glue command refuses another vocabulary
-    run(
-        old,
-        **({"sentences": SENTENCES * 2} if command == "data_glue" else {"words": ["the", "cat", "run", "dog", "sat"]}),
-    )
+    run(old, SENTENCES * 2)
     run(new)
-    assert contents(old) != contents(new)
-    check_every_step(old, new, out, partial(run, out), needed, fewest=1)
+    check_every_step(old, new, out, partial(run, out), "CoLA", fewest=1)
+
+
+@pytest.mark.slow
+def test_squad_killed_at_every_step(tmp_path):
+    """Over earlier output of another dictionary, which is written last."""
+    answer = {"text": "cat", "answer_start": 4}
+    paragraph = {"context": "the cat sat on a mat", "qas": [{"id": "1", "question": "the cat", "answers": [answer]}]}
+    path = write(tmp_path / "squad.json", {"data": [{"paragraphs": [paragraph]}]})
+
+    def run(output: Path, words: int = 8) -> None:
+        tokenizer = bert_folder(tmp_path / f"tokenizer{words}", WORDS[:words])
+        flags = ["--train", path, "--valid", path, "--tokenizer", tokenizer, "--destdir", output]
+        data_squad.main(list(map(str, flags)))
+
+    old, new, out = tmp_path / "old", tmp_path / "new", tmp_path / "out"
+    run(old, words=5)
+    run(new)
+    check_every_step(old, new, out, partial(run, out), "dict.txt", fewest=1)
 
 
 def test_a_full_disk_gets_one_line_and_does_not_change_earlier_output(tmp_path):
