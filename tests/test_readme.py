@@ -157,22 +157,6 @@ def test_the_front_page_leads_to_every_page():
     assert sorted(rows) == GUIDES and len(GUIDES) <= 14  # one line for each
 
 
-def test_the_readme_of_a_folder_is_short_and_leads_to_the_guides():
-    layout = "tn_fairseq/README.md"
-    pages = {page for page in PAGES if page.endswith("/README.md")} - {CARD}
-    assert layout in pages and "examples/README.md" in pages
-    for page in pages:
-        text = re.sub(r"```.*?```\n", "", PAGES[page], flags=re.DOTALL)  # the drawing of the layout
-        assert len(text.splitlines()) <= 10 and ("../docs/" in text or "../README.md#guides" in text), page
-
-
-def test_the_layout_shows_every_folder_of_the_package():
-    (drawing,) = re.findall(r"```\n(.*?)```", PAGES["tn_fairseq/README.md"], flags=re.DOTALL)
-    drawn = set(re.findall(r"(\w+)/", drawing))
-    found = {path.parent.name for depth in ("*", "tools/*") for path in PLUGIN.glob(f"{depth}/__init__.py")}
-    assert found == drawn
-
-
 SMALLER = {"30522": "140", "electra_small": "electra_tiny", "128": "16", "1000000": "2", "10000": "2", "100": "1"}
 
 
