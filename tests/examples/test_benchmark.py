@@ -55,43 +55,21 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     ways = results["threads"]
     assert list(ways)[0] == "1 run on all threads" and list(ways)[-1] == "2 runs on half of the threads each"
     assert all(len(speeds) == 1 and speeds[0] > 0 for way in ways.values() for speeds in way.values())
-    assert len(results["batches"]) == 4
-
-
-def test_it_compares_only_batches(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("transformers")
-    benchmark = load_script("examples/benchmark.py")
-    for name, value in {"VOCABULARY_SIZE": 200, "BATCH_ROWS": 4, "BATCH_TOKENS": 20_000}.items():
-        monkeypatch.setattr(benchmark, name, value)
-    output = str(tmp_path / "tiny")
-    options = ["--only-batches", "--output", output, "--rounds", "1", "--seconds", "0.01", "--threads", "1"]
-    monkeypatch.setattr(sys, "argv", ["benchmark.py", *options])
-    benchmark.main()
-    batches = json.loads((tmp_path / "tiny.json").read_text())["batches"]
-    assert list(batches) == ["segments 128", "none 128", "segments 512", "none 512"]
-    for row in batches.values():
+    assert list(results["batches"]) == ["segments 128", "none 128", "segments 512", "none 512"]
+    for row in results["batches"].values():
         theirs, ours = (max(row["tokens/s"][subject]) for subject in ("transformers", "tn_fairseq"))
         assert row["ratio of the best"] == ours / theirs > 0
-    assert "segments, 4 x 128 " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--rounds", "0"], "--rounds"),
-        (["--arch", "bert_tiny"], "--arch bert_tiny"),
-        (["--updates", "9"], "--updates 9"),
-        (["--output", "{}/file/name"], "file"),
-    ],
-)
-def test_wrong_options_are_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys, flags, message):
+@pytest.mark.parametrize("flags", [["--arch", "bert_tiny"], ["--updates", "9"], ["--output", "{}/file/name"]])
+def test_wrong_options_are_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys, flags):
     benchmark = load_script("examples/benchmark.py")
     (tmp_path / "file").touch()
     words = ["--output", str(tmp_path / "x"), *(flag.format(tmp_path) for flag in flags)]
     monkeypatch.setattr(sys, "argv", ["benchmark.py", *words])
     with pytest.raises(SystemExit, match="2"):
         benchmark.main()
-    assert message in capsys.readouterr().err
+    assert words[-1].removesuffix("/name") in capsys.readouterr().err
 
 
 def test_both_sides_mask_as_many_of_the_same_tokens(tmp_path):
