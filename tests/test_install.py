@@ -57,36 +57,28 @@ def test_the_machine_has_everything(install, ran, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("version, asked", [((3, 13), "g++ python3-dev"), ((3, 12), "")])
-def test_a_machine_without_compiler_headers_and_venv(install, ran, monkeypatch, tmp_path, version, asked):
+def test_a_machine_that_lacks_everything_but_uv(install, ran, monkeypatch, tmp_path, version, asked):
+    """Uv brings its own Python only if the machine's would need a compiler, too."""
     on(monkeypatch, version)
     monkeypatch.setattr(install.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(install.os.path, "exists", lambda path: False)
     message = refused(install.make_environment, str(tmp_path / "env"))
-    assert f"apt-get install python3-venv {asked}".strip() + " (Debian, Ubuntu)" in message
-    assert "dnf install python3" in message and "\n" not in message and ran == []
-    assert ("has no venv module and no C++ compiler and no Python.h" in message) == bool(asked)
+    assert f"apt-get install python3-venv {asked}".strip() + " (Debian, Ubuntu)" in message and ran == []
+    monkeypatch.setattr(install.shutil, "which", lambda name: "/bin/uv" if name == "uv" else None)
+    install.make_environment(str(tmp_path / "env"))
+    python = "3.12" if asked else sys.executable
+    assert ran == [["/bin/uv", "venv", "--quiet", "--clear", "--seed", "--python", python, str(tmp_path / "env")]]
 
 
 @pytest.mark.parametrize("version", [(3, 10), (3, 14)])
-def test_a_python_that_is_too_old_or_too_new(install, ran, monkeypatch, tmp_path, version, capsys):
+def test_a_python_that_is_too_old_or_too_new(install, ran, monkeypatch, tmp_path, version):
     on(monkeypatch, version)
     message = refused(install.make_environment, str(tmp_path / "env"))
-    assert f"is Python 3.{version[1]}, and fairseq needs 3.11 to 3.13; install Python 3.12 and type " in message
+    assert f"is Python 3.{version[1]}" in message and "3.12" in message
     monkeypatch.setattr(install.shutil, "which", lambda name: "/bin/uv" if name == "uv" else None)
     install.make_environment(str(tmp_path / "env"))
     (command,) = ran
     assert command[:2] == ["/bin/uv", "venv"] and command[-3:] == ["--python", "3.12", str(tmp_path / "env")]
-    assert capsys.readouterr().out.startswith("[0/4] Python 3.12 from uv, because ")
-
-
-@pytest.mark.parametrize("version, python", [((3, 12), sys.executable), ((3, 13), "3.12")])
-def test_uv_replaces_a_missing_venv_module(install, ran, monkeypatch, tmp_path, version, python):
-    """With its own Python only if the machine's would need a compiler, too."""
-    on(monkeypatch, version)
-    monkeypatch.setattr(install.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(install.shutil, "which", lambda name: "/bin/uv" if name == "uv" else None)
-    install.make_environment(str(tmp_path / "env"))
-    assert ran == [["/bin/uv", "venv", "--quiet", "--clear", "--seed", "--python", python, str(tmp_path / "env")]]
 
 
 def test_an_environment_of_another_python_is_refused(install, monkeypatch, tmp_path):
@@ -100,7 +92,7 @@ def test_an_environment_of_another_python_is_refused(install, monkeypatch, tmp_p
 
 
 @pytest.mark.parametrize("uv", [None, "/bin/uv"])
-def test_torch_of_another_index(install, ran, monkeypatch, capsys, uv):
+def test_torch_of_another_index(install, ran, monkeypatch, uv):
     monkeypatch.setattr(install, "make_environment", lambda venv: sys.executable)
     monkeypatch.setattr(install, "fetch_wordnet", lambda python: None)
     monkeypatch.setattr(install.shutil, "which", lambda name: uv)
@@ -111,23 +103,18 @@ def test_torch_of_another_index(install, ran, monkeypatch, capsys, uv):
     assert "--extra-index-url" not in fairseq + package
     assert "torch" in torch and "--require-hashes" in fairseq and package[-2:] == ["--editable", ".[fairseq,test]"]
     assert {command[0] for command in (torch, fairseq, package)} == {uv or sys.executable}
-    out = capsys.readouterr().out
-    assert "torch and numpy: 200 MB, 800 MB on disk" in out and [line[:5] for line in out.splitlines()][1] == "[2/4]"
 
 
-@pytest.mark.parametrize("uv", [None, "/bin/uv"])
-def test_an_index_of_torch_that_cannot_be_reached(install, monkeypatch, capsys, uv):
+def test_an_index_of_torch_that_cannot_be_reached(install, monkeypatch, capsys):
     """The other steps retry as usual."""
-    tried, setting = [], "UV_HTTP_RETRIES" if uv else "PIP_RETRIES"
+    tried = []
     monkeypatch.setattr(install, "make_environment", lambda venv: sys.executable)
     monkeypatch.setattr(install, "fetch_wordnet", lambda python: None)
-    monkeypatch.setattr(install.shutil, "which", lambda name: uv)
+    monkeypatch.setattr(install.shutil, "which", lambda name: None)
     monkeypatch.setattr(install, "PYTORCH", "http://127.0.0.1:9/whl/")
-    monkeypatch.setattr(
-        install, "run", lambda command, **more: tried.append(more["env"].get(setting)) if "install" in command else None
-    )
+    monkeypatch.setattr(install, "run", lambda command, **more: tried.append((command, more.get("env", {}))))
     install.main([".venv", "--torch", "cpu"])
-    assert tried == ["0", None, None]
+    assert [env.get("PIP_RETRIES") for command, env in tried if "install" in command] == ["0", None, None]
     note = capsys.readouterr().out.splitlines()[1].strip()
     assert note.startswith("http://127.0.0.1:9/whl/cpu/ cannot be reached (") and "with CUDA" in note
 
@@ -140,26 +127,15 @@ def test_the_size_of_torch(install, monkeypatch, has_gpu):
 
 
 def test_the_settings_of_pip_are_those_of_uv(install):
-    listing = "\n".join(
-        [
-            "global.index-url='https://one'",
-            "global.find-links='/a /b'",
-            "install.index-url='https://two'",
-            ":env:.default-timeout='9'",
-            "global.no-color='true'",
-        ]
-    )
-    assert install.settings(listing) == {
-        "UV_DEFAULT_INDEX": "https://two",
-        "UV_FIND_LINKS": "/a,/b",
-        "UV_HTTP_TIMEOUT": "9",
-    }
+    listing = "global.index-url='https://one'\nglobal.find-links='/a /b'\ninstall.index-url='https://two'\n"
+    listing += ":env:.default-timeout='9'\nglobal.no-color='true'"
+    expected = {"UV_DEFAULT_INDEX": "https://two", "UV_FIND_LINKS": "/a,/b", "UV_HTTP_TIMEOUT": "9"}
+    assert install.settings(listing) == expected
 
 
-@pytest.mark.slow  # reads WordNet twice
-@pytest.mark.parametrize("has_apt", [True, False])
-def test_wordnet_comes_from_the_command_of_the_package(install, has_apt, monkeypatch, capfd):
-    monkeypatch.setattr(install.shutil, "which", lambda name: "/usr/bin/name" if has_apt else None)
+@pytest.mark.slow  # reads WordNet
+def test_wordnet_comes_from_the_command_of_the_package(install, monkeypatch, capfd):
+    monkeypatch.setattr(install.shutil, "which", lambda name: "/usr/bin/name")
     install.fetch_wordnet(sys.executable)
     assert "WordNet 3.0 is ready" in capfd.readouterr().out
 
@@ -176,12 +152,7 @@ def test_debian_files_are_downloaded_and_not_installed(install, monkeypatch, tmp
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     folder = tmp_path / "packages"
     folder.mkdir()
-    files = install.debian_files(str(folder))
-    assert os.path.isdir(files) and files.startswith(str(folder))
+    assert os.path.isdir(install.debian_files(str(folder)))
     update, download = log.read_text().splitlines()
     assert update.endswith(" update") and download.endswith(f" download {DEBIAN_PACKAGES}")
     assert f"Dir::State::Lists={folder}/lists" in update and " install" not in update + download
-    (tools / "dpkg-deb").write_text("#!/bin/sh\nexit 1\n")
-    other = tmp_path / "other"
-    other.mkdir()
-    assert install.debian_files(str(other)) is None
