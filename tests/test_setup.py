@@ -42,11 +42,8 @@ def requirements(tmp_path_factory) -> list[Requirement]:
         ("3.11", ("linux", "x86_64"), "", {"ve-fairseq"}),
         ("3.12", ("linux", "x86_64"), "transformers", {"ve-fairseq", "transformers", "accelerate"}),
         ("3.12", ("darwin", "arm64"), "", set()),
-        ("3.12", ("linux", "aarch64"), "fairseq", {"fairseq-fixed"}),
-        ("3.13", ("linux", "x86_64"), "transformers", {"transformers", "accelerate"}),
         ("3.13", ("linux", "x86_64"), "hf", {"transformers", "accelerate"}),
         ("3.13", ("linux", "x86_64"), "fairseq", {"fairseq-fixed"}),
-        ("3.13", ("darwin", "arm64"), "fairseq", {"fairseq-fixed"}),
         ("3.14", ("linux", "x86_64"), "fairseq", set()),
     ],
 )
