@@ -221,7 +221,7 @@ def test_a_damaged_file_and_any_bytes_are_read_or_refused(files, name):
     good = files[name].path.read_bytes()
     assert check_reads_or_refuses(files[name], good) == "read"
 
-    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 1 << 32).map(random.Random).map(lambda rng: mutate(good, rng)) | ANY)
     @example(b"")
     def check(content):
