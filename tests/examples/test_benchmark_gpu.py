@@ -1,8 +1,5 @@
 import json
-import queue
 import sys
-import threading
-import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -39,16 +36,14 @@ def keep(benchmark, monkeypatch, *titles):
 def test_the_first_steps_work_at_a_tiny_size(benchmark, monkeypatch, tmp_path, capsys):
     """The test asserts no speed, because that depends on the machine."""
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
-    small = "mlm_soft_reg electra_small 128x128 bfloat16"
     profile, repeat = f"profile {MAIN}", "repeated and resumed float32"
-    keep(benchmark, monkeypatch, "check", "matrix products bfloat16", MAIN, small, profile, repeat)
+    keep(benchmark, monkeypatch, "check", MAIN, profile, repeat)
     run(benchmark, monkeypatch, "--output", tmp_path / "gpu", "--dry-run", "--minutes", 30)
     steps = json.loads((tmp_path / "gpu" / "results.json").read_text())["steps"]
-    assert len(steps) == 6 and not [(title, found) for title, found in steps.items() if "error" in found]
+    assert len(steps) == 4 and not [(title, found) for title, found in steps.items() if "error" in found]
     pair = steps[MAIN]
     assert pair["ratio"] == pair["ours"]["tokens/s"] / pair["peer"]["tokens/s"] > 0
     assert pair["ours"]["FLOP a token"] > 0 and 0 <= pair["ours"]["share of the time without a batch"] < 1
-    assert steps[small]["first and last loss"][0] > 0
     assert steps[profile]["tokens/s"] > 0 and "longest" in steps[profile]
     assert list((tmp_path / "gpu").glob("trace-*.json.gz"))
     assert steps[repeat]["repeated exactly"] and steps[repeat]["resumed exactly"]
@@ -99,27 +94,21 @@ def test_a_step_that_fails_hangs_or_dies_takes_one_line(benchmark, monkeypatch, 
     assert list(json.loads((tmp_path / "results.json").read_text())["steps"]) == list(titles)
 
 
-def test_a_failed_check_ends_it_and_steps_that_do_not_fit_are_named(benchmark, monkeypatch, tmp_path, capsys):
-    FakeProcess.answers = {"matrix": {"FLOP/s": 1e12}}
+def test_a_failed_check_ends_it_and_the_same_command_continues(benchmark, monkeypatch, tmp_path, capsys):
+    FakeProcess.answers = {"matrix": {"FLOP/s": 1e12}, "peer": {"tokens/s": 1.0}}
     monkeypatch.setattr(benchmark, "Subject", FakeProcess)
     run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 30)
-    assert list(json.loads((tmp_path / "results.json").read_text())["steps"]) == ["check"]
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert list(results["steps"]) == ["check"]
     keep(benchmark, monkeypatch, "matrix products float16", "compiled peer")
     run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run", "--minutes", 0.5)
     assert "left out, because the time is over: compiled peer" in capsys.readouterr().out
-    FakeProcess.answers = {"peer": {"tokens/s": 1.0}}
     run(benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["steps"] == {"matrix products float16": {"FLOP/s": 1e12}, "compiled peer": {"tokens/s": 1.0}}
-    machine = benchmark.circumstances("cpu", torch.get_num_threads())["machine"]
-    for content, output, named in (
-        (json.dumps({**results, "machine": {**machine, "device": "another"}}), tmp_path, "--output"),
-        (json.dumps({**results, "dry run": False}), tmp_path, "--output"),
-        ('{"machine"', tmp_path, "results.json"),
-        ("", tmp_path / "results.json", "results.json"),
-    ):
+    for content, named in ((json.dumps({**results, "dry run": False}), "--output"), ('{"machine"', "results.json")):
         (tmp_path / "results.json").write_text(content)
-        assert named in refused(run, benchmark, monkeypatch, "--output", output, "--dry-run")
+        assert named in refused(run, benchmark, monkeypatch, "--output", tmp_path, "--dry-run")
 
 
 def test_a_trace_is_summarized(benchmark):
@@ -140,24 +129,3 @@ def test_a_batch_that_does_not_fit_is_halved(benchmark):
         return {"rows": rows}
 
     assert measurements.fitting(train, "bert_base", 8, 16, "float32") == {"rows": 2} and tried == [8, 4, 2]
-
-
-def test_synchronizations_are_recorded_with_their_place(benchmark, monkeypatch):
-    modes, places = [], []
-    monkeypatch.setattr("torch.cuda.set_sync_debug_mode", modes.append)
-    with benchmark.recorded_synchronizations(places):
-        for _ in range(2):
-            warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
-        warnings.warn("another", stacklevel=1)
-    assert modes == ["warn", "default"]
-    assert len(places) == 2 and len(set(places)) == 1 and __file__ in places[0]
-
-
-def test_threads_that_wait_with_a_batch_end(benchmark):
-    from fairseq.data.iterators import BackgroundConsumer
-
-    waiting = BackgroundConsumer(queue.Queue(1), iter(range(10_000)), 10_000, None)
-    waiting.daemon = True
-    waiting.start()
-    benchmark.stop_loaders()
-    assert not waiting.is_alive() and waiting not in threading.enumerate()
