@@ -47,18 +47,10 @@ def test_the_slurm_example(slurm, monkeypatch):
 
 
 @needs_dask_jobqueue
-def test_the_commands_of_the_page_exist(monkeypatch):
-    commands = commands_of(guide("train", "Large corpora"))
-    assert [command[:3] for command in commands[:2]] == [["tn-fairseq", "data", "binarize"]] * 2
-    assert [command[1] for command in commands[2:]] == [
-        "examples/scale/dask_on_slurm.py",
-        "examples/benchmark_scale.py",
-    ]
-    for command in commands[:2]:
-        assert parse_options(BinarizeOptions, "data binarize", None, command[3:]).shards == 10
-    monkeypatch.setattr(sys, "argv", commands[2][1:])
+def test_the_command_of_the_page_is_parsed(monkeypatch):
+    (words,) = (words for words in commands_of(guide("train", "Large corpora")) if str(words[1]).endswith("slurm.py"))
+    monkeypatch.setattr(sys, "argv", words[1:])
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     args = load_script("examples/scale/dask_on_slurm.py").parse_args()
-    assert (args.jobs, args.cores) == (4, 16) and parse_options(
-        BinarizeOptions, "data binarize", None, args.binarize
-    ).shards == 10
+    assert (args.jobs, args.cores) == (4, 16)
+    assert parse_options(BinarizeOptions, "data binarize", None, args.binarize).shards == 10
