@@ -1,14 +1,6 @@
 """Wrong input through the real command line gets one line that says what is wrong and how to fix it."""
 
-from helpers import (
-    FAMILIES,
-    PLUGIN,
-    WORDS,
-    prepare_training,
-    refused_training,
-    run_command,
-    write_data_bin,
-)
+from helpers import FAMILIES, PLUGIN, WORDS, prepare_training, refused_training, run_command, write_data_bin
 
 
 def test_a_data_bin_with_another_vocabulary_than_the_checkpoints(data_bin, tmp_path):
