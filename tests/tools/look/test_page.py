@@ -83,23 +83,18 @@ def data_of(text: str) -> dict:
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script', text, re.DOTALL)[1])
 
 
-def test_cases_are_embedded_unchanged():
-    whole = case(
-        gold=HOSTILE, table="a & b", synonyms=[Synonym("q\u2028\u2029\u0000\r\n\\\"'", 0.125), Synonym("main", 0.4)]
-    )
-    cases = [whole, near_miss(part_of_speech="unknown")]
+def test_cases_are_embedded_unchanged_and_sorted_by_confidence():
+    """The confidence is the probability of the predicted synonym, or else of the most likely one; ties keep order."""
+    synonyms = [Synonym("q\u2028\u2029\u0000\r\n\\\"'", 0.125), Synonym("main", 0.4)]
+    whole = case(gold=HOSTILE, table="a & b", synonyms=synonyms)
+    less_likely = case("c", probability=0.1, synonyms=[Synonym("chief", 0.3), Synonym("main", 0.1)])
+    cases = [near_miss("a", 0.2), whole, less_likely, near_miss("d", 0.4)]
+    cases.append(case("none", synonyms=[], corrected=False))
     data = data_of(page(cases))
-    assert data["cases"] == json.loads(json.dumps(cases))  # in which tuples are lists
+    # JSON has lists instead of tuples
+    assert data["cases"] == json.loads(json.dumps([cases[number] for number in (1, 3, 0, 2, 4)]))
     assert data["rates"] == [rates()]
     assert (data["checkpoint"], data["updates"], data["split"]) == (CHECKPOINT, 12500, "valid")
-
-
-def test_cases_are_sorted_by_confidence_and_ties_keep_their_order():
-    """The confidence is the probability of the predicted synonym, or else of the most likely one."""
-    less_likely = case("c", probability=0.1, synonyms=[Synonym("chief", 0.3), Synonym("main", 0.1)])
-    cases = [near_miss("a", 0.2), case("b", probability=0.4), less_likely, near_miss("d", 0.4)]
-    cases.append(case("none", synonyms=[], corrected=False))
-    assert [fields[2] for fields in data_of(page(cases))["cases"]] == ["b", "d", "a", "c", "none"]
 
 
 def test_the_data_holds_a_teachers_cases_most_likely_first():
@@ -107,17 +102,8 @@ def test_the_data_holds_a_teachers_cases_most_likely_first():
     data = data_of(page(cases, teacher="good.pt"))
     assert data["teacher"] == "good.pt" and "teacher" not in data_of(page(cases[1:2]))
     assert [fields[2] for fields in data["cases"]] == ["c", "b", "a"]
-    expected = [
-        "good.pt",
-        [["in the 18th", 0], [" c", 2], [" of", 0]],
-        "c",
-        0.1,
-        "decade",
-        0.6,
-        "noun",
-        "same form",
-        [],
-    ]
+    sentence = [["in the 18th", 0], [" c", 2], [" of", 0]]
+    expected = ["good.pt", sentence, "c", 0.1, "decade", 0.6, "noun", "same form", []]
     assert data["cases"][0] == [*expected, 2, 0.2, 0.4]
     read = json.loads(cases_json(cases))
     assert list(read[0]) == list(TeacherCase._fields) and list(read[1]) == list(Case._fields)
@@ -250,11 +236,9 @@ def golds(frame: dict) -> list[str]:
 def test_corrected_cases_are_shown_by_default(seen):
     frame = seen["default"]
     assert golds(frame) == ["stays", "stay", "primary", "ground", HOSTILE]
-    assert frame["count"] == "5 cases, most confident first"
     assert frame["filters"] == {"word": "", "table": "", "pos": "", "inflection": "", "show": "corrected"}
     assert not frame["visible"]["clear"] and not frame["visible"]["more"] and not frame["visible"]["none-corrected"]
-    assert frame["title"] == "False negatives of checkpoint9.pt"
-    assert "checkpoints/checkpoint9.pt after 12,500 updates, on the split “valid”" in frame["text"]
+    assert "checkpoints/checkpoint9.pt after 12,500 updates" in frame["text"]
 
 
 def test_a_case_shows_the_words_in_their_sentence_and_their_probabilities(seen):
@@ -277,13 +261,6 @@ def test_the_arrow_points_from_gold_to_prediction_in_a_text_from_right_to_left(s
     assert arabic["direction"] == "rtl"
 
 
-def test_a_near_miss_shows_its_most_likely_synonym(seen):
-    big, small = seen["near"]["cases"]
-    assert (big["gold"], big["prediction"], big["tags"][0]) == ("big", "old", "near miss")
-    assert big["predicted"] == [] and big["likeliest"] == ["little"] and big["synonyms"] == ["little", "tiny"]
-    assert small["gold"] == "small"
-
-
 def test_a_teachers_case_shows_the_probabilities_of_both_models(seen):
     frame = seen["teacher"]
     stay, century = frame["cases"]
@@ -292,19 +269,17 @@ def test_a_teachers_case_shows_the_probabilities_of_both_models(seen):
     assert century["sentence"] == "in the 18th [gold: century→ predicted: decade] of"
     assert (century["gold"], century["prediction"], century["synonyms"]) == ("century", "decade", [])
     assert century["percents"] == ["10.0%", "20.0%", "60.0%", "30.0%"]
-    assert frame["count"] == "2 cases, most likely to the teacher first"
     assert golds(seen["teacher, by table"]) == ["stay"]
     assert golds(seen["teacher, all"]) == ["stay", "primary", "century"]
 
 
 def test_a_teacher_is_named_and_has_rates_only_if_there_is_one(seen):
     frame = seen["teacher"]
-    assert f"The teacher is {HOSTILE}, which reads the same text" in frame["text"]
+    assert HOSTILE in frame["text"]
     assert [row[1] for row in frame["rates"][-2:]] == ["56.25%", "29.00%"]
-    assert [row[-1] for row in frame["checkpoints"]] == ["Wrong, but likely to the teacher", "29.00%", "29.00%"]
+    assert [row[-1] for row in frame["checkpoints"]][1:] == ["29.00%", "29.00%"]
     assert frame["visible"]["of-teacher"] and not seen["default"]["visible"]["of-teacher"]
     assert "teacher" not in seen["default"]["text"] and len(seen["default"]["rates"]) == 4
-    assert seen["default"]["filters"]["show"] == "corrected"
 
 
 @pytest.mark.parametrize(
@@ -323,8 +298,7 @@ def test_a_teacher_is_named_and_has_rates_only_if_there_is_one(seen):
 def test_the_fragment_filters(seen, name, expected):
     frame = seen[name]
     assert golds(frame) == expected
-    number = f"{len(expected)} case{'s' * (len(expected) > 1)}, most confident first"
-    assert frame["count"] == (number if expected else "No cases match these filters.")
+    assert frame["count"].startswith(str(len(expected)) if expected else "No cases")
     assert frame["visible"]["clear"] and frame["visible"]["browser"]
 
 
@@ -340,17 +314,17 @@ def test_the_filters_match_the_fragment_or_the_defaults_if_it_is_invalid(seen):
 def test_near_misses_are_the_default_if_nothing_is_corrected(seen):
     frame = seen["near"]
     assert frame["filters"]["show"] == "near" and frame["disabled"] == ["corrected"]
-    assert frame["visible"]["none-corrected"] and "No prediction was a synonym of the gold word." in frame["text"]
-    assert not frame["visible"]["clear"]
+    assert frame["visible"]["none-corrected"] and not frame["visible"]["clear"]
+    big, small = frame["cases"]
+    assert (big["gold"], big["prediction"], big["tags"][0]) == ("big", "old", "near miss")
+    assert big["predicted"] == [] and big["likeliest"] == ["little"] and big["synonyms"] == ["little", "tiny"]
+    assert small["gold"] == "small"
 
 
-def test_the_filters_of_table_and_inflection_are_shown_only_for_several(seen):
-    assert seen["default"]["tables"] == ["", "vectors", "wordnet", HOSTILE] and seen["default"]["visible"]["table"]
-    assert not seen["near"]["visible"]["table"]
-    assert seen["default"]["visible"]["inflection"] and not seen["near"]["visible"]["inflection"]
-
-
-def test_a_prediction_in_another_form_is_marked(seen):
+def test_tables_and_inflections_are_marked_and_have_filters_if_there_are_several(seen):
+    assert seen["default"]["tables"] == ["", "vectors", "wordnet", HOSTILE]
+    for name in ("table", "inflection"):
+        assert seen["default"]["visible"][name] and not seen["near"]["visible"][name]
     (big,), (_, ground) = seen["by inflection"]["cases"], seen["by table"]["cases"]
     assert big["tags"] == ["near miss", "adjective", "another form of the gold word", "wordnet"]
     assert ground["tags"] == ["corrected", "noun", "another word in another form", "vectors"]
@@ -359,7 +333,7 @@ def test_a_prediction_in_another_form_is_marked(seen):
 def test_many_cases_are_shown_fifty_at_a_time(seen):
     names = [f"word{number:03}" for number in reversed(range(120))]
     assert golds(seen["many"]) == names[:50]
-    assert seen["many"]["count"] == "120 cases, most confident first; the first 50 are shown"
+    assert re.findall(r"\d+", seen["many"]["count"]) == ["120", "50"]
     assert golds(seen["many, more"]) == names[:100]
     assert seen["many, more"]["focused"] == "Case 51: gold word069, prediction main"
     assert golds(seen["many, all"]) == names
@@ -384,51 +358,38 @@ def test_the_url_follows_the_filters_and_the_filters_follow_the_url(seen):
     assert golds(seen["changed"]) == ["ground", HOSTILE] and seen["changed"]["filters"]["word"] == ""
 
 
-def test_the_header_shows_rates_with_intervals_for_several_seeds(seen):
+def test_the_header_shows_rates_and_several_checkpoints_and_curves(seen):
     cell = "1.400%\n1.250 to 1.550\n21 of 1,500"
-    assert seen["default"]["rates"][0] == ["Corrected, of wrong predictions", cell, cell, cell]
+    assert seen["default"]["rates"][0][1:] == [cell, cell, cell]
     cells = ["1.400%\n21 of 1,500", "1.400%\n21 of 2,000", "1.400%", "1.40%\n500 of 2,000"]
-    assert [row[1] for row in seen["near"]["rates"]] == cells
-
-
-def test_checkpoints_are_compared_if_there_are_several(seen):
-    assert seen["many"]["checkpoints"] == [
-        ["", "Updates", "Loss, in bits", "Correct predictions", "Wrong, but a synonym", "Sequences with one"],
-        ["plain/last.pt", "12,500", "4.144", "1.40%", "1.400%", "1.40%"],
-        ["corrected/last.pt", "12,500", "4.144", "1.40%", "1.400%", "1.40%"],
+    near, many = seen["near"], seen["many"]
+    assert [row[1] for row in near["rates"]] == cells
+    assert many["checkpoints"][1:] == [
+        [f"{name}/last.pt", "12,500", "4.144", "1.40%", "1.400%", "1.40%"] for name in ("plain", "corrected")
     ]
-    assert seen["near"]["checkpoints"] == [] and "Checkpoints compared" not in seen["near"]["text"]
-
-
-def test_losses_in_training_are_curves_with_round_numbers_at_the_axes(seen):
+    # the numbers at the axes are round
     names = ["plain5.50 to 4.50 bits", f"{HOSTILE}5.25 to 4.60 bits"]
-    assert seen["many"]["losses"] == [*names, "4.5", "5.0", "5.5", "0 updates", "50"]
-    assert seen["many"]["curves"] == [3, 2]
-    assert seen["near"]["losses"] == [] and "Loss in training" not in seen["near"]["text"]
+    assert many["losses"] == [*names, "4.5", "5.0", "5.5", "0 updates", "50"] and many["curves"] == [3, 2]
+    assert near["checkpoints"] == near["losses"] == []
 
 
 def test_without_cases_or_javascript_there_is_a_message_and_no_controls(seen):
     frame = seen["empty"]
     assert frame["visible"]["nothing"] and not frame["visible"]["browser"] and frame["visible"]["rates"]
-    assert "There are no cases to show" in frame["text"]
-    assert "requires JavaScript" in seen["no script"]["text"] and seen["no script"]["title"] == "False negatives"
-    assert "requires JavaScript" not in seen["default"]["text"]
+    assert "requires JavaScript" in seen["no script"]["text"] and "requires JavaScript" not in seen["default"]["text"]
 
 
-def test_text_that_looks_like_html_is_shown_as_text(seen):
+def test_text_that_looks_like_html_is_shown_as_text_and_nothing_is_loaded(seen):
     hostile = seen["default"]["cases"][4]
     assert hostile["gold"] == HOSTILE and hostile["masked"] == [HOSTILE] and hostile["tags"][2] == HOSTILE
     assert hostile["prediction"] == LONG and LONG in hostile["sentence"]
-    assert seen["default"]["images"] == 0 and seen["default"]["title"] == "False negatives of checkpoint9.pt"
-
-
-def test_the_browser_loads_nothing_and_blocks_injected_elements(seen):
+    assert seen["default"]["images"] == 0
     assert all(seen[name]["requests"] == 0 for name in FRAMES if name != "policy")
     assert sorted(seen["violations"]) == ["img-src", "script-src-elem"]
-    assert seen["policy"]["title"] == "False negatives of checkpoint9.pt"
+    assert {seen[name]["title"] for name in ("default", "policy")} == {"False negatives of checkpoint9.pt"}
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_nothing_is_wider_than_a_phone(seen, name):
-    assert 300 < seen[name]["scrollWidth"] == seen[name]["width"] <= 360
-    assert seen[name]["tooWide"] == []
+def test_nothing_is_wider_than_a_phone(seen):
+    for name in FRAMES:
+        assert 300 < seen[name]["scrollWidth"] == seen[name]["width"] <= 360, name
+        assert seen[name]["tooWide"] == [], name

@@ -1,15 +1,15 @@
 """Parts of speech from WordNet."""
 
-import pytest
 from nltk_folders import without_languages
 
 from tn_fairseq.synonyms.wordnet import ensure_wordnet
 from tn_fairseq.tools.look.parts_of_speech import UNKNOWN, part_of_speech_in
 
 
-@pytest.mark.parametrize(
-    ("word", "other", "expected"),
-    [
+def test_the_shared_sense_decides_the_part_of_speech(capsys):
+    ensure_wordnet()
+    part_of_speech = part_of_speech_in("eng")
+    for word, other, expected in (
         ("primary", "main", "adjective"),
         ("stay", "remain", "verb"),
         ("stay", "hitch", "noun"),
@@ -17,11 +17,8 @@ from tn_fairseq.tools.look.parts_of_speech import UNKNOWN, part_of_speech_in
         ("began", "started", "verb"),  # their base forms are compared
         ("dog", "quickly", "noun"),  # no shared sense, so the first sense decides
         ("qzxv", "dog", UNKNOWN),
-    ],
-)
-def test_the_shared_sense_decides_the_part_of_speech(word, other, expected, capsys):
-    ensure_wordnet()
-    assert part_of_speech_in("eng")(word, other) == expected
+    ):
+        assert part_of_speech(word, other) == expected, word
     assert capsys.readouterr().err == ""
 
 

@@ -1,11 +1,13 @@
 """The analysis masks the text as validation during training does."""
 
+from shutil import copytree
+
 import pytest
 import torch
+from files import refused
 from helpers import FAMILIES
 from omegaconf import OmegaConf
 
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.models.loading import Loaded
 from tn_fairseq.tools.look.predictions import (
     BATCH_SIZE,
@@ -68,9 +70,8 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(predicting, f
     assert torch.equal(seen[1], validation)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_the_seed(predicting, family):
-    _, predictions = predicting(family, 16)
+def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_the_seed(predicting):
+    _, predictions = predicting("electra", 16)
     (likeliest, *_) = predictions(1)
     assert torch.equal(likeliest.masked.predictions, likeliest.masked.logits.argmax(dim=1))
     draws = []
@@ -127,14 +128,12 @@ def test_sequences_can_be_limited_and_batches_have_a_default_size(loaded, data_b
 @pytest.mark.parametrize("family", ["electra", "bert"])
 def test_a_missing_or_damaged_split_is_rejected(loaded, data_bin, family, tmp_path):
     one = loaded(family)
-    with pytest.raises(InputError, match=r"--split vaild: not in .*, which holds train, valid"):
-        load_split(one, data_bin, "vaild")
-    for path in data_bin.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    message = refused(load_split, one, data_bin, "vaild")
+    assert "--split vaild" in message and "train, valid" in message
+    copytree(data_bin, tmp_path, dirs_exist_ok=True)
     (tmp_path / "valid.idx").write_bytes(b"nothing")
     one.task.cfg.data = str(tmp_path)
-    with pytest.raises((InputError, SystemExit), match="valid.idx|valid: "):
-        load_split(one, tmp_path, "valid")
+    assert f"{tmp_path}/valid" in refused(load_split, one, tmp_path, "valid")
 
 
 def test_a_gold_token_that_the_next_one_continues_is_padding(predicting):

@@ -21,7 +21,7 @@ def compare(first, second, fired=FIRED, masked=100, mismatches=80):
 
 
 def test_by_hand():
-    first, both, second = compare(FIRST, SECOND)
+    first, both, second = rows = compare(FIRST, SECOND)
     assert [both[key] for key in COUNTS] == [3, 3, 2, 4, 5, 2]
     assert both["pair_overlap"] == pytest.approx(100 * 2 / 7)
     assert [both[key] for key in ("fired", "other_fired", "common_fired")] == [8, 5, 3]
@@ -32,20 +32,17 @@ def test_by_hand():
     assert (both["other_source"], both["other_source_version"]) == ("vectors", None)
     # a table with itself has all in common
     assert [[row[key] for key in COUNTS] for row in (first, second)] == [[3, 3, 3, 4, 4, 4], [3, 3, 3, 5, 5, 5]]
-    assert (first["pair_overlap"], second["pair_overlap"]) == (100, 100)
-    assert (first["common_fired"], second["common_fired"]) == (8, 5)
+    assert [row["common_fired"] for row in (first, second)] == [8, 5] and first["pair_overlap"] == 100
+    # the table of results has what two tables share
+    values = {(row["arm"], row["measure"]): row["value"] for row in table_rows(rows)}
+    words = {arm: value for (arm, measure), value in values.items() if measure == "table words"}
+    assert words == {"first": 3, "first and second": 2, "second": 3}
+    assert values["first", "table pairs"] == 4 and values["first and second", "table fired"] == 3.75
 
 
 def test_empty_tables_and_no_mismatches():
     rows = compare(EMPTY, EMPTY, torch.zeros(2, 2, dtype=torch.int64), mismatches=0)
     assert {row[key] for row in rows for key in (*COUNTS, "pair_overlap", "fired", "fired_rate")} == {0}
-
-
-def test_the_rows_of_the_table_of_results_have_what_two_tables_share():
-    values = {(row["arm"], row["measure"]): row["value"] for row in table_rows(compare(FIRST, SECOND))}
-    words = {arm: value for (arm, measure), value in values.items() if measure == "table words"}
-    assert words == {"first": 3, "first and second": 2, "second": 3}
-    assert values["first", "table pairs"] == 4 and values["first and second", "table fired"] == 3.75
 
 
 def test_counts_are_those_of_set_intersections():
