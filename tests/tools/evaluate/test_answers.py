@@ -43,7 +43,7 @@ def test_a_question_without_a_span():
     assert best_answers([np.ones((5, 2))], [0], [PREFIX], [0], *nothing, ["  "]) == [""]  # a blank context
 
 
-@pytest.mark.parametrize("max_answer_length", [1, 2, 5, 30])
+@pytest.mark.parametrize("max_answer_length", [1, 5, 30])
 def test_the_result_matches_a_search_over_all_spans(max_answer_length):
     rng = np.random.default_rng(max_answer_length)
     questions, windows, longest = 5, 12, 9

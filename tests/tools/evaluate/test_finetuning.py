@@ -1,8 +1,6 @@
 """Fine-tuning as jobs: what is trained, with which flags, what is refused, and what is kept."""
 
 import hashlib
-import re
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from omegaconf import OmegaConf
 from tn_fairseq.__main__ import main
 from tn_fairseq.commands.arguments import parse_options
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools import jobs
 from tn_fairseq.tools.evaluate.finetuning import (
     CHECKPOINT,
@@ -61,7 +58,6 @@ def test_learning_rates_depend_on_the_model_size(layers, size, lr, decay):
     [
         ({}, 3 * 268),  # with a smaller last batch
         ({"batch_size": 16, "epochs": 2}, 2 * 535),
-        ({"max_update": 100}, 100),
         ({"max_update": 10_000}, 804),
     ],
 )
@@ -121,51 +117,38 @@ def test_names_of_checkpoints(tmp_path, monkeypatch, argument, name, path):
     assert name_and_path(argument) == (name, Path(path))
 
 
-def test_checkpoints_that_cannot_be_compared(checkpoint, tmp_path):
-    with pytest.raises(InputError, match="none.pt: No such file"):
-        read_pretrained(str(tmp_path / "none.pt"))
-    for name in ("a/b", "", ".", "..", "é" * 128):
-        with pytest.raises(InputError, match=f"^{re.escape(name)}=.*the name is also a folder name"):
-            name_and_path(f"{name}={checkpoint}")
-    with pytest.raises(InputError, match="two checkpoints are named x"):
-        read_checkpoints([f"x={checkpoint}", f"x={checkpoint}"], None)
-    with pytest.raises(InputError, match="--baseline z: not among the checkpoints, which are named x, y"):
-        read_checkpoints([f"x={checkpoint}", f"y={checkpoint}"], "z")
-
-
-def test_a_model_that_is_not_ours(tmp_path):
+def test_checkpoints_that_are_refused(checkpoint, tmp_path):
     path = save(tmp_path / "a.pt", "--task", "masked_lm", "--arch", "roberta_base", "--criterion", "masked_lm")
-    with pytest.raises(InputError, match="not one of our electra_\\* and bert_\\* models"):
-        read_pretrained(str(path))
+    for name in ("a/b", "", "..", "é" * 128):
+        assert f"{name}={checkpoint}" in refused(name_and_path, f"{name}={checkpoint}")
+    for checkpoints, baseline, named in (
+        ([tmp_path / "none.pt"], None, "none.pt"),
+        ([path], None, "not one of our electra_* and bert_* models"),
+        ([f"x={checkpoint}", f"x={checkpoint}"], None, "two checkpoints are named x"),
+        ([f"x={checkpoint}", f"y={checkpoint}"], "z", "--baseline z"),
+    ):
+        assert named in refused(read_checkpoints, list(map(str, checkpoints)), baseline)
 
 
 @pytest.mark.parametrize(
     "flags, message",
     [
-        ("--batch-size 4", '--batch-size after "--": set by .* give --batch-size'),
         ("--max-sentences 4", "--max-sentences after"),
-        ("-a electra_base", "-a after"),
         ("-aelectra_base", "-aelectra_base after"),
         ("--max-update=4", "--max-update=4 after"),
         ("--dropout 0 --seed 7", "--seed after"),
-        ("--save-dir elsewhere", "--save-dir after"),
-        ("--user-dir elsewhere", "--user-dir after"),
-        ("--restore-file model.pt", "--restore-file after"),
-        ("--no-save", "--no-save after"),
-        ("--update-freq 4", "--update-freq after"),
-        ("--max-epoch 1", "--max-epoch after"),
-        ("--train-subset valid", "--train-subset after"),
-        ("--distributed-world-size 2", "--distributed-world-size after"),
-        ("--no-such-flag 1", "unrecognized arguments: --no-such-flag 1"),
-        ("--dropout much", "argument --dropout: invalid float value: 'much'"),
+        ("--no-such-flag 1", "--no-such-flag"),
+        ("--dropout much", "--dropout"),
         ("--max-tokens 512 --num-workers 1 --lr 1e-3 --dropout=0", None),
     ],
 )
-def test_flags_that_would_break_a_run_are_rejected_before_any_run_starts(checkpoint, tmp_path, capsys, flags, message):
-    more_flags = tuple(flags.split())
-    with pytest.raises(InputError, match=message) if message else nullcontext():
-        planned(tmp_path, read_pretrained(str(checkpoint)), more_flags=more_flags)
-    assert not capsys.readouterr().err and not any(tmp_path.iterdir())
+def test_flags_that_would_break_a_run_are_rejected_before_any_run_starts(checkpoint, tmp_path, flags, message):
+    more = {"more_flags": tuple(flags.split())}
+    if message:
+        assert message in refused(planned, tmp_path, read_pretrained(str(checkpoint)), **more)
+    else:
+        planned(tmp_path, read_pretrained(str(checkpoint)), **more)
+    assert not any(tmp_path.iterdir())
 
 
 # Runs
@@ -208,26 +191,18 @@ def test_seeds_are_added_and_their_rows_are_read(tmp_path, fairseq_train):
     )
 
 
-@pytest.mark.parametrize(
-    "change, named",
-    [
-        ({"model": pretrained(digest="1")}, "checkpoint: 0 there, 1 here"),
-        ({"max_update": 7}, "--max-update: 12 there, 7 here"),
-        ({"lr": 0.5}, "--lr: 0.0003 there, 0.5 here"),
-    ],
-)
-def test_a_run_with_other_settings_is_refused_and_what_differs_is_named(tmp_path, fairseq_train, change, named):
-    assert run(planned(tmp_path), tmp_path / "out") == []
-    (other,) = planned(tmp_path, **change)
-    message = refused(run, [other], tmp_path / "out")
-    assert named in message and str(other.output) in message
-
-
-def test_a_run_on_data_that_changed_is_refused_but_the_data_can_move(tmp_path, fairseq_train):
+def test_a_run_with_other_settings_or_data_is_refused_and_what_differs_is_named(tmp_path, fairseq_train):
     data = tmp_path / "data"
     data.mkdir()
     (data / "train.bin").write_text("1")
     assert run(planned(tmp_path), tmp_path / "out") == []
+    for change, named in (
+        ({"model": pretrained(digest="1")}, "checkpoint: 0 there, 1 here"),
+        ({"max_update": 7}, "--max-update: 12 there, 7 here"),
+    ):
+        (other,) = planned(tmp_path, **change)
+        message = refused(run, [other], tmp_path / "out")
+        assert named in message and str(other.output) in message
     (data / "preprocess.log").write_text("a log")
     assert all(map(is_done, planned(tmp_path)))
     (data / "train.bin").write_text("2")
@@ -259,23 +234,13 @@ def test_the_report_needs_all_runs(tmp_path, fairseq_train):
 # Options
 
 
-@pytest.mark.parametrize("command", ["glue", "squad"])
-def test_the_command_explains_how_to_give_flags_for_fairseq_train(command, capsys):
-    with pytest.raises(SystemExit) as exit:
-        main(["evaluate", command, "--help"])
-    assert exit.value.code == 0 and "-- --dropout 0.2" in " ".join(capsys.readouterr().out.split())
-    words = ["evaluate", command, "model.pt", "--data", "bin", "--output", "out", "--cpu", "--dropout", "0"]
-    message = refused(main, words)
-    assert "unrecognized arguments: --cpu" in message and '"--"' in message
-
-
-@pytest.mark.parametrize(
-    "flag, value",
-    [*(("--seeds", seeds) for seeds in ("a", "1,1", "-1", "1,,2", "", str(2**31))), ("--lr", "0"), ("--lr", "x")],
-)
-def test_values_that_are_refused(flag, value, capsys):
+def test_options_that_are_refused():
     words = ["model.pt", "--data", "bin", "--output", "out"]
     assert list(parse_options(GlueOptions, "evaluate glue", "", [*words, "--seeds", "3,10"]).seeds) == [3, 10]
-    with pytest.raises((InputError, SystemExit)) as error:
-        parse_options(GlueOptions, "evaluate glue", "", [*words, f"{flag}={value}"])
-    assert flag in f"{error.value} {capsys.readouterr().err}"
+    for value in ("a", "1,1", "-1", "", str(2**31)):
+        assert "--seeds" in refused(main, ["evaluate", "glue", *words, f"--seeds={value}"])
+    assert "--lr" in refused(main, ["evaluate", "glue", *words, "--lr=0"])
+    # flags for fairseq-train come after "--"
+    for command in ("glue", "squad"):
+        message = refused(main, ["evaluate", command, *words, "--cpu"])
+        assert "--cpu" in message and '"--"' in message

@@ -21,10 +21,8 @@ PREDICTED = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
     "name, predictions, targets, value",
     [
         ("accuracy", PREDICTED, TARGETS, 70),
-        ("accuracy", [0, 1, 2, 2], [0, 1, 2, 1], 75),
         ("f1", PREDICTED, TARGETS, 100 * 2 * 3 / (2 * 3 + 1 + 2)),
         ("matthews", PREDICTED, TARGETS, 100 * (3 * 4 - 2 * 1) / math.sqrt(5 * 4 * 6 * 5)),
-        ("matthews", [0, 1, 0], [1, 0, 1], -100),
         # deviations from the means: -3 -2 -1 6 and -1.5 .5 -.5 1.5
         ("pearson", [1.0, 2.0, 3.0, 10.0], [1.0, 3.0, 2.0, 4.0], 100 * 13 / math.sqrt(50 * 5)),
         # ranks 1 2 3 4 and 1 3 2 4: 1 - 6 * 2 / (4 * 15)
@@ -39,17 +37,14 @@ def test_by_hand(name, predictions, targets, value):
 
 
 @pytest.mark.parametrize("name", ["f1", "matthews", "spearman", "pearson"])
-def test_constant_predictions_score_zero_without_a_warning(name):
+def test_constant_and_nan_predictions_score_zero_without_a_warning(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert metric(name, [0, 0, 0, 0], [0, 1, 1, 0]) == 0
         assert metric(name, [0, 1, 1, 0], [0, 0, 0, 0]) == 0
         assert metric(name, [0], [1]) == 0
-
-
-@pytest.mark.parametrize("name", ["spearman", "pearson"])
-def test_nan_predictions_score_zero(name):
-    assert metric(name, [math.nan, math.nan, 1.0], [1.0, 2.0, 3.0]) == 0
+        if name in ("spearman", "pearson"):
+            assert metric(name, [math.nan, math.nan, 1.0], [1.0, 2.0, 3.0]) == 0
 
 
 # Averages
@@ -120,7 +115,6 @@ def test_scores_are_scaled_and_clipped_to_the_range_of_the_task(tmp_path):
     [
         ("MNLI", "test", "MNLI-m.tsv"),
         ("MNLI", "test1", "MNLI-mm.tsv"),
-        ("MNLI", "valid1", "valid1.tsv"),
         ("RTE", "test", "RTE.tsv"),
         ("RTE", "valid", "valid.tsv"),
     ],

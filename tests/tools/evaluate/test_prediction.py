@@ -53,14 +53,10 @@ def test_predictions_do_not_depend_on_the_shuffling_for_training(flags):
 
 def test_predictions_do_not_depend_on_the_batches(flags, monkeypatch):
     logits, _ = predict(flags)
-    monkeypatch.setitem(predictor.MAX_TOKENS, "cpu", 16)
-    monkeypatch.setitem(predictor.MAX_TOKENS, "cuda", 16)
-    others, _ = predict(flags)
-    assert np.allclose(others, logits, atol=1e-5) and len(logits) == 24
-    # less than any example
-    monkeypatch.setitem(predictor.MAX_TOKENS, "cpu", 1)
-    monkeypatch.setitem(predictor.MAX_TOKENS, "cuda", 1)
-    assert np.allclose(predict(flags)[0], logits, atol=1e-5)
+    for most in (16, 1):  # less than any example
+        for device in ("cpu", "cuda"):
+            monkeypatch.setitem(predictor.MAX_TOKENS, device, most)
+        assert np.allclose(predict(flags)[0], logits, atol=1e-5) and len(logits) == 24
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="bfloat16 only on a CPU")

@@ -150,7 +150,7 @@ def test_a_drop_is_paired_and_questions_on_a_paragraph_are_resampled_together(sq
 # Predictions
 
 
-def test_only_what_is_missing_is_predicted(squad, rows, capsys):
+def test_only_what_is_missing_is_predicted(squad, rows, tmp_path, capsys):
     """More attacks and seeds are added to a report, in another order than in a single command."""
     single, predicted = rows("half.json", scores=f"corrected={checkpoint_of(squad / 'scores', 'corrected', 1)}")
     assert len(predicted) == 15 + 15
@@ -165,6 +165,11 @@ def test_only_what_is_missing_is_predicted(squad, rows, capsys):
     assert predicted == [] and again.equals(both)
     fresh, predicted = rows("half.json", "distractors.json", output="fresh")
     assert len(predicted) == 3 * 60 and means(fresh) == means(both)
+    # another checkpoint with the same name
+    copytree(squad / "scores/plain/SQuAD/seed1", tmp_path / "scores/plain/SQuAD/seed1")
+    copy(checkpoint_of(squad / "scores", "corrected", 1), checkpoint_of(tmp_path / "scores", "plain", 1))
+    _, predicted = rows("half.json", scores=tmp_path / "scores")
+    assert len(predicted) == 30
 
 
 def test_an_interrupted_command_resumes(rows, tmp_path, monkeypatch):
@@ -185,14 +190,6 @@ def test_an_interrupted_command_resumes(rows, tmp_path, monkeypatch):
     found, rest = rows("distractors.json")
     assert len(rest) == len(predicted) - 60 - 14 and set(rest) < set(predicted)
     assert found.equals(whole)
-
-
-def test_another_checkpoint_with_the_same_name_is_predicted_again(squad, rows, tmp_path):
-    copytree(squad / "scores/plain/SQuAD/seed1", tmp_path / "scores/plain/SQuAD/seed1")
-    before, _ = rows("half.json", scores=tmp_path / "scores")
-    copy(checkpoint_of(squad / "scores", "plain", 2), checkpoint_of(tmp_path / "scores", "plain", 1))
-    after, predicted = rows("half.json", scores=tmp_path / "scores")
-    assert len(predicted) == 30 and not after.equals(before)
 
 
 def test_predictions_are_kept_for_one_checkpoint_and_its_lengths(tmp_path):
@@ -235,10 +232,9 @@ def test_the_command_writes_the_report_and_prints_its_tables(squad, tmp_path, ca
     main(["evaluate", "robustness", str(squad / "scores"), *words, "--output", str(tmp_path)])
     printed = capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == {*FILES, PREDICTIONS}
-    assert all(len(line) <= 120 for line in printed.partition(str(tmp_path))[0].splitlines())
     assert all(str(tmp_path / name) in printed for name in FILES)
     assert "distractors: 30 of 30 questions" in printed and "half: 15 of 30 questions" in printed
-    assert "half: SQuAD EM drop (%)" in printed and "Half: SQuAD EM drop" in (tmp_path / PAGE).read_text()
+    assert "Half: SQuAD EM drop" in (tmp_path / PAGE).read_text()
     table, about = read_table(tmp_path / TABLE)
     assert len(table) == 3 * (30 + 15) * 6
     assert about.pop("report") == "Robustness"
@@ -247,17 +243,13 @@ def test_the_command_writes_the_report_and_prints_its_tables(squad, tmp_path, ca
     assert len((tmp_path / COMPARISONS).read_text().splitlines()) == 1 + 2 * 2 * 6
 
 
-# Attacked files
-
-
-ORIGINAL = [
-    SquadExample("a/b", "who ?", "tom runs", (("tom", 0), ("runs", 4))),
-    SquadExample("c", "what ?", "tom runs", (("runs", 4),)),
-]
+# Attacked files and runs
 
 
 def test_attacked_questions_are_paired_by_id(tmp_path):
-    original = write_squad(tmp_path / "dev.json", ORIGINAL)
+    answers = (("tom", 0), ("runs", 4))
+    questions = [SquadExample("a/b", "who ?", "tom runs", answers), SquadExample("c", "?", "tom", (("tom", 0),))]
+    original = write_squad(tmp_path / "dev.json", questions)
     attacked = SquadExample("a/b", "what ?", "tom sprints", (("sprints", 4),))
     path = write_squad(tmp_path / "swap.json", [attacked], attack={"share": 0.5})
     (found,) = read_attacks(original, [path])
@@ -265,25 +257,16 @@ def test_attacked_questions_are_paired_by_id(tmp_path):
     assert found.originals == {"0/a%2Fb": Example(("who ?", "tom runs"), ("tom", "runs"))}
     assert found.attacked == {"0/a%2Fb": Example(("what ?", "tom sprints"), ("sprints",))}
 
-
-def test_attacked_files_that_cannot_be_scored(tmp_path):
-    original = write_squad(tmp_path / "dev.json", ORIGINAL)
     other = write_squad(tmp_path / "other.json", [SquadExample("d", "?", "tom", (("tom", 0),))])
     unlabeled = write_squad(tmp_path / "unlabeled.json", [SquadExample("c", "?", "tom", ())])
-    (tmp_path / "list.json").write_text("[]")
     (tmp_path / "again").mkdir()
-    again = write_squad(tmp_path / "again" / "other.json", read_squad(other))
-    for before, attacked, named in (
-        (original, [other], f"{other}: question 'd'"),
-        (original, [unlabeled], "unlabeled.json"),
-        (original, [tmp_path / "list.json"], "list.json"),
-        (tmp_path / "nowhere.json", [original], "nowhere.json"),
-        (original, [other, again], "--attacked: two are named other"),
+    again = write_squad(tmp_path / "again" / "swap.json", [attacked])
+    for paths, named in (
+        ([other], f"{other}: question 'd'"),
+        ([unlabeled], str(unlabeled)),
+        ([path, again], "--attacked: two are named swap"),
     ):
-        assert named in refused(read_attacks, before, attacked)
-
-
-# Runs
+        assert named in refused(read_attacks, original, paths)
 
 
 @pytest.fixture
@@ -296,8 +279,9 @@ def refusal(arguments, baseline=None) -> str:
     return refused(find_runs, [str(argument) for argument in arguments], baseline)
 
 
-def test_runs_are_sorted_with_the_baseline_first(scores, squad):
+def test_runs_are_sorted_with_the_baseline_first(squad):
     names = ["corrected SQuAD seed 1", "plain SQuAD seed 1", "plain SQuAD seed 2"]
+    scores = squad / "scores"
     assert [str(run) for run in find_runs([str(scores)])] == names
     runs = find_runs([str(scores)], "plain")
     assert [str(run) for run in runs] == [*names[1:], names[0]]
@@ -317,12 +301,8 @@ def test_finished_runs_without_a_checkpoint_are_named_and_left_out(scores, capsy
 
 def test_runs_that_cannot_be_measured(scores, tmp_path):
     path, run = checkpoint_of(scores, "plain", 1), scores / "plain" / "SQuAD" / "seed2"
-    for arguments, named in (
-        ([scores / "plain"], f"{scores / 'plain'}: contains no runs"),
-        ([tmp_path / "nowhere"], "nowhere: No such file"),
-        ([scores, f"plain={path}"], "both named plain SQuAD seed 1"),
-    ):
-        assert named in refusal(arguments)
+    assert f"{scores / 'plain'}: contains no runs" in refusal([scores / "plain"])
+    assert "both named plain SQuAD seed 1" in refusal([scores, f"plain={path}"])
     assert "--baseline other" in refusal([scores], baseline="other")
     content = json.loads((run / MARKER).read_text())
     fingerprint = content["fingerprint"] | {"checkpoint": "another"}
@@ -330,17 +310,9 @@ def test_runs_that_cannot_be_measured(scores, tmp_path):
     assert "seed2 differ in more than the seed" in refusal([scores])
     (run / MARKER).write_text(json.dumps(content | {"state": "ran"}))
     assert f"{run}: not finished" in refusal([scores])
-
-
-@pytest.mark.parametrize(
-    "task, named",
-    [
-        ({"_name": "squad", "data": "squad-bin"}, "squad-bin/dict.txt"),
-        ({"_name": "electra", "data": "x"}, "--task electra"),
-    ],
-)
-def test_a_checkpoint_of_another_task_or_without_its_data(squad, tmp_path, task, named):
-    state = torch.load(checkpoint_of(squad / "scores", "plain", 1))
-    state["cfg"]["task"] = task
-    torch.save(state, tmp_path / "model.pt")
-    assert named in refusal([tmp_path / "model.pt"])
+    # a checkpoint without its data, and of another task
+    state = torch.load(path)
+    for task, data, named in (("squad", "squad-bin", "squad-bin/dict.txt"), ("electra", "x", "--task electra")):
+        state["cfg"]["task"] = {"_name": task, "data": data}
+        torch.save(state, tmp_path / "model.pt")
+        assert named in refusal([tmp_path / "model.pt"])

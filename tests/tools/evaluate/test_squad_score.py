@@ -16,19 +16,13 @@ from tn_fairseq.tools.evaluate.squad_score import f1, normalize_answer, read_pre
 @pytest.mark.parametrize(
     "text, normalized",
     [
-        ("The Cat", "cat"),
         ("  two \t words\n", "two words"),
-        ("a an the", ""),
         ("An athlete, then another!", "athlete then another"),
         ("a-b", "ab"),  # punctuation is removed before articles
-        ("the-end", "theend"),
         ("Beyoncé’s “Halo”", "beyoncé’s “halo”"),  # only ASCII punctuation is removed
-        ("$1,000.50", "100050"),
         ("the “a” team", "“ ” team"),  # other quotes separate words
         ("I\u00a0am the\u2003one", "i am one"),  # all Unicode white space
         ("İstanbul", "i̇stanbul"),
-        ("", ""),
-        ("?!", ""),
     ],
 )
 def test_normalized(text, normalized):
@@ -64,7 +58,6 @@ ANSWERS = {"q1": ["Denver Broncos", "The Broncos"], "q2": ["1999"], "q3": ["the 
         # q1: 1 by its second answer; q2: 2/3; q3: 2 * 1 / (1 + 3); q4 is missing
         (ANSWERS, {"q1": "broncos", "q2": "in 1999", "q3": "the war"}, (25.0, 100 * (1 + 2 / 3 + 1 / 2) / 4, 4, 1)),
         ({"q": ["red car", "the"]}, {"q": "an"}, (100.0, 0.0, 1, 0)),  # by different answers
-        (ANSWERS, {}, (0.0, 0.0, 4, 4)),
         ({"q": ["Rome"]}, {"q": ""}, (0.0, 0.0, 1, 0)),  # empty is wrong but not missing
     ],
 )
@@ -99,17 +92,13 @@ def test_read_predictions(tmp_path):
     "content, message",
     [
         (b'{"q1": "x",\n "q2": }', ", line 2: not valid JSON"),
-        (b"", ", line 1: not valid JSON"),
         (b'["x"]', ": a JSON array, not an object"),
         (b'{"q1": 7}', ": the prediction for 'q1' is not text"),
-        (b'{"q1": ["x"]}', ": the prediction for 'q1' is not text"),
         (b'{"q1": "x", "q9": "y"}', ": the data has no question 'q9'"),
         (b'{"q1": "Z\xfcrich"}', ", line 1: not UTF-8 (byte 9)"),
-        (None, ": No such file"),
     ],
 )
 def test_invalid_predictions_are_rejected(tmp_path, content, message):
     path = tmp_path / "predictions.json"
-    if content is not None:
-        path.write_bytes(content)
+    path.write_bytes(content)
     assert refused(read_predictions, path, ANSWERS).startswith(f"{path}{message}")
