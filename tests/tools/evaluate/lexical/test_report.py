@@ -1,10 +1,10 @@
 """The command as a user runs it: its files agree with each other, seeds and differences add up, and errors."""
 
 from pathlib import Path
+from shutil import copy
 
 import pandas as pd
 import pytest
-import torch
 from files import refused
 from helpers import write_data_bin, write_table
 from lexical_files import save_model, swords_content, write_blimp, write_swords
@@ -75,7 +75,6 @@ def values_of(folder: Path, arm: str) -> dict[str, float]:
 def test_all_measures_of_all_families(run, checkpoints):
     printed, folder = run(*(f"{family}={path}" for family, path in checkpoints.items()), "--baseline", "bert")
     assert {path.name for path in folder.iterdir()} == set(FILES)
-    assert all(len(line) <= 120 for line in printed.split(f"  {folder}")[0].splitlines())
     assert all(f"{folder / name}" in printed for name in FILES) and "<svg" in (folder / "index.html").read_text()
     rows = rows_of(folder)
     of_bert = {key[1:] for key in rows if key[0] == "bert"}
@@ -100,12 +99,11 @@ def test_all_measures_of_all_families(run, checkpoints):
     leniency = table[(table["arm"] == "bert") & (table["measure"] == "leniency")]
     assert leniency["item"].tolist() == ["0/t:0", "1/t:1", "3/t:3"] and set(leniency["checkpoint"]) == {"1"}
     assert leniency["value"].mean() == pytest.approx(rows["bert", "swords-v0_dev", "leniency", ""]["value"], rel=1e-6)
-    assert "3 of 4 targets are one piece; 10 of their 11 judged substitutes" in " ".join(printed.split())
-    assert "pairs: 4 of 5 pairs are two one-piece words" in printed
-    assert "3 pairs of 2 paradigms, at most 100 of each" in printed
+    for counts in ("3 of 4 targets", "10 of their 11", "4 of 5 pairs", "3 pairs of 2 paradigms"):
+        assert counts in " ".join(printed.split())
 
 
-def test_only_tables(run):
+def test_only_tables(run, checkpoints):
     printed, folder = run(without=("word-pairs", "blimp"))
     assert {path.name for path in folder.iterdir()} == set(FILES)
     # polls for elections is judged by its lemma; sum and price for total
@@ -117,14 +115,13 @@ def test_only_tables(run):
     assert values_of(folder, "mine by spelling") == {f"table {name}": value for name, value in by_spelling.items()}
     lines = [line.split() for line in printed.splitlines()]
     assert ["mine", "3", "66.67", "0.000", "33.33", "50.00", "2", "4", "50.00", "25.00", "0.000"] in lines
-    assert "1 of 4 targets are not one piece and left out." in printed
-
-
-def test_a_judge_of_the_tables(run, checkpoints):
+    # with a judge; the report replaces the earlier one, and nothing else
+    (folder / "notes").write_text("mine")
     printed, folder = run(without=("word-pairs", "blimp"), judge=checkpoints["electra"])
     values = values_of(folder, "mine, no judge")
     assert values == {name: value for name, value in values_of(folder, "mine").items() if name in values}
     assert len(values) == 5 and "mine, judge 0.5" in printed
+    assert {path.name for path in folder.iterdir()} == {*FILES, "notes"}
 
 
 def test_the_rows_are_those_of_the_report(run, world, tmp_path):
@@ -152,7 +149,7 @@ def test_seeds_are_averaged(run, world, tmp_path):
         assert rows["two", *key]["sd"] == pytest.approx(abs(two - three) / 2**0.5, rel=1e-4)
         assert rows["two", *key]["difference"] == pytest.approx((two + three) / 2 - one, rel=1e-6, abs=1e-5)
         assert rows["two", *key]["seeds"] == 2
-    assert "The baseline is one." in printed and "RTD AUC" not in printed
+    assert "RTD AUC" not in printed
 
 
 def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
@@ -163,14 +160,6 @@ def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
     _, folder = run(checkpoints["bert"], without=("word-pairs", "blimp", "synonym-table"), swords=swords)
     rows = pd.read_csv(folder / "comparisons.csv")
     assert set(rows["items"]) == {2} and rows[["low", "high"]].isna().all(axis=None)
-
-
-def test_a_report_replaces_an_earlier_one(run, checkpoints):
-    _, folder = run(checkpoints["bert"])
-    (folder / "notes").write_text("mine")
-    run(without=("word-pairs", "blimp"))
-    assert {path.name for path in folder.iterdir()} == {*FILES, "notes"}
-    assert {key[0] for key in rows_of(folder)} == {"mine", "mine by spelling"}
 
 
 def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints, tmp_path):
@@ -184,12 +173,6 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     others = write_data_bin(tmp_path / "others")
     foreign = save_model(tmp_path / "foreign.pt", others, "bert")
     table = write_table(tmp_path / "t.safetensors", load_dictionary(others / "dict.txt"), {})
-    no_words = swords_content([("the unknowable is due .", "unknowable", {"sum": 6})])
-    save_model(tmp_path / "newer" / "model.pt", world["data"], "bert", 4, updates=8)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "pairs.txt").write_text("unknowable\tcat\t1\ndog\tcat\t1\n")
-    torch.save([1], tmp_path / "list.pt")
-
     # nothing to measure
     without = ("synonym-table", "word-pairs", "blimp", "swords")
     assert "give --synonym-table or CHECKPOINT.pt" in refusal(without=without)
@@ -197,58 +180,37 @@ def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints,
     assert "--judge has no effect without --synonym-table" in refusal(bert, judge=bert, without=("synonym-table",))
     assert "give --swords, --word-pairs or --blimp" in refusal(bert, without=without)
     assert "--word-pairs has no effect without CHECKPOINT.pt" in refusal()
-    assert "--blimp has no effect without CHECKPOINT.pt" in refusal(without=("word-pairs",))
     assert "--blimp-pairs has no effect without --blimp" in refusal(bert, "--blimp-pairs", 5, without=("blimp",))
     # data
-    assert "none.json: No such file" in refusal(bert, swords=tmp_path / "none.json")
-    swords = write_swords(tmp_path / "n.json", no_words)
-    assert "none of its targets is one piece" in refusal(bert, swords=swords)
-    assert "none of its targets is one piece" in refusal(swords=swords, without=("word-pairs", "blimp"))
-    assert "not a zip file" in refusal(bert, blimp=table)
-    assert "not UTF-8, but compressed with gzip" in refusal(bert, word_pairs=world["swords"])
-    assert "1 of 2 pairs are two one-piece words in the vocabulary, which lacks 'unknowable'; give" in refusal(
-        bert, word_pairs=tmp_path / "other" / "pairs.txt"
-    )
-    (tmp_path / "same.txt").write_text("dog\tdog\t1\ncat\tcat\t2\n")
-    assert "0 of 2 pairs are two one-piece words in the vocabulary; give" in refusal(
-        bert, word_pairs=tmp_path / "same.txt"
-    )
-    (tmp_path / "equal.txt").write_text("dog\tcat\t3\ntotal\tsum\t3\n")
-    assert "2 of 2 pairs are two one-piece words, all with the similarity 3; give pairs that differ" in refusal(
-        bert, word_pairs=tmp_path / "equal.txt"
-    )
-    twice = ["--word-pairs", world["word-pairs"], tmp_path / "other" / "pairs.txt"]
+    swords = write_swords(tmp_path / "n.json", swords_content([("the unknowable is due .", "unknowable", {"sum": 6})]))
+    assert str(swords) in refusal(bert, swords=swords)
+    assert str(swords) in refusal(swords=swords, without=("word-pairs", "blimp"))
+    pairs = tmp_path / "other" / "pairs.txt"
+    pairs.parent.mkdir()
+    for text, named in (
+        ("unknowable\tcat\t1\ndog\tcat\t1\n", "1 of 2 pairs are two one-piece words"),
+        ("dog\tdog\t1\ncat\tcat\t2\n", "0 of 2 pairs"),
+        ("dog\tcat\t3\ntotal\tsum\t3\n", "all with the similarity 3"),
+    ):
+        pairs.write_text(text)
+        message = refusal(bert, word_pairs=pairs)
+        assert str(pairs) in message and named in message
+    twice = ["--word-pairs", world["word-pairs"], pairs]
     assert "two files are named pairs" in refusal(bert, *twice, without=("word-pairs",))
-    (tmp_path / "pairs.json").write_bytes(b"{}")
-    assert "two files are named pairs" in refusal(bert, swords=tmp_path / "pairs.json")
     assert "two files are named pairs" in refusal(bert, blimp=tmp_path / "pairs.zip")
+    long = write_blimp(tmp_path / "long.zip", {"x": [("dog " * 31, "cat " * 3)]})
+    assert "bert.pt: a sentence of 33 tokens is longer than the 32" in refusal(bert, blimp=long)
     assert "others/tokenizer" in refusal(foreign, data=others, without=("synonym-table",))
-    assert "dict.txt" in refusal(bert, data=tmp_path / "nowhere")
     # tables and checkpoints
     assert "the table of another dictionary" in refusal(bert, synonym_table=table)
     assert "the model of another dictionary" in refusal(foreign)
     assert "the model of another dictionary" in refusal(bert, judge=foreign)
     empty = write_table(tmp_path / "e.safetensors", load_dictionary(world["data"] / "dict.txt"), {"dog": ["cat"]})
     assert "people have judged no synonym of e" in refusal(bert, judge=bert, synonym_table=empty)
-    assert "no such checkpoint" in refusal(tmp_path / "none*.pt")
-    assert "list.pt: holds no model" in refusal(tmp_path / "list.pt")
     assert "two checkpoints are named a" in refusal(f"a={bert}", f"a={bert}")
-    assert "--baseline z: not among the checkpoints, which are named a" in refusal(f"a={bert}", "--baseline", "z")
-    (tmp_path / "newer" / "other.pt").write_bytes((world["seeds"] / "seed1" / "model.pt").read_bytes())
-    found = refusal(f"a={tmp_path / 'newer' / '*.pt'}")
-    assert "a: checkpoints of 8 and 9 updates are not seeds" in found
+    assert "--baseline z" in refusal(f"a={bert}", "--baseline", "z")
+    save_model(tmp_path / "newer" / "model.pt", world["data"], "bert", 4, updates=8)
+    copy(world["seeds"] / "seed1" / "model.pt", tmp_path / "newer" / "other.pt")
+    assert "a: checkpoints of 8 and 9 updates are not seeds" in refusal(f"a={tmp_path / 'newer' / '*.pt'}")
     (tmp_path / "file").write_text("in the way")
-    assert "give a --output you can write to" in refusal(bert, output=tmp_path / "file")
-
-
-def test_a_path_with_an_equals_sign_is_not_a_name(run, world, tmp_path):
-    path = save_model(tmp_path / "lr=1" / "model_1.pt", world["data"], "bert")
-    _, folder = run(path.parent / "model*.pt", without=("synonym-table", "blimp", "swords"))
-    assert {key[0] for key in rows_of(folder)} == {"lr=1-model_1"}
-
-
-def test_a_sentence_that_is_too_long_names_the_checkpoint(run, checkpoints, world, tmp_path):
-    long = write_blimp(tmp_path / "long.zip", {"x": [("dog " * 40, "cat " * 3)]})
-    message = refused(run, checkpoints["bert"], blimp=long)
-    assert "bert.pt: a sentence of 42 tokens is longer than the 32" in message
-    assert not (tmp_path / "report").exists()
+    assert "--output" in refusal(bert, output=tmp_path / "file")

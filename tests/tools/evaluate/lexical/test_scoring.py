@@ -6,7 +6,6 @@ import torch
 from helpers import FAMILIES
 from lexical_files import alone
 
-from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools.evaluate.lexical import scoring
 from tn_fairseq.tools.evaluate.lexical.blimp import pseudo_log_likelihoods
 from tn_fairseq.tools.evaluate.lexical.scoring import Place, log_probabilities, replaced_token_logits
@@ -21,7 +20,7 @@ def places(models) -> list[Place]:
     return [Place(row, 1 + number % (len(row) - 2)) for number, row in enumerate(rows)]
 
 
-@pytest.mark.parametrize("max_tokens", [1, 20, 4096])
+@pytest.mark.parametrize("max_tokens", [1, 20])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_log_probabilities_in_any_batches(models, places, family, max_tokens, monkeypatch):
     monkeypatch.setattr(scoring, "MAX_TOKENS", max_tokens)
@@ -35,7 +34,7 @@ def test_log_probabilities_in_any_batches(models, places, family, max_tokens, mo
     assert all(np.array_equal(place.tokens, tokens) for place, tokens in zip(places, before))
 
 
-@pytest.mark.parametrize("max_tokens", [1, 4096])
+@pytest.mark.parametrize("max_tokens", [20, 4096])
 def test_the_discriminator_reads_the_tokens_as_they_are(models, places, max_tokens, monkeypatch):
     monkeypatch.setattr(scoring, "MAX_TOKENS", max_tokens)
     model = models["electra"].model
@@ -60,8 +59,3 @@ def test_a_pseudo_log_likelihood_is_the_sum_over_its_tokens(models, places, fami
     assert pseudo_log_likelihoods(loaded, sentences) == pytest.approx(expected, abs=1e-4)
     empty = np.array([0, 2])
     assert pseudo_log_likelihoods(loaded, [empty, sentences[0], empty]) == pytest.approx([0, expected[0], 0], abs=1e-4)
-
-
-def test_a_sequence_that_is_too_long_gets_one_line(models):
-    with pytest.raises(InputError, match="a sentence of 33 tokens is longer than the 32"):
-        next(log_probabilities(models["electra"], [Place(np.full(33, 6), 1)]))

@@ -94,11 +94,9 @@ def test_questions(world):
 
 
 def test_a_target_inside_a_token_or_of_several_is_left_out(world, tmp_path):
-    _, tokenizer, table, words, _ = world
     content = swords_content([("the totals is due .", "total", {"sum": 9}), ("trees", "trees", {"sum": 9})])
     content["targets"]["t:1"] |= {"target": "tree"}
-    targets = read_swords(write_swords(tmp_path / "s", content))
-    assert find_questions(targets, tokenizer, table, words) == []
+    assert find_questions(read_swords(write_swords(tmp_path / "s", content)), *world[1:4]) == []
 
 
 def test_the_target_itself_and_repeated_spellings_are_not_substitutes(world):
@@ -110,17 +108,15 @@ def test_the_target_itself_and_repeated_spellings_are_not_substitutes(world):
     assert question.scores.tolist() == [0.8, 0.0] and [words[i] for i in question.acceptable_lemmas] == ["sum"]
 
 
-@pytest.mark.parametrize(("length", "expected"), [(20, "01234567890"), (7, "23456"), (4, "34")])
-@pytest.mark.parametrize("position", range(11))
-def test_a_long_context_is_cut_around_the_target(world, length, expected, position):
-    (question, *_) = world[-1]
-    question = question._replace(tokens=np.arange(100, 111), position=position)
-    place = question.place(length, bos=0, eos=2)
-    assert place.tokens[place.position] == 100 + position == question.word
-    assert len(place.tokens) == min(length, 13) and place.tokens[0] == 0 and place.tokens[-1] == 2
-    assert np.diff(place.tokens[1:-1]).tolist() == [1] * (len(place.tokens) - 3)
-    if position == 4:
-        assert "".join(str(token - 100)[-1] for token in place.tokens[1:-1]) == expected
+@pytest.mark.parametrize(("length", "at_four"), [(20, range(11)), (7, range(2, 7)), (4, range(3, 5))])
+def test_a_long_context_is_cut_around_the_target(world, length, at_four):
+    for position in range(11):
+        question = world[-1][0]._replace(tokens=np.arange(100, 111), position=position)
+        place = question.place(length, bos=0, eos=2)
+        assert place.tokens[place.position] == 100 + position == question.word
+        assert len(place.tokens) == min(length, 13) and place.tokens[0] == 0 and place.tokens[-1] == 2
+        assert np.diff(place.tokens[1:-1]).tolist() == [1] * (len(place.tokens) - 3)
+        assert position != 4 or (place.tokens[1:-1] - 100).tolist() == list(at_four)
 
 
 @pytest.mark.parametrize("most", [128, 12])
