@@ -23,12 +23,7 @@ from tn_fairseq.tools.attacks.tagging import tag
         ("Who designed the garden in 1563?", "___ designed the garden in 1563", "thing", "who"),
         ("What can cause a fire?", "___ can cause a fire", "thing", "what"),
         ("Which NFL team won Super Bowl 50?", "the NFL team that won Super Bowl 50 was ___", "thing", "what team"),
-        (
-            "How many people were killed in the riot?",
-            "the number of people that were killed in the riot was ___",
-            "number",
-            "how",
-        ),
+        ("How many people were killed?", "the number of people that were killed was ___", "number", "how"),
         # forms of be
         ("Who was the first president?", "the first president was ___", "thing", "who"),
         ("What was the engine used for?", "what the engine was used for was ___", "thing", "what"),

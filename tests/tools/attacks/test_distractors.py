@@ -5,6 +5,7 @@ import pickle
 import pytest
 from files import refused
 
+from tn_fairseq.tools.attacks import distractors
 from tn_fairseq.tools.attacks.declarative import tokens
 from tn_fairseq.tools.attacks.distractors import (
     Distractors,
@@ -50,8 +51,6 @@ def attack(question: str, answer: str, *others: tuple[str, str], context: str = 
     ],
 )
 def test_distractors(question, answer, other, fake, expected, monkeypatch):
-    from tn_fairseq.tools.attacks import distractors
-
     if "an old ship" in question:
         monkeypatch.setattr(distractors, "antonyms", lambda word, penn: ["small"] if word == "old" else [])
     assert attack(question, answer, (other, fake)) == (expected, "")

@@ -34,13 +34,10 @@ def synonyms(text: str, inflection: str = "keep", senses: str = "all") -> dict[s
     ("text", "word", "kept", "lemma"),
     [
         ("The cars stopped.", "cars", "automobiles", "automobile"),
-        ("The car stopped.", "car", "automobile", "automobile"),
-        ("The cars stopped.", "stopped", "ceased", "cease"),
         ("It stops here.", "stops", "ceases", "cease"),
         ("They are buying bread.", "buying", "purchasing", "purchase"),
         ("He purchased a house.", "purchased", "bought", "buy"),
         ("The bread was taught and purchased.", "purchased", "bought", "buy"),
-        ("They purchase bread.", "purchase", "buy", "buy"),
         ("The bigger house is here.", "bigger", "larger", "large"),
         ("The largest ship is here.", "largest", "biggest", "big"),
         ("He quickly ate.", "quickly", "rapidly", "rapidly"),
@@ -59,7 +56,6 @@ def test_synonyms_keep_the_form_of_the_word(text, word, kept, lemma):
     [
         ("He had been in New York.", []),  # names and auxiliary verbs
         ("The prime ministers had five hundred first ideas.", ["ideas"]),  # a phrase of WordNet, and numbers
-        ("He carried out a plan.", ["plan"]),
         ("They took and made it.", []),  # verbs with many senses
         ("The blood–brain barrier, the car/house and the AT&T problem", ["barrier", "problem"]),
         ("He won. Panthers won, my Panthers.", ["won", "won"]),  # a name also at the beginning of a sentence
@@ -122,24 +118,21 @@ def test_only_words_change_and_capitals_stay():
     assert [word[-1] for word in old if not word.isalnum()] == [word[-1] for word in new if not word.isalnum()]
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_articles_fit_the_word_after_them(seed):
-    text = "An automobile hit a problem. A big house and an honest lawyer"
-    new = apply_swaps(text, choose_swaps(Swapping(1, 100, seed=seed), Text("a", text)))
-    assert not re.search(r"\ban [^aeioh]|\ba [aeio]", new, re.IGNORECASE), new
-    assert new.startswith(("A ", "An "))
-    kept = apply_swaps(text, choose_swaps(Swapping(1, 100, "any", seed=seed), Text("a", text)))
-    assert [word for word in kept.split() if word.lower() in ("a", "an")] == ["An", "a", "A", "an"]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_protected_article_stays_and_chooses_the_word(seed):
+def test_articles_fit_the_word_after_them_unless_they_are_protected():
+    text, city = "An automobile hit a problem. A big house and an honest lawyer", "He was a lawyer in a city."
     start = ARTICLES.text.index("an ")
-    swaps = choose_swaps(Swapping(1, 100, seed=seed), ARTICLES._replace(protected=((start, start + 2),)))
-    assert "an auto " in apply_swaps(ARTICLES.text, swaps)
-    text = "He was a lawyer in a city."  # the synonym of lawyer is attorney, which fits no protected article
-    swaps = choose_swaps(Swapping(0, seed=seed), Text("a", text, occurrences(text, ["A"])))
-    assert [swap.old for swap in swaps] == ["city"]
+    for seed in range(12):
+        new = apply_swaps(text, choose_swaps(Swapping(1, 100, seed=seed), Text("a", text)))
+        assert not re.search(r"\ban [^aeioh]|\ba [aeio]", new, re.IGNORECASE), new
+        assert new.startswith(("A ", "An "))
+        kept = apply_swaps(text, choose_swaps(Swapping(1, 100, "any", seed=seed), Text("a", text)))
+        assert [word for word in kept.split() if word.lower() in ("a", "an")] == ["An", "a", "A", "an"]
+        # a protected article chooses the word
+        swaps = choose_swaps(Swapping(1, 100, seed=seed), ARTICLES._replace(protected=((start, start + 2),)))
+        assert "an auto " in apply_swaps(ARTICLES.text, swaps)
+        # the synonym of lawyer is attorney, which fits no protected article
+        swaps = choose_swaps(Swapping(0, seed=seed), Text("a", city, occurrences(city, ["A"])))
+        assert [swap.old for swap in swaps] == ["city"]
 
 
 def test_protected_words_stay():

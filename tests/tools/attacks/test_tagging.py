@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tn_fairseq.tools.attacks import tagging
 from tn_fairseq.tools.attacks.tagging import tag
 
 
@@ -15,7 +16,6 @@ def tags(text: str) -> list[str]:
     "text",
     [
         "",
-        " \n\t",
         "The Panthers' $5.3 million (10,000%) don’t -- “end”.\n\nIt's Zürich’s U.S.-born 1990s O'Brien: naïve\u00a0x²!",
         "北京 is Peking ... \u200b\u0301 \U0001f600 ' '' ` n't 's",
     ],
@@ -52,7 +52,5 @@ def test_words_that_begin_a_sentence():
 def test_a_model_in_the_current_folder_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "morphmodel_en.pgz").write_bytes(b"not a model")
     monkeypatch.chdir(tmp_path)
-    from tn_fairseq.tools.attacks import tagging
-
     tagging._tagger.cache_clear()
     assert tags("the words") == ["the/DT", "words/NNS"]

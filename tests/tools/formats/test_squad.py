@@ -35,31 +35,21 @@ def test_reading(read):
     assert read(b"\xef\xbb\xbf" + json.dumps(content()).encode()) == read(content())
 
 
-def test_each_question_has_the_title_of_its_article(read):
-    one, two = content()["data"][0], content(id="4")["data"][0]
-    del two["title"]
+def test_titles_answers_and_ids_may_be_missing_or_of_another_type(read):
+    one, two = content()["data"][0], content(id=4)["data"][0]
+    one["title"] = None
     two["paragraphs"][0]["qas"][0]["id"] = "3"
-    assert [example.title for example in read({"data": [one, two]})] == ["Cats", "Cats", "", ""]
+    found = read({"data": [one, two]})
+    assert [(example.id, example.title) for example in found] == [("1", ""), ("2", ""), ("3", "Cats"), ("4", "Cats")]
+    for answers in (None, []):
+        assert [len(example.answers) for example in read(content(answers=answers))] == [1, 0]
 
 
-def test_ids_may_be_integers_and_titles_null(read):
-    one = content(id=2)
-    one["data"][0]["title"] = None
-    assert [(example.id, example.title) for example in read(one)] == [("1", ""), ("2", "")]
-
-
-@pytest.mark.parametrize("answers", [None, []])
-def test_answers_may_be_missing(read, answers):
-    assert [len(example.answers) for example in read(content(answers=answers))] == [1, 0]
-
-
-@pytest.mark.parametrize(("start", "found"), [(0, 0), (9, 9), (1, 0), (5, 9), (99, 9), (-3, 0), (10**30, 9)])
+@pytest.mark.parametrize(("start", "found"), [(0, 0), (9, 9), (5, 9), (99, 9), (-3, 0), (10**30, 9)])
 def test_an_answer_is_moved_to_the_nearest_match(read, caplog, start, found):
     assert read(answer("the", start))[1].answers == (("the", found),)
     assert caplog.text.count("a.json: 1 answers do not start at answer_start") == (start != found)
-
-
-def test_occurrences_may_overlap(read):
+    # occurrences may overlap
     aaa = {"id": "1", "question": "a", "answers": [{"text": "aa", "answer_start": 7}]}
     assert read({"data": [{"paragraphs": [{"context": "aaa b", "qas": [aaa]}]}]})[0].answers == (("aa", 1),)
 
@@ -77,21 +67,15 @@ def test_answers_that_are_not_in_the_context_are_left_out(read, caplog):
     ("wrong", "message"),
     [
         (b'{"data":\n ?', "a.json, line 2: not valid JSON"),
-        ([], "a.json: data: must be a list"),
         ({"data": []}, "a.json: contains no questions"),
         ({"data": [{}]}, "data[0].paragraphs: must be a list"),
-        ({"data": [{"paragraphs": []}, {"paragraphs": [1]}]}, "data[1].paragraphs[0].context: must be a string"),
-        ({"data": [{"paragraphs": [{"context": "a"}]}]}, "data[0].paragraphs[0].qas: must be a list"),
         ({"data": [{"paragraphs": [{"context": "a", "qas": [1]}]}]}, "paragraphs[0].qas[0].id: must be a string"),
-        (content(id=None), "data[0].paragraphs[1].qas[0].id: must be a string"),
-        (content(id=2.5), "id: must be a string"),
         (content(id=True), "id: must be a string"),
         (content(id="1"), "data[0].paragraphs[1].qas[0].id: '1' is already data[0].paragraphs[0].qas[0].id"),
         (content(question=None), "data[0].paragraphs[1].qas[0].question: must be a string"),
         (content(question="\ud83d"), "question: holds half a surrogate pair"),
         (content(is_impossible=True, answers=[]), "qas[0].is_impossible: SQuAD 2.0 is not supported"),
         (content(answers={}), "answers: must be a list"),
-        (content(answers=["the"]), "answers[0].text: must be a string"),
         (content(answers=[{"text": "the"}]), "paragraphs[1].qas[0].answers[0].answer_start: must be an integer"),
         (answer("the", True), "answer_start: must be an integer;"),
         (answer(" ", 3), "answers[0]: blank"),

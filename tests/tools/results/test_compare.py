@@ -99,7 +99,7 @@ def test_seeds_needed_as_published():
     assert power(5, sd=1e6) == pytest.approx(0.05, rel=1e-6)
 
 
-@pytest.mark.parametrize("n", [2, 3, 30])
+@pytest.mark.parametrize("n", [2, 30])
 def test_the_detectable_difference_is_detected_in_80_percent_of_simulated_experiments(n):
     shifts = np.random.default_rng(1).normal(size=n)
     row = rows_of(by_seed(plain=[0] * n, new=shifts.tolist()), "plain")["new"]
@@ -143,14 +143,11 @@ def test_equivalence_is_a_90_percent_interval_within_the_margin():
 # Items
 
 
-def test_values_without_spread_have_no_interval():
-    row = rows_of(by_item(a=np.full(30, 2.5)), None, "items")["a"]
-    assert (row["value"], row["low"], row["high"], row["items"]) == (2.5, 2.5, 2.5, 30)
-
-
 def test_the_interval_of_a_mean_is_that_of_the_normal_approximation():
     row, half = rows_of(by_item(a=NORMAL), None, "items")["a"], 1.96 * NORMAL.std() / math.sqrt(400)
     assert (row["low"], row["high"]) == pytest.approx((NORMAL.mean() - half, NORMAL.mean() + half), abs=0.03)
+    row = rows_of(by_item(a=np.full(30, 2.5)), None, "items")["a"]
+    assert (row["value"], row["low"], row["high"], row["items"]) == (2.5, 2.5, 2.5, 30)
 
 
 def test_copies_of_items_in_one_cluster_change_nothing():
@@ -194,9 +191,10 @@ def test_the_p_values_of_differences_are_uniform_without_a_difference(monkeypatc
         assert (p < level).mean() == pytest.approx(level, abs=0.06)
 
 
-def test_differences_of_items_are_paired():
+def test_differences_are_those_of_items_that_all_arms_have():
     other = NORMAL + np.linspace(0.9, 1.1, 400)
-    row = rows_of(by_item(plain=NORMAL, new=other), "plain", "items")["new"]
+    row = rows_of(by_item(plain=np.append(NORMAL, 99), new=other), "plain", "items")["new"]
+    assert row["items"] == 400
     # the items vary a lot, but the difference hardly does
     assert row["difference"] == pytest.approx(1)
     assert 0.98 < row["difference_low"] < 1 < row["difference_high"] < 1.02
@@ -221,8 +219,3 @@ def test_a_correlation_is_scipys_and_its_interval_covers_what_it_was_drawn_from(
     assert row["low"] < 0.69 < row["high"] and 0.06 < row["high"] - row["low"] < 0.14
     constant = by_item("Spearman", a=np.ones(3), **{PEOPLE: np.arange(3)})
     assert math.isnan(rows_of(constant, None, "items")["a"]["value"])
-
-
-def test_an_item_that_one_arm_lacks_is_left_out_for_all():
-    table = by_item(a=np.array([1.0, 2, 9]), b=np.array([1.0, 2]))
-    assert [(row["value"], row["items"]) for row in rows_of(table, None, "items").values()] == [(1.5, 2)] * 2
