@@ -177,14 +177,14 @@ def test_killed_at_random_it_continues_to_the_same_bytes(data_bin, teacher, tmp_
     assert files(folder) == expected
 
 
-def test_the_size_is_that_of_the_words(drawn):
-    masked = sum(len(drawn.of(version, np.arange(100)).padded(50)[0]) for version in (1, 2))
-    words = sum(len(drawn.of(version, np.arange(100)).words) for version in (1, 2))
-    assert drawn.bytes_of_word == 3 and masked and words
+def test_a_word_takes_the_bytes_that_it_needs(drawn, tmp_path):
+    words = sum(len(drawn.of(v, np.arange(n)).words) for v, n in zip((1, 2), drawn.header["blocks"]))
     total = sum(path.stat().st_size for path in drawn.path.glob("*.npy"))
-    blocks = sum(drawn.header["blocks"])
-    every = sum(len(drawn.of(v, np.arange(n)).words) for v, n in zip((1, 2), drawn.header["blocks"]))
-    assert total <= 3 * every + 8 * (blocks + 2) + 2 * 128
+    assert drawn.bytes_of_word == 3 and total <= 3 * words + 8 * (sum(drawn.header["blocks"]) + 2) + 2 * 128
+    header = {"draws": 4, "blocks": [2], "symbols": 1 << 17, "size": 2}  # more than 16 bits
+    folder = DrawnFolder.begin(tmp_path / "draws", header)
+    folder.write(1, 0, np.array([1, 1]), Draws(np.array([99_999, 3, 70_000]), np.array([3, 1, 4])))
+    assert folder.of(1, np.array([1, 0])).words.tolist() == [70_000, 99_999, 3]
 
 
 def test_two_folders_of_data_take_turns(data_bin, teacher, tmp_path):
@@ -198,27 +198,23 @@ def test_two_folders_of_data_take_turns(data_bin, teacher, tmp_path):
     assert train_here(both, tmp_path / "run", *flags)["train_inner"]
 
 
-# flags of training -> what the error must name
-REFUSED = {
-    "other blocks": (["--tokens-per-sample", 16], "--tokens-per-sample 32, not 16"),
-    "another share": (["--mask-prob", 0.2], "--mask-prob 0.15, not 0.2"),
-    "complete words": (["--mask-whole-words"], "omit --mask-whole-words"),
-    "another seed": (["--seed", 2], "--mask-seed 1, not 2"),
-    "a share that changes": (["--final-mask-prob", 0.3, "--max-update", 2], "omit --final-mask-prob"),
-    "two teachers": (["--distillation-teacher", "teacher.pt"], "--distillation-draws and --distillation-teacher"),
-    "a temperature": (
-        ["--distillation-temperature", 2],
-        "has no effect without --distillation-teacher",
-    ),
-    "fairseq's task": (["--task", "masked_lm"], "with --task electra"),
-}
+# flags of training, and what the error must name
+REFUSED = [
+    (["--tokens-per-sample", 16], "--tokens-per-sample 32, not 16"),
+    (["--mask-prob", 0.2], "--mask-prob 0.15, not 0.2"),
+    (["--mask-whole-words"], "--mask-whole-words"),
+    (["--seed", 2], "--mask-seed 1, not 2"),
+    (["--final-mask-prob", 0.3, "--max-update", 2], "--final-mask-prob"),
+    (["--distillation-teacher", "teacher.pt"], "--distillation-draws and --distillation-teacher"),
+    (["--distillation-temperature", 2], "without --distillation-teacher"),
+    (["--task", "masked_lm"], "with --task electra"),
+]
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_training_with_other_masks_is_refused(case, data_bin, drawn, tmp_path):
-    flags, message = REFUSED[case]
+@pytest.mark.parametrize(("flags", "named"), REFUSED)
+def test_training_with_other_masks_is_refused(flags, named, data_bin, drawn, tmp_path):
     command = [*BERT, *CRITERION, "--distillation-draws", drawn.path, *LENGTH, *flags]
-    assert message in refused_training(data_bin, tmp_path, *command)
+    assert named in refused_training(data_bin, tmp_path, *command)
 
 
 def test_other_text_and_damaged_folders_are_refused(data_bin, drawn, teacher, tmp_path):
@@ -234,7 +230,7 @@ def test_other_text_and_damaged_folders_are_refused(data_bin, drawn, teacher, tm
     (copy / "2-000.npy").unlink()
     assert f"{copy}: not complete (50%)" in error(folder=copy)
     (copy / "draws.json").write_text(json.dumps({"draws": 5}))
-    assert "draws.json: has no valid 'symbols'" in error(folder=copy) or "has no valid" in error(folder=copy)
+    assert "draws.json: has no valid" in error(folder=copy)
 
 
 def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkeypatch):
@@ -249,12 +245,5 @@ def test_invalid_commands_are_refused(data_bin, drawn, teacher, tmp_path, monkey
     assert "--mask-prob 0.0" in error("--mask-prob", 0)
     assert "positions, but --tokens-per-sample" in error("--tokens-per-sample", 4000)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(9, 9, 9))
-    assert "needs about 0.0 GB" in error()
+    assert str(tmp_path / "new") in error()
     assert not (tmp_path / "new").exists()
-
-
-def test_a_word_above_16_bits_takes_more_bytes(tmp_path):
-    header = {"draws": 4, "blocks": [2], "symbols": 1 << 17, "size": 2}
-    folder = DrawnFolder.begin(tmp_path / "draws", header)
-    folder.write(1, 0, np.array([1, 1]), Draws(np.array([99_999, 3, 70_000]), np.array([3, 1, 4])))
-    assert folder.of(1, np.array([1, 0])).words.tolist() == [70_000, 99_999, 3]
