@@ -34,7 +34,6 @@ from tn_fairseq.tools.evaluate.robustness import (
 from tn_fairseq.tools.formats.squad import SquadExample, read_squad
 from tn_fairseq.tools.preprocessing.squad_data import binarize_squad
 from tn_fairseq.tools.results import compare as comparing
-from tn_fairseq.tools.results.compare import compare
 from tn_fairseq.tools.results.report import COMPARISONS, FILES, PAGE, TABLE
 from tn_fairseq.tools.results.table import read_table
 
@@ -130,8 +129,7 @@ def test_the_rows_of_an_attack_by_hand():
     assert [figures[kind.format("F1")] for kind in KINDS] == pytest.approx(expected)
 
 
-def test_a_drop_is_paired_and_questions_on_a_paragraph_are_resampled_together(squad, rows, monkeypatch):
-    monkeypatch.setattr(comparing, "RESAMPLES", 40)
+def test_a_drop_is_paired_and_questions_on_a_paragraph_are_resampled_together(squad, rows):
     found, _ = rows("distractors.json", "half.json", baseline="plain")
     assert list(dict.fromkeys(found["arm"])) == ["plain", "corrected"]
     items = dict.fromkeys(found["item"])
@@ -141,10 +139,6 @@ def test_a_drop_is_paired_and_questions_on_a_paragraph_are_resampled_together(sq
     for score in ("EM", "F1"):
         original, attacked, drop = (wide[kind.format(score)] for kind in KINDS)
         assert np.allclose(drop, original - attacked)
-    comparisons = compare(found, "plain", "items")
-    assert len(comparisons) == 2 * 2 * 6 and set(comparisons["items"]) == {30, 15}
-    for _, row in comparisons.iterrows():
-        assert row["low"] <= row["value"] <= row["high"] and (row["arm"] == "plain") == np.isnan(row["difference"])
 
 
 # Predictions

@@ -193,15 +193,6 @@ def test_a_part_of_a_word_counts_only_as_masked(count_made):
     assert probability.tolist() == pytest.approx([1 / V] * 2)
 
 
-def test_a_teacher_judges_wrong_predictions(count_made):
-    judgment = Judgment(torch.tensor([0.25, 0.5, 0.5, 0.125]).log(), torch.tensor([0.5, 0.25, 0.5, 0.25]).log())
-    made = batch([4, 5, 6, 6], [5, 4, 6, 7])._replace(judgment=judgment)
-    teacher = Teacher(torch.nn.Module())
-    found, *_ = count_made({1: [made], 2: [made, made]}, {"table": TABLE, "other": OTHER}, teacher=teacher)
-    expected = [200 / 3, 100, 100 / 3, 87.5 / 3]
-    assert [found[rate, ""] for rate in OF_TEACHER] == [pytest.approx([value] * 2) for value in expected]
-
-
 def test_models_that_diverged_are_refused(count_made):
     nan = torch.full((4,), torch.nan)
     made = batch([4, 5, 6, 6], [5, 4, 6, 7])
