@@ -53,13 +53,9 @@ def test_learning_rates_depend_on_the_model_size(layers, size, lr, decay):
     assert (pairs(job)["--lr"], pairs(job)["--layerwise-lr-decay"]) == (lr, decay)
 
 
+# 268 updates an epoch, with a smaller last batch
 @pytest.mark.parametrize(
-    "more, updates",
-    [
-        ({}, 3 * 268),  # with a smaller last batch
-        ({"batch_size": 16, "epochs": 2}, 2 * 535),
-        ({"max_update": 10_000}, 804),
-    ],
+    "more, updates", [({}, 3 * 268), ({"batch_size": 16, "epochs": 2}, 2 * 535), ({"max_update": 10_000}, 804)]
 )
 def test_the_number_of_updates(more, updates):
     (job,) = planned(examples=8_551, lr=1e-5, **more)

@@ -42,8 +42,7 @@ def probabilities(**by_word):
 
 
 def cases_of(collector):
-    wording = Wording(FORMS, LABELS, lambda word, other: f"{word}/{other}", lambda word, other: f"{word}|{other}")
-    return collector.cases(wording)
+    return collector.cases(Wording(FORMS, LABELS, "{}/{}".format, "{}|{}".format))
 
 
 def test_a_correction_and_a_near_miss_with_their_probabilities_and_words():

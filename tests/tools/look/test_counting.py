@@ -187,9 +187,8 @@ def test_a_part_of_a_word_counts_only_as_masked(count_made):
     made = batch([4, 4, 6, 6], [5, 5, 6, 7], words=[1, 4, 6, 6])
     found, details, asked = count_made({1: [made]}, {"table": TABLE})
     assert found["mismatches", ""] == [3] and found["corrected", "table"] == [1] and asked == [(1, False)]
-    assert details.fired.tolist() == [[1]]
     ((gold, prediction, probability),) = details.wrong
-    assert (gold.tolist(), prediction.tolist()) == ([4, 6], [5, 7])
+    assert details.fired.tolist() == [[1]] and (gold.tolist(), prediction.tolist()) == ([4, 6], [5, 7])
     assert probability.tolist() == pytest.approx([1 / V] * 2)
 
 

@@ -127,13 +127,6 @@ def test_the_policy_allows_only_the_pages_own_style_and_script():
     assert "src=" not in page([]) and "href=" not in page([]) and "url(" not in page([])
 
 
-def test_a_page_of_a_thousand_cases_is_small():
-    context = [(" a dozen words, or a few more, of the sentence", 0), (" masked", 1)] * 8 + [(" primary", 2)]
-    synonyms = [Synonym(f"synonym{number}", 0.1234567 / (number + 1)) for number in range(25)]
-    text = page([case(context=context, synonyms=synonyms)] * 1000)
-    assert len(text.encode()) < 1_500_000
-
-
 # ---- in a browser: all pages are opened at once, each in a frame as narrow as a phone; a fragment may follow the name
 
 WORDS = [

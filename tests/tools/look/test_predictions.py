@@ -130,10 +130,9 @@ def test_a_missing_or_damaged_split_is_rejected(loaded, data_bin, family, tmp_pa
     one = loaded(family)
     message = refused(load_split, one, data_bin, "vaild")
     assert "--split vaild" in message and "train, valid" in message
-    copytree(data_bin, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "valid.idx").write_bytes(b"nothing")
-    one.task.cfg.data = str(tmp_path)
-    assert f"{tmp_path}/valid" in refused(load_split, one, tmp_path, "valid")
+    one.task.cfg.data = str(copytree(data_bin, tmp_path / "data"))
+    (tmp_path / "data" / "valid.idx").write_bytes(b"nothing")
+    assert f"{tmp_path}/data/valid" in refused(load_split, one, tmp_path / "data", "valid")
 
 
 def test_a_gold_token_that_the_next_one_continues_is_padding(predicting):

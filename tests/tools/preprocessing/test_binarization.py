@@ -205,13 +205,6 @@ def test_shards_contain_the_documents_in_order(tmp_path, bert, shards, chunk_byt
     assert [without_train(folder) for folder in folders] == [without_train(tmp_path / "whole")] * shards
 
 
-def test_shards_are_about_equally_large(tmp_path, bert):
-    text = write(tmp_path / "text", "\n\n".join(["the cat " * (number % 7 + 1) for number in range(300)]))
-    counts = binarize({"train": [text]}, bert, tmp_path / "out", shards=4)["train"]
-    longest = 2 * 7 + 1
-    assert all(abs(tokens - counts.tokens / 4) <= 2 * longest for tokens in counts.shard_tokens), counts.shard_tokens
-
-
 def test_what_is_refused(tmp_path, bert):
     good, invalid = write(tmp_path / "good", "the\n\ncat\nthe\n"), write(tmp_path / "invalid", b"\xff")
     blank, pipe = write(tmp_path / "blank", "\n \n\x07\n\u200b\n"), tmp_path / "pipe"
@@ -229,8 +222,11 @@ def test_what_is_refused(tmp_path, bert):
 
 
 @chunks_of(1, 1 << 18)
-def test_a_document_longer_than_a_shard_leaves_one_document_for_each_later_shard(tmp_path, bert, chunk_bytes):
-    text = write(tmp_path / "text", "the cat " * 30 + "\n\nthe mat\n\ncat\n")
+def test_shards_are_about_equally_large_and_each_has_a_document(tmp_path, bert, chunk_bytes):
+    text = write(tmp_path / "text", "\n\n".join(["the cat " * (number % 7 + 1) for number in range(300)]))
+    counts = binarize({"train": [text]}, bert, tmp_path / "out", shards=4)["train"]
+    assert all(abs(tokens - counts.tokens / 4) <= 2 * (2 * 7 + 1) for tokens in counts.shard_tokens)
+    write(text, "the cat " * 30 + "\n\nthe mat\n\ncat\n")
     binarize({"train": [text]}, bert, tmp_path / "out", shards=3)
     found = [documents(tmp_path / "out" / f"shard{number}") for number in range(3)]
     assert found == [["the cat " * 30 + "</s>"], ["the mat </s>"], ["cat </s>"]]

@@ -76,15 +76,15 @@ def test_fairseq_reads_pairs(tmp_path, bert):
     assert task.dictionary[len(task.dictionary) - 1] == "<mask>"
 
 
-def test_fairseq_reads_single_sentences(tmp_path, bert):
+def test_fairseq_reads_single_sentences_also_without_labels(tmp_path, bert):
     examples = Examples([["the cat", "on the mat"]], ["1", "0"])
     binarize_task(TASKS["CoLA"], {"train": examples}, bert, tmp_path)
     task = sentence_prediction(tmp_path / "CoLA", "--num-classes", 2)
     assert batch_of(task, "train") == ([1, 0], ["<s> the cat </s>", "<s> on the mat </s>"])
-    assert (tmp_path / "CoLA" / "label" / "dict.txt").read_text() == "0 1\n1 1\n"
     binarize_task(TASKS["CoLA"], {"valid": Examples(examples.sentences, None)}, bert, tmp_path)
-    task = sentence_prediction(tmp_path / "CoLA", "--num-classes", 2)  # needs label/dict.txt even without labels
+    task = sentence_prediction(tmp_path / "CoLA", "--num-classes", 2)  # needs label/dict.txt
     assert batch_of(task, "valid")[0] is None
+    assert (tmp_path / "CoLA" / "label" / "dict.txt").read_text() == "0 1\n1 1\n"
 
 
 def test_fairseq_reads_scores_in_both_orders(tmp_path, bert):

@@ -132,7 +132,7 @@ def test_what_is_written(tmp_path, letters):
     assert (count.pieces, count.unknown) == (5 + 10 + 2 + 3, 0)
 
 
-def test_losses_are_counted(tmp_path, letters):
+def test_losses_are_counted_and_every_context_has_a_window(tmp_path, letters):
     lost = examples_of(["a", "d e f g h", "bb", "b"], context=LETTERS[:19] + " bb 😀", question="a")
     lost.append(example("😀", "😀 b", "Ж", "last"))
     lost.append(SquadExample("b", "a", "a bb", (("b", 3),)))  # inside bb, of which it is a token
@@ -141,6 +141,11 @@ def test_losses_are_counted(tmp_path, letters):
     counts = binarize_squad({"valid": lost}, letters, tmp_path / "out", 8, 2, 1)["valid"]
     assert (counts.questions_cut, counts.answers_in_no_window, counts.answers_inside_tokens) == (0, 1, 1)
     assert (counts.pieces, counts.unknown) == (8 + 13 + 2 + 3 + 3 + 3, 1 + 2 + 1)
+    # a context without tokens has a window, and the shortest has room for one token
+    unlabeled = [example(None, context=" ", question="a"), example(None, context="b", question="", name="2")]
+    splits = {"test": unlabeled, "valid": [example("a", LETTERS, LETTERS * 3)]}
+    assert binarize_squad(splits, letters, tmp_path / "out", 68, 1, 64)["valid"].windows == 26
+    assert sentences(tmp_path / "out", "test") == ["a </s> </s>", "</s> b </s>"]
 
 
 @every_kind
@@ -158,13 +163,6 @@ def test_every_answer_is_in_the_text_of_its_tokens(tmp_path, make):
         assert answer.strip() in CONTEXT[offsets[number, first, 0] : offsets[number, last, 1]]
         inner = CONTEXT[offsets[number, first, 1] : offsets[number, last, 0]]
         assert len(inner) < len(answer.strip())  # no extra token at either end
-
-
-def test_a_context_without_tokens_has_a_window_and_the_shortest_has_one_token(tmp_path, letters):
-    unlabeled = [example(None, context=" ", question="a"), example(None, context="b", question="", name="2")]
-    splits = {"test": unlabeled, "valid": [example("a", LETTERS, LETTERS * 3)]}
-    assert binarize_squad(splits, letters, tmp_path / "out", 68, 1, 64)["valid"].windows == 26
-    assert sentences(tmp_path / "out", "test") == ["a </s> </s>", "</s> b </s>"]
 
 
 @pytest.mark.parametrize(

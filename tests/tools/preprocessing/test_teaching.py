@@ -37,34 +37,18 @@ def files(folder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
 
 
-def test_a_certain_teacher_gives_plain_masked_lm():
-    logits = torch.randn(5, 30, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    targets = torch.tensor([3, 1, 29, 3, 0])
-    words = torch.stack([targets, torch.zeros_like(targets)], dim=1)
-    losses, _ = functional.distillation_from_draws(logits, targets, words, torch.tensor([[1.0, 0.0]] * 5), 0.7)
-    torch.testing.assert_close(losses, functional.masked_lm(logits, targets))
-    ours, theirs = (
-        torch.autograd.grad(loss.sum(), logits, retain_graph=True)[0]
-        for loss in (losses, functional.masked_lm(logits, targets))
-    )
-    torch.testing.assert_close(ours, theirs)
-
-
-def test_a_table_of_all_probabilities_is_the_complete_teacher():
+def test_a_certain_teacher_gives_plain_masked_lm_and_all_probabilities_the_complete_teacher():
     logits, theirs = (torch.randn(4, 30, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
-    targets, weight = torch.tensor([3, 1, 29, 0]), 0.6
-    every = torch.arange(30).expand(4, -1)
-    found = []
-    for name in ("draws", "teacher"):
-        inputs = logits.clone().requires_grad_()
-        if name == "draws":
-            losses, sums = functional.distillation_from_draws(inputs, targets, every, theirs.softmax(dim=1), weight)
-        else:
-            losses, sums, _ = functional.distillation(inputs, targets, theirs, weight)
-        losses.sum().backward()
-        found.append((losses.detach(), sums, inputs.grad))
-    for ours, expected in zip(*found):
-        torch.testing.assert_close(ours, expected)
+    targets, weight, logits = torch.tensor([3, 1, 29, 0]), 0.6, logits.requires_grad_()
+    certain = torch.stack([targets, torch.zeros_like(targets)], dim=1), torch.tensor([[1.0, 0.0]] * 4)
+    every = torch.arange(30).expand(4, -1), theirs.softmax(dim=1)
+    teacher, sums, _ = functional.distillation(logits, targets, theirs, weight)
+    for (words, shares), expected in ((certain, functional.masked_lm(logits, targets)), (every, teacher)):
+        losses, found = functional.distillation_from_draws(logits, targets, words, shares, weight)
+        torch.testing.assert_close(losses, expected)
+        gradients = [torch.autograd.grad(one.sum(), logits, retain_graph=True)[0] for one in (losses, expected)]
+        torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(found, sums)
 
 
 def test_the_mean_gradient_is_that_of_the_teacher():

@@ -52,9 +52,8 @@ def test_pairs_are_the_seeds_of_both_arms():
 
 
 def test_paired_differences_are_those_of_a_t_test():
-    differences = [0.1, -0.2, 0.3, 0.0]
     row = rows_of(by_seed(plain=[1, 2, 3, 4], new=[1.1, 1.8, 3.3, 4.0]), "plain")["new"]
-    test = stats.ttest_1samp(differences, 0)
+    test = stats.ttest_1samp([0.1, -0.2, 0.3, 0.0], 0)
     expected = 0.05, *test.confidence_interval(0.95), test.pvalue
     assert (row["difference"], row["difference_low"], row["difference_high"], row["p"]) == pytest.approx(expected)
 
@@ -84,12 +83,6 @@ def test_independent_seeds_are_compared_by_welchs_t_test(theirs):
     assert [row["difference_low"], row["difference_high"], row["p"]] == pytest.approx(expected)
 
 
-def test_the_pooled_standard_deviation_is_weighted_by_degrees_of_freedom():
-    # variances 1 with 2 degrees of freedom and 0 with 1: sd sqrt(2/3)
-    rows = rows_of(by_seed(plain=[5, 5], new=[4, 5, 6]), "plain", "welch")
-    assert rows["new"]["seeds_needed"] == seeds_needed(math.sqrt(2 / 3))
-
-
 def test_seeds_needed_as_published():
     """Cohen (1988), table 2.4.1, and G*Power: effect sizes 2, 1, 0.8, 0.5 and 0.2."""
     assert [seeds_needed(sd) for sd in (0.5, 1, 1.25, 2, 5)] == [6, 17, 26, 64, 394]
@@ -97,6 +90,9 @@ def test_seeds_needed_as_published():
     for sd in (0.3, 1.93, 20):  # one seed less is too few
         assert power(seeds_needed(sd), sd) >= 0.8 > power(seeds_needed(sd) - 1, sd)
     assert power(5, sd=1e6) == pytest.approx(0.05, rel=1e-6)
+    # variances 1 with 2 degrees of freedom and 0 with 1 are pooled: sd sqrt(2/3)
+    row = rows_of(by_seed(plain=[5, 5], new=[4, 5, 6]), "plain", "welch")["new"]
+    assert row["seeds_needed"] == seeds_needed(math.sqrt(2 / 3))
 
 
 @pytest.mark.parametrize("n", [2, 30])
@@ -112,16 +108,14 @@ def test_the_detectable_difference_is_detected_in_80_percent_of_simulated_experi
 def test_holm_multiplies_by_the_number_of_tests_that_are_left():
     assert holm(np.array([0.01, 0.04, 0.03, 0.9])) == pytest.approx([0.04, 0.09, 0.09, 0.9])
     assert holm(np.array([0.6, 0.5])).tolist() == [1.0, 1.0] and holm(np.array([0.02])).tolist() == [0.02]
-    families = np.random.default_rng(1).uniform(size=(4000, 8))
-    assert 0.035 < np.mean([holm(family).min() < 0.05 for family in families]) < 0.06
-
-
-def test_differences_are_corrected_within_a_group_without_details():
+    # differences are corrected within a group of measures, without details such as the last one
     arms = {"plain": [1, 2, 3], "new": [1.5, 2.7, 3.2]}
-    measures = ("accuracy", "loss", "prediction_rate", "masked_rate")  # the last is a detail
+    measures = ("accuracy", "loss", "prediction_rate", "masked_rate")
     found = compare(pd.concat([by_seed(measure, **arms) for measure in measures]), "plain")
     ratios = (found["holm"] / found["p"])[found["arm"] == "new"].tolist()
     assert ratios[:3] == pytest.approx([2, 2, 1]) and math.isnan(ratios[3])
+    families = np.random.default_rng(1).uniform(size=(4000, 8))
+    assert 0.035 < np.mean([holm(family).min() < 0.05 for family in families]) < 0.06
 
 
 def test_equivalence_is_a_90_percent_interval_within_the_margin():

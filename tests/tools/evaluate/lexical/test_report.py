@@ -152,16 +152,6 @@ def test_seeds_are_averaged(run, world, tmp_path):
     assert "RTD AUC" not in printed
 
 
-def test_a_single_context_has_no_interval(run, checkpoints, tmp_path):
-    """Though it has several targets."""
-    context, judged = "the sum total is due .", {"whole": 9, "price": 0}
-    content = swords_content([(context, word, judged) for word in ("sum", "total")])
-    swords = write_swords(tmp_path / "one.json", content)
-    _, folder = run(checkpoints["bert"], without=("word-pairs", "blimp", "synonym-table"), swords=swords)
-    rows = pd.read_csv(folder / "comparisons.csv")
-    assert set(rows["items"]) == {2} and rows[["low", "high"]].isna().all(axis=None)
-
-
 def test_invalid_input_gets_one_line_and_writes_nothing(run, world, checkpoints, tmp_path):
     bert = checkpoints["bert"]
 

@@ -85,8 +85,17 @@ def test_dask_workers_with_other_versions(address, monkeypatch):
     assert f"a Dask worker has {here}, but this machine has Python 3.99, tokenizers 0.1" in message
 
 
-def test_a_dask_worker_is_not_a_scheduler(cluster):
-    assert "no Dask scheduler there (it is a Worker" in refused(DaskCluster, call, cluster.workers[1].worker_address)
+def test_no_dask_or_no_scheduler_there(cluster, impatient, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        for address, reason in (
+            (f"tcp://127.0.0.1:{mute.getsockname()[1]}", "no answer"),
+            ("scheduler", "missing port number"),
+            (cluster.workers[1].worker_address, "it is a Worker"),
+        ):
+            message = refused(DaskCluster, call, address)
+            assert message.startswith(f"--dask {address}: no Dask scheduler there ") and reason in message
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert "pip install 'tn_fairseq[dask]'" in refused(DaskCluster, call, "tcp://127.0.0.1:8786")
 
 
 def test_a_killed_dask_worker_loses_no_results(cluster, address):
@@ -109,26 +118,6 @@ def test_dask_names_the_item_that_kills_even_if_it_blames_others(address):
     item = "functools.partial(<built-in function _exit>, 9)"
     assert message.startswith(f"{item}: every worker that processed it was killed")
     assert results == squares(20)
-
-
-def test_without_dask_installed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert refused(DaskCluster, call, "tcp://127.0.0.1:8786").endswith("pip install 'tn_fairseq[dask]'")
-
-
-@pytest.mark.parametrize(
-    ("address", "reason"),
-    [
-        ("tcp://127.0.0.1:{mute}", "no answer"),
-        ("scheduler", "missing port number"),
-    ],
-)
-def test_no_dask_scheduler_there(address, reason, impatient):
-    pytest.importorskip("distributed")
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        address = address.format(mute=mute.getsockname()[1])
-        message = refused(DaskCluster, call, address)
-    assert message.startswith(f"--dask {address}: no Dask scheduler there ") and reason in message
 
 
 def test_dask_workers_without_this_package(make_cluster):
