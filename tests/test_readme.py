@@ -1,6 +1,7 @@
 """The pages keep their word: commands run, options and links exist, and no option of the plugin is missing."""
 
 import csv
+import json
 import re
 import subprocess
 from dataclasses import MISSING, fields
@@ -258,10 +259,20 @@ def test_conversions_of_other_lists(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = section(PAGES["docs/synonyms.md"], "Convert other formats")
     Path("cells.csv").write_text("word,pos,synonyms\nbig,adj,large|huge\nnull,noun,none|zero\n")
+    rows = [("/r/Synonym", "/c/en/big/a", "/c/en/large/a/wn"), ("/r/Antonym", "/c/en/big", "/c/en/small")]
+    rows += [("/r/Synonym", "/c/en/big", "/c/fr/grand"), ("/r/Synonym", "/c/en/null", "/c/en/none")]
+    Path("assertions.csv").write_text("".join("\t".join(["/a/", *row, '{"weight": 1.0}\n']) for row in rows))
+    senses = [{"glosses": ["large"], "synonyms": [{"word": "large"}, {"word": "huge"}]}, {"glosses": ["adult"]}]
+    records = [{"word": "big", "lang": "English", "senses": senses}, {"word": "gros", "senses": [{}]}]
+    Path("kaikki.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (snippet,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(snippet, {})
-    words = ["big", "large", "huge", "null", "none", "zero"]
-    assert SynonymList("synonyms.csv", words, "csv").synonyms == {"big": ["large", "huge"], "null": ["none", "zero"]}
+    words = ["big", "large", "huge", "small", "grand", "null", "none", "zero"]
+    read = {
+        name: SynonymList(f"{name}.synonyms.csv", words, "csv").synonyms for name in ("cells", "assertions", "kaikki")
+    }
+    assert read["cells"] == {"big": ["large", "huge"], "null": ["none", "zero"]}
+    assert read["assertions"] == {"big": ["large"], "null": ["none"]} and read["kaikki"] == {"big": ["large", "huge"]}
     Path("mthesaur.txt").write_text("big,large,huge\n")
     (command,) = re.findall(r"`(sed .*?)`", page)
     subprocess.run(["bash", "-c", command], check=True)
