@@ -187,7 +187,7 @@ def test_wrong_input(corpus, tmp_path, monkeypatch):
     train(corpus, tmp_path / "out", "sentencepiece", 100, more=["--character-coverage", "0.98"])
 
 
-@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "old.model"])
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "sentencepiece.model", "old.model"])
 def test_a_model_or_a_tokenizer_of_others_is_not_replaced(corpus, tmp_path, name):
     (tmp_path / name).write_text("{}")
     for kind in KINDS:
