@@ -243,14 +243,17 @@ def test_a_table_of_another_order_is_read_with_its_dictionary(tokenizer, tmp_pat
     assert table.continues_word.nonzero().flatten().tolist() == [tokenizer.convert_tokens_to_ids("##er")]
     table.save(tmp_path / "ours")  # in the tokenizer's own order
     assert torch.equal(SynonymTable.from_file(tokenizer, tmp_path / "ours").synonyms, table.synonyms)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["##er"]})
+    assert not SynonymTable.from_file(tokenizer, path, dictionary=dict_txt).continues_word.any()
 
 
 def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, tmp_path):
     build(deberta(tmp_path), tmp_path).save(tmp_path / "deberta")
     build(tokenizer, tmp_path).save(tmp_path / "ours")
-    path, dict_txt = write_table_of_data(tmp_path / "data", [*WORDS, "madeupword0000"])
+    _, dict_txt = write_table_of_data(tmp_path / "data", [*WORDS, "madeupword0000"])
     other, other_txt = write_table_of_data(tmp_path / "other", ["main", "chief", "principal"])
-    unused = write_table(tmp_path / "unused", load_dictionary(dict_txt), {"stay": ["madeupword0000"]})
+    dictionary = load_dictionary(dict_txt)
+    unused = write_table(tmp_path / "unused", dictionary, {"stay": ["madeupword0000"]})
     for file, options, named in (
         (tmp_path / "deberta", {}, "--tokenizer"),
         (tmp_path / "ours", {"dictionary": dict_txt}, str(tmp_path / "ours")),
@@ -259,7 +262,9 @@ def test_tables_that_do_not_fit_a_tokenizer_are_refused(tokenizer, tmp_path):
     ):
         assert named in refused(SynonymTable.from_file, tokenizer, file, **options)
     tokenizer.add_special_tokens({"additional_special_tokens": ["main"]})
-    assert "special token" in refused(SynonymTable.from_file, tokenizer, path, dictionary=dict_txt)
+    for rows in ({"primary": ["main"]}, {"main": ["primary"]}):
+        special = write_table(tmp_path / "special", dictionary, rows)
+        assert "special token" in refused(SynonymTable.from_file, tokenizer, special, dictionary=dict_txt)
 
 
 def test_wrong_options_are_refused(tokenizer):

@@ -57,6 +57,7 @@ def tokenizer_json(folder: Path, is_custom: bool = False) -> Path:
         steps = [pre_tokenizers.Split(Regex(r"\d"), "removed"), pre_tokenizers.Whitespace()]
         backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
         backend.add_tokens(["cat_sat"])
+        (folder / "special_tokens_map.json").write_text('{"pad_token": "[MASK]"}')  # ignored
     backend.save(str(folder / "tokenizer.json"))
     return folder
 
@@ -206,6 +207,7 @@ def test_special_tokens_and_pairs(exported):
     assert ids == {symbol: exported.token_ids[exported.dictionary.index(symbol)] for symbol in ids}
     assert set(ids.values()) <= set(loaded.all_special_ids)
     assert loaded.model_max_length == MAX_POSITIONS
+    assert not (exported.folder / "special_tokens_map.json").exists()
     config = json.loads((exported.folder / "tokenizer_config.json").read_text())
     assert config["tokenizer_class"] == ("BertTokenizer" if exported.kind in WORDPIECE else "PreTrainedTokenizerFast")
     assert config.get("add_prefix_space") == {"roberta": True, "gpt2": False}.get(exported.kind)
