@@ -461,6 +461,7 @@ def test_a_generator_with_its_own_output_layer_is_saved_with_it(tokenizer):
         generator.generator_lm_head.weight = torch.nn.Parameter(generator.generator_lm_head.weight.detach() + 1)
     other.load_state_dict(one.state_dict())
     assert_same_parameters(one, other, rtol=0, atol=0)
+    assert torch.equal(other.generator.generator_lm_head.weight, one.generator.generator_lm_head.weight)
 
 
 def test_a_judge_decides_about_corrections(bert, fit, tmp_path):
