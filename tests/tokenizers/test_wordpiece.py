@@ -74,9 +74,10 @@ def test_every_vocabulary_of_transformers_is_read_as_there(tmp_path, end):
     assert (again.pieces, again.symbols) == (tokenizer.pieces, tokenizer.symbols)
 
 
-def test_settings_that_are_no_booleans_are_refused(tmp_path):
-    folder = bert_folder(tmp_path / "bert", do_lower_case="false")
-    assert "tokenizer_config.json: do_lower_case" in refused(load_tokenizer, folder)
+@pytest.mark.parametrize(("name", "value"), [("do_lower_case", "false"), ("tokenize_chinese_chars", None)])
+def test_settings_that_are_no_booleans_are_refused(tmp_path, name, value):
+    folder = bert_folder(tmp_path / "bert", **{name: value})
+    assert f"tokenizer_config.json: {name}" in refused(load_tokenizer, folder)
 
 
 @with_real_data
