@@ -10,15 +10,12 @@ from tn_fairseq.synonyms.inflection import Reading, Relation, inflect, lemmas, r
     [
         ("elections", "election NOUN NNS"),
         ("went", "go VERB VBD"),  # the participle is gone
-        ("moved", "move VERB VBD, move VERB VBN"),
         ("move", "move NOUN NN, move VERB VB"),
         ("bigger", "big ADJ JJR"),
-        ("men", "man NOUN NNS"),
         ("series", "series NOUN NN, series NOUN NNS"),
         ("poll", "poll NOUN NN, poll VERB VB"),  # LemmInflect also lists it as a plural
         ("terrorism", "terrorism NOUN NN"),  # and this
         ("found", "find VERB VBD, find VERB VBN, found VERB VB"),
-        ("americans", "american NOUN NNS"),
         ("were", "be VERB VBD"),
         # not in LemmInflect's dictionary
         ("counties", "county NOUN NNS"),
@@ -70,9 +67,6 @@ def test_readings_and_inflections_are_inverse(lemmas, part_of_speech, forms):
     ("reading", "expected"),
     [
         (("travel", "VERB", "VBD"), ("traveled", "travelled")),
-        (("travel", "VERB", "VBN"), ("traveled", "travelled")),
-        (("go", "VERB", "VBN"), ("gone",)),
-        (("poll", "NOUN", "NNS"), ("polls",)),
         (("series", "NOUN", "NNS"), ("series",)),
         (("terrorism", "NOUN", "NNS"), ()),
         (("sitcom", "NOUN", "NNS"), ("sitcoms",)),
