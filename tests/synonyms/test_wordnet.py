@@ -190,6 +190,7 @@ def test_every_kind_of_damage_is_found(damage, reader, tmp_path, monkeypatch):
     shutil.copyfile(Path(reader.root) / name, tmp_path / name)
     do(tmp_path / name)
     monkeypatch.setattr(reader, "abspath", lambda file: str((tmp_path if file == name else Path(reader.root)) / file))
+    check_synsets.cache_clear()
     with pytest.raises(ValueError, match=message):
         check_synsets(reader)
 

@@ -49,6 +49,7 @@ def find_wordnet(language: str = "eng") -> WordNetCorpusReader | None:
     return reader if language == "eng" or _finds_languages(reader) and language in reader.langs() else None
 
 
+@cache
 def check_synsets(reader: WordNetCorpusReader) -> None:
     """Raises ValueError if the files of synsets are damaged, which NLTK reads only when it needs a synset."""
     for part_of_speech, name in {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}.items():
