@@ -56,8 +56,6 @@ def test_the_model_card_names_it(trained, folder):
     run = run_command(*words[: words.index("--user-dir")], cwd=folder)  # its class is not needed
     assert run.code == 0, run.output
     assert "| objective | `--criterion mlm_confidence_penalty` |" in (folder / "other-model" / "README.md").read_text()
-    run = run_command(*words[:-1], "nowhere", cwd=folder)
-    assert "--user-dir nowhere: cannot be imported" in run.error()
 
 
 def test_entropy_by_hand():
