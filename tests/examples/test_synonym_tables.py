@@ -85,9 +85,3 @@ def test_without_a_list_its_tables_are_left_out(inputs, monkeypatch, capsys):
     monkeypatch.setattr(synonym_tables, "TABLES", ("list", "vectors"))
     synonym_tables.main(inputs[:6] + inputs[10:])
     assert len(capsys.readouterr().out.splitlines()) == 2  # the heading and a row
-
-
-def test_a_missing_file_is_one_line(inputs, tmp_path):
-    (tmp_path / "swords.json").unlink()
-    with pytest.raises(SystemExit, match="swords.json: No such file"):
-        synonym_tables.main(inputs)
