@@ -33,7 +33,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.pt"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_released_checkpoint_gives_the_same_outputs(name, dictionary, data_bin):
+def test_a_released_checkpoint_gives_the_same_outputs_and_training_resumes(name, dictionary, data_bin, tmp_path):
     (checkpoint,) = find_checkpoints([str(FOLDER / f"{name}.pt")], dictionary)
     model = load(checkpoint, data_bin).model.cpu()
     tokens = torch.arange(4, 20).view(2, 8)
@@ -45,9 +45,6 @@ def test_a_released_checkpoint_gives_the_same_outputs(name, dictionary, data_bin
     for key, values in expected.items():
         assert torch.allclose(torch.tensor(said[key]), torch.tensor(values), atol=1e-4), key
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_training_resumes_from_a_released_checkpoint(name, data_bin, tmp_path):
     family = name.split("-")[0]
     flags = [*FLAGS.split(), f"{family}_tiny", *SIZES[family].split(), "--max-update", 4]
     records = train_here(data_bin, tmp_path, *flags, "--restore-file", FOLDER / f"{name}.pt")["train_inner"]
@@ -58,23 +55,20 @@ VERSIONS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_training_resumes_with_the_data_and_the_table_of_a_version(version, tmp_path):
+def test_what_a_version_wrote_trains_and_works_in_python(version, dictionary, tmp_path):
     folder = FOLDER / version
+    path = folder / "synonyms.safetensors"
     flags = ["--task", "electra", "--arch", "electra_tiny", *SIZES["electra"].split(), "--batch-size", 4]
-    flags += ["--criterion", "mlm_hard_correction", "--synonym-table", folder / "synonyms.safetensors"]
+    flags += ["--criterion", "mlm_hard_correction", "--synonym-table", path]
     flags += ["--restore-file", folder / "checkpoint.pt", "--max-update", 5]
     records = train_here(folder / "data-bin", tmp_path, *flags)["train_inner"]
     assert [record["num_updates"] for record in records] == ["4", "5"]
 
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_model_and_a_table_of_a_version_in_python(version, dictionary):
-    folder = FOLDER / version
     model = from_pretrained(folder, "checkpoint.pt", folder / "data-bin")
     filled = model.fill_mask("He bought a <mask> house.", topk=190)
     assert sum(one.probability for one in filled) == pytest.approx(1)
 
-    path, theirs = folder / "synonyms.safetensors", load_dictionary(folder / "data-bin" / "dict.txt")
+    theirs = load_dictionary(folder / "data-bin" / "dict.txt")
     table, continuations, _ = load_synonym_table(path, theirs)
     assert theirs.index("big") in table[theirs.index("large")] and theirs.index("start") in table[theirs.index("begin")]
     assert continuations.tolist() == [symbol.startswith("##") for symbol in theirs.symbols]
