@@ -17,7 +17,6 @@ from fairseq_cli.hydra_train import _hydra_main
 from guides import guide
 from helpers import PLUGIN, prepare_training, write_programs
 from hydra import compose, initialize_config_dir
-from interruption import assert_equal
 from omegaconf import DictConfig, OmegaConf
 
 ROOT = PLUGIN.parent
@@ -164,7 +163,7 @@ def test_a_recipe_has_the_papers_settings(recipe):
 
     criterion = cfg["criterion"]
     assert criterion["_name"] == CRITERIA[row] and criterion["prediction_mode"] == "argmax"
-    assert bool(criterion["synonym_table"]) == needs_table(recipe)
+    assert criterion["synonym_table"] == ("SYNONYM_TABLE" if needs_table(recipe) else None)
     if model.startswith("electra"):
         assert (criterion["generator_loss_weight"], criterion["discriminator_loss_weight"]) == (1, 50)
 
@@ -174,36 +173,11 @@ def test_a_recipe_has_the_papers_settings(recipe):
     for part, expected in SIZES[model].items():
         found = sizes[part] if part == "embedding_size" else tuple(sizes[f"{part}_{size}"] for size in LAYERS)
         assert found == expected, part
-    assert bool(cfg["checkpoint"]["finetune_from_model"]) == (not small)
-
-
-def number(text: str) -> int:
-    return int(text.replace(",", ""))
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_header_readme_and_settings_agree(recipe):
-    text, cfg = (FOLDER / f"{recipe}.yaml").read_text(), as_written(recipe)
-    table, row = re.match(r"# Tables? ([\d and]+), row (\S+):", text).groups()
-    glue = re.search(r"^# The paper's GLUE: ([\d.]+) \((.*)\)", text, flags=re.MULTILINE)
-    squad = re.search(r"^# The paper's SQuAD: EM (\d+\.\d), F1 (\d+\.\d)", text, flags=re.MULTILINE)
-    tasks = [float(task.split()[1]) for task in glue[2].split(", ")]
-    # the paper's average for sentence KL is 0.09 off
-    assert len(tasks) == 8 and sum(tasks) / 8 == pytest.approx(float(glue[1]), abs=0.1)
-
-    gpus = cfg.distributed_training.distributed_world_size
-    batch = gpus * cfg.dataset.batch_size * cfg.optimization.update_freq[0]
-    assert batch == 128
-    tokens = cfg.optimization.max_update * batch * cfg.task.tokens_per_sample
-    rates = dict(re.findall(r"^\| (\w+(?:/\w+)?) \| ([\d,]+) \|", PAGE, flags=re.MULTILINE))
-    seconds = tokens / (gpus * number(rates.get(recipe, rates[recipe.split("/")[0]])))
-
-    line = next(line for line in PAGE.splitlines() if f"[{recipe}](../examples/pretraining/{recipe}.yaml)" in line)
-    _, where, *cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert where == f"{table.replace(' and', ',')}: {row}"
-    time, unit = cells.pop(2).split()
-    assert seconds / {"hours": 3600, "days": 86400}[unit] == pytest.approx(float(time), abs=0.05)
-    assert cells == [str(gpus), f"{tokens:,}", glue[1], " / ".join(squad.groups()) if squad else ""]
+    # not ???, which fairseq drops, so that it would train from scratch
+    assert cfg["checkpoint"]["finetune_from_model"] == (None if small else "CHECKPOINT") and task["data"] == "DATA_BIN"
+    gpus = cfg["distributed_training"]["distributed_world_size"]
+    assert gpus * cfg["dataset"]["batch_size"] * optimization["update_freq"][0] == 128
+    assert f"](../examples/pretraining/{recipe}.yaml)" in PAGE
 
 
 # The configurations that run.sh makes
@@ -289,68 +263,31 @@ def test_commands_of_the_guide_are_accepted(tools, tmp_path):
 # Training
 
 
-@pytest.fixture(scope="session")
-def released(data_bin, tmp_path_factory) -> Path:
-    """A checkpoint of BERT after three updates instead of released weights."""
-    folder = tmp_path_factory.mktemp("released bert")
-    flags = ["--task", "electra", "--arch", "bert_tiny", "--criterion", "electra", "--max-update", 3]
-    prepare_training(data_bin, folder, *flags)()
-    return folder / "checkpoint_last.pt"
-
-
-@pytest.fixture
-def small_world(data_bin, synonym_table, released, tmp_path):
-    """The arguments of a recipe in the small world; all paths contain a space."""
-    (tmp_path / "a table.safetensors").symlink_to(synonym_table)
-    (tmp_path / "a data-bin").symlink_to(data_bin)
-
-    def given(recipe: str, save_dir: str) -> list[str]:
-        files = {
-            "data": tmp_path / "a data-bin",
-            "save_dir": tmp_path / save_dir,
-            "checkpoint": released,
-            "synonym_table": tmp_path / "a table.safetensors",
-        }
-        return arguments(recipe, files)
-
-    return given
-
-
-def smaller(recipe: str, updates: int) -> list[str]:
-    """Settings that make a recipe small enough for a test."""
-    return [
-        *[f"model._name={recipe.split('_')[0]}_tiny", "task.tokens_per_sample=32", "dataset.num_workers=0"],
-        *["dataset.batch_size=8", "optimization.update_freq=[1]"],
-        *[f"optimization.max_update={updates}", "+lr_scheduler.total_num_update=20"],
-    ]
-
-
-LAST = "checkpoint_last.pt"
-
-
-def load(save_dir: Path) -> dict:
-    return torch.load(save_dir / LAST, weights_only=True)
-
-
-def test_a_run_continues_the_checkpoint_and_the_same_command_resumes(small_world, run_sh, released, tmp_path, caplog):
-    """A run from released weights that stopped after two updates ends like an uninterrupted one."""
-    recipe, gone = "bert_base/hard_correction", f"checkpoint={tmp_path / 'gone'}"
+def test_a_run_continues_the_checkpoint_and_the_same_command_resumes(data_bin, synonym_table, run_sh, tmp_path, caplog):
+    """A checkpoint of BERT takes the place of released weights; all paths contain a space."""
+    flags = ["--task", "electra", "--arch", "bert_tiny", "--criterion", "electra", "--max-update", 1]
+    prepare_training(data_bin, tmp_path / "released", *flags)()
+    recipe, released = "bert_base/hard_correction", tmp_path / "released" / "checkpoint_last.pt"
+    files = {"data": tmp_path / "a data-bin", "save_dir": tmp_path / "a save", "checkpoint": tmp_path / "a bert.pt"}
+    files["synonym_table"] = tmp_path / "a table.safetensors"
+    for name, path in (("data", data_bin), ("checkpoint", released), ("synonym_table", synonym_table)):
+        files[name].symlink_to(path)
+    smaller = ["model._name=bert_tiny", "task.tokens_per_sample=32", "dataset.num_workers=0", "dataset.batch_size=8"]
+    smaller += ["optimization.update_freq=[1]", "+lr_scheduler.total_num_update=20", "--cpu"]
     caplog.set_level("INFO")
-    for save_dir, updates, *more in (("interrupted", 2), ("interrupted", 4, gone), ("uninterrupted", 4)):
-        _hydra_main(run_sh(recipe, *small_world(recipe, save_dir), *more, *smaller(recipe, updates), "--cpu"))
-        if updates == 2:
-            assert f"Loaded checkpoint {released} (epoch 1 @ 0 updates)" in caplog.text
-            assert "false_negative_rate" in caplog.text
-            # after two updates of warm-up the weights are still close to the loaded ones
-            state, restored = (
-                torch.load(path, weights_only=True)["model"] for path in (tmp_path / save_dir / LAST, released)
-            )
-            torch.testing.assert_close(state, restored, atol=1e-6, rtol=0)
-            assert any(not torch.equal(state[name], tensor) for name, tensor in restored.items())
-    assert f"Loaded checkpoint {tmp_path}/interrupted/checkpoint_last.pt (epoch 1 @ 2 updates)" in caplog.text
-    resumed, expected = load(tmp_path / "interrupted"), load(tmp_path / "uninterrupted")
-    assert resumed["optimizer_history"][-1]["num_updates"] == expected["optimizer_history"][-1]["num_updates"] == 4
-    assert_equal(resumed["model"], expected["model"])
+    states = [torch.load(released, weights_only=True)["model"]]
+    for updates, more in ((2, []), (3, [f"checkpoint={tmp_path / 'gone'}"])):
+        words = [*arguments(recipe, files), *more, *smaller, f"optimization.max_update={updates}"]
+        _hydra_main(run_sh(recipe, *words))
+        state = torch.load(files["save_dir"] / "checkpoint_last.pt", weights_only=True)
+        assert state["optimizer_history"][-1]["num_updates"] == updates
+        states.append(state["model"])
+    assert f"Loaded checkpoint {files['checkpoint']} (epoch 1 @ 0 updates)" in caplog.text
+    assert f"Loaded checkpoint {files['save_dir']}/checkpoint_last.pt (epoch 1 @ 2 updates)" in caplog.text
+    assert "false_negative_rate" in caplog.text
+    # after two updates of warm-up the weights are still close to the loaded ones
+    torch.testing.assert_close(states[1], states[0], atol=1e-6, rtol=0)
+    assert any(not torch.equal(states[1][name], tensor) for name, tensor in states[0].items())
 
 
 # Wrong input
@@ -392,22 +329,3 @@ def test_wrong_arguments_get_an_error(files, tools, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     assert "fairseq-hydra-train" in refusal(recipe, *given, "--cpu", cwd=tmp_path)
     assert not files["save_dir"].exists()
-
-
-def test_settings_missing_from_yaml_get_an_error(small_world, run_sh, tmp_path, monkeypatch):
-    """fairseq drops settings with the value ``???`` and would train from scratch, so recipes use names in capitals."""
-    monkeypatch.chdir(ROOT)  # the recipes set user_dir: tn_fairseq
-    recipe = "bert_base/hard_correction"
-    complete = run_sh(recipe, *small_world(recipe, "save"), *smaller(recipe, updates=1), "--cpu")
-    plain = as_written(recipe)
-    for section, name, said in (
-        ("task", "data", "DATA_BIN"),
-        ("criterion", "synonym_table", "SYNONYM_TABLE"),
-        ("checkpoint", "finetune_from_model", "CHECKPOINT does not exist"),
-    ):
-        cfg = deepcopy(complete)
-        cfg.common.user_dir = plain.common.user_dir
-        cfg[section][name] = plain[section][name]
-        with pytest.raises(SystemExit, match=f"^error: .*{said}"):
-            _hydra_main(cfg)
-    assert not (tmp_path / "save" / "checkpoint_last.pt").exists()
