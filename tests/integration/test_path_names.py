@@ -136,12 +136,18 @@ def all_commands(name: str, sources: Path, capsys) -> dict[str, object]:
         output = names(f"{command.__name__.rpartition('.')[2]}-bin")
         run(command, *words, tokenizer, f"--destdir={output}")
         found[command.__name__.rpartition(".")[2]] = contents(Path(output))
+    words = f"--data={names('data_glue-bin')}", f"--output={names('scores')}", "--max-update=1", "--batch-size=8"
+    run(evaluate_glue, names.argument(checkpoint), "--seeds=1", *words)
+    rows, _ = read_table(Path(names("scores"), "results.parquet"))
+    assert set(rows["arm"]) == {f"{name}-checkpoint_last"} and rows["value"].notna().all()
+    found["evaluated"] = rows["value"].tolist()
     scored = names("squad.json"), names.source("predictions.json")
     found["score"] = run(evaluate_squad_score, *map(names.argument, scored))
     return found
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("served_programs")
 def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkeypatch, capsys):
     found = {}
     for name in (PLAIN, ODD):
@@ -153,26 +159,6 @@ def test_the_names_of_files_and_folders_change_nothing(sources, tmp_path, monkey
     assert found[ODD].keys() == found[PLAIN].keys()
     for part in found[PLAIN]:
         assert found[ODD][part] == found[PLAIN][part], part
-
-
-@pytest.mark.usefixtures("served_programs")
-def test_fine_tuning_starts_fairseq_train_with_such_names(sources, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = Names(ODD, sources)
-    vocabulary = names.source("vocab.txt", ".txt")
-    text, data = names.source("text"), names("data-bin")
-    tokenizer = f"--tokenizer={vocabulary}"
-    data_binarize.main([f"--train={text}", f"--valid={text}", tokenizer, f"--destdir={data}"])
-    folder = names("pretrained")
-    flags = [*FAMILIES["bert"].split(), "--task=electra", "--criterion=electra", "--max-update=1"]
-    train(names.argument(data), folder, *flags)
-    examples = f"--destdir={names('examples')}"
-    data_glue.main([f"--glue-dir={names.source('glue')}", "--task=all", tokenizer, examples])
-    checkpoint = names.argument(f"{folder}/checkpoint_last.pt")
-    words = [checkpoint, f"--data={names('examples')}", f"--output={names('scores')}"]
-    evaluate_glue.main([*words, "--seeds=1", "--max-update=1", "--batch-size=8"])
-    rows, _ = read_table(Path(names("scores"), "results.parquet"))
-    assert set(rows["arm"]) == {f"{ODD}-checkpoint_last"} and rows["value"].notna().all()
 
 
 def refusal(command: ModuleType, *words: object) -> str:
