@@ -10,7 +10,6 @@ from helpers import PLUGIN, WORDS, run_command, train_here, write_squad, write_t
 
 from tn_fairseq.__main__ import main
 from tn_fairseq.tools.evaluate.finetuning import CHECKPOINT, MARKER, RESULTS
-from tn_fairseq.tools.results.compare import compare
 from tn_fairseq.tools.results.report import FILES, TABLE
 from tn_fairseq.tools.results.table import read_table
 
@@ -42,20 +41,15 @@ def world(tmp_path_factory):
         train_here(folder / "data-bin", folder / family, *flags)
 
     for split, count in (("train", 80), ("dev", 24), ("test", 8)):
-        labels = [str(rng.randrange(2)) for _ in range(count)]
-        rows = [(f"{sentence()} {'good' if label == '1' else 'bad'}", label) for label in labels]
-        if split == "test":
-            rows = [("index", "sentence"), *((n, text) for n, (text, _) in enumerate(rows))]
-        write_tsv(
-            folder / "glue" / "SST-2" / f"{split}.tsv", rows if split == "test" else [("sentence", "label"), *rows]
-        )
-        columns = "index genre filename year old_index source1 source2 sentence1 sentence2".split()
-        columns += [] if split == "test" else ["score"]
-        rows = [
-            [str(n), *["x"] * 6, sentence(), sentence(), *([] if split == "test" else [f"{rng.uniform(0, 5):.3f}"])]
-            for n in range(count)
-        ]
-        write_tsv(folder / "glue" / "STS-B" / f"{split}.tsv", [columns, *rows])
+        labeled = split != "test"
+        labels = [rng.randrange(2) for _ in range(count)]
+        texts = [f"{sentence()} {'good' if label else 'bad'}" for label in labels]
+        rows = [("sentence", "label"), *zip(texts, labels)] if labeled else [("index", "sentence"), *enumerate(texts)]
+        write_tsv(folder / "glue" / "SST-2" / f"{split}.tsv", rows)
+        columns = "index genre filename year old_index source1 source2 sentence1 sentence2 score".split()
+        rows = [[n, *["x"] * 6, sentence(), sentence(), f"{rng.uniform(0, 5):.3f}"] for n in range(count)]
+        rows = [row if labeled else row[:-1] for row in (columns, *rows)]
+        write_tsv(folder / "glue" / "STS-B" / f"{split}.tsv", rows)
     preprocess("glue", "--glue-dir", folder / "glue", "--task", "all", *tokenizer_to(folder, "glue-bin"))
 
     texts = [sentence() for _ in range(40)]
@@ -92,7 +86,6 @@ def score_of(folder, measure):
 
 def test_glue_fine_tunes_scores_and_compares(world, glue):
     text, listed = glue.stdout.split(f"  {world / 'scores'}", 1)
-    assert max(map(len, text.splitlines())) <= 120
     assert all(title in text for title in ("SST-2 (%)", "STS-B (%)", "average of SST-2, STS-B (%)", "\n  electra "))
     assert all(name in listed for name in FILES) and all((world / "scores" / name).exists() for name in FILES)
     table, about = read_table(world / "scores" / TABLE)
@@ -101,9 +94,6 @@ def test_glue_fine_tunes_scores_and_compares(world, glue):
         (arm, 1, "glue", measure) for arm in ("electra", "bert") for measure in measures
     }
     assert about["report"] == "GLUE" and len(about) == 5 and about["electra SST-2 seed 1"]["--max-update"] == "4"
-    for _, rows in compare(table, "bert", "welch").groupby(["measure", "part"]):
-        electra, bert = (rows[rows["arm"] == arm].iloc[0] for arm in ("electra", "bert"))
-        assert electra["difference"] == pytest.approx(electra["value"] - bert["value"])
     lines = [line for line in glue.stderr.splitlines() if line.startswith("[")]
     assert [line.split()[0] for line in lines] == [f"[{number}/4]" for number in range(1, 5)]
     assert lines[0].startswith("[1/4] electra SST-2 seed 1: ")
