@@ -1,13 +1,12 @@
 """Numerical limits: half precision, NaN gradients, and a corpus of one word."""
 
-import itertools
 import math
 import re
 
 import pytest
 import torch
 from fairseq.data import Dictionary
-from helpers import FAMILIES, FEWER_RUNS, refused_training, write_split, write_table
+from helpers import FAMILIES, FEWER_RUNS, PAPER, refused_training, write_split, write_table
 from integration.test_workers import by_itself, every_criterion
 
 from tn_fairseq.core.dictionary import load_dictionary
@@ -37,13 +36,13 @@ def test_half_precisions_follow_float32(data_bin, synonym_table, teacher, tmp_pa
     scale = 8.0
     precisions = {"float32": [], "fp16": [*HALF, "--fp16-init-scale", int(scale)], "bf16": ["--bf16"]}
     # full blocks: one prediction matters less
-    common = ["--warmup-updates", 0, "--num-workers", 0, "--sample-break-mode", "none"]
-    trained = by_itself(
-        tmp_path,
-        data_bin,
-        {f"{n} {p}": [*run, *common, *precisions[p]] for n, run in runs.items() for p in precisions},
-    )
-    for name, precision in itertools.product(runs, ("fp16", "bf16")):
+    common = ["--warmup-updates", 0, "--sample-break-mode", "none"]
+    # fp16 only with the paper's objectives
+    pairs = [(name, p) for name in runs for p in precisions if p != "fp16" or name.partition(".")[2] in PAPER]
+    trained = by_itself(tmp_path, data_bin, {f"{n} {p}": [*runs[n], *common, *precisions[p]] for n, p in pairs})
+    for name, precision in pairs:
+        if precision == "float32":
+            continue
         exact, rounded = trained[f"{name} float32"], trained[f"{name} {precision}"]
         weights = rounded.state["model"]
         assert weights.keys() == exact.state["model"].keys()
