@@ -70,8 +70,9 @@ def test_the_first_masking_is_that_of_validation_and_others_differ(predicting, f
     assert torch.equal(seen[1], validation)
 
 
-def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_the_seed(predicting):
-    _, predictions = predicting("electra", 16)
+@pytest.mark.parametrize("family", ["electra", "bert"])  # whose samples come from the data, and from torch
+def test_predictions_are_the_most_likely_tokens_or_samples_that_depend_only_on_the_seed(predicting, family):
+    _, predictions = predicting(family, 16)
     (likeliest, *_) = predictions(1)
     assert torch.equal(likeliest.masked.predictions, likeliest.masked.logits.argmax(dim=1))
     draws = []

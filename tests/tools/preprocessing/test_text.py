@@ -250,6 +250,7 @@ BAD_RECORDS = [
     ("[1]", "a JSON array, not an object"),
     ('{"id": 1, "body": "the cat"}', "no field 'text', but 'id', 'body'"),
     ('{"text": null}', "the text is null"),
+    ('{"text": 5}', "the field 'text' is a JSON number, not text"),
     ('{"text": "\\ud800"}', "not UTF-8"),
     (b'{"text": "\xff"}', "not UTF-8"),
     pytest.param("[" * 100_000, "recursion", id="recursion"),

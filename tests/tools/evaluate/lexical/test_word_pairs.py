@@ -35,6 +35,7 @@ def test_published_formats(text, tmp_path):
         (b"old\tnew\tmuch\n", "line 1: "),
         (b"old\tnew\tnan\n", "line 1: "),
         (b"hot dog bun 3\n", "line 1: "),
+        (b"old new 3\nhard soft 4 5\n", "line 2: "),
         (b"old;new;1\n", "line 1: "),
         (b"old\tnew\tV\t1.58\tNONE\n", "line 1: "),  # SimVerb
         (b"1\told\tnew\t3.5\n", "line 1: "),
