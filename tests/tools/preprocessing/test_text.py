@@ -27,7 +27,7 @@ from tn_fairseq.commands import data_train_tokenizer
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.preprocessing import text as text_module
 from tn_fairseq.tools.preprocessing.binarization import binarize
-from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
+from tn_fairseq.tools.preprocessing.text import Reading, Records, read_chunks
 from tn_fairseq.tools.preprocessing.text_files import find_files
 
 SKIP = Reading(skip_bad_records=True)
@@ -136,7 +136,7 @@ def counted(counts) -> tuple:
     return counts.documents, counts.sentences, counts.shard_tokens, counts.unknown, counts.nothing_kept, counts.bad
 
 
-SETTINGS = [(1 << 18, None, 1), (1, 3, 1), (60, None, 1), (200, 2, 2)]  # bytes of a chunk, shards, workers
+SETTINGS = [(1 << 18, None, 1), (1, 3, 1), (200, 2, 2)]  # bytes of a chunk, shards, workers
 # one kind of each reader; to the workers, all others are like one of these, and forks of this process are slow
 WITH_WORKERS = ("zst", "jsonl", "parquet", "csv", "saved data set", "folder")
 
@@ -271,6 +271,10 @@ def test_a_bad_line_of_json_is_refused_or_skipped(tmp_path, bert, line, reason, 
     path.write_bytes(line)
     message = refused(binarize, {"train": [path]}, bert, tmp_path / "out", reading=SKIP)
     assert "1 bad records, and no text for train" in message
+
+
+def test_records_without_text_leave_nothing():
+    assert Records("", 0, [b"", b"the cat", b"\n \n", b"the mat"]).plain(Reading()).data == b"the cat\n\nthe mat\n"
 
 
 @pytest.mark.parametrize("value", [None, b"\xff"])

@@ -179,7 +179,7 @@ def test_the_intervals_of_clustered_items_cover_the_truth_in_95_percent_of_simul
 
 def test_the_p_values_of_differences_are_uniform_without_a_difference(monkeypatch):
     monkeypatch.setattr(comparing, "RESAMPLES", 200)
-    samples = {str(n): of for n, of in enumerate(np.random.default_rng(4).normal(size=(300, 200)))}
+    samples = {str(n): of for n, of in enumerate(np.random.default_rng(4).normal(size=(150, 200)))}
     p = compare(by_item(plain=np.zeros(200), **samples), "plain", "items")["p"][1:]
     for level in (0.05, 0.3):
         assert (p < level).mean() == pytest.approx(level, abs=0.06)

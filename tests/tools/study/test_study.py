@@ -337,12 +337,6 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, capsys, tmp_path):
         assert args.max_update == int(args.total_num_update)
 
 
-def studies_of_the_page() -> list[list[str]]:
-    """The words of each command ``tn-fairseq study`` in the guide."""
-    lines = commands_of(guide("study"))
-    return [words[2:] for words in lines if words[:2] == ["tn-fairseq", "study"]]
-
-
 def test_our_results_are_what_the_command_writes(monkeypatch, tmp_path):
     monkeypatch.setattr(report.plot, "lines", lambda *_, **__: "<svg></svg>")  # because drawing takes a minute
     (tmp_path / "page").mkdir()
@@ -357,13 +351,8 @@ def test_our_results_are_what_the_command_writes(monkeypatch, tmp_path):
 
 
 def test_the_commands_of_the_page(capsys, tmp_path):
-    commands = studies_of_the_page()
-    places = {
-        "study": tmp_path / "1",
-        "study2": tmp_path / "2",
-        "page": tmp_path / "3",
-        "examples/study/results": RESULTS,
-    }
+    places = {name: tmp_path / name for name in ("study", "study2", "page")} | {"examples/study/results": RESULTS}
+    commands = [words[2:] for words in commands_of(guide("study")) if words[:2] == ["tn-fairseq", "study"]]
     for words in commands:
         if "study" not in words[words.index("--output") + 1 :]:
             run_main(*(places.get(word, word) for word in words if "sources" not in word), "--dry-run")
@@ -374,7 +363,7 @@ def test_the_commands_of_the_page(capsys, tmp_path):
     text = plan.read_text().replace("    arms:\n", "    arms:\n" + arms)
     source = f"sources:\n  my_objectives: {plan.parent / place}\n"
     (tmp_path / "plan.yaml").write_text(text.replace("sources:\n", source))
-    run_main(tmp_path / "plan.yaml", "--output", tmp_path / "4", "--dry-run")
+    run_main(tmp_path / "plan.yaml", "--output", tmp_path / "other", "--dry-run")
     printed = capsys.readouterr().out
     for name in ("temperature", "penalty"):
         assert printed.count(f"--save-dir runs/scratch/{name}/seed") == 3
@@ -458,7 +447,7 @@ def test_other_wrong_input(tmp_path):
         ("5", (), str(path)),
         (None, (), str(path)),
         ("", ("--start", "other"), "--start other"),
-        ("", ("--source", "a=x", "--source", "a=y"), "--source"),
+        ("", ("--source", "a=x", "--source", "a=y"), "--source names a source twice"),
         ("", ("--source", "data=x"), "sources: has no data"),
         ("", ("--no-training",), f"--output {out}"),
     ):
@@ -519,10 +508,8 @@ def test_a_long_curve_is_thinned_to_means_and_keeps_its_end(monkeypatch):
     thin = rows.thinned(long, 40)
     assert thin.tolist() == [[10, 1, 5], [30, 4, 3.5], [50, 9.5, 1.501]] and rows.thinned(thin, 40) is thin
     assert len(rows.thinned(np.empty((0, 3)), 40)) == 0
-    ends = [rows.smoothed(one[:, 0], one[:, 1], 40)[1][-1] for one in (thin, long)]
-    assert ends == [6.75, 6.75]
-    # two points of 10 updates each do not make a window of 30
-    assert rows.thinned(long, 30) is long
+    assert [rows.smoothed(one[:, 0], one[:, 1], 40)[1][-1] for one in (thin, long)] == [6.75, 6.75]
+    assert rows.thinned(long, 30) is long  # two points of 10 updates each do not make a window of 30
 
 
 def start_of(**settings: object) -> Start:
