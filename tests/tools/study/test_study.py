@@ -103,14 +103,18 @@ def commands_in_the_fork_server() -> Iterator[None]:
         yield
 
 
+def write_corpus(folder: Path) -> None:
+    text = [f"{subject} {verb} {thing}" for subject in SUBJECTS for verb in VERBS for thing in OBJECTS]
+    folder.mkdir(parents=True)
+    (folder / "train.txt").write_text("\n".join(text * 4) + "\n")
+    (folder / "valid.txt").write_text("\n".join(text[::3]) + "\n")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
     """A folder with a finished study, its plan and its text."""
     folder = tmp_path_factory.mktemp("study")
-    text = [f"{subject} {verb} {thing}" for subject in SUBJECTS for verb in VERBS for thing in OBJECTS]
-    (folder / "study" / "corpus").mkdir(parents=True)
-    (folder / "study" / "corpus" / "train.txt").write_text("\n".join(text * 4) + "\n")
-    (folder / "study" / "corpus" / "valid.txt").write_text("\n".join(text[::3]) + "\n")
+    write_corpus(folder / "study" / "corpus")
     (folder / "pairs.txt").write_text("main\tgreat\t9\nlarge\tbig\t8\nhouse\tdog\t1\n")
     (folder / "questions.json").write_text(questions("begins the main road", "is where the road begins"))
     (folder / "attacked.json").write_text(questions("begins the primary road", "is where the road starts"))
@@ -284,7 +288,7 @@ def test_runs_of_another_folder_are_reported_and_not_repeated(finished, tmp_path
 
 
 @pytest.mark.slow
-def test_a_study_of_text_with_exact_synonyms(finished, tmp_path):
+def test_a_study_of_text_with_exact_synonyms(tmp_path):
     """The report says what each arm recovers of the oracle's gain, and how similar the embeddings of synonyms are."""
     plan = small_plan()
     plan["sources"] = {"twins": str(FOLDER / "twins.py")}
@@ -296,7 +300,7 @@ def test_a_study_of_text_with_exact_synonyms(finished, tmp_path):
     criteria = {"plain": "mlm", "oracle": "mlm_merged_synonyms", "tying": "mlm_synonym_tying"}
     start["arms"] = {arm: {"about": arm, "flags": f"--criterion {criterion}"} for arm, criterion in criteria.items()}
     start["measures"] = {"rates": {"flags": "--synonym-table twins/synonyms.safetensors --mask-seeds 1"}}
-    shutil.copytree(finished / "study" / "corpus", tmp_path / "study" / "corpus")
+    write_corpus(tmp_path / "study" / "corpus")
     run_main(write(plan, tmp_path / "plan.yaml"), "--output", tmp_path / "study")
     found = compared(tmp_path / "study")
     part = "after 12 updates"
@@ -422,6 +426,7 @@ WRONG = [
     ("train", "--seed=3", "train: the study sets --seed"),
     ("train", "--lr '3", "train: No closing quotation"),
     ("prepare", [{"output": "x", "command": "cp 'a"}], "prepare.0.command: No closing quotation"),
+    ("prepare", [{"output": "x", "command": f"cp {one} x"} for one in "ab"], ": two commands write x"),
     ("arms.plain.user_dir", "mine", "arms.plain.user_dir"),
     ("arms.plain.flags", "--criterion mlmm", "arms.plain, or what all arms share: --criterion mlmm"),
     ("train", "--arch bert_tiny --lrr 3", "--lrr"),

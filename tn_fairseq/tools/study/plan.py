@@ -219,7 +219,14 @@ class Plan(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "Plan":
+        commands: dict[str, str] = {}
         for name, start in self.starts.items():
+            for step in (
+                *start.prepare,
+                *(step for one in start.measures.evaluations().values() for step in one.prepare),
+            ):
+                if commands.setdefault(step.output, step.command) != step.command:
+                    raise ValueError(f"starts.{name}: two commands write {step.output}; give each its own output")
             for arm, settings in start.arms.items():
                 prefix, _, source = (settings.user_dir or "").partition("/")
                 if settings.user_dir is not None and (prefix != "sources" or source not in self.sources):
