@@ -22,7 +22,7 @@ from tn_fairseq.__main__ import main
 pytestmark = pytest.mark.xdist_group("hostile files")
 HARD_CORRECTION = [*FAMILIES["electra"].split(), "--criterion", "mlm_hard_correction"]
 LETTERS = {letter: number for number, letter in enumerate(pre_tokenizers.ByteLevel.alphabet())}
-BARE, ASCII, ZIP = "a bare pickle", "a pickle in ASCII", "torch's zip file"
+ASCII = "a pickle in ASCII"
 
 
 def objects(bomb: Bomb) -> np.ndarray:
@@ -36,9 +36,9 @@ def parts(bomb: Bomb) -> dict:
 
 # the formats of such a file: a function that writes it, and one that would run its code
 CONTAINERS: dict[str, tuple[Callable, Callable]] = {
-    BARE: (lambda bomb, file: pickle.dump(bomb, file), pickle.load),
+    "a bare pickle": (lambda bomb, file: pickle.dump(bomb, file), pickle.load),
     ASCII: (lambda bomb, file: pickle.dump(bomb, file, protocol=0), pickle.load),
-    ZIP: (
+    "torch's zip file": (
         lambda bomb, file: torch.save(parts(bomb), file),
         lambda file: torch.load(file, weights_only=False),
     ),
@@ -113,18 +113,11 @@ TEXTS = [
     "text2 data train-tokenizer --input text2 --type wordpiece --vocab-size 60 --output out",
     f"stop.txt {BUILD} out --source vectors --vectors vectors --stop-words stop.txt",
 ]
-# places where the file may have any of these formats
-BINARIES = [
-    "a.pt data-bin --restore-file a.pt",
-    "a.safetensors data-bin --synonym-table a.safetensors",
-    f"bin/pytorch_model.bin {IMPORT} bin",
-    f"glove.txt {BUILD} out --source vectors --vectors glove.txt",
-]
 # every place that accepts a file: its path, and a command that reads it, or flags of fairseq-train
 PLACES = [
     *TEXTS,
-    *BINARIES,
     # checkpoints
+    "a.pt data-bin --restore-file a.pt",
     "a.safetensors data-bin --finetune-from-model a.safetensors",
     "run/checkpoint_last.pt data-bin",
     f"a.pt look analysis data-bin --path a.pt {TABLE} --output out",
@@ -133,12 +126,15 @@ PLACES = [
     "a.pt exchange export a.pt --output out",
     f"a.pt {BUILD} out --source model --path a.pt",
     # synonym tables and their sources
+    "a.safetensors data-bin --synonym-table a.safetensors",
     "a.safetensors synonyms show a.safetensors noun1 --dict data-bin/dict.txt",
+    f"glove.txt {BUILD} out --source vectors --vectors glove.txt",
     f"list.txt {BUILD} out --source list --synonyms list.txt --format groups",
     f"dict.txt {BUILD} out --dict dict.txt --source vectors --vectors vectors",
     f"encoder.json {BUILD} out --dict numbers.txt --encoder-json encoder.json --source vectors --vectors vectors",
     # folders of save_pretrained
     f"huggingface/discriminator/model.safetensors {IMPORT} huggingface/discriminator",
+    f"bin/pytorch_model.bin {IMPORT} bin",
     f"huggingface/generator/model.safetensors {IMPORT} huggingface/discriminator --generator huggingface/generator",
     f"huggingface/discriminator/config.json {IMPORT} huggingface/discriminator",
     f"huggingface/discriminator/tokenizer.json {IMPORT} huggingface/discriminator",
@@ -179,8 +175,7 @@ def test_no_place_accepts_a_file_that_would_run_code(world, tmp_path, monkeypatc
     if command.startswith("data-bin"):  # the last one of repeated flags wins
         data, *flags = command.split()
         read = prepare_training(data, "run", *HARD_CORRECTION, *TABLE.split(), *flags)
-    # np.load, joblib and torch.load of the older format also run a bare pickle
-    for container in (BARE, ASCII, ZIP) if place in TEXTS else CONTAINERS if place in BINARIES else (BARE, ZIP):
+    for container in CONTAINERS:
         Path(path).unlink(missing_ok=True)
         write(Path(path), container, marker)
         if container == ASCII and place in TEXTS:
