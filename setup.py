@@ -94,9 +94,8 @@ setup(
             "distributed>=2024.5",
             "hypothesis>=6.100",
             "import-linter>=2.5",
-            "ipykernel>=6.29",
             "mypy>=1.15",
-            "nbclient>=0.10",
+            "nbformat>=5.10",
             "peft>=0.14",
             "pytest>=8,<9.2",  # pytest-xdist 3.8 cannot group tests with pytest 9.2
             "pytest-instafail>=0.5",

@@ -161,7 +161,7 @@ def test_the_front_page_leads_to_every_page():
 SMALLER = {"30522": "140", "electra_small": "electra_tiny", "128": "16", "1000000": "2", "10000": "2", "100": "1"}
 
 
-def test_train_on_your_own_text_and_use_the_model_in_python(tmp_path, monkeypatch, capsys):
+def test_train_on_your_own_text_and_use_the_model(tmp_path, monkeypatch, capsys):
     (tmp_path / "tn_fairseq").symlink_to(PLUGIN)
     text = "\n\n".join(f"{a} {b} {c} ." for a in SUBJECTS for b in VERBS for c in OBJECTS)
     (tmp_path / "corpus.train.txt").write_text(text)
@@ -175,6 +175,10 @@ def test_train_on_your_own_text_and_use_the_model_in_python(tmp_path, monkeypatc
     assert "num_updates 2" in run.output and "false_negative_rate" in run.output
 
     monkeypatch.chdir(tmp_path)
+    analysis, _ = commands("docs/false-negatives.md")
+    main(analysis[1:])
+    assert "wrong predictions that are synonyms" in capsys.readouterr().out and Path("false-negatives").is_dir()
+
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGES["docs/train.md"], flags=re.DOTALL)
     names = {}
     exec(snippet, names)
