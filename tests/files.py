@@ -36,3 +36,8 @@ def refused(function: Callable, *args, **options) -> str:
     sys.stderr.write(printed.getvalue())
     assert "\n" not in message and (isinstance(caught.value, InputError) or message.startswith("error: "))
     return message
+
+
+def read_commands(folder: Path) -> list[dict]:
+    """The commands that ran in a folder of jobs, oldest first."""
+    return [json.loads(line) for line in (folder / "commands.jsonl").read_text().splitlines()]

@@ -4,6 +4,7 @@ import errno
 
 import pytest
 from files import refused
+from helpers import end_loaders
 from torch.utils.data import DataLoader
 
 from tn_fairseq.core.errors import InputError, one_line_errors
@@ -32,7 +33,6 @@ class Invalid:
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_error_of_a_loader_process_gets_one_line(workers):
-    assert (
-        refused(one_line_errors()(list), DataLoader(Invalid(), num_workers=workers))
-        == r"error: a\nb: is empty; fill it"
-    )
+    message = refused(one_line_errors()(list), DataLoader(Invalid(), num_workers=workers))
+    end_loaders()
+    assert message == r"error: a\nb: is empty; fill it"

@@ -10,12 +10,12 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from files import refused, write
+from files import read_commands, refused, write
 from guides import guide
 from helpers import BROWSER, OBJECTS, SUBJECTS, VERBS, commands_of, load_script, run_command
 
 from tn_fairseq.tools import jobs
-from tn_fairseq.tools.jobs import Job, read_commands
+from tn_fairseq.tools.jobs import Job
 from tn_fairseq.tools.training_log import read_records
 
 ROOT = Path(__file__).parents[2]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from engine_checks import running, wait_until
-from files import refused
+from files import read_commands, refused
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.tools import jobs as module
-from tn_fairseq.tools.jobs import Job, clock, is_done, last_line, left, read_commands, run
+from tn_fairseq.tools.jobs import Job, clock, is_done, last_line, left, run
 
 WAIT = "while [ ! -e {0} ]; do sleep 0.02; done; "  # for a file
 
@@ -196,9 +196,6 @@ def test_a_command_has_its_folder_threads_log_and_record(tmp_path):
     assert (first["name"], first["exit_code"], first["log"], first["threads"]) == ("python", 3, "out.log", 7)
     assert (second["command"], second["exit_code"], second["log"]) == ("sh -c 'command -v python'", 0, "new/log")
     assert last_line(tmp_path / "out.log") == "last" and last_line(tmp_path / "none") == "no output"
-    with open("commands.jsonl", "a") as file:
-        file.write('{"name')
-    assert "line 3" in refused(read_commands, tmp_path)
 
 
 def test_the_programs_are_those_of_this_python(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import urllib.request
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import nltk
@@ -49,7 +49,7 @@ def find_wordnet(language: str = "eng") -> WordNetCorpusReader | None:
     return reader if language == "eng" or _finds_languages(reader) and language in reader.langs() else None
 
 
-@cache
+@lru_cache(maxsize=1)
 def check_synsets(reader: WordNetCorpusReader) -> None:
     """Raises ValueError if the files of synsets are damaged, which NLTK reads only when it needs a synset."""
     for part_of_speech, name in {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}.items():

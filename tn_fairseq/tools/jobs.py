@@ -429,17 +429,6 @@ def shown(words: Sequence[object]) -> str:
     return " ".join(USER_DIR if str(word) == str(PLUGIN) else shlex.quote(str(word)) for word in words)
 
 
-def read_commands(folder: Path) -> list[dict[str, Any]]:
-    """The commands that ran so far, oldest first; raises InputError if a line is incomplete, as after a full disk."""
-    path, records = folder / RECORD, []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else [], start=1):
-        try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            raise InputError(f"{path}, line {number}: is not a complete record; delete this line") from None
-    return records
-
-
 def visible_gpus() -> list[str]:
     """The GPUs that a command may use, as CUDA_VISIBLE_DEVICES names them."""
     count = torch.cuda.device_count()

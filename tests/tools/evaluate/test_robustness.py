@@ -77,11 +77,10 @@ def rows(squad, tmp_path, monkeypatch):
         monkeypatch.setattr(robustness, "predict_answers", counted)
         files = [squad / name for name in attacked]
         original = squad / "original.json"
-        return robustness_rows(
-            RobustnessOptions(
-                runs=[str(scores)], original=original, attacked=files, output=tmp_path / output, baseline=baseline
-            )
-        ), predicted
+        options = RobustnessOptions(
+            runs=[str(scores)], original=original, attacked=files, output=tmp_path / output, baseline=baseline
+        )
+        return robustness_rows(options, read_attacks(original, files)), predicted
 
     return rows
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 from engine_checks import wait_until
 from fairseq import options
-from files import refused
+from files import read_commands, refused
 from fork_server import VARIABLES, served_folder
 from guides import guide
 from helpers import OBJECTS, PLUGIN, SUBJECTS, VERBS, commands_of, run_command, start_command
@@ -128,7 +128,7 @@ pytestmark = pytest.mark.xdist_group("study")
 
 def test_a_study_from_start_to_report(finished):
     folder = finished / "study"
-    commands = jobs.read_commands(folder)
+    commands = read_commands(folder)
     trained = [one["command"] for one in commands if "--save-dir runs" in one["command"]]
     assert len(trained) == 4 and all(one["exit_code"] == 0 for one in commands)
     assert trained[0].startswith('fairseq-train data-bin --user-dir "$(tn-fairseq user-dir)" --task electra')
@@ -166,10 +166,10 @@ def test_a_study_from_start_to_report(finished):
 
 
 def test_a_finished_study_runs_nothing_again(finished, capsys):
-    before, rows_before = jobs.read_commands(finished / "study"), table_in(finished / "study")
+    before, rows_before = read_commands(finished / "study"), table_in(finished / "study")
     words = [finished / "plan.yaml", "--output", finished / "study"]
     run_main(*words)
-    assert jobs.read_commands(finished / "study") == before
+    assert read_commands(finished / "study") == before
     pd.testing.assert_frame_equal(table_in(finished / "study"), rows_before)
     capsys.readouterr()
     run_main(*words, "--dry-run")
@@ -195,10 +195,10 @@ def test_an_interrupted_run_gives_the_same_figures_and_a_new_arm_trains_by_itsel
     broken = "--criterion mlm_soft_reg --synonym-table nowhere.safetensors"
     start["arms"]["broken"] = {"about": "<b>", "flags": broken, "seeds": [1]}
     start["arms"]["soft_reg"] = {"about": "soft", "flags": "--criterion mlm_soft_reg", "seeds": [1]}
-    before = len(jobs.read_commands(folder))
+    before = len(read_commands(folder))
     message = refused(main, [str(write(plan, words[0])), *map(str, words[1:])])
     assert "scratch/broken/seed1: failed with exit code 1: " in message and "nowhere.safetensors" in message
-    new = [one["name"] for one in jobs.read_commands(folder)[before:]]
+    new = [one["name"] for one in read_commands(folder)[before:]]
     assert sorted(new) == [f"scratch/{name}" for name in ("broken/seed1", "plain/seed2", "soft_reg/seed1")]
     assert 'num_updates": "4' in (folder / "runs" / "scratch" / "plain" / "seed2" / "train.log").read_text()
 
@@ -401,7 +401,7 @@ def test_an_arm_with_an_objective_of_the_users_plugin(finished, tmp_path):
     plan.sources.my_objectives = str(ROOT / "examples" / "own_objective" / "my_objectives")
     run = run_command("tn-fairseq", "study", write(plan, path), "--output", folder)
     assert run.code == 0, run.output
-    used = {one["command"].split(" --task")[0] for one in jobs.read_commands(folder) if "--save-dir" in one["command"]}
+    used = {one["command"].split(" --task")[0] for one in read_commands(folder) if "--save-dir" in one["command"]}
     ours = '"$(tn-fairseq user-dir)"'
     assert used == {f"fairseq-train data-bin --user-dir {one}" for one in ("sources/my_objectives", ours)}
     assert {*table_in(folder)["arm"]} == {"plain", "own"}

@@ -89,7 +89,7 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
     check_output(options.output, "Robustness")
     with write_folder(options.output, "--output"):  # whether it can be written
         pass
-    table = _rows(options, attacks)
+    table = robustness_rows(options, attacks)
     counts = [f"{one.name}: {len(one.attacked):,} of {one.total:,} questions." for one in attacks]
     about = {
         one.name: {"file": str(one.path), "sha256": sha256(one.path), "total": one.total, "settings": one.settings}
@@ -99,12 +99,8 @@ def evaluate_robustness(options: RobustnessOptions) -> str:
     return report(options.output, "Robustness", table, comparisons, [*options.notes(), *counts, NOTE], about)
 
 
-def robustness_rows(options: RobustnessOptions) -> pd.DataFrame:
+def robustness_rows(options: RobustnessOptions, attacks: Sequence[Attack]) -> pd.DataFrame:
     """A row for each checkpoint, attack, measure and question, which is named after the number of its context."""
-    return _rows(options, read_attacks(options.original, options.attacked))
-
-
-def _rows(options: RobustnessOptions, attacks: Sequence[Attack]) -> pd.DataFrame:
     runs = find_runs(options.runs, options.baseline)
     texts = {one.texts for attack in attacks for one in (*attack.originals.values(), *attack.attacked.values())}
     predictions = predict(runs, texts, options.output / PREDICTIONS)
