@@ -153,7 +153,7 @@ def _ppdb(lines: Lines) -> Iterator[Entry]:
         cells = [cell.strip() for cell in line.split("|||")]
         if len(cells) != 6 or not re.fullmatch(r"\[.+\]", cells[0]):
             column = min(len(cells), 6) if re.fullmatch(r"\[.+\]", cells[0]) else 1
-            raise ValueError(f"column {column}: not the 6 of PPDB 2.0, [X] ||| word ||| ...: {shown(line.strip())}")
+            raise ValueError(f"column {column}: not the 6 columns of PPDB 2.0: {shown(line.strip())}")
         features = dict(feature.partition("=")[::2] for feature in cells[3].split())
         yield [cells[1]], [cells[2]], _score(features.get("PPDB2.0Score", ""), "column 4: PPDB2.0Score")
 
