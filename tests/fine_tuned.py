@@ -9,10 +9,10 @@ from helpers import WORDS, save_random_model
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.tools import jobs
+from tn_fairseq.tools.evaluate.finetune_options import FineTuningOptions
+from tn_fairseq.tools.evaluate.finetune_squad import SQUAD, score_squad
 from tn_fairseq.tools.evaluate.finetuning import CHECKPOINT, Pretrained, fine_tuning_jobs
-from tn_fairseq.tools.evaluate.options import FineTuningOptions
-from tn_fairseq.tools.evaluate.squad import SQUAD, score_squad
-from tn_fairseq.tools.formats.squad import SquadExample, squad_json
+from tn_fairseq.tools.formats.squad_json import SquadExample, squad_json
 from tn_fairseq.tools.jobs import Job
 
 

@@ -34,8 +34,8 @@ from tn_fairseq.synonyms.vectors import read_vectors
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.evaluate.lexical.blimp import read_blimp
 from tn_fairseq.tools.evaluate.lexical.word_pairs import read_word_pairs
-from tn_fairseq.tools.formats.glue import TASKS, read_task
-from tn_fairseq.tools.formats.squad import read_squad
+from tn_fairseq.tools.formats.glue_tsv import TASKS, read_task
+from tn_fairseq.tools.formats.squad_json import read_squad
 from tn_fairseq.tools.preprocessing.text import Reading, read_chunks
 from tn_fairseq.tools.preprocessing.text_files import find_files
 

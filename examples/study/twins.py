@@ -26,7 +26,7 @@ from tn_fairseq.core.errors import InputError, one_line_errors
 from tn_fairseq.core.files import write_atomically
 from tn_fairseq.core.synonym_table import rows_to_table, save_synonym_table
 from tn_fairseq.core.vocabulary import whole_words
-from tn_fairseq.data.files import load_sentences
+from tn_fairseq.data.data_bin import load_sentences
 from tn_fairseq.tools.preprocessing.writers import BinaryWriter
 
 SENTENCES = 1 << 14  # read at a time

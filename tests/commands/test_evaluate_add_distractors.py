@@ -10,7 +10,7 @@ from files import contents, refused, write
 from helpers import run_command
 
 from tn_fairseq.commands.evaluate_add_distractors import main
-from tn_fairseq.tools.formats.squad import read_squad
+from tn_fairseq.tools.formats.squad_json import read_squad
 
 PEOPLE = ["Ada King", "Max Planck", "Marie Curie", "Alan Turing", "Isaac Newton", "James Watt"]
 

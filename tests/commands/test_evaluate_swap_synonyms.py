@@ -8,7 +8,7 @@ from helpers import run_command
 from lexical_files import swords_content, write_swords
 
 from tn_fairseq.commands.evaluate_swap_synonyms import main
-from tn_fairseq.tools.formats.squad import read_squad
+from tn_fairseq.tools.formats.squad_json import read_squad
 
 CONTEXT = "The sailors purchased an automobile, and the car stopped. Later an old automobile stopped near the village."
 QUESTIONS = {

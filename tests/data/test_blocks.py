@@ -10,8 +10,8 @@ from helpers import write_data_bin
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.data.blocks import ContiguousBlocks, Text
+from tn_fairseq.data.data_bin import count_symbols, load_sentences
 from tn_fairseq.data.documents import DocumentStartsDataset
-from tn_fairseq.data.files import count_symbols, load_sentences
 
 
 @pytest.fixture(scope="module")

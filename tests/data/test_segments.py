@@ -6,7 +6,7 @@ from helpers import write_data_bin, write_split
 
 from tn_fairseq.core.errors import InputError
 from tn_fairseq.data import segments
-from tn_fairseq.data.files import load_sentences
+from tn_fairseq.data.data_bin import load_sentences
 from tn_fairseq.data.segments import PART, SegmentPairDataset, cut_segments, token_types
 
 

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.synonym_table import load_synonym_table
-from tn_fairseq.data.files import load_sentences
+from tn_fairseq.data.data_bin import load_sentences
 from tn_fairseq.objectives.mlm_merged_synonyms import first_of_group
 
 twins = load_script("examples/study/twins.py")

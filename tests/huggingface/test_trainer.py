@@ -22,7 +22,7 @@ from huggingface_models import (
 from omegaconf import OmegaConf
 
 from tn_fairseq.core.checkpoints import load_checkpoint
-from tn_fairseq.huggingface.draws import DrawsCollator, teach
+from tn_fairseq.huggingface.drawn_rows import DrawsCollator, teach
 from tn_fairseq.huggingface.importing import import_model
 from tn_fairseq.huggingface.joint_electra import JointElectra
 from tn_fairseq.huggingface.masked_logits import max_positions

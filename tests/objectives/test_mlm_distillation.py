@@ -19,7 +19,7 @@ from helpers import (
 )
 
 from tn_fairseq.core.configuration import training_config
-from tn_fairseq.data.files import count_symbols
+from tn_fairseq.data.data_bin import count_symbols
 from tn_fairseq.objectives import functional
 
 CRITERION = ["--criterion", "mlm_distillation"]

@@ -13,7 +13,7 @@ from tn_fairseq.commands.synonyms_build import main
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.core.synonym_table import load_synonym_table, read_description
 from tn_fairseq.synonyms.lists import SynonymList
-from tn_fairseq.synonyms.options import FORMATS
+from tn_fairseq.synonyms.table_options import FORMATS
 
 WORDS = ["big", "large", "huge", "Polish", "polish", "shine", "polls", "election", "elections", "small", "École"]
 PAIRS = [("big", "large", 3.0), ("big", "huge", 2.0), ("polish", "shine", 1.5), ("large", "big", 1.0)]

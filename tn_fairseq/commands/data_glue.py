@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.options import option
-from ..tools.formats.glue import (
+from ..tools.formats.glue_tsv import (
     TASKS,
     Examples,
     GlueTask,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.options import option
-from ..tools.formats.squad import SPLITS, SquadExample, examples_from_hub, read_squad
+from ..tools.formats.squad_json import SPLITS, SquadExample, examples_from_hub, read_squad
 from ..tools.results.layout import align
 from .arguments import command_line
 from .binarizing import BinarizingOptions, cells, percentage

@@ -17,7 +17,7 @@ import logging
 import os
 
 from ..core.errors import if_interrupted
-from ..tools.preprocessing.options import TeachOptions
+from ..tools.preprocessing.teach_options import TeachOptions
 from .arguments import command_line
 
 

@@ -11,7 +11,7 @@ The output has one paragraph for each question, and each question has its "distr
 out and counted. The same seed gives the same output with any number of workers.
 """
 
-from ..tools.attacks.options import DistractorOptions
+from ..tools.attacks.attack_options import DistractorOptions
 from .arguments import command_line
 
 

@@ -9,7 +9,7 @@ and checkpoints later.
 import logging
 
 from ..core.errors import if_interrupted
-from ..tools.evaluate.options import GlueOptions
+from ..tools.evaluate.finetune_options import GlueOptions
 from .arguments import command_line
 
 
@@ -17,7 +17,7 @@ def glue(options: GlueOptions) -> None:
     """Fine-tune, write the report, and print its tables."""
     logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluate.glue import evaluate_glue
+    from ..tools.evaluate.finetune_glue import evaluate_glue
 
     with if_interrupted("run the same command again"):
         print(evaluate_glue(options))

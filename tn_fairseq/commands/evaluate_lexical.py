@@ -8,7 +8,7 @@ Nothing is trained.
 import logging
 
 from ..core.errors import if_interrupted
-from ..tools.evaluate.lexical.options import LexicalOptions
+from ..tools.evaluate.lexical.lexical_options import LexicalOptions
 from .arguments import command_line
 
 

@@ -8,7 +8,7 @@ SCORES is the --output of tn-fairseq evaluate squad, with --keep-checkpoints.
 import logging
 
 from ..core.errors import if_interrupted
-from ..tools.evaluate.options import RobustnessOptions
+from ..tools.evaluate.finetune_options import RobustnessOptions
 from .arguments import command_line
 
 

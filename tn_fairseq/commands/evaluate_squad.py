@@ -9,7 +9,7 @@ checkpoints later.
 import logging
 
 from ..core.errors import if_interrupted
-from ..tools.evaluate.options import FineTuningOptions
+from ..tools.evaluate.finetune_options import FineTuningOptions
 from .arguments import command_line
 
 
@@ -17,7 +17,7 @@ def squad(options: FineTuningOptions) -> None:
     """Fine-tune, write the report, and print its tables."""
     logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluate.squad import evaluate_squad
+    from ..tools.evaluate.finetune_squad import evaluate_squad
 
     with if_interrupted("run the same command again"):
         print(evaluate_squad(options))

@@ -11,7 +11,7 @@ the settings as "attack". Questions that cannot be attacked are left out and cou
 output with any number of workers.
 """
 
-from ..tools.attacks.options import SwapOptions
+from ..tools.attacks.attack_options import SwapOptions
 from .arguments import command_line
 
 

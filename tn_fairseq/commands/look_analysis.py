@@ -17,7 +17,7 @@ text, and the report says which wrong predictions it finds likely.
 import logging
 
 from ..core.errors import if_interrupted
-from ..tools.look.options import AnalysisOptions
+from ..tools.look.analysis_options import AnalysisOptions
 from .arguments import command_line
 
 

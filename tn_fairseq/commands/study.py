@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.options import option
-from ..tools.evaluate.lexical.options import LexicalOptions
-from ..tools.evaluate.options import FineTuningOptions, GlueOptions, RobustnessOptions
-from ..tools.look.options import AnalysisOptions
+from ..tools.evaluate.finetune_options import FineTuningOptions, GlueOptions, RobustnessOptions
+from ..tools.evaluate.lexical.lexical_options import LexicalOptions
+from ..tools.look.analysis_options import AnalysisOptions
 from .arguments import command_line, parse_options
 
 
@@ -59,10 +59,10 @@ def study(options: StudyOptions) -> None:
     """Run the study."""
     logging.disable(logging.INFO)
     # imported here because fairseq takes seconds to import and --help does not need it
-    from ..tools.evaluate.glue import evaluate_glue
+    from ..tools.evaluate.finetune_glue import evaluate_glue
+    from ..tools.evaluate.finetune_squad import evaluate_squad
     from ..tools.evaluate.lexical.lexical import lexical_rows
     from ..tools.evaluate.robustness import evaluate_robustness
-    from ..tools.evaluate.squad import evaluate_squad
     from ..tools.look.analysis import analyze_rows
     from ..tools.results.report import TABLE
     from ..tools.results.table import read_table

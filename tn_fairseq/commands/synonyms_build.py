@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InputError
 from ..core.options import option
-from ..synonyms.options import ENGLISH, TableOptions
+from ..synonyms.table_options import ENGLISH, TableOptions
 from .arguments import command_line
 from .synonyms_show import VocabularyOptions, read_words, row_of
 

@@ -68,7 +68,7 @@ def read_words(options: VocabularyOptions) -> tuple["Symbols", Mapping[int, str]
     """The symbols of a dict.txt or of a tokenizer, and those that are whole words, by index."""
     from ..core.dictionary import read_symbols
     from ..core.vocabulary import whole_words
-    from ..huggingface.loading import load_tokenizer
+    from ..huggingface.model_loading import load_tokenizer
     from ..huggingface.synonyms import TokenizerSymbols
 
     if options.dict:

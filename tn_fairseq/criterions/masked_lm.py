@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from ..core.errors import InputError, one_line_errors
 from ..core.synonym_table import load_synonym_table
-from ..data.files import count_symbols
+from ..data.data_bin import count_symbols
 from ..models.loading import load_reader
 from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import Metric, SampleSize, add_up

@@ -7,7 +7,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 from torch import Tensor
 
 from ..core.errors import InputError
-from .files import files_of
+from .data_bin import files_of
 
 
 class Text:

@@ -10,12 +10,12 @@ from typing import Any
 from ..core.packages import hide_broken_torchaudio
 
 _MODULES = {
-    "DrawsCollator": "draws",
+    "DrawsCollator": "drawn_rows",
     "JointElectra": "joint_electra",
     "SynonymTable": "synonyms",
     "TrueNegativeTrainer": "trainer",
     "keep_layers": "layers",
-    "teach": "draws",
+    "teach": "drawn_rows",
 }  # imported when they are used, because two of them import transformers
 
 

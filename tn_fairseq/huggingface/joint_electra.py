@@ -11,7 +11,7 @@ from transformers import ElectraForMaskedLM, ElectraForPreTraining
 from ..core import corruption
 from ..core.errors import InputError
 from ..core.masked_prediction import ElectraOutput
-from .loading import load_model
+from .model_loading import load_model
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ..core.errors import InputError
-from .loading import unwrapped
+from .model_loading import unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -21,8 +21,8 @@ from ..core.vocabulary import continues_word, is_special, whole_words
 from ..synonyms.building import build_table
 from ..synonyms.embeddings import embedding_vectors, read_embeddings
 from ..synonyms.neighbors import Vectors
-from ..synonyms.options import ENGLISH, TableOptions
-from .loading import load_model, unwrapped
+from ..synonyms.table_options import ENGLISH, TableOptions
+from .model_loading import load_model, unwrapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -21,8 +21,8 @@ from ..objectives import OBJECTIVES, Objective
 from ..objectives.base import add_up, divisor
 from ..objectives.mlm_distillation import EMA
 from .joint_electra import JointElectra
-from .loading import load_model, load_tokenizer, masked_lm, unwrapped
 from .masked_logits import has_token_types, masked_logits, max_positions
+from .model_loading import load_model, load_tokenizer, masked_lm, unwrapped
 from .synonyms import SynonymTable
 
 IGNORED = -100  # the label of a token that is not masked

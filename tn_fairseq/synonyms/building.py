@@ -14,9 +14,9 @@ from ..core.vocabulary import STOP_WORDS
 from .inflection import VERSION as LEMMINFLECT
 from .inflection import Relation, relation
 from .neighbors import at_least
-from .options import ENGLISH, TableOptions
 from .rows import build_rows, combine, keep_pairs
 from .sources import SOURCES
+from .table_options import ENGLISH, TableOptions
 
 
 class BuiltTable(NamedTuple):

@@ -12,7 +12,7 @@ from ..core.vocabulary import match_case
 from .embeddings import read_embeddings
 from .lists import SynonymList
 from .neighbors import Vectors, nearest_neighbors
-from .options import ENGLISH, MODEL_MIN_SIMILARITY, NEIGHBORS, TableOptions
+from .table_options import ENGLISH, MODEL_MIN_SIMILARITY, NEIGHBORS, TableOptions
 from .vectors import read_vectors
 
 

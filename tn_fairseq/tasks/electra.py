@@ -27,9 +27,9 @@ from ..core.options import check, option
 from ..core.vocabulary import WordStarts
 from ..data.block_iterator import BlockIterator
 from ..data.blocks import BlockDataset, ContiguousBlocks
+from ..data.data_bin import load_sentences
 from ..data.documents import DocumentStartsDataset
 from ..data.drawn_folder import DrawnFolder, check_same
-from ..data.files import load_sentences
 from ..data.masked_tokens_dataset import MaskedTokensDataset, with_mask_prob
 from ..data.segments import SHORTEST, SegmentPairDataset
 from ..models.base import EncoderModel

@@ -27,7 +27,7 @@ from safetensors.torch import load_file
 
 from ..core.dictionary import load_dictionary
 from ..core.errors import InputError, one_line_errors
-from ..data.files import load_sentences
+from ..data.data_bin import load_sentences
 
 logger = logging.getLogger(__name__)
 

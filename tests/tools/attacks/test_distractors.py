@@ -16,7 +16,7 @@ from tn_fairseq.tools.attacks.distractors import (
     read_question,
 )
 from tn_fairseq.tools.attacks.tagging import tag
-from tn_fairseq.tools.formats.squad import SquadExample
+from tn_fairseq.tools.formats.squad_json import SquadExample
 
 # words that occur twice in the data may replace others
 WORDS = "Are private old small women losers private old small women losers lost lost known?"

@@ -5,7 +5,7 @@ import json
 from files import refused, write
 
 from tn_fairseq.tools.attacks.squad_file import Attacked, check_output, summary, write_attacked
-from tn_fairseq.tools.formats.squad import SquadExample, read_squad
+from tn_fairseq.tools.formats.squad_json import SquadExample, read_squad
 
 EXAMPLES = [
     SquadExample("1", "Who ran?", "The dog ran.", (("The dog", 0), ("dog", 4)), "Dogs"),

@@ -12,6 +12,7 @@ from tn_fairseq.__main__ import main
 from tn_fairseq.commands.arguments import parse_options
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.tools import jobs
+from tn_fairseq.tools.evaluate.finetune_options import FineTuningOptions, GlueOptions
 from tn_fairseq.tools.evaluate.finetuning import (
     CHECKPOINT,
     Pretrained,
@@ -22,7 +23,6 @@ from tn_fairseq.tools.evaluate.finetuning import (
     read_pretrained,
     rows_of,
 )
-from tn_fairseq.tools.evaluate.options import FineTuningOptions, GlueOptions
 from tn_fairseq.tools.jobs import Job, is_done, run
 
 

@@ -15,8 +15,8 @@ from helpers import WORDS
 from tn_fairseq.__main__ import main
 from tn_fairseq.tokenizers import load_tokenizer
 from tn_fairseq.tools.evaluate import robustness
+from tn_fairseq.tools.evaluate.finetune_options import RobustnessOptions
 from tn_fairseq.tools.evaluate.finetuning import CHECKPOINT, MARKER, RESULTS
-from tn_fairseq.tools.evaluate.options import RobustnessOptions
 from tn_fairseq.tools.evaluate.robustness import (
     PREDICTIONS,
     Attack,
@@ -31,7 +31,7 @@ from tn_fairseq.tools.evaluate.robustness import (
     read_kept,
     robustness_rows,
 )
-from tn_fairseq.tools.formats.squad import SquadExample, read_squad
+from tn_fairseq.tools.formats.squad_json import SquadExample, read_squad
 from tn_fairseq.tools.preprocessing.squad_data import binarize_squad
 from tn_fairseq.tools.results import compare as comparing
 from tn_fairseq.tools.results.report import COMPARISONS, FILES, PAGE, TABLE

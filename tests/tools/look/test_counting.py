@@ -12,6 +12,7 @@ from tn_fairseq.core.masked_prediction import MaskedPredictions
 from tn_fairseq.core.synonym_table import PADDING, Table
 from tn_fairseq.models.loading import Checkpoint
 from tn_fairseq.tools.look import counting
+from tn_fairseq.tools.look.analysis_options import AnalysisOptions
 from tn_fairseq.tools.look.counting import (
     OF_DETECTION,
     OF_TEACHER,
@@ -23,7 +24,6 @@ from tn_fairseq.tools.look.counting import (
     ranked_right,
     rows_of,
 )
-from tn_fairseq.tools.look.options import AnalysisOptions
 from tn_fairseq.tools.look.predictions import Detection, Judgment, Predictions, Teacher
 
 V = 8

@@ -9,7 +9,7 @@ from tokenizer_folders import bert_folder
 
 from tn_fairseq.core.configuration import training_config
 from tn_fairseq.tokenizers import load_tokenizer
-from tn_fairseq.tools.formats.glue import TASKS, Examples
+from tn_fairseq.tools.formats.glue_tsv import TASKS, Examples
 from tn_fairseq.tools.preprocessing import glue_data
 from tn_fairseq.tools.preprocessing.glue_data import binarize_task, truncate
 

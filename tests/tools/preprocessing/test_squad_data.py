@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 from tokenizer_folders import REAL_DATA, bert_folder, every_kind, with_real_data
 
 from tn_fairseq.tokenizers import load_tokenizer
-from tn_fairseq.tools.formats.squad import SquadExample, read_squad
+from tn_fairseq.tools.formats.squad_json import SquadExample, read_squad
 from tn_fairseq.tools.preprocessing.squad_data import answer_tokens, binarize_squad, windows
 
 CONTEXT = "Thé  cats sat\non the mat, e\u0301 oﬀ 汉字 😀Ж! The cafe\u0301."

@@ -27,7 +27,7 @@ from tn_fairseq.tools import jobs
 from tn_fairseq.tools.results.compare import KEY
 from tn_fairseq.tools.results.report import COMPARISONS, TABLE
 from tn_fairseq.tools.results.table import read_table, table_of, write_table
-from tn_fairseq.tools.study import report, rows, study
+from tn_fairseq.tools.study import study, study_report, study_rows
 from tn_fairseq.tools.study.plan import Logs, Plan, Run, Start, read_plan, runs_of, training_command
 
 ROOT = PLUGIN.parent
@@ -342,7 +342,7 @@ def test_the_plans_give_commands_that_fairseq_accepts(name, capsys, tmp_path):
 
 
 def test_our_results_are_what_the_command_writes(monkeypatch, tmp_path):
-    monkeypatch.setattr(report.plot, "lines", lambda *_, **__: "<svg></svg>")  # because drawing takes a minute
+    monkeypatch.setattr(study_report.plot, "lines", lambda *_, **__: "<svg></svg>")  # because drawing takes a minute
     (tmp_path / "page").mkdir()
     shutil.copy(RESULTS / "discussion.txt", tmp_path / "page")
     run_main("cpu", "--output", tmp_path / "page", "--no-training", "--earlier", RESULTS)
@@ -496,10 +496,10 @@ def test_only_the_sources_that_the_starts_use_are_needed(tmp_path, monkeypatch):
 
 def test_curves_by_hand():
     updates, values = np.array([10, 20, 30, 40]), np.array([1.0, 3, 5, 9])
-    smoothed = [one.tolist() for one in rows.smoothed(updates, values, 20)]
-    assert smoothed == [[20, 30, 40], [2, 4, 7]] and not len(rows.smoothed(updates, values, 50)[0])
-    curve = rows.smoothed(updates, values, 20)
-    assert [rows.updates_to_reach(level, *curve) for level in (5, 4, 1, 8)] == [
+    smoothed = [one.tolist() for one in study_rows.smoothed(updates, values, 20)]
+    assert smoothed == [[20, 30, 40], [2, 4, 7]] and not len(study_rows.smoothed(updates, values, 50)[0])
+    curve = study_rows.smoothed(updates, values, 20)
+    assert [study_rows.updates_to_reach(level, *curve) for level in (5, 4, 1, 8)] == [
         pytest.approx(30 + 10 / 3),
         30,
         20,
@@ -508,13 +508,13 @@ def test_curves_by_hand():
 
 
 def test_a_long_curve_is_thinned_to_means_and_keeps_its_end(monkeypatch):
-    monkeypatch.setattr(rows, "MOST_POINTS", 3)
+    monkeypatch.setattr(study_rows, "MOST_POINTS", 3)
     long = np.array([[10, 1, 5], [20, 3, 4], [30, 5, 3], [40, 9, 2], [50, 10, 1.0014]])
-    thin = rows.thinned(long, 40)
-    assert thin.tolist() == [[10, 1, 5], [30, 4, 3.5], [50, 9.5, 1.501]] and rows.thinned(thin, 40) is thin
-    assert len(rows.thinned(np.empty((0, 3)), 40)) == 0
-    assert [rows.smoothed(one[:, 0], one[:, 1], 40)[1][-1] for one in (thin, long)] == [6.75, 6.75]
-    assert rows.thinned(long, 30) is long  # two points of 10 updates each do not make a window of 30
+    thin = study_rows.thinned(long, 40)
+    assert thin.tolist() == [[10, 1, 5], [30, 4, 3.5], [50, 9.5, 1.501]] and study_rows.thinned(thin, 40) is thin
+    assert len(study_rows.thinned(np.empty((0, 3)), 40)) == 0
+    assert [study_rows.smoothed(one[:, 0], one[:, 1], 40)[1][-1] for one in (thin, long)] == [6.75, 6.75]
+    assert study_rows.thinned(long, 30) is long  # two points of 10 updates each do not make a window of 30
 
 
 def start_of(**settings: object) -> Start:
@@ -534,10 +534,10 @@ def test_an_arm_whose_seeds_do_not_all_reach_a_level_has_no_mean():
         for seed, end in enumerate(of_arm)
         for at, value in ((10, 10), (20, 16), (30, end))
     )
-    found = rows.training_rows(table, Logs(levels=[20, 15], window=10), ["plain", "new"])
+    found = study_rows.training_rows(table, Logs(levels=[20, 15], window=10), ["plain", "new"])
     reached = found[found["measure"] == "updates_to_reach"]
     assert {*zip(reached["part"], reached["arm"])} == {("15%", "plain"), ("15%", "new"), ("20%", "new")}
-    assert set(rows.training_rows(table, Logs(window=10), ["new"])["arm"]) == {"new"}
+    assert set(study_rows.training_rows(table, Logs(window=10), ["new"])["arm"]) == {"new"}
 
 
 def test_what_an_arm_recovers_of_the_oracles_gain_by_hand():
@@ -550,7 +550,7 @@ def test_what_an_arm_recovers_of_the_oracles_gain_by_hand():
         for seed, score in of_arm.items()
         for measure, value in (("merged_accuracy", score), ("merged_loss", loss[arm]))
     )
-    found = rows.recovered_rows(table, "plain", "oracle")
+    found = study_rows.recovered_rows(table, "plain", "oracle")
     assert {*found["part"]} == {"after 8 updates"}
     by_arm = {key: of["value"].tolist() for key, of in found.groupby(["measure", "arm"])}
     assert by_arm["recovered_accuracy", "new"] == [50, 25] and by_arm["recovered_loss", "new"] == [0, 0]
@@ -565,7 +565,7 @@ def test_an_arm_can_have_updates_of_its_own():
         {"arm": arm, "seed": 1, "checkpoint": str(updates), "measure": "accuracy", "value": updates}
         for arm, updates in (("plain", 4), ("plain", 8), ("longer", 8), ("longer", 9))
     )
-    found = rows.compare_start(table, "s", start, pd.DataFrame(columns=[*KEY, "arm"]))
+    found = study_rows.compare_start(table, "s", start, pd.DataFrame(columns=[*KEY, "arm"]))
     assert dict(zip(found["arm"], found["value"])) == {"plain": 8, "longer": 9}
 
 
@@ -575,7 +575,7 @@ def test_a_cost_is_compared_within_each_round():
         {"arm": arm, "seed": turn, "measure": "tokens_per_second", "value": speed}
         for (arm, turn), speed in speeds.items()
     )
-    found = rows.cost_rows(table, "plain")
+    found = study_rows.cost_rows(table, "plain")
     assert found["value"].tolist() == [100, 200, 100, 200] and {*found["measure"]} == {"update_time"}
 
 
@@ -594,8 +594,8 @@ def test_the_papers_tables_have_our_rows(tmp_path):
         {"arm": "plain", "data": data, "measure": measure, "part": part, "seed": seed, "value": value}
         for data, measure, part, seed, value in values
     )
-    compared = rows.compare_start(table, "s", plan.starts["s"], pd.DataFrame(columns=[*KEY, "arm"]))
-    (found,) = report.paper_tables(plan, compared)
+    compared = study_rows.compare_start(table, "s", plan.starts["s"], pd.DataFrame(columns=[*KEY, "arm"]))
+    (found,) = study_report.paper_tables(plan, compared)
     assert found.header == ["", "RTE", "EM under swap"]
     # two seeds of 50 and 52: half an interval is 12.706 standard errors of 1
     assert found.rows == [["base", "50.5", "7"], ["other", "60", "-"], ["ours, s: plain", "51.00 ± 12.71", "9.00"]]
@@ -613,10 +613,10 @@ def test_the_tables_of_the_paper_are_complete():
 
 def test_a_discussion_has_an_opening_and_sections(tmp_path):
     path = tmp_path / "discussion.txt"
-    assert report.read_discussion(path) == ([], [])
+    assert study_report.read_discussion(path) == ([], [])
     path.write_text("One.\n\nTwo.\n# Why\nThree.\n")
-    opening, sections = report.read_discussion(path)
+    opening, sections = study_report.read_discussion(path)
     assert opening == ["One.", "Two."]
     assert [(one.title, one.paragraphs) for one in sections] == [("Discussion", ()), ("Why", ()), ("", ["Three."])]
     path.write_text("One.\n\nTwo.\n")
-    assert report.read_discussion(path)[0] == ["One."]
+    assert study_report.read_discussion(path)[0] == ["One."]

@@ -18,10 +18,10 @@ from ...core.files import sha256
 from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.inflection import inflect, readings
 from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
-from ..formats.squad import SquadExample, read_squad
+from ..formats.squad_json import SquadExample, read_squad
 from ..preprocessing.engines import map_chunks
+from .attack_options import DistractorOptions
 from .declarative import NOUNS, Statement, Token, head, spelled, statement, tokens
-from .options import DistractorOptions
 from .squad_file import Attacked, check_output, summary, write_attacked
 from .synonym_swaps import article_of, drawn
 from .tagging import VERSION as TAGGER

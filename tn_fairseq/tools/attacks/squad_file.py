@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.errors import InputError
 from ...core.files import read_json_object, write_text
-from ..formats.squad import SquadExample
+from ..formats.squad_json import SquadExample
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from ...synonyms.inflection import VERSION as LEMMINFLECT
 from ...synonyms.inflection import Relation, inflect, lemmas, readings, relation
 from ...synonyms.swords import VERDICTS, Target, read_swords, verdict
 from ...synonyms.wordnet import ensure_wordnet, process_reader, wordnet_version
-from ..formats.squad import SquadExample, read_squad
+from ..formats.squad_json import SquadExample, read_squad
 from ..preprocessing.engines import map_chunks
 from ..results.layout import align
-from .options import INFLECTIONS, SENSES, SwapOptions, Swapping
+from .attack_options import INFLECTIONS, SENSES, SwapOptions, Swapping
 from .squad_file import Attacked, check_output, summary, write_attacked
 from .tagging import VERSION as TAGGER
 from .tagging import Word, tag

@@ -25,7 +25,7 @@ from ..jobs import Job, is_done, run
 from ..results.compare import compare
 from ..results.report import check_output, report
 from ..results.table import read_table, table_of, write_table
-from .options import FineTuningOptions
+from .finetune_options import FineTuningOptions
 
 # in the folder of a run
 RESULTS, MARKER, CHECKPOINT = "results.parquet", "results.parquet.job.json", "checkpoints/checkpoint_last.pt"

@@ -20,16 +20,16 @@ from ...core.configuration import check_data_folder
 from ...core.errors import InputError
 from ...core.files import read_json, read_json_object, sha256, write_folder, write_text
 from ...tokenizers import load_tokenizer
-from ..formats.squad import SquadExample, read_labeled_squad
+from ..formats.squad_json import SquadExample, read_labeled_squad
 from ..preprocessing.squad_data import binarize_squad
 from ..preprocessing.writers import LENGTHS
 from ..results.compare import compare
 from ..results.report import check_output, report
 from ..results.table import column_table
+from .finetune_options import RobustnessOptions
+from .finetune_squad import SQUAD, predict_answers
 from .finetuning import CHECKPOINT, MARKER, check_baseline, name_and_path
-from .options import RobustnessOptions
 from .predictor import Predictor
-from .squad import SQUAD, predict_answers
 from .squad_score import best_score, exact_match, f1
 
 SCORES = {"EM": exact_match, "F1": f1}

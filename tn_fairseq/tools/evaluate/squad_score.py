@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...core.errors import InputError
 from ...core.files import read_json_object
-from ..formats.squad import read_labeled_squad
+from ..formats.squad_json import read_labeled_squad
 
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")

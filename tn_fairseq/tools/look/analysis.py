@@ -18,7 +18,7 @@ from ...core.dictionary import load_dictionary
 from ...core.errors import InputError
 from ...core.synonym_table import Table, load_synonym_tables, names_of
 from ...core.vocabulary import STOP_WORDS, surface_forms, whole_words
-from ...huggingface.masked_lm import find_folders
+from ...huggingface.masked_lm_folder import find_folders
 from ...models.electra import ElectraModel
 from ...models.loading import Checkpoint, check_masked_lm, find_checkpoints, load_ours
 from ...synonyms.inflection import relation
@@ -31,14 +31,14 @@ from ..results.report import Section, list_files, page_of, report_folder, write_
 from ..results.show import show, show_arms
 from ..results.table import join, table_of
 from ..training_log import loss_points
+from .analysis_options import AnalysisOptions
 from .case_page import Case, TeacherCase, case_page, cases_json
 from .cases import TeacherCollector, Wording
+from .compared_tables import source_rows, table_rows
 from .counting import Details, count_checkpoint, load_teacher
-from .options import AnalysisOptions
 from .pairs import COLUMNS, pair_rows
 from .parts_of_speech import part_of_speech_in
 from .predictions import Teacher
-from .sources import source_rows, table_rows
 
 SOURCES, PAIRS, CASE_PAGE, CASES = "sources.csv", "pairs.csv", "cases.html", "cases.json"
 FILES = {

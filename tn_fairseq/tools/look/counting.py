@@ -13,13 +13,13 @@ from tqdm import tqdm
 from ...core.errors import InputError
 from ...core.masked_prediction import MaskedPredictions, false_negatives
 from ...core.synonym_table import Table
-from ...huggingface.masked_lm import load_folder
+from ...huggingface.masked_lm_folder import load_folder
 from ...models.loading import Checkpoint, Loaded, load
 from ...objectives import functional
 from ...objectives.mlm_merged_synonyms import first_of_group
 from ...objectives.mlm_soft_reg import input_word_embeddings
+from .analysis_options import AnalysisOptions
 from .cases import CaseCollector, TeacherCollector
-from .options import AnalysisOptions
 from .pairs import pair_cosines
 from .predictions import Detection, Judgment, Predictions, Teacher, batches_of, load_split, masked_batches, predict
 

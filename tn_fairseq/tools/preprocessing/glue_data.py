@@ -16,7 +16,7 @@ from tqdm import tqdm
 from ...core.errors import InputError
 from ...core.files import publish, write_folder
 from ...tokenizers.base import Tokenizer
-from ..formats.glue import HIGHEST_SCORE, TASKS, Examples, GlueTask
+from ..formats.glue_tsv import HIGHEST_SCORE, TASKS, Examples, GlueTask
 from .writers import BinaryWriter, Vocabulary, write_lengths
 
 BATCH = 10_000  # sentences encoded at a time

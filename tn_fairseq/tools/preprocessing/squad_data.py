@@ -17,7 +17,7 @@ from tqdm import tqdm
 from ...core.errors import InputError
 from ...core.files import publish, write_folder
 from ...tokenizers.base import Tokenizer
-from ..formats.squad import SPLITS, SquadExample, squad_json
+from ..formats.squad_json import SPLITS, SquadExample, squad_json
 from .writers import BinaryWriter, Vocabulary, write_lengths
 
 

@@ -22,7 +22,7 @@ from ...core.files import sha256
 from ...data.drawn_folder import HEADER, DrawnFolder
 from ...models.loading import load_reader
 from ...modules.cross_entropy import log_probabilities
-from .options import TeachOptions
+from .teach_options import TeachOptions
 
 SCORED = 8  # of so many masked positions, one is scored for the summary, which costs two passes over its logits
 WORDS_PER_DRAW = 0.5  # different words of a usual teacher, to estimate the size

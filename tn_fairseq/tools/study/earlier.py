@@ -12,7 +12,7 @@ from ..results.measures import COST, PEOPLE, measure_of
 from ..results.report import COMPARISONS, TABLE
 from ..results.table import read_table
 from .plan import Plan, Run, Start, Step, runs_of
-from .rows import finished_runs
+from .study_rows import finished_runs
 
 
 @dataclass(frozen=True)

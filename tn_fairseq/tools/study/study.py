@@ -30,8 +30,8 @@ from ..results.table import column_table, join, read_table, table_of, write_tabl
 from ..training_log import read_records
 from .earlier import read_earlier
 from .plan import Evaluation, Plan, Run, Start, Step, command_of_arm, read_plan, runs_of, training_command
-from .report import check_free, write_study
-from .rows import TRAINING_TEXT, finished_runs, log_rows
+from .study_report import check_free, write_study
+from .study_rows import TRAINING_TEXT, finished_runs, log_rows
 
 LAST = "checkpoint_last.pt"
 PLANS = PLUGIN.parent / "examples" / "study" / "plans"  # in a clone

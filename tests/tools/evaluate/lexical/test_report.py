@@ -13,7 +13,7 @@ from tn_fairseq.commands.arguments import parse_options
 from tn_fairseq.commands.evaluate_lexical import main
 from tn_fairseq.core.dictionary import load_dictionary
 from tn_fairseq.tools.evaluate.lexical.lexical import FILES, lexical_rows
-from tn_fairseq.tools.evaluate.lexical.options import LexicalOptions
+from tn_fairseq.tools.evaluate.lexical.lexical_options import LexicalOptions
 from tn_fairseq.tools.results import compare
 from tn_fairseq.tools.results.measures import PEOPLE
 from tn_fairseq.tools.results.table import read_table

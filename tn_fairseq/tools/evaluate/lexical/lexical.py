@@ -19,7 +19,7 @@ from ...results.report import FILES, list_files, page_of, report_folder, write_r
 from ...results.show import show, show_arms
 from ...results.table import join, table_of
 from ..finetuning import check_baseline, default_name, split_name
-from .options import LexicalOptions
+from .lexical_options import LexicalOptions
 from .parts import BY_PARADIGM, NO_TARGET, OTHER_DATA, Part, Words, parts_of, swords_name
 from .tables import judge_rows, table_rows
 

@@ -18,7 +18,7 @@ from ....synonyms.swords import Target
 from ....tokenizers import load_tokenizer
 from ...results.measures import PEOPLE
 from .blimp import by_group, prefers_good, read_blimp
-from .options import LexicalOptions
+from .lexical_options import LexicalOptions
 from .substitution import find_questions, measure_substitutes
 from .word_pairs import mean_cosine, one_piece_pairs, read_word_pairs
 

@@ -34,7 +34,7 @@ from ..results.report import (
 from ..results.show import Table, findings, number, sentence, short, show, wide
 from .earlier import Earlier
 from .plan import Plan, Start, runs_of
-from .rows import compare_start, curves_of, finished_runs, smoothed
+from .study_rows import compare_start, curves_of, finished_runs, smoothed
 
 PLAN, DISCUSSION, KIND = "plan.yaml", "discussion.txt", "study"
 TITLE = "# "  # begins a line of a discussion that is the title of a section

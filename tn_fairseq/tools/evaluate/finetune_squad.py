@@ -9,13 +9,13 @@ from typing import Any
 from safetensors.numpy import load_file
 
 from ...core.files import write_text
-from ...data.files import load_sentences
+from ...data.data_bin import load_sentences
 from ...tasks.squad import HEAD
-from ..formats.squad import SPLITS, SquadExample, read_labeled_squad, read_squad
+from ..formats.squad_json import SPLITS, SquadExample, read_labeled_squad, read_squad
 from ..jobs import Job
 from .answers import best_answers
+from .finetune_options import FineTuningOptions
 from .finetuning import evaluate, fine_tuning_jobs, read_checkpoints, rows_of
-from .options import FineTuningOptions
 from .predictor import Predictor
 from .squad_score import squad_score
 

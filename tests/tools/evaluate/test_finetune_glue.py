@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from tn_fairseq.tools.evaluate.glue import averages, metric, write_predictions
-from tn_fairseq.tools.formats.glue import TASKS
+from tn_fairseq.tools.evaluate.finetune_glue import averages, metric, write_predictions
+from tn_fairseq.tools.formats.glue_tsv import TASKS
 from tn_fairseq.tools.results.compare import compare
 from tn_fairseq.tools.results.measures import measure_of
 from tn_fairseq.tools.results.table import join, table_of

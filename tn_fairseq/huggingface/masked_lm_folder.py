@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from ..core.configuration import as_argument, training_config
 from ..core.errors import InputError
 from ..models.loading import Checkpoint, Loaded, matching
-from .loading import load_model
 from .masked_logits import has_token_types, masked_logits, max_positions
+from .model_loading import load_model
 from .vocabulary_files import check_tokenizer, read_data_bin
 
 TOKENS_PER_SAMPLE = 128  # as in data for an imported model

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tn_fairseq.core.errors import InputError
-from tn_fairseq.tools.evaluate.options import FineTuningOptions
-from tn_fairseq.tools.evaluate.squad import squad_jobs
+from tn_fairseq.tools.evaluate.finetune_options import FineTuningOptions
+from tn_fairseq.tools.evaluate.finetune_squad import squad_jobs
 
 
 def test_questions_to_score_need_answers_before_the_training(tmp_path):

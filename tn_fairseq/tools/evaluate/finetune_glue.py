@@ -13,12 +13,12 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from ...core.errors import InputError
 from ...core.files import write_text
-from ...data.files import load_sentences
-from ..formats.glue import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
+from ...data.data_bin import load_sentences
+from ..formats.glue_tsv import HIGHEST_SCORE, TASKS, GlueTask, choose_tasks
 from ..jobs import Job
 from ..results.table import column_table
+from .finetune_options import GlueOptions
 from .finetuning import evaluate, fine_tuning_jobs, read_checkpoints, rows_of
-from .options import GlueOptions
 from .predictor import Predictor
 
 HEAD = "sentence_classification_head"

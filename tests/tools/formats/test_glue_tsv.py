@@ -8,7 +8,7 @@ from files import refused, write
 from preprocessed import offline, serve_hub
 from tokenizer_folders import REAL_DATA, with_real_data
 
-from tn_fairseq.tools.formats.glue import TASKS, Examples, choose_tasks, examples_from_hub, read_examples, read_task
+from tn_fairseq.tools.formats.glue_tsv import TASKS, Examples, choose_tasks, examples_from_hub, read_examples, read_task
 
 MNLI_COLUMNS = (
     "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\tsentence2_parse\t"

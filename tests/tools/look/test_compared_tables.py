@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tn_fairseq.core.synonym_table import PADDING
-from tn_fairseq.tools.look.sources import source_rows, table_rows
+from tn_fairseq.tools.look.compared_tables import source_rows, table_rows
 
 P = PADDING
 # 6 symbols; pairs 1-2 1-3 2-1 5-4, and 1-3 2-1 2-5 4-1 4-2 with another width

@@ -11,7 +11,7 @@ from huggingface_models import OTHERS, PIECES, make_other, save_models, write_vo
 
 from tn_fairseq.commands.look_analysis import main as analysis
 from tn_fairseq.huggingface.importing import import_model
-from tn_fairseq.huggingface.masked_lm import UNLIMITED, find_folders, load_folder
+from tn_fairseq.huggingface.masked_lm_folder import UNLIMITED, find_folders, load_folder
 from tn_fairseq.huggingface.vocabulary_files import read_data_bin
 from tn_fairseq.models.loading import Checkpoint, load
 from tn_fairseq.objectives.mlm_soft_reg import input_word_embeddings

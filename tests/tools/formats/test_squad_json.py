@@ -6,7 +6,7 @@ import pytest
 from files import refused, write
 from preprocessed import offline, serve_hub
 
-from tn_fairseq.tools.formats.squad import SquadExample, examples_from_hub, read_squad, squad_json
+from tn_fairseq.tools.formats.squad_json import SquadExample, examples_from_hub, read_squad, squad_json
 
 
 def content(**question) -> dict:
