@@ -715,6 +715,8 @@ def run_trainer(common: dict[str, Any]) -> float:
     command += ["--arch", common["arch"], "--tokens-per-sample", common["length"], "--criterion", "electra"]
     command += [*TRAINING.split(), "--max-update", common["updates"], "--batch-size", common["batch_size"]]
     command += [*FLAGS[common["precision"]], *(["--cpu"] if on_cpu else []), "--no-save", "--disable-validation"]
+    # else, it would resume from a checkpoint that the current folder has in checkpoints/
+    command += ["--save-dir", common["data_bin"]]
     command += ["--log-format", "json", "--log-interval", TRAINER_INTERVAL]
     environment = {**os.environ, "OMP_NUM_THREADS": str(common["threads"]), "PYTHONWARNINGS": "ignore"}
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)

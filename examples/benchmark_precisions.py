@@ -87,7 +87,8 @@ def train(criterion: str, seed: int, precision: str, args: argparse.Namespace) -
     log = args.output / f"{criterion}.{seed}.{precision}.log"
     if not log.exists():
         command = [sys.executable, "-m", "fairseq_cli.train", args.data, "--user-dir", ROOT / "tn_fairseq"]
-        command += ["--cpu", "--no-save", "--seed", seed]
+        # else, it would resume from a checkpoint that the current folder has in checkpoints/
+        command += ["--cpu", "--no-save", "--save-dir", args.output, "--seed", seed]
         command += ["--task", "electra", "--sample-break-mode", "none", "--tokens-per-sample", args.length]
         command += ["--arch", "electra_tiny"]
         command += ["--criterion", criterion, "--synonym-table", args.synonym_table, *PRECISIONS[precision]]

@@ -3,6 +3,7 @@ import re
 import sys
 
 import pytest
+from files import write
 from helpers import PLUGIN, load_script, run_command
 
 SCRIPT = PLUGIN.parent / "examples" / "benchmark.py"
@@ -23,10 +24,12 @@ def test_it_measures_everything_at_a_tiny_size(tmp_path, monkeypatch):
     pytest.importorskip("transformers")
     monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")  # tests/models/test_compile.py compiles, which takes a minute
     (tmp_path / "forking.py").write_text(FORKING.format(SCRIPT.parent))
+    write(tmp_path / "checkpoints" / "checkpoint_last.pt", "of another run")
     tiny = ["--arch", "electra_tiny", "--batch-size", 8, "--length", 16, "--threads", 1, "--precisions", "bfloat16"]
     run = run_command(
         *[sys.executable, tmp_path / "forking.py", "--output", tmp_path / "tiny", *tiny],
         *["--rounds", 1, "--seconds", 0.01, "--updates", 15],
+        cwd=tmp_path,
     )
     assert run.code == 0, run.output
     results = json.loads((tmp_path / "tiny.json").read_text())

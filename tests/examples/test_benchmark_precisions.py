@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from files import refused
+from files import refused, write
 from helpers import load_script
 
 
@@ -17,6 +17,8 @@ def test_it_trains_the_missing_runs_and_compares_them(data_bin, synonym_table, t
         (tmp_path / f"electra.{name}.log").write_text("other lines\n" + record)
     command = ["x", "--data", data_bin, "--synonym-table", synonym_table, "--output", tmp_path, "--seeds", 2]
     monkeypatch.setattr(sys, "argv", [*map(str, command), "--updates", "3", "--length", "16", "--batch-size", "2"])
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "checkpoints" / "checkpoint_last.pt", "of another run")
     script.main()
     result = json.loads((tmp_path / "precisions.json").read_text())["electra"]
     assert result["float32"] == [4.0, 5.0] and result["bfloat16"][1] == 5.25

@@ -195,6 +195,10 @@ class Start(Settings):
                 raise ValueError(f"measures.{name}.seeds: must be among those of the runs, {sorted(seeds)}")
         return self
 
+    def steps(self) -> list[Step]:
+        """All commands that prepare data, also those for measures only."""
+        return self.prepare + [step for one in self.measures.evaluations().values() for step in one.prepare]
+
     def updates_of(self, arm: str) -> int:
         """The updates of each run of an arm."""
         return self.arms[arm].updates or self.updates
@@ -221,10 +225,7 @@ class Plan(Settings):
     def _check(self) -> "Plan":
         commands: dict[str, str] = {}
         for name, start in self.starts.items():
-            for step in (
-                *start.prepare,
-                *(step for one in start.measures.evaluations().values() for step in one.prepare),
-            ):
+            for step in start.steps():
                 if commands.setdefault(step.output, step.command) != step.command:
                     raise ValueError(f"starts.{name}: two commands write {step.output}; give each its own output")
             for arm, settings in start.arms.items():

@@ -334,8 +334,7 @@ def link_sources(plan: Plan, path: Path, starts: Sequence[Start]) -> None:
             raise InputError(f"{link}: not a link, as in a folder that was copied; delete it")
         link.symlink_to(place)
     evaluations = [one for start in starts for one in start.measures.evaluations().values()]
-    steps = [step for start in starts for step in start.prepare] + [step for one in evaluations for step in one.prepare]
-    commands = [step.command for step in steps if not is_done(prepare_jobs(step)[0])]
+    commands = [step.command for start in starts for step in start.steps() if not is_done(prepare_jobs(step)[0])]
     commands += [one.flags for one in evaluations]
     words = (word for command in commands for word in shlex.split(command))
     # A word that is a file may have spaces. os.path.exists, because a whole command is too long for the name of a file.
