@@ -46,7 +46,7 @@ def test_verdicts():
     assert {score: verdict(score) for score in expected} == expected
 
 
-COMPRESSED = gzip.compress(json.dumps(swords_content(SENTENCES)).encode())
+COMPRESSED = gzip.compress(json.dumps(swords_content(SENTENCES)).encode(), mtime=0)
 
 
 def put(table, key, field, value):
